@@ -1,4 +1,4 @@
-// Version 1 of what anybody may read: documents and reports in one answer, and what does not exist resolves nothing.
+// Version 1 of the public advisory API: documents and reports in one answer. Images that do not exist resolve nothing.
 import { create } from '@bufbuild/protobuf'
 import type { Handlers } from '#app.ts'
 import {

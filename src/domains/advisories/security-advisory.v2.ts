@@ -1,4 +1,4 @@
-// Documents, descriptions of vulnerabilities, and reports of resolved ones, for anybody to read.
+// Public documents, vulnerability metadata and reports of resolved vulnerabilities. Readable without authentication.
 import { create } from '@bufbuild/protobuf'
 import type { Handlers } from '#app.ts'
 import {

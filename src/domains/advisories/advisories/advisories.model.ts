@@ -1,12 +1,12 @@
 import type { Fields } from '#lib/fields.ts'
 
-/** One vulnerability in one component of one artifact; its uid starts with that of its group. */
+/** One vulnerability in one component of one artifact. Its uid begins with the uid of its group. */
 export type Advisory = {
   uid: string
   advisoryId: string
-  /** Empty when it had none. */
+  /** Empty if it has none. */
   legacyAdvisoryId: string
-  /** The package that the artifact is built from. Not shown, but filtered by. */
+  /** The package that the artifact is built from. Filters can use it, but it is not shown. */
   origin: string
   author: string
   artifactName: string
@@ -16,36 +16,36 @@ export type Advisory = {
   componentType: string
   componentLocation: string
   aliases: string[]
-  /** In the order of their times. */
+  /** Sorted by time. */
   events: AdvisoryEvent[]
   createTime: string
   updateTime: string
 }
 
-/** One step in the life of an advisory; its uid starts with the advisory's. */
+/** One step in the history of an advisory. Its uid begins with the uid of the advisory. */
 export type AdvisoryEvent = {
   uid: string
   createTime: string
   author: string
   reviewer: string
-  /** The contract's ReviewState. */
+  /** ReviewState of the contract. */
   reviewState: number
   issue?: string
-  /** Base64, since it may be any bytes. */
+  /** Base64, because it can have any bytes. */
   findings: string
   type: EventType
   data: EventData
-  /** It came with an import, and the next import of the advisory may replace it. */
+  /** True if the event was imported. The next import of the advisory can replace it. */
   imported: boolean
 }
 
-/** What a kind of event says, its members named as in the contract; a detection says in `method` how it was made. */
+/** Content of an event, with its members named as in the contract. In a detection, `method` names the detection method. */
 export type EventData = { readonly [member: string]: string | number | readonly string[] }
 
-/** The component moved in the artifact: nothing that changes how things stand. Version 2 does not know such events. */
+/** A move of the component in the artifact, which does not change the status. Version 2 does not have such events. */
 export const moved = 'componentLocationChanged'
 
-/** In the order of the contract's EventTypeFilter, which counts from 1. */
+/** In the order of EventTypeFilter in the contract, which counts from 1. */
 export const eventTypes = [
   'detection',
   'truePositiveDetermination',
@@ -59,10 +59,10 @@ export const eventTypes = [
 ] as const
 export type EventType = (typeof eventTypes)[number]
 
-/** The number of a type in the contract's EventTypeFilter. */
+/** Number of a type in EventTypeFilter of the contract. */
 export const eventTypeNumber = (type: EventType): number => eventTypes.indexOf(type) + 1
 
-/** The contract's ReviewState. */
+/** ReviewState of the contract. */
 export const reviewStates = { pending: 1, approved: 2, requestChanges: 3, rejected: 4 } as const
 
 export const advisoryType = 'vulnerabilities.pinfold.dev/Advisory'
@@ -71,7 +71,7 @@ export const advisoryEventType = 'vulnerabilities.pinfold.dev/AdvisoryEvent'
 const line = /^[^\p{Cc}]*$/u
 const prose = /^(?:[^\p{Cc}]|[\t\r\n])*$/u
 
-/** Sorting and validation read this table. */
+/** Table for sorting and validation. */
 export const advisoryFields = {
   uid: { column: 'uid', sort: true },
   advisoryId: { column: 'advisory_id', sort: true, required: true, pattern: /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/ },
@@ -89,7 +89,7 @@ export const advisoryFields = {
   updateTime: { column: 'update_time', sort: true },
 } as const satisfies Fields<Advisory>
 
-/** What version 1 can sort by as well. */
+/** Additional sort field of version 1. */
 export const aliasOrderField = { column: 'alias_order', sort: true } as const
 
 export const advisoryEventFields = {
@@ -98,19 +98,19 @@ export const advisoryEventFields = {
   issue: { column: 'issue', pattern: line, maxLength: 1024 },
 } as const satisfies Fields<AdvisoryEvent>
 
-/** What the texts of an event must match, whatever its type. */
+/** Pattern of the texts of an event of any type. */
 export const eventTextPattern = prose
 export const maxEventText = 8192
 export const maxFindingsBytes = 64 * 1024
 export const maxAliases = 100
 export const maxEvents = 200
 
-/** The event that says how things stand: the latest approved one, but for moves of the component. */
+/** The event that determines the current status: the latest approved one, except moves of the component. */
 export function currentEvent(advisory: Pick<Advisory, 'events'>): AdvisoryEvent | undefined {
   return advisory.events.findLast(({ reviewState, type }) => reviewState === reviewStates.approved && type !== moved)
 }
 
-/** What of the value of an event differs from nothing; a message gives the rest by itself. */
+/** The members of an event that differ from their default. Messages have defaults for the others. */
 export function dataOf(value: object): EventData {
   const members = Object.entries(value as Record<string, unknown>).filter(([name, value]) => {
     return !name.startsWith('$') && value !== '' && value !== 0 && !(Array.isArray(value) && value.length === 0)
@@ -118,7 +118,7 @@ export function dataOf(value: object): EventData {
   return Object.fromEntries(members) as EventData
 }
 
-/** The value of a detection as documents and version 1 have it, with other names for two members. */
+/** Value of a detection in documents and in version 1, which have other names for two members. */
 export function namedDetection({ method, subpackage, component, ...rest }: EventData) {
   const names = {
     ...(subpackage === undefined ? {} : { subpackageName: subpackage }),
@@ -127,14 +127,14 @@ export function namedDetection({ method, subpackage, component, ...rest }: Event
   return { type: { case: method, value: { ...rest, ...names } } }
 }
 
-/** The ids of the vulnerability in one text that sorts as they do, as far as an index takes it. */
+/** Vulnerability IDs as one text that sorts in their order, cut to the limit of an index. */
 export function aliasOrder({ aliases }: Pick<Advisory, 'aliases'>): string {
-  // Taken from the text that is stored, as the migration takes it from those of earlier releases.
+  // Computed from the stored text, as in the migration of earlier releases.
   return JSON.stringify(aliases).slice(2, -2).replaceAll('","', ' ').slice(0, maxAliasOrder)
 }
 const maxAliasOrder = 255
 
-/** In the order of their times; events of the same time stay as they were. */
+/** Sorts by time. Events of the same time keep their order. */
 export function inOrder(events: readonly AdvisoryEvent[]): AdvisoryEvent[] {
   return events.toSorted((a, b) => (a.createTime < b.createTime ? -1 : a.createTime > b.createTime ? 1 : 0))
 }

@@ -14,14 +14,14 @@ import { changeCount } from './advisory-index.store.ts'
 import { countAdvisories, listAdvisories as find } from './advisory-search.store.ts'
 import type { AdvisoryFilter } from './advisory-terms.model.ts'
 
-/** An advisory as it comes from elsewhere; an empty public id asks for one of ours. */
+/** An imported advisory. If its public ID is empty, the server sets one. */
 export type ImportedAdvisory = Omit<Advisory, 'uid' | 'createTime' | 'updateTime'>
 export type ImportCounts = { created: number; updated: number; unchanged: number }
 
 const maxImported = 500
 const maxQuery = 256
 
-/** With what the metadata says of its aliases. */
+/** An advisory with the severities of its aliases from the metadata. */
 export type ShownAdvisory = { advisory: Advisory; severities: Severity[] }
 
 export async function getAdvisory(call: Call, uid: string): Promise<ShownAdvisory> {
@@ -39,7 +39,9 @@ export async function listAdvisories(call: Call, query: ListQuery<AdvisoryFilter
   return { ...listed, items: await withSeverities(call, listed.items) }
 }
 
-/** Counted one by one, a search of a large part of all advisories takes long; it stays right until one changes. */
+/**
+ * Total of a search. Counting row by row takes long for a large part of all advisories, so the total is cached until one changes.
+ */
 async function totalOf(call: Call, branches: readonly Branch[], filter: AdvisoryFilter): Promise<number> {
   const { db, searchTotals } = call.app
   const version = await changeCount(db)
@@ -57,7 +59,7 @@ async function withSeverities(call: Call, advisories: readonly Advisory[]): Prom
   }))
 }
 
-/** All of them or none, in one transaction. What was imported before and is the same again is left alone. */
+/** Imports all advisories or none, in one transaction. Advisories that were imported before and did not change are left alone. */
 export async function importAdvisories(
   call: Call,
   parent: string,
@@ -89,12 +91,12 @@ export async function importAdvisories(
   return counts
 }
 
-/** Events keep their uid and their review as long as they say the same, and those that were added here stay. */
+/** Events keep their uid and review if their content is the same. Events that were added here stay. */
 function merge(call: Call, parent: string, given: ImportedAdvisory, before: Advisory | undefined): Advisory {
   const uid = before?.uid ?? newUid(parent)
   const old = Map.groupBy(before?.events ?? [], contentOf)
   const events = inOrder([
-    // Of two events that say the same, each has its own.
+    // Two events with the same content each keep their own uid.
     ...given.events.map((event) => withHistory(event, old.get(contentOf(event))?.shift(), uid)),
     ...(before?.events.filter((event) => !event.imported) ?? []),
   ])
@@ -115,7 +117,7 @@ function contentOf({ createTime, type, data, imported }: AdvisoryEvent): string 
 
 const alphabet = '23456789cfghjmpqrvwx'
 
-/** A public id with a prefix of our own, so that it is nobody else's. */
+/** Random public ID with our own prefix, which no other source uses. */
 export function newAdvisoryId(): string {
   const group = () => Array.from({ length: 4 }, () => alphabet[randomInt(alphabet.length)]).join('')
   return `PFA-${group()}-${group()}-${group()}`

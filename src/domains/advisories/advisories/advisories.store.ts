@@ -6,7 +6,7 @@ import { type Advisory, type AdvisoryEvent, aliasOrder, currentEvent, eventTypeN
 import { indexAdvisories } from './advisory-index.store.ts'
 import { facets, searchText, termsOf } from './advisory-terms.model.ts'
 
-/** An advisory and what it was imported as. */
+/** An advisory, and the hash of its import. */
 export type Stored = { advisory: Advisory; id: number; sourceHash: string }
 export type Row = Omit<Advisory, 'aliases' | 'events'> & { aliases: string; events: string; aliasOrder: string }
 type StoredRow = Row & { id: number; sourceHash: string }
@@ -19,7 +19,7 @@ export const columns = sql`
   t.create_time AS "createTime", t.update_time AS "updateTime"`
 export const listing: Listing = { kind: 'advisories', table: 'advisories', columns }
 
-/** With what a list may be sorted by. */
+/** Includes the columns that a list can be sorted by. */
 export function fromRow({ aliases, events, ...row }: Row): Advisory & { aliasOrder: string } {
   return { ...row, aliases: JSON.parse(aliases) as string[], events: JSON.parse(events) as AdvisoryEvent[] }
 }
@@ -42,7 +42,7 @@ export async function findAdvisory(reader: Reader, uid: string): Promise<Stored 
   return row && toStored(row)
 }
 
-/** The advisories of a group that have one of the public ids, by these. */
+/** Advisories of a group with one of the public IDs, by these IDs. */
 export async function findImported(
   reader: Reader,
   parent: string,
@@ -54,7 +54,7 @@ export async function findImported(
   return new Map(rows.map((row) => [row.advisoryId, toStored(row)]))
 }
 
-/** Adds and changes advisories, with all that they are listed, counted and found by. */
+/** Inserts and updates advisories with their lists, counters and search terms. */
 export async function saveAdvisories(
   tx: Tx,
   saved: readonly { before: Stored | undefined; after: Advisory; sourceHash: string }[],
@@ -88,7 +88,7 @@ async function insertAll(
      ${one.componentType}, ${one.componentLocation}, ${JSON.stringify(one.aliases)}, ${aliasOrder(one)}, ${JSON.stringify(one.events)},
      ${latestType(one)}, ${sourceHash}, ${one.createTime}, ${one.updateTime})`,
   )
-  // Another transaction may be making the same; then PostgreSQL runs this one again.
+  // Another transaction may insert the same advisory. PostgreSQL then repeats this one.
   const made = sql`ON CONFLICT (parent_uid, advisory_id) DO NOTHING RETURNING id, uid`
   const into = sql`
     INSERT INTO advisories (uid, parent_uid, advisory_id, legacy_advisory_id, origin, author, artifact_name,
@@ -123,7 +123,7 @@ function latestType(advisory: Advisory): number {
   return current ? eventTypeNumber(current.type) : 0
 }
 
-/** Another advisory of the group about the same component of the same artifact that shares an id of the vulnerability. */
+/** True if the group has another advisory on the same component of the same artifact with one of the vulnerability IDs. */
 export async function hasTwin(reader: Reader, parent: string, one: Advisory): Promise<boolean> {
   const { artifactName, aliases } = one
   const named = aliases.length > 0
@@ -148,7 +148,7 @@ export async function hasTwin(reader: Reader, parent: string, one: Advisory): Pr
   return row !== undefined
 }
 
-/** With all that it is listed, counted and found by. */
+/** Deletes an advisory with its lists, counters and search terms. */
 export async function deleteAdvisory(tx: Tx, { advisory, id }: Stored): Promise<void> {
   const { uid } = advisory
   await tx.run(sql`DELETE FROM advisories WHERE id = ${id}`)

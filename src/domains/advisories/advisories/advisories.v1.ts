@@ -1,5 +1,5 @@
-// Version 1 of advisories: it also writes them. Other names, an order from a table, and lists that know nothing of places
-// which are not there.
+// Version 1 of advisories, which can also write them. It has other names and an order from a table, and its lists are empty for a
+// scope that does not exist.
 import type { Handlers } from '#app.ts'
 import {
   type Advisories,
@@ -78,7 +78,7 @@ export const advisoriesV1: Handlers<typeof Advisories> = {
   },
 }
 
-/** What is deleted is in no list, so that all have been deleted equally late. */
+/** Deleted advisories are in no list, so an order by deletion time has all of them equal. */
 const orders: Record<OrderBy, string> = {
   [OrderBy.ORDER_BY_UNSPECIFIED]: 'uid asc',
   [OrderBy.ID_ASC]: 'uid asc',
@@ -93,13 +93,13 @@ const orders: Record<OrderBy, string> = {
   [OrderBy.DELETED_AT_DESC]: 'uid desc',
 }
 
-/** Large enough for any page, however large the number was. */
+/** Page size as a number, large enough for any page even if the request exceeds the safe integers. */
 function sizeOf(asked: bigint): number {
   const most = BigInt(Number.MAX_SAFE_INTEGER)
   return Number(asked > most ? most : asked)
 }
 
-/** The filters by value, with the members of the request that hold them. */
+/** Filters by value, with the request members that hold them. */
 const valueFilters = {
   advisoryIds: facets.advisoryId,
   legacyAdvisoryIds: facets.legacyAdvisoryId,

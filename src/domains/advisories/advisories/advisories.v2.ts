@@ -24,7 +24,7 @@ export const advisories: Handlers<typeof AdvisoriesService> = {
   listAdvisories: listing(method.listAdvisories, rules, filterOf, service.listAdvisories, toMessage),
 }
 
-/** The filters by value, with the members of the request that hold them. */
+/** Filters by value, with the request members that hold them. */
 const valueFilters = {
   advisoryIds: facets.advisoryId,
   legacyAdvisoryIds: facets.legacyAdvisoryId,

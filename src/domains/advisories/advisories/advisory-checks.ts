@@ -1,4 +1,4 @@
-// What a new advisory or event must be like, whoever brings it. The fields are named relative to it.
+// Validation of new advisories and events from any source. Field names are relative to the advisory or event.
 import type { FieldViolation } from '#lib/errors.ts'
 import { snakeCase, violationsOf } from '#lib/fields.ts'
 import {
@@ -16,7 +16,7 @@ import {
 type NewAdvisory = Omit<Advisory, 'uid' | 'createTime' | 'updateTime'>
 type NewEvent = Omit<AdvisoryEvent, 'uid'>
 
-/** Everything that is wrong with an advisory. An empty public id is fine: then it gets one. */
+/** All problems of an advisory. An empty public ID is valid, because the server then sets one. */
 export function advisoryProblems(advisory: NewAdvisory): FieldViolation[] {
   const { advisoryId, ...rest } = advisory
   const { advisoryId: idRule, ...rules } = advisoryFields
@@ -37,7 +37,7 @@ export function advisoryProblems(advisory: NewAdvisory): FieldViolation[] {
   return problems
 }
 
-/** Everything that is wrong with an event. */
+/** All problems of an event. */
 export function eventProblems(event: NewEvent): FieldViolation[] {
   const problems = violationsOf<Partial<AdvisoryEvent>>(advisoryEventFields, event)
   if (Buffer.byteLength(event.findings, 'base64') > maxFindingsBytes) {

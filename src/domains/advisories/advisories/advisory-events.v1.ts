@@ -1,4 +1,4 @@
-// Events of version 1: other names for a few members, and one more kind.
+// Advisory events of version 1, with other names for some members and one more type.
 import { create } from '@bufbuild/protobuf'
 import {
   AdvisoryEventSchema,
@@ -26,7 +26,7 @@ export function toEventMessage(event: AdvisoryEvent): EventMessage {
   })
 }
 
-/** What a caller says of an event; `path` is where it stood, with a dot after it, for errors. */
+/** Reads an event from a request. `path` is its position in the request with a dot at the end, for errors. */
 export function fromEventMessage(message: EventMessage, path = ''): NewEvent {
   const { author, reviewer, issue, findings, type, status } = message
   if (type.case === undefined) {
@@ -55,7 +55,7 @@ function dataOfDetection(type: Detection['type'], path: string): EventData {
   return { method: type.case, ...dataOf({ ...rest, subpackage, component }) }
 }
 
-/** How version 1 spells what errors name. */
+/** Names that version 1 uses in errors. */
 export const eventFieldNames = {
   review_state: 'status',
   parent: 'parent_id',

@@ -1,4 +1,4 @@
-// Events as the contract has them; the control methods take and give the same.
+// Messages of advisory events in version 2. The control methods use the same messages.
 import { create } from '@bufbuild/protobuf'
 import {
   AdvisoryEventSchema,
@@ -26,7 +26,9 @@ export function toEventMessage(event: AdvisoryEvent): EventMessage {
   })
 }
 
-/** What a caller says of an event; `path` is where it stood, for errors. Throws INVALID_ARGUMENT for one without a type. */
+/**
+ * Reads an event from a request. `path` is its position in the request, for errors. Throws INVALID_ARGUMENT if it has no type.
+ */
 export function fromEventMessage(message: EventMessage, path = '') {
   const { author, reviewer, issue, findings, type } = message
   if (type.case === undefined) {

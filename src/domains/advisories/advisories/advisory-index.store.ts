@@ -1,5 +1,5 @@
-// The index of the terms: which advisories have which, how many at each place, and which terms hold a text. Rows go in
-// in the order of their keys, since what lies together is written together.
+// Index of search terms: the terms of each advisory, their counts in each scope, and their suffixes. Rows are inserted in the
+// order of their keys, so that neighboring rows are written together.
 import { insertsOf } from '#db/bulk.ts'
 import { placesOf } from '#db/listing.ts'
 import { list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
@@ -7,10 +7,7 @@ import { chunks } from '#lib/chunks.ts'
 import { top } from '#lib/uid.ts'
 import { rare, searched, suffixesOf, type Term } from './advisory-terms.model.ts'
 
-/**
- * An advisory of the index, with its terms before and after a change; a new one has none before, and one that is gone has
- * none after, and no text.
- */
+/** An advisory with its terms before and after a change. A new one has none before. A deleted one has none after, and no text. */
 export type Indexed = {
   uid: string
   id: number
@@ -21,10 +18,10 @@ export type Indexed = {
 
 const valuesAtOnce = 200
 
-/** In place of a term, for the number of changes; terms count from 1. */
+/** Number in place of a term for the counter of changes. Terms count from 1. */
 const changes = 0
 
-/** Brings the index to what the advisories are now; in the transaction that changes them. */
+/** Updates the index for changed advisories, in the transaction of the change. */
 export async function indexAdvisories(tx: Tx, changed: readonly Indexed[]): Promise<void> {
   const moves = changed.flatMap(({ uid, id, before, after }) => [
     ...missingFrom(before, after).map((term) => ({ uid, id, key: keyOf(term), term, by: 1 })),
@@ -67,7 +64,7 @@ function missingFrom(some: readonly Term[], all: readonly Term[]): Term[] {
   return all.filter((term) => !known.has(keyOf(term)))
 }
 
-/** The ids of terms by their keys; those that do not exist yet are made. */
+/** IDs of terms by their keys. Terms that do not exist yet are inserted. */
 async function idsOf(tx: Tx, terms: ReadonlyMap<string, Term>): Promise<Map<string, number>> {
   const ids = new Map<string, number>()
   const byFacet = Map.groupBy(terms.values(), ({ facet }) => facet)
@@ -78,7 +75,7 @@ async function idsOf(tx: Tx, terms: ReadonlyMap<string, Term>): Promise<Map<stri
     }
   }
   const fresh = [...terms].filter(([key]) => !ids.has(key)).map(([, term]) => term)
-  // Another transaction may be making the same; then PostgreSQL runs this one again.
+  // Another transaction may insert the same term. PostgreSQL then repeats this one.
   const added = sql`ON CONFLICT (facet, value) DO NOTHING RETURNING id, facet, value`
   const rows = fresh.map(({ facet, value }) => sql`(${facet}, ${value})`)
   for (const insert of insertsOf(sql`INSERT INTO advisory_terms (facet, value)`, rows, added)) {
@@ -96,7 +93,7 @@ async function idsOf(tx: Tx, terms: ReadonlyMap<string, Term>): Promise<Map<stri
   return ids
 }
 
-/** Adds up first: an import changes the count of a type a hundred times, and a place has one row for it. */
+/** Adds up the changes first, because an import changes the count of a type many times and each scope has one row for it. */
 async function count(tx: Tx, moves: readonly { term: number; uid: string; by: number }[]): Promise<void> {
   const totals = new Map<string, { term: number; place: string; by: number }>()
   for (const { term, uid, by } of moves) {
@@ -117,7 +114,7 @@ async function count(tx: Tx, moves: readonly { term: number; uid: string; by: nu
   )
 }
 
-/** Grows with every change of the index, on whichever server. */
+/** Counter that grows with each change of the index, on any server. */
 export async function changeCount(reader: Reader): Promise<number> {
   const row = await reader.get<{ total: number }>(sql`
     SELECT CAST(coalesce(sum(total), 0) AS BIGINT) AS total
@@ -125,7 +122,7 @@ export async function changeCount(reader: Reader): Promise<number> {
   return Number(row?.total ?? 0)
 }
 
-/** Those of the terms that some advisory has or had. */
+/** Terms with these values that an advisory has or had. */
 export async function findTerms(
   reader: Reader,
   facet: number,

@@ -1,5 +1,5 @@
-// Lists and counts of advisories by any filters, each from an index. The rarest filter that names terms leads, and the
-// others are looked up for what it finds; where none leads, the list is walked in its order until the page is full.
+// Lists and counts of advisories by any filters, each from an index. The filter with the fewest matching advisories leads, and
+// the others are checked on its results. Without a leading filter, the list is read in order until the page is full.
 import { after, bounds, countNodes, direction, listPage, placeOf, union } from '#db/listing.ts'
 import { ident, join, list, type Reader, type Sql, sql } from '#db/sql.ts'
 import type { Branch, Page } from '#lib/lists/paging.ts'
@@ -8,33 +8,33 @@ import { columns, fromRow, listing, type Row } from './advisories.store.ts'
 import { findTerms } from './advisory-index.store.ts'
 import { type AdvisoryFilter, facets, folded, rare, setHas, several, suffixStart } from './advisory-terms.model.ts'
 
-/** What a filter comes to. `test` decides for the row `t`; `terms` are those of which one is needed, where they are known. */
+/** SQL condition of a filter on the row `t`. `terms` has the terms of which one is needed, if they are known. */
 type Condition = {
   terms: readonly number[] | undefined
-  /** An advisory may have more than one of the terms. */
+  /** True if an advisory can have more than one of the terms. */
   overlap: boolean
-  /** The terms have no counters. */
+  /** True if the terms have no counters. */
   rare: boolean
-  /** It must have none of the terms. */
+  /** True if the advisory must have none of the terms. */
   excludes: boolean
   test: Sql
-  /** The same where the row is the text that is searched. */
+  /** The same for a row of the table of searched texts. */
   ofText?: Sql
 }
 
-/** The condition that is asked first, and how many advisories meet it. */
+/** The condition that is queried first, and the number of advisories that meet it. */
 type Lead = { terms: readonly number[]; overlap: boolean; rows: number; others: Sql[] }
 
-/** When to answer how; a test asks for less, to see every way at work. */
+/** Limits that decide how a list is answered. Tests lower them, so that each way is used. */
 export type Limits = {
-  /** With more branches and terms than this, merging their lists would cost more than a walk. */
+  /** With more branches and terms than this, merging their lists is slower than reading the list in order. */
   arms: number
-  /** So few are quickly collected and sorted. */
+  /** Up to this number of rows are collected and sorted. */
   rows: number
 }
 const usual: Limits = { arms: 400, rows: 2000 }
 
-/** One row more than the page has room for. */
+/** One page of advisories, and one more row. */
 export async function listAdvisories(
   reader: Reader,
   branches: readonly Branch[],
@@ -70,14 +70,14 @@ export async function countAdvisories(
   }
   const lead = await leadOf(reader, branches, conditions)
   if (lead) return countRows(reader, branches, lead.terms, lead.overlap, lead.others)
-  // Very many hold the text: then all texts are looked through, which is all that is left.
+  // Too many terms contain the text, so all texts are searched.
   return countIn(reader, branches, (branch) => {
     const where = join([...inBranch(branch), ...conditions.map(({ test, ofText }) => ofText ?? test)], ' AND ')
     return sql`SELECT count(*) AS total FROM advisory_texts t WHERE ${where}`
   })
 }
 
-/** `undefined` when nothing can meet the filter. */
+/** Returns undefined if no advisory can meet the filter. */
 async function conditionsOf(reader: Reader, filter: AdvisoryFilter, limits: Limits): Promise<Condition[] | undefined> {
   const conditions: Condition[] = []
   for (const { facet, values } of filter.values) {
@@ -109,7 +109,7 @@ function hasOneOf(terms: readonly number[]): Sql {
   return sql`EXISTS (SELECT 1 FROM advisory_postings q WHERE q.term_id IN (${list(terms)}) AND q.uid = t.uid)`
 }
 
-/** The terms that hold a text, unless they are very many: then most advisories that are looked at will do. */
+/** The terms that contain a text. With too many of them `terms` is undefined, because most advisories match anyway. */
 async function holding(reader: Reader, text: string, { arms, rows: most }: Limits): Promise<Condition> {
   const { start, whole } = suffixStart(text)
   const rows = await reader.all<{ id: number; value: string }>(sql`
@@ -121,7 +121,8 @@ async function holding(reader: Reader, text: string, { arms, rows: most }: Limit
   const held = new Set(rows.filter(({ value }) => whole || folded(value).includes(text)).map(({ id }) => Number(id)))
   const pattern = sql`${`%${text.replace(/[\\%_]/g, '\\$&')}%`} ESCAPE '\\'`
   return {
-    // A term that holds it several times comes several times, so that only fewer rows than asked for are all.
+    // A term that contains the text several times gives several rows, so the terms are complete only if fewer rows than the limit
+    // were found.
     terms: rows.length > most || held.size > arms ? undefined : [...held],
     overlap: true,
     rare: false,
@@ -131,7 +132,7 @@ async function holding(reader: Reader, text: string, { arms, rows: most }: Limit
   }
 }
 
-/** Of the conditions that name terms, the one that fewest advisories meet. */
+/** The condition with known terms that the fewest advisories meet. */
 async function leadOf(
   reader: Reader,
   branches: readonly Branch[],
@@ -153,7 +154,7 @@ function queryFrom(lead: Lead, branches: readonly Branch[], page: Page, { arms, 
   return lead.rows <= rows ? collected(lead, branches, page) : undefined
 }
 
-/** The postings of a term are in the order of the uid already; of several terms the same advisory may come from each. */
+/** Postings of a term are in the order of the uid. An advisory can come from several terms. */
 function merged({ terms, overlap, others }: Lead, branches: readonly Branch[], page: Page): Sql {
   const dir = direction(page)
   const enough = page.skip + page.size + 1
@@ -188,7 +189,7 @@ function collected({ terms, others }: Lead, branches: readonly Branch[], page: P
      LIMIT ${page.size + 1} OFFSET ${page.skip}`
 }
 
-/** From the counters where they are and add up, else one by one. */
+/** Counts from the counters if they exist and can be added, or else row by row. */
 function countTerms(reader: Reader, branches: readonly Branch[], terms: readonly number[], oneByOne: boolean) {
   return oneByOne ? countRows(reader, branches, terms, true, []) : countAt(reader, branches, terms)
 }
@@ -227,7 +228,7 @@ function allTerms(reader: Reader, facet: number): Promise<{ id: number; value: s
 
 const segmentLength = 17
 
-/** As a range of uids, which the index has; the children of a node are those of one length in it. */
+/** Range of uids in the index. Direct children have a uid of a fixed length. */
 function inBranch(branch: Branch, page?: Page): Sql[] {
   if ('uids' in branch) throw new Error('a list of uids has no range')
   const below = 'below' in branch ? branch : { below: branch.childrenOf }

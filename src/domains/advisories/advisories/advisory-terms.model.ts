@@ -1,9 +1,9 @@
-// What an advisory is found by: every value of it that a filter can name, as a term.
+// Search terms of an advisory: each value of it that a filter can name.
 
 import { invalid } from '#lib/errors.ts'
 import { type Advisory, currentEvent, eventTypeNumber, eventTypes, moved, reviewStates } from './advisories.model.ts'
 
-/** The filters, by the numbers that are stored. A number is never used for anything else. */
+/** The filters, with the numbers that are stored. A number must not be reused. */
 export const facets = {
   advisoryId: 1,
   legacyAdvisoryId: 2,
@@ -15,40 +15,40 @@ export const facets = {
   componentLocation: 8,
   alias: 9,
   origin: 10,
-  /** The set of states of its events, and the set of their types, so that an advisory has one of each: see `setOf`. */
+  /** Bit set of the review states of its events, and bit set of their types. An advisory has one term of each: see `setOf`. */
   reviewStates: 11,
   eventTypes: 12,
   eventAuthor: 13,
   eventReviewer: 14,
   latestEventType: 15,
-  /** The origin once more, of those that have something to publish. */
+  /** The origin again, only for advisories with published content. */
   document: 16,
 } as const
 
 export type Term = { facet: number; value: string }
 
-/** The facets of which an advisory may have several terms. */
+/** Facets for which an advisory can have several terms. */
 export const several: ReadonlySet<number> = new Set([facets.alias, facets.eventAuthor, facets.eventReviewer])
 
-/** The facets whose terms have so few advisories that these are counted one by one. */
+/** Facets whose terms have so few advisories that these are counted one by one. */
 export const rare: ReadonlySet<number> = new Set([facets.advisoryId, facets.legacyAdvisoryId])
 
-/** The facets in which `query` looks. */
+/** Facets that `query` searches. */
 export const searched: ReadonlySet<number> = new Set([facets.artifactName, facets.componentName, facets.alias])
 
-/** What a list asks for; what is empty is not asked for. */
+/** Filter of a list of advisories. An empty member filters nothing. */
 export type AdvisoryFilter = {
-  /** For each facet the values of which an advisory must have one. */
+  /** For each facet, the values of which an advisory must have at least one. */
   values: readonly { facet: number; values: readonly string[] }[]
-  /** States and event types: an advisory must have an event with one of the numbers. */
+  /** Review states and event types: an advisory must have an event with one of the numbers. */
   numbers: readonly { facet: number; numbers: readonly number[] }[]
-  /** Authors of whom it must not have an event. */
+  /** Authors of whom the advisory must not have an event. */
   excludedAuthors: readonly string[]
-  /** What the searched texts must hold; empty for anything. */
+  /** Text that the searched values must contain. Empty for any. */
   query: string
 }
 
-/** All its terms, each once. */
+/** All terms of an advisory, without duplicates. */
 export function termsOf(advisory: Advisory): Term[] {
   const { events, aliases } = advisory
   const all = (facet: number, values: readonly string[]) => values.map((value) => ({ facet, value }))
@@ -72,7 +72,7 @@ export function termsOf(advisory: Advisory): Term[] {
   ]
 }
 
-/** Whether the advisory documents have something to say of it; they have no word for a patch, nor for a move. */
+/** True if the advisory documents include the advisory. They cannot express a patch or a move of the component. */
 export function isPublished({ events }: Pick<Advisory, 'events'>): boolean {
   return events.some(isTold)
 }
@@ -81,7 +81,7 @@ export function isTold({ reviewState, type }: Advisory['events'][number]): boole
   return reviewState === reviewStates.approved && type !== 'patched' && type !== moved
 }
 
-/** The number of the event that says how things stand, 0 for none, with a mark when the component has moved since. */
+/** Number of the current event's type, 0 for none, with a mark if the component has moved since. */
 function latestOf(advisory: Advisory): string[] {
   const newest = advisory.events.findLast(({ reviewState }) => reviewState === reviewStates.approved)
   if (!newest) return []
@@ -93,62 +93,65 @@ function latestOf(advisory: Advisory): string[] {
 const movedSince = ' moved'
 const movedNumber = eventTypeNumber(moved)
 
-/** What stands for the newest approved event being of a type, where a move is an event as any other. */
+/** Terms that match if the newest approved event has this type. A move counts as an event of its own. */
 export function latestIs(number: number): string[] {
   if (number !== movedNumber) return [String(number)]
   return [0, ...eventTypes.map(eventTypeNumber)].map((before) => `${before}${movedSince}`)
 }
 
-/** The same where moves are not known. */
+/** Terms that match if the newest approved event except moves has this type. */
 export function latestButMovesIs(number: number): string[] {
   return [String(number), `${number}${movedSince}`]
 }
 
-/** A set of small numbers as one text: there are few such sets, and their counts add up. */
+/** Bit set of small numbers as text. Few different sets occur, so their counters can be added. */
 export function setOf(numbers: readonly number[]): string {
   return String(numbers.reduce((mask, number) => mask | (1 << number), 0))
 }
 
-/** Whether the set has one of `numbers`. */
+/** True if the set has one of `numbers`. */
 export function setHas(set: string, numbers: readonly number[]): boolean {
   return (Number(set) & Number(setOf(numbers))) !== 0
 }
 
-/** What `query` looks at, case folded; no term has a line break. */
+/** Case-folded text that `query` searches. No term has a line break. */
 export function searchText({ artifactName, componentName, aliases }: Advisory): string {
   return [artifactName, componentName, ...aliases].map(folded).join('\n')
 }
 
-/** The one folding of case for what is stored and what is looked for. */
+/** Case folding for stored and searched texts alike. */
 export function folded(text: string): string {
   return text.toLowerCase()
 }
 
 const suffixLength = 32
 
-/** The start of every suffix of a term. A text is in the term when it, or as much of it as fits, starts one of them. */
+/**
+ * The first 32 characters of each suffix of a term. A term contains a text if one of them starts with the text, cut to 32
+ * characters.
+ */
 export function suffixesOf(term: string): string[] {
   const points = [...folded(term)]
   return [...new Set(points.map((_, i) => points.slice(i, i + suffixLength).join('')))]
 }
 
-/** As much of a text as the suffixes can tell, and whether that is all of it. */
+/** The first 32 characters of a text, and if that is the whole text. */
 export function suffixStart(text: string): { start: string; whole: boolean } {
   const points = [...text]
   return { start: points.slice(0, suffixLength).join(''), whole: points.length <= suffixLength }
 }
 
-/** Values of one member of a request; `field` is how errors name it. */
+/** Values of one member of a request. `field` is its name in errors. */
 type AskedValues = { facet: number; field: string; values: readonly string[] }
 type AskedNumbers = { facet: number; field: string; numbers: readonly number[]; of: object }
 
-/** What the members of a request ask for; what is empty asks for nothing. */
+/** Filters from the members of a request. An empty one filters nothing. */
 export type AskedAdvisories = {
   values: readonly AskedValues[]
   numbers: readonly AskedNumbers[]
-  /** In place of the names of artifacts. */
+  /** Replaces the filter by names of artifacts. */
   origin: string | undefined
-  /** What the newest approved event may be. */
+  /** Types that the newest approved event can have. */
   latest: readonly string[]
   excludedAuthors: Omit<AskedValues, 'facet'>
   query: string
@@ -156,7 +159,7 @@ export type AskedAdvisories = {
 
 const maxValues = 1000
 
-/** Throws INVALID_ARGUMENT for more than 1000 values of one member, and for numbers that their enum does not have. */
+/** Throws INVALID_ARGUMENT if a member has more than 1000 values, or a number that is not in its enum. */
 export function filterFrom({ origin, latest, excludedAuthors, query, ...asked }: AskedAdvisories): AdvisoryFilter {
   const values = asked.values.flatMap(({ facet, ...member }) => {
     if (facet === facets.artifactName && origin !== undefined) return []
@@ -167,7 +170,7 @@ export function filterFrom({ origin, latest, excludedAuthors, query, ...asked }:
   if (latest.length > 0) values.push({ facet: facets.latestEventType, values: [...latest] })
   const numbers = asked.numbers.flatMap(({ facet, field, numbers: given, of }) => {
     for (const number of given) knownNumber(of, field, number)
-    // The value that stands for any makes the filter none.
+    // The number 0 stands for any value and removes the filter.
     return given.length === 0 || given.includes(0) ? [] : [{ facet, numbers: given }]
   })
   return { values, numbers, excludedAuthors: distinct(excludedAuthors), query }
@@ -179,7 +182,7 @@ function distinct({ field, values }: Omit<AskedValues, 'facet'>): string[] {
   throw invalid({ field, description: `must hold at most ${maxValues} different values` })
 }
 
-/** Over gRPC a number comes as it is. Throws INVALID_ARGUMENT for one that the enum does not have. */
+/** Checks an enum number from gRPC. Throws INVALID_ARGUMENT if it is not in the enum. */
 export function knownNumber(of: object, field: string, number: number): number {
   if (Object.values(of).includes(number)) return number
   throw invalid({ field, description: `is not a known value; known are ${Object.keys(of).join(', ')}` })

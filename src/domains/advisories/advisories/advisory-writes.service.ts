@@ -1,4 +1,4 @@
-// Advisories that are written here rather than imported, one by one.
+// Creates, updates and deletes single advisories that are not imported.
 import { isDeepStrictEqual } from 'node:util'
 import type { Call } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
@@ -11,10 +11,13 @@ import * as store from './advisories.store.ts'
 import { advisoryProblems } from './advisory-checks.ts'
 import { type NewEvent, newEvent } from './reviews.service.ts'
 
-/** What a caller says of an advisory. The rest is ours, and events have methods of their own. */
+/** Content of an advisory in a request. The server sets the other members, and events have methods of their own. */
 export type AdvisoryContent = Omit<Advisory, 'uid' | 'advisoryId' | 'origin' | 'events' | 'createTime' | 'updateTime'>
 
-/** Throws ALREADY_EXISTS when the group has one about the same vulnerability in the same component of the same artifact. */
+/**
+ * Creates an advisory. Throws ALREADY_EXISTS if the group has one on the same vulnerability in the same component of the same
+ * artifact.
+ */
 export async function createAdvisory(
   call: Call,
   parent: string,
@@ -26,7 +29,7 @@ export async function createAdvisory(
     ...content,
     uid,
     advisoryId: newAdvisoryId(),
-    // Nothing says what the artifact was built from.
+    // The request does not name the package that the artifact was built from.
     origin: content.artifactName,
     events: events.map((event) => newEvent(call, uid, event)),
     createTime: call.now,
@@ -43,7 +46,7 @@ export async function createAdvisory(
   return advisory
 }
 
-/** Replaces all that a caller says of it. The next import that brings it changed replaces it again. */
+/** Replaces the content of an advisory. The next import with a changed version replaces it again. */
 export async function updateAdvisory(call: Call, uid: string, content: AdvisoryContent): Promise<Advisory> {
   const advisory = await call.app.db.tx(async (tx) => {
     const before = found(await store.findAdvisory(tx, uid), advisoryType, uid)
@@ -64,7 +67,7 @@ export async function updateAdvisory(call: Call, uid: string, content: AdvisoryC
   return advisory
 }
 
-/** With its events. An import that brings it makes it again. */
+/** Deletes an advisory with its events. An import can create it again. */
 export async function deleteAdvisory(call: Call, uid: string): Promise<void> {
   await call.app.db.tx(async (tx) => {
     await store.deleteAdvisory(tx, found(await store.findAdvisory(tx, uid), advisoryType, uid))
@@ -73,19 +76,19 @@ export async function deleteAdvisory(call: Call, uid: string): Promise<void> {
   call.log.info('advisory deleted', { uid })
 }
 
-/** The origin is ours, and is wrong only where the name is. */
+/** The server sets the origin, so only an invalid artifact name can make it invalid. */
 function checkContent(advisory: Advisory): void {
   refuseIfAny(advisoryProblems(advisory).filter(({ field }) => field !== 'origin'))
 }
 
-/** Imports may bring several about the same, each with an id of its own, so that only a change is looked at. */
+/** Imports can have several advisories on the same subject, each with its own ID, so only changes of the subject are checked. */
 async function refuseTwin(tx: Tx, advisory: Advisory): Promise<void> {
   if (!(await store.hasTwin(tx, parentOf(advisory.uid), advisory))) return
   const description = 'the group has an advisory about this vulnerability in this component of the artifact'
   throw alreadyExists(advisoryType, advisory.artifactName, description)
 }
 
-/** What an advisory is about. */
+/** Subject of an advisory: artifact, component and vulnerability IDs. */
 function subjectOf({ aliases, ...advisory }: Advisory) {
   const { artifactName, artifactType, artifactArchitecture, componentName, componentType, componentLocation } = advisory
   return [

@@ -13,10 +13,10 @@ export type { Advisory, AdvisoryEvent } from './advisories.model.ts'
 /** The advisories of one origin package, each with its approved events only. */
 export type Publication = { id: string; uid: string; advisories: Advisory[] }
 
-/** An answer holds no more advisories than this, unless one package has more. */
+/** Limit on the advisories of one answer, unless one package has more. */
 const maxAdvisories = 5000
 
-/** What the public organisation publishes, one document for each origin package, for anybody to read. */
+/** Lists what the public organization publishes: one document for each origin package. Readable without authentication. */
 export async function listPublications(
   call: Call,
   page: Page,
@@ -44,23 +44,23 @@ export async function listPublications(
   return toListed(call, { ...page, size: shown.length }, items, total)
 }
 
-/** The group whose advisories anybody may read; undefined while there is none. */
+/** The group with the public advisories. Returns undefined if it does not exist. */
 export async function publicPlace({ db, config }: { db: Reader; config: App['config'] }): Promise<string | undefined> {
   return (await findOrganization(db, config.publicOrg))?.uid
 }
 
-/** An advisory with its approved events only; undefined when there is none. */
+/** Finds an advisory, with its approved events only. Returns undefined if it does not exist. */
 export async function findForMatching(reader: Reader, uid: string): Promise<Advisory | undefined> {
   const found = await findAdvisory(reader, uid)
   return found && { ...found.advisory, events: found.advisory.events.filter(isApproved) }
 }
 
-/** The uids of advisories behind one, in order. */
+/** Uids of the advisories after one, in order. */
 export const advisoriesAfter = store.uidsAfter
 
 const namesAtOnce = 20
 
-/** The advisories about artifacts of these names in some groups and below, each with its approved events only. */
+/** Advisories on artifacts with these names in some groups and below, each with its approved events only. */
 export async function advisoriesAbout(
   reader: Reader,
   places: readonly string[],
@@ -69,7 +69,7 @@ export async function advisoriesAbout(
   const found: Advisory[] = []
   for (let done = 0; done < names.length && places.length > 0; done += namesAtOnce) {
     found.push(...(await store.listAbout(reader, places, names.slice(done, done + namesAtOnce))))
-    // There may be thousands of them, and others want to be served too.
+    // There can be thousands of names, so each chunk yields to other requests.
     await setImmediate()
   }
   return found.map((advisory) => ({ ...advisory, events: advisory.events.filter(isApproved) }))
@@ -77,7 +77,7 @@ export async function advisoriesAbout(
 
 const isApproved = ({ reviewState }: AdvisoryEvent): boolean => reviewState === reviewStates.approved
 
-/** As many as hold few enough advisories together, and one at least. */
+/** Number of origins that together stay within the limit of advisories, at least one. */
 function howMany(origins: readonly store.PublishedOrigin[]): number {
   let sum = 0
   const over = origins.findIndex(({ advisories }, i) => {

@@ -1,4 +1,4 @@
-// What is published: for each origin package the advisories of a group that have an approved event.
+// Published advisories: for each origin package, the advisories of a group that have an approved event.
 import { join, list, type Reader, type Sql, sql } from '#db/sql.ts'
 import type { Page } from '#lib/lists/paging.ts'
 import type { Advisory } from './advisories.model.ts'
@@ -8,7 +8,7 @@ import { facets } from './advisory-terms.model.ts'
 export type PublishedOrigin = { origin: string; term: number; advisories: number }
 export type OriginFilter = { origin: string; aliases: readonly string[] }
 
-/** One row more than the page has room for, in the order of the origins' names. */
+/** One page of origins by name, and one more row. */
 export async function listOrigins(
   reader: Reader,
   group: string,
@@ -32,14 +32,14 @@ export async function countOrigins(reader: Reader, group: string, filter: Origin
   return Number(row?.total ?? 0)
 }
 
-/** The uids of all advisories behind one, in order. */
+/** Uids of all advisories after one, in order. */
 export async function uidsAfter(reader: Reader, after: string, most: number): Promise<string[]> {
   const rows = await reader.all<{ uid: string }>(sql`
     SELECT uid FROM advisories WHERE uid > ${after} ORDER BY uid LIMIT ${most}`)
   return rows.map(({ uid }) => uid)
 }
 
-/** How many advisories of the group have the term `t`. */
+/** Number of advisories of the group that have the term `t`. */
 function total(group: string): Sql {
   return sql`(SELECT CAST(coalesce(sum(c.total), 0) AS BIGINT)
                 FROM advisory_term_counts c WHERE c.term_id = t.id AND c.place = ${group})`
@@ -52,7 +52,7 @@ function conditions(group: string, { origin, aliases }: OriginFilter): Sql[] {
   return any
 }
 
-/** The origins of the published advisories that have one of the aliases. */
+/** Origins of the published advisories that have one of the aliases. */
 function originsWith(group: string, aliases: readonly string[]): Sql {
   return sql`
     SELECT a.origin
@@ -65,7 +65,7 @@ function originsWith(group: string, aliases: readonly string[]): Sql {
        AND EXISTS (SELECT 1 FROM advisory_postings o WHERE o.term_id = d.id AND o.uid = p.uid)`
 }
 
-/** The published advisories of some origins, by their public ids. */
+/** The published advisories of some origins, by their public IDs. */
 export async function listPublished(reader: Reader, group: string, terms: readonly number[]): Promise<Advisory[]> {
   const rows = await reader.all<Row>(sql`
     SELECT ${columns}
@@ -75,13 +75,13 @@ export async function listPublished(reader: Reader, group: string, terms: readon
   return rows.map(fromRow)
 }
 
-/** The advisories of some groups, and of what is below them, that are about artifacts of these names. */
+/** Advisories on artifacts with these names in some groups and below. */
 export async function listAbout(
   reader: Reader,
   places: readonly string[],
   names: readonly string[],
 ): Promise<Advisory[]> {
-  // Each by a range of its own: with OR, what all others have about the same names would be read with it.
+  // Each scope is a range of its own, because OR would read the advisories of all other scopes on these names.
   const found = places.map(
     (place) => sql`
         SELECT p.id FROM advisory_terms k JOIN advisory_postings p ON p.term_id = k.id

@@ -1,4 +1,4 @@
-// The events of an advisory, one by one, and how their review moves.
+// Events of an advisory, one by one, and their review.
 import { isDeepStrictEqual } from 'node:util'
 import type { Call } from '#app.ts'
 import { capabilityNumber } from '#domains/iam/access/capabilities.ts'
@@ -17,19 +17,19 @@ import * as store from './advisories.store.ts'
 import { eventProblems } from './advisory-checks.ts'
 
 export type NewEvent = Pick<AdvisoryEvent, 'author' | 'reviewer' | 'issue' | 'findings' | 'type' | 'data'> & {
-  /** Pending unless given; it may be approved at once. */
+  /** Pending by default. Can be approved at once. */
   reviewState?: number
 }
 
 const approve = capabilityNumber('advisories.approve')
 
-/** Where a review can move from each state. Approved and rejected are final. */
+/** Allowed transitions of a review. Approved and rejected are final. */
 const transitions: Readonly<Record<number, readonly number[]>> = {
   [reviewStates.pending]: [reviewStates.approved, reviewStates.requestChanges, reviewStates.rejected],
   [reviewStates.requestChanges]: [reviewStates.pending],
 }
 
-/** An event of now. Throws unless it waits for its review or the caller may approve it. */
+/** Creates an event with the present time. Throws unless it is pending, or the caller is allowed to approve it. */
 export function newEvent(call: Call, parent: string, input: NewEvent): AdvisoryEvent {
   const { pending, approved } = reviewStates
   const reviewState = input.reviewState || pending
@@ -40,7 +40,7 @@ export function newEvent(call: Call, parent: string, input: NewEvent): AdvisoryE
   return { ...input, uid: newUid(parent), createTime: call.now, reviewState, imported: false }
 }
 
-/** Adds an event of now, which waits for its review unless it is approved already. */
+/** Adds an event with the present time. It is pending unless it is approved at once. */
 export async function addEvent(call: Call, parent: string, input: NewEvent): Promise<AdvisoryEvent> {
   const event = newEvent(call, parent, input)
   refuseIfAny(eventProblems(event))
@@ -54,12 +54,12 @@ export async function addEvent(call: Call, parent: string, input: NewEvent): Pro
   return event
 }
 
-/** The events of an advisory, the oldest first; one that does not exist has none. */
+/** Lists the events of an advisory, the oldest first. The list is empty if the advisory does not exist. */
 export async function listEvents(call: Call, parent: string): Promise<AdvisoryEvent[]> {
   return (await store.findAdvisory(call.app.db, parent))?.advisory.events ?? []
 }
 
-/** Moves a review on. The state that it has already is fine too; a final one cannot be left. */
+/** Changes the state of a review. Its present state is accepted too. A final state cannot be changed. */
 export async function reviewEvent(
   call: Call,
   uid: string,
@@ -78,8 +78,8 @@ export async function reviewEvent(
 }
 
 /**
- * Replaces an event but for its time, and so may move its review on; without a state that stays where it is. An event
- * whose review is over can only be said again as it is.
+ * Replaces an event except for its time, and can change its review state. Without a state the review stays as it is. An event
+ * with a final state can only be repeated unchanged.
  */
 export async function updateEvent(call: Call, uid: string, input: NewEvent): Promise<AdvisoryEvent> {
   checkMayApprove(call, uid, input.reviewState ?? 0)

@@ -10,7 +10,7 @@ export type DocumentFilter = { origin: string; aliases: readonly string[] }
 
 const maxAliases = 1000
 
-/** The published advisories, one document for each origin package that has some. */
+/** Lists the published advisories, one document for each origin package that has some. */
 export async function listDocuments(
   call: Call,
   { page, filter }: ListQuery<DocumentFilter>,
@@ -21,17 +21,17 @@ export async function listDocuments(
   return listPublications(call, page, filter)
 }
 
-/** All of them. Throws RESOURCE_EXHAUSTED when they are more than one answer may hold. */
+/** Lists all documents. Throws RESOURCE_EXHAUSTED if they exceed the limit of one answer. */
 export async function listAllDocuments(call: Call, filter: DocumentFilter): Promise<Publication[]> {
   return wholeList(call, { uidp: undefined, id: '' }, filter, listDocuments, weightOf)
 }
 
-/** There may be few documents with very many events. */
+/** Counts events, because a few documents can have very many. */
 function weightOf({ advisories }: Publication): number {
   return advisories.reduce((sum, { events }) => sum + 1 + events.length, 1)
 }
 
-/** The document as both versions of the contract have it. No source that we import has a namespace. */
+/** The document in the format of both versions of the contract. No imported source has a namespace. */
 export function shownDocument({ id, advisories }: Publication) {
   return {
     id,

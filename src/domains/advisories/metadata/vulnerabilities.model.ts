@@ -1,24 +1,24 @@
 import type { Fields } from '#lib/fields.ts'
 
-/** What is known of a vulnerability, whatever it is found in. */
+/** Metadata of a vulnerability, independent of the images that have it. */
 export type Vulnerability = {
   id: string
-  /** Its ids elsewhere. */
+  /** IDs of the same vulnerability in other databases. */
   aliases: string[]
   summary: string
   details: string
   references: Reference[]
   severities: Severity[]
-  /** Empty when it is not known. */
+  /** Empty if it is not known. */
   publishTime: string
   modifyTime: string
 }
 
 export const vulnerabilityType = 'vulnerabilities.pinfold.dev/Vulnerability'
 
-/** `type` is the contract's Reference.Type. */
+/** `type` is Reference.Type of the contract. */
 export type Reference = { type: number; url: string }
-/** `type` is the contract's Severity.Type, which the advisories have too. */
+/** `type` is Severity.Type of the contract, which advisories use too. */
 export type Severity = { type: number; score: string }
 
 const line = /^[^\p{Cc}]*$/u
@@ -39,5 +39,5 @@ export const severityFields = {
   score: { column: 'score', required: true, pattern: /^[\x21-\x7e]*$/, maxLength: 256 },
 } as const satisfies Fields<Severity>
 
-/** How many references, aliases or severities one vulnerability may have. */
+/** Limit on the references, aliases or severities of one vulnerability. */
 export const maxListed = 1000

@@ -20,7 +20,7 @@ export type ImportCounts = { created: number; updated: number; unchanged: number
 const maxImported = 500
 const maxIds = 1000
 
-/** Those that have one of the ids as their own or among their aliases; all when there are none. */
+/** Lists vulnerabilities with one of the IDs as their ID or alias. Lists all if there are no IDs. */
 export async function listVulnerabilities(
   call: Call,
   { page, filter }: ListQuery<{ ids: readonly string[] }>,
@@ -38,7 +38,7 @@ export async function listVulnerabilities(
 
 const atOnce = 1000
 
-/** How bad the vulnerabilities of these names are said to be, each score once, for each name of which something is known. */
+/** Severities of vulnerabilities, without duplicates, for each name with a known vulnerability. */
 export async function severitiesOf(reader: Reader, names: Iterable<string>): Promise<Map<string, Severity[]>> {
   const found = new Map<string, Severity[]>()
   const all = [...new Set(names)]
@@ -50,13 +50,13 @@ export async function severitiesOf(reader: Reader, names: Iterable<string>): Pro
   return found
 }
 
-/** Each score once, ordered by scoring system. */
+/** Severities without duplicates, ordered by scoring system. */
 export function distinct(severities: readonly Severity[]): Severity[] {
   const byText = new Map(severities.map((one) => [`${one.type} ${one.score}`, one]))
   return [...byText.values()].sort((a, b) => a.type - b.type || (a.score < b.score ? -1 : 1))
 }
 
-/** All of them or none, in one transaction; known ones are replaced unless they are the same. */
+/** Imports all vulnerabilities or none, in one transaction. Known ones are replaced if they differ. */
 export async function importVulnerabilities(call: Call, imported: readonly Vulnerability[]): Promise<ImportCounts> {
   checkImport(imported)
   const counts = await call.app.db.tx(async (tx) => {
@@ -76,7 +76,7 @@ export async function importVulnerabilities(call: Call, imported: readonly Vulne
   return counts
 }
 
-/** The same text for the same content, whatever the order of the members. */
+/** Text for comparing, which does not depend on the order of the members. */
 function textOf({
   id,
   aliases,

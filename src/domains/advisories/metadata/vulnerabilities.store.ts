@@ -23,7 +23,7 @@ function fromRow(row: Row): Vulnerability {
   }
 }
 
-/** One row more than the page has room for. Without names all there are, else those of which a name is among them. */
+/** One page of vulnerabilities, and one more row. Without names all of them, otherwise those that have one of the names. */
 export async function listVulnerabilities(
   reader: Reader,
   page: Page,
@@ -58,7 +58,7 @@ export async function findVulnerabilities(reader: Reader, ids: readonly string[]
   return new Map(rows.map((row) => [row.id, fromRow(row)]))
 }
 
-/** What is said of how bad they are, under each of the names. */
+/** Severities of vulnerabilities by each of the names. */
 export async function severitiesOf(
   reader: Reader,
   names: readonly string[],
@@ -71,7 +71,7 @@ export async function severitiesOf(
   return rows.map(({ name, severities }) => ({ name, severities: JSON.parse(severities) as Severity[] }))
 }
 
-/** Adds vulnerabilities or replaces those that are known; `known` is how those of the ids are now. */
+/** Inserts or replaces vulnerabilities. `known` has the present rows with the same IDs. */
 export async function saveVulnerabilities(
   tx: Tx,
   saved: readonly Vulnerability[],

@@ -16,7 +16,7 @@ const installed = (version: string, module = ''): Package => ({
   ...(module === '' ? {} : { module }),
 })
 
-test('a fix of a module of rpm counts for packages of modules only, and the other way round', () => {
+test('applies fixes of rpm modules only to packages of modules, and other fixes only to packages outside of modules', () => {
   assert.equal(affects(fixedIn('1:18.0-1.module+el8'), installed(modular, 'nodejs:16')), true)
   assert.equal(affects(fixedIn('1:18.0-1.module+el8'), installed(modular)), true)
   assert.equal(affects(fixedIn('1:18.0-1.module+el8'), installed(plain)), false)

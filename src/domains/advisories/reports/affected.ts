@@ -1,16 +1,16 @@
-// Whether an advisory says that a package is vulnerable. See docs/reference/resolved-vulnerabilities.md.
+// Decides if an advisory says that a package is vulnerable. See docs/reference/resolved-vulnerabilities.md.
 import { schemeOfKind } from '#contents/ecosystems.ts'
 import { isOfDistribution, type Package } from '#contents/packages.ts'
 import { compareInstalled } from '#versions/order.ts'
 import { isModular } from '#versions/rpm.ts'
 import type { Advisory, AdvisoryEvent } from '../advisories/publication.service.ts'
 
-/** By what an advisory names an artifact: the package and what it was built from. */
+/** Artifact names that an advisory can use: the package, and the package that it was built from. */
 export function namesOf(found: Package): string[] {
   return found.name === found.origin ? [found.name] : [found.name, found.origin]
 }
 
-/** `advisory` must have its approved events only, in the order of their times. */
+/** True if the package is affected. `advisory` must have its approved events only, sorted by time. */
 export function affects(advisory: Advisory, found: Package): boolean {
   const { artifactName, artifactType, artifactArchitecture } = advisory
   if (artifactType !== found.kind || !isOfDistribution(found)) return false
@@ -19,14 +19,14 @@ export function affects(advisory: Advisory, found: Package): boolean {
   return artifactName === found.name && isVulnerable(advisory, found, found.version)
 }
 
-/** The last event that says for certain decides; to detect something, or not to look into it, says nothing for certain. */
+/** The last determination decides. A detection, or a decision not to analyze, is not a determination. */
 function isVulnerable({ events }: Advisory, { kind, module = '' }: Package, version: string): boolean {
   const last = events.findLast(isDetermination)
   if (!last || last.type === 'falsePositiveDetermination') return false
   const { fixedVersion, patchedVersions } = last.data
   if (last.type === 'patched') return !(Array.isArray(patchedVersions) && patchedVersions.includes(version))
   if (last.type !== 'fixed') return true
-  // A fix of a module of rpm says nothing of a package outside of modules, and the other way round.
+  // A fix in an rpm module does not apply to packages outside of modules, and vice versa.
   if (kind === 'rpm' && (module !== '' || isModular(version)) !== isModular(String(fixedVersion))) return false
   const order = compareInstalled(schemeOfKind(kind), version, String(fixedVersion))
   return order !== undefined && order < 0

@@ -1,4 +1,4 @@
-// Joins the moves of tags with what the images contain and what is known to be vulnerable.
+// Combines tag updates with the packages of images and with advisories, to find resolved vulnerabilities.
 import type { Call } from '#app.ts'
 import { isOfDistribution, type Package } from '#contents/packages.ts'
 import { capabilityNumber } from '#domains/iam/access/capabilities.ts'
@@ -13,10 +13,10 @@ import { dayMs, maxMoves, movesBack, reportWalk } from './resolved-reports.model
 
 export type FollowedTag = { repo: { id: number; uid: string; ledger: number }; tag: string }
 
-/** A move to an image of which it is known what it contains: the hash of its list of packages. */
+/** A tag update to an image with known contents. `list` is the hash of its package list. */
 type Step = { time: string; list: string }
 
-/** What moves of the tags on these days, in order and without gaps, resolved; days without anything are absent. */
+/** Vulnerabilities that tag updates resolved on these days, which are in order and without gaps. Days without any are missing. */
 export async function resolvedByDay(
   call: Call,
   tags: readonly FollowedTag[],
@@ -50,7 +50,7 @@ export async function resolvedByDay(
 
 const idOf = ({ advisoryId, uid }: Advisory): string => `${advisoryId} ${uid}`
 
-/** For each day with moves what one of them took away and no later one of the day brought back. */
+/** For each day with tag updates, advisories that one of them resolved and no later one of that day brought back. */
 async function* resolvedSteps(
   call: Call,
   { known, walk }: { known: AdvisoriesOf; walk: Walk },
@@ -62,7 +62,7 @@ async function* resolvedSteps(
     const gone = new Map<string, Advisory>()
     for (const { list } of ofDay) {
       if (list === current?.list) continue
-      // Long work on many images: before each of them others are served.
+      // This can be long work on many images, so each of them yields to other requests.
       const next = await loadPackages(call, list, walk)
       if (current) for (const advisory of await known.resolvedBetween(current, next)) gone.set(advisory.uid, advisory)
       current = next
@@ -72,7 +72,7 @@ async function* resolvedSteps(
   }
 }
 
-/** The packages of one image, by themselves and by the names under which advisories may know them. */
+/** Packages of one image, by content and by the names that advisories can use for them. */
 type PackageSet = { list: string; byKey: Map<string, Package>; byName: Map<string, Package[]> }
 
 async function loadPackages({ app: { db } }: Call, list: string, walk: Walk): Promise<PackageSet> {
@@ -91,7 +91,10 @@ function isAffected({ byName }: PackageSet, advisory: Advisory): boolean {
 
 type Range = { from: string; to: string; most: number }
 
-/** What the tag pointed to before the range, and where it moved in it, as far as it is known what that contains. */
+/**
+ * Package list of the tag before the range, and its updates in the range to images with known contents. Throws INVALID_ARGUMENT
+ * if the tags moved too often.
+ */
 async function stepsOf({ app: { db } }: Call, { repo, tag }: FollowedTag, { from, to, most }: Range) {
   const moves = await movesBetween(db, repo.ledger, tag, { from, to, most: most + 1 })
   if (moves.length > most) {
@@ -115,7 +118,7 @@ async function stepsOf({ app: { db } }: Call, { repo, tag }: FollowedTag, { from
 
 const listAdvisories = capabilityNumber('advisories.list')
 
-/** The advisories that count for images of an organisation. Lives as long as a request and remembers what it has read. */
+/** Advisories that count for images of an organization. Cache for the lifetime of a request. */
 class AdvisoriesOf {
   readonly #call: Call
   readonly #root: string
@@ -127,7 +130,7 @@ class AdvisoriesOf {
     this.#root = root
   }
 
-  /** Those that affect a package of one image and none of another. Only what changed has to be looked at. */
+  /** Advisories that affect a package of one image and none of the other. Only changed packages are compared. */
   async resolvedBetween(before: PackageSet, after: PackageSet): Promise<Advisory[]> {
     const gone = [...before.byKey].filter(([key]) => !after.byKey.has(key)).map(([, one]) => one)
     await this.#read(gone.flatMap(namesOf))
@@ -149,7 +152,10 @@ class AdvisoriesOf {
     }
   }
 
-  /** What is published counts for everybody, what the organisation keeps to itself for those who may list it. */
+  /**
+   * Scopes with advisories that count: the public organization for everybody, and the image's organization for callers who can
+   * list its advisories.
+   */
   async #placesThatCount(): Promise<readonly string[]> {
     const { app, caller } = this.#call
     const published = await publicPlace(app)

@@ -1,4 +1,5 @@
-// What image updates resolved, day by day. docs/reference/resolved-vulnerabilities.md says precisely what that means.
+// Reports of the vulnerabilities that image updates resolved, by day. docs/reference/resolved-vulnerabilities.md has the exact
+// definition.
 
 import type { Call } from '#app.ts'
 import { findByPath } from '#domains/registry/repos/paths.service.ts'
@@ -23,11 +24,11 @@ export type ReportRequest = {
   images: readonly ImageRef[]
   start: string
   end: string
-  /** A repo that does not exist resolves nothing, rather than being NOT_FOUND for those who would see it. */
+  /** If set, a missing repository resolves nothing. Otherwise it is NOT_FOUND for callers who would be able to see it. */
   lenient?: boolean
 }
 
-/** One report for each day (UTC) from `start` to `end`, both included. Images that the caller may not see resolve nothing. */
+/** Lists one report for each day (UTC) from `start` to `end`, inclusive. Images that the caller cannot see resolve nothing. */
 export async function listResolvedReports(
   call: Call,
   { page, filter: request }: ListQuery<ReportRequest>,
@@ -54,7 +55,7 @@ export async function listResolvedReports(
   return toListed(call, page, reports, days.length)
 }
 
-/** The reports of all days, the oldest first. */
+/** Lists the reports of all days, the oldest first. */
 export async function listAllResolvedReports(call: Call, filter: ReportRequest): Promise<ResolvedReport[]> {
   const order = { field: 'date', column: 'date', desc: false }
   const page: Page = { order, after: undefined, size: maxDays, skip: 0, binding: '' }
@@ -81,7 +82,7 @@ function checkRequest({ images, start, end }: ReportRequest): void {
   if (total > maxTags) throw invalid({ field: 'image_refs', description: `must name at most ${maxTags} tags` })
 }
 
-/** Midnight of each day that the request touches, in order. */
+/** Midnight of each day in the requested range, in order. */
 function daysOf({ start, end }: ReportRequest): string[] {
   const days: string[] = []
   for (let day = Math.floor(Date.parse(start) / dayMs); day * dayMs <= Date.parse(end); day++) {
@@ -90,14 +91,14 @@ function daysOf({ start, end }: ReportRequest): string[] {
   return days
 }
 
-/** One day more than the page has room for. */
+/** One page of days, and one more. */
 function pageOf(days: readonly string[], { order, after, skip, size }: Page): string[] {
   const ordered = order.desc ? days.toReversed() : [...days]
   const start = after ? ordered.indexOf(after.value) + 1 : 0
   return ordered.slice(start + skip, start + skip + size + 1)
 }
 
-/** Each tag once, of the repos that the caller may see. */
+/** Tags without duplicates, in repositories that the caller can see. */
 async function followedTags(call: Call, { images, lenient = false }: ReportRequest): Promise<FollowedTag[]> {
   const followed = new Map<string, FollowedTag>()
   for (const { repo: named, tags } of images) {
@@ -108,7 +109,7 @@ async function followedTags(call: Call, { images, lenient = false }: ReportReque
   return [...followed.values()]
 }
 
-/** Throws NOT_FOUND only where the caller would see the repo if there were one. */
+/** Throws NOT_FOUND only if the caller would be able to see the repository. */
 async function visibleRepo(call: Call, named: string, lenient: boolean) {
   const sees = (uid: string) => call.reach.some((place) => isAtOrBelow(uid, place))
   const found = await findByPath(call.app.db, named)
