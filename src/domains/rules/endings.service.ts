@@ -1,4 +1,4 @@
-// Records at a scope that hold until they end: they are created, ended, listed and expire alike.
+// Records at a scope that hold until they end. All kinds are created, ended, listed and expire in the same way.
 import type { App, Call } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
 import { type EventName, emit } from '#domains/outbox/emit.ts'
@@ -12,26 +12,26 @@ import { groupOf, groupOfRow, limitReached, listBelow } from './places.service.t
 import { type Ending, maxReason } from './rules.model.ts'
 import type { EndingTable } from './rules.store.ts'
 
-/** The members that the kit sets. */
+/** Members that `createEnding` sets. */
 type Set = 'uid' | 'scopeUid' | 'actor' | 'createTime' | 'endTime' | 'endActor' | 'endReason'
 
-/** One kind of such records. `Input` is one as members write it. */
+/** One kind of such records. `Input` is a record in a request. */
 export type EndingKind<T extends Ending, Input> = {
   type: string
   resource: Kind<T>
   events: { created: EventName; ended: EventName }
-  /** The event of an expiry, for a kind whose records end when they expire. */
+  /** Event of an expiry, for a kind whose records end when they expire. */
   expired?: { event: EventName; resource: Kind<T> }
   table: EndingTable<T>
-  /** Throws INVALID_ARGUMENT that names every field which is wrong. */
+  /** Throws INVALID_ARGUMENT and names every invalid field. */
   read(call: Call, scope: string, input: Input): Omit<T, Set> | Promise<Omit<T, Set>>
-  /** Throws RESOURCE_EXHAUSTED if there can be no more of them. */
+  /** Throws RESOURCE_EXHAUSTED if the limit on records is reached. */
   limit(tx: Tx, one: T): Promise<void>
-  /** Follows each change in its transaction. */
+  /** Runs after each change, in its transaction. */
   changed?(tx: Tx, one: T): Promise<void>
 }
 
-/** The record at a moment: an expired one has ended, even if no job has marked it yet. */
+/** The record at a time. An expired record has ended, even if no job has marked it yet. */
 function asOf<T extends Ending>({ expired }: Pick<EndingKind<T, never>, 'expired'>, one: T, now: string): T {
   return expired && isOver(one, now) ? { ...one, endTime: one.endTime || one.expireTime } : one
 }
@@ -39,7 +39,7 @@ function asOf<T extends Ending>({ expired }: Pick<EndingKind<T, never>, 'expired
 const isOver = ({ endTime, expireTime }: Ending, now: string): boolean =>
   endTime !== '' || (expireTime !== undefined && expireTime <= now)
 
-/** Throws NOT_FOUND for a scope that does not exist. */
+/** Creates a record. Throws NOT_FOUND if the scope does not exist. */
 export async function createEnding<T extends Ending, Input>(
   kind: EndingKind<T, Input>,
   call: Call,
@@ -60,7 +60,7 @@ export async function createEnding<T extends Ending, Input>(
   return one
 }
 
-/** Ends a record now. One that has ended stays as it is. */
+/** Ends a record now. A record that has ended stays unchanged. */
 export async function endNow<T extends Ending>(
   kind: EndingKind<T, never>,
   call: Call,
@@ -85,7 +85,7 @@ export async function getEnding<T extends Ending>(kind: EndingKind<T, never>, ca
   return asOf(kind, found(await kind.table.find(call.app.db, uid), kind.type, uid), call.now)
 }
 
-/** A page of the records at and below the scope, or at all scopes that the caller has access to. */
+/** One page of the records at and below the scope, or at all scopes that the caller has access to. */
 export async function listEndings<T extends Ending>(
   kind: EndingKind<T, never>,
   call: Call,
@@ -96,13 +96,13 @@ export async function listEndings<T extends Ending>(
   return { ...listed, items: listed.items.map((one) => asOf(kind, one, call.now)) }
 }
 
-/** How many records one transaction ends. */
+/** Records that one transaction ends. */
 const mostExpired = 100
 
-/** The background job that ends expired records of one kind, and emits their events. */
+/** Background job that ends expired records of one kind, and emits their events. */
 export const expiryDuty = <T extends Ending>(name: string, kind: EndingKind<T, never>): Duty => ({
   name,
-  // Twice in the half minute that an expiry may take.
+  // Twice in the 30 s that an expiry may take.
   everyMs: 15_000,
   runsOn: 'one node',
   async run(app, lease) {
@@ -123,7 +123,7 @@ async function expireDue<T extends Ending>(kind: EndingKind<T, never>, tx: Tx, a
   return due.length
 }
 
-/** A limit on how many records of an organization hold at a time. */
+/** Limit on the records of an organization that hold at a time. */
 export function limitHolding<T extends Ending>({ list }: EndingTable<T>, quota: string, most: number) {
   return async (tx: Tx, { scopeUid, createTime }: T): Promise<void> => {
     const there = await list.below(tx, rootOf(scopeUid), { now: createTime }, most)
@@ -131,7 +131,7 @@ export function limitHolding<T extends Ending>({ list }: EndingTable<T>, quota: 
   }
 }
 
-/** The problem of a time until which a record is to hold, for at most so many days. */
+/** Describes the problem of an end time, which must be at most `days` days ahead. Returns undefined if there is none. */
 export function problemOfUntil(time: string, now: string, days: number): string | undefined {
   const latest = new Date(Date.parse(now) + days * 86_400_000).toISOString()
   if (time === '') return 'is required'
@@ -142,6 +142,6 @@ export function problemOfUntil(time: string, now: string, days: number): string 
 export const problemOfLength = (text: string, most: number): string | undefined =>
   text.length > most ? `must be at most ${most} characters long` : undefined
 
-/** The problem of a reason that has to be given. */
+/** Describes the problem of a required reason. Returns undefined if there is none. */
 export const problemOfReason = (reason: string): string | undefined =>
   reason.trim() === '' ? 'is required' : problemOfLength(reason, maxReason)

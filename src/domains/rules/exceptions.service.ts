@@ -1,4 +1,4 @@
-// Exceptions from rules for pulls: a digest passes with a reason, until a time or until a member ends the exception.
+// Exemptions from rules for pulls: a digest passes with a reason, until a time or until a member ends the exemption.
 import { isDigest } from '#lib/digest.ts'
 import { type FieldViolation, refuseIfAny } from '#lib/errors.ts'
 import type { Kind } from '#lib/events/event-body.ts'
@@ -6,10 +6,10 @@ import { type EndingKind, limitHolding, problemOfReason, problemOfUntil } from '
 import type { DigestException, NewException } from './rules.model.ts'
 import type { EndingTable } from './rules.store.ts'
 
-/** How many exceptions may hold in an organization. */
+/** Limit on the exemptions in an organization that hold at a time. */
 export const mostExceptions = 1000
 
-/** The exceptions from one kind of rules. `field` is their member in requests, `days` how long one may hold. */
+/** Exemptions from one kind of rules. `field` is their member in requests, `days` the longest duration. */
 export function exceptionKind(
   {
     table,

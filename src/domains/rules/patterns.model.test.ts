@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { aboutTags, askedOnce } from './patterns.model.ts'
 
-test('a star stands for any characters, and what is excepted is not meant', () => {
+test('matches any characters for a star and leaves out excepted tags', () => {
   const rows: [tags: string[], exceptTags: string[], tag: string, expected: boolean][] = [
     [[], [], 'latest', true],
     [['latest'], [], 'latest', true],
@@ -27,7 +27,7 @@ test('a star stands for any characters, and what is excepted is not meant', () =
   }
 })
 
-test('a tag is asked about once', () => {
+test('evaluates the patterns once for each tag', () => {
   const asked: string[] = []
   const isAbout = askedOnce((tag) => asked.push(tag) > 1)
   assert.deepEqual(['a', 'b', 'a', 'b'].map(isAbout), [false, true, false, true])

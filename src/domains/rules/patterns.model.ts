@@ -1,23 +1,23 @@
-// Patterns of tags, as the rules of what is kept and of what is pulled have them: `*` stands for any characters.
+// Patterns of tags in retention rules, tag rules and cooldown policies. `*` stands for any characters.
 import { matchesGlob, readGlob } from '#lib/patterns/globs.ts'
 
 export const tagPatterns = /^[a-zA-Z0-9_.*-]{1,128}$/
-/** How many a rule may name. */
+/** Limit on the patterns of a rule. */
 export const maxPatterns = 20
 
-/** Which tags something is about: none named stand for all, but for the exceptions. */
+/** Tags that a rule covers. Without `tags` it covers all tags, except `exceptTags`. */
 export type TagPatterns = { readonly tags: readonly string[]; readonly exceptTags: readonly string[] }
 
-/** Whether it is about a tag. */
+/** True if the rule covers the tag. */
 export type IsAbout = (tag: string) => boolean
 
-/** The patterns as a question that can be asked of many tags: they are read once. */
+/** Compiles the patterns once, for many tags. */
 export function aboutTags({ tags, exceptTags }: TagPatterns): IsAbout {
   const [named, excepted] = [anyOf(tags), anyOf(exceptTags)]
   return (tag) => (tags.length === 0 || named(tag)) && !excepted(tag)
 }
 
-/** The same question, of which each tag is asked once. */
+/** Caches the answer for each tag. */
 export function askedOnce(isAbout: IsAbout): IsAbout {
   const answers = new Map<string, boolean>()
   return (tag) => {

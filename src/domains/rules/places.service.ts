@@ -1,4 +1,4 @@
-// What rules of any kind have in common that hold at a place: a group with all below it, or a repo.
+// Common functions of rules at a scope: a group with everything below it, or a repository.
 import type { Call } from '#app.ts'
 import type { Reader, Tx } from '#db/sql.ts'
 import { groupExists, requireGroup } from '#domains/iam/groups/groups.service.ts'
@@ -7,14 +7,14 @@ import { AppError, invalid, notFound, permissionDenied } from '#lib/errors.ts'
 import { type Listed, type Page, toListed } from '#lib/lists/paging.ts'
 import { isAtOrBelow, isUid, parentOf } from '#lib/uid.ts'
 
-/** Lists of one table that a store makes with `madeList`, whose type is not for services. */
+/** Lists of one table that a store makes with `madeList`, whose type services must not use. */
 export type PlacedList<T, F> = {
   page(reader: Reader, places: readonly string[], page: Page, filter: F): Promise<T[]>
   count(reader: Reader, places: readonly string[], filter: F): Promise<number>
   below(reader: Reader, place: string, filter: F, most: number): Promise<T[]>
 }
 
-/** A page of what was made at and below the place, or at all places that the caller may look at. */
+/** One page of the rows at and below the scope, or at all scopes that the caller has access to. */
 export async function listBelow<T extends { uid: string }, F>(
   call: Call,
   page: Page,
@@ -28,14 +28,14 @@ export async function listBelow<T extends { uid: string }, F>(
   return toListed(call, page, await list.page(db, places, page, filter), total)
 }
 
-/** Where to look: what is named, or wherever the caller may. Permission comes before existence. */
+/** The given scope, or all scopes that the caller has access to. Permission is checked before existence. */
 export async function placesFor(call: Call, scope: string): Promise<readonly string[]> {
   if (scope === '') return call.reach
   await requirePlace(call, scope)
   return [scope]
 }
 
-/** Throws where there is no such place, or none that the caller may look at. */
+/** Throws INVALID_ARGUMENT for an invalid uid, PERMISSION_DENIED without access, and NOT_FOUND if the scope does not exist. */
 async function requirePlace(call: Call, scope: string): Promise<void> {
   if (!isUid(scope)) throw invalid({ field: 'scope_uid', description: 'is not a uid' })
   if (!call.reach.some((place) => isAtOrBelow(scope, place))) throw permissionDenied()
@@ -46,18 +46,18 @@ async function isPlace(reader: Reader, scope: string): Promise<boolean> {
   return (await groupExists(reader, scope)) || (await findRepoByUid(reader, scope)) !== undefined
 }
 
-/** The group that events of a place are for. Throws NOT_FOUND for a place that is not there. */
+/** The group of events at a scope. Throws NOT_FOUND if the scope does not exist. */
 export async function groupOf(tx: Tx, scope: string): Promise<string> {
   if (await findRepoByUid(tx, scope)) return parentOf(scope)
   return (await requireGroup(tx, scope)).uid
 }
 
-/** The same for what was made there before; the repo may be gone. */
+/** The group of events for an existing row. Its repository may have been deleted. */
 export async function groupOfRow(tx: Tx, { scopeUid }: { scopeUid: string }): Promise<string> {
   return (await groupExists(tx, scopeUid)) ? scopeUid : parentOf(scopeUid)
 }
 
-/** That an organisation can have no more of something. */
+/** Error for a limit of an organization that is reached. */
 export function limitReached(quota: string, limit: number, used: number): AppError {
   return new AppError('RESOURCE_EXHAUSTED', `the organisation may have at most ${limit} ${quota}`, {
     reason: 'RESOURCE_LIMIT_EXCEEDED',

@@ -7,10 +7,10 @@ import type { EndingTable, RuleTable } from './rules.store.ts'
 
 const maxEntries = 1000
 
-/** `monotonic` gives milliseconds of a clock that never steps. */
+/** `monotonic` returns the milliseconds of a clock that never goes back. */
 export type RuleSource = { db: Reader; clock: () => Date; monotonic: () => number }
 
-/** `isOn` says which rules count. */
+/** `isOn` returns true for rules that count. */
 export function createRuleCache<T extends Rule>(
   { db, clock, monotonic }: RuleSource,
   { rules, exceptions }: { rules: RuleTable<T>; exceptions: EndingTable<DigestException> },

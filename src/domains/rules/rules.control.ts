@@ -1,4 +1,4 @@
-// Handlers that the services of all rules, and of all records that end, have in common.
+// Common handlers of the services of all rules, and of all records that end.
 import type { Call } from '#app.ts'
 import { invalid } from '#lib/errors.ts'
 import { listResponse } from '#lib/lists/lists.ts'
@@ -9,7 +9,7 @@ import { createEnding, type EndingKind, endNow, getEnding, listEndings } from '.
 import type { DigestException, Ending, NewException, Rule } from './rules.model.ts'
 import { createRule, deleteRule, getRule, listRules, type RuleKind, updateRule } from './rules.service.ts'
 
-/** The messages of one kind. `field` is the member of requests that has it, `member` that of the response of its list. */
+/** Messages of one kind. `field` is its member in requests, `member` the member of the list response. */
 type Wire<T, Input, Given, Shown, R extends string, K extends string> = {
   field: string
   fromMessage(message: Given): Input
@@ -83,7 +83,7 @@ function required<M>(field: string, message: M | undefined): M {
   return message
 }
 
-/** The time of a request; empty if there is none. */
+/** Time of a request as ISO text. Empty if there is none. */
 export const isoOf = (time: Instant | undefined): string => (time ? toIso(time) : '')
 
 export const exceptionFrom = (message: {
@@ -123,7 +123,7 @@ export const ruleTimes = ({ createTime, updateTime }: Rule) => ({
   updateTime: timestamp(updateTime),
 })
 
-/** What messages of a record that expires say of its end. */
+/** Members of a message on the end of a record that expires. */
 export function endFields({ endTime, endActor, endReason = '', expireTime = '', createTime }: Ending) {
   return {
     expireTime: timestamp(expireTime),

@@ -1,18 +1,18 @@
-// Types of what members say at a scope: a group with everything below it, or a repository.
+// Types of rules and records at a scope: a group with everything below it, or a repository.
 
-/** A row with the scope at which it was made. */
+/** A row with its scope. */
 export type Scoped = { uid: string; scopeUid: string; createTime: string }
 
 /** A rule, which can be changed and deleted. */
 export type Rule = Scoped & { updateTime: string }
 
-/** A record that holds until it ends, and never changes otherwise: exceptions, holds, quarantines, accepted risks, signers. */
+/** A record that holds until it ends, and does not change otherwise: exemptions, holds, quarantines, accepted risks, signers. */
 export type Ending = Scoped & {
   reason: string
   actor: string
-  /** Absent if only a member can end it. */
+  /** Missing if only a member can end it. */
   expireTime?: string
-  /** Empty while it holds. `endActor` is empty if it expired. */
+  /** Empty while the record holds. `endActor` is empty if it expired. */
   endTime: string
   endActor: string
   endReason?: string
@@ -21,18 +21,18 @@ export type Ending = Scoped & {
 /** Filter for records that hold at `now`, or for all records if it is undefined. */
 export type Holding = { now: string | undefined }
 
-/** An exception for a digest from the rules of a scope, until a time or until a member ends it. */
+/** An exemption of a digest from the rules of a scope, until a time or until a member ends it. */
 export type DigestException = Ending & { digest: string; expireTime: string }
 export type NewException = Pick<DigestException, 'digest' | 'reason' | 'expireTime'>
 
-/** The rules of an organization that are in force, and the exceptions from them. */
+/** The rules of an organization that are in force, and the exemptions from them. */
 export type RulesInForce<T> = { rules: readonly T[]; exceptions: readonly DigestException[] }
 
-/** The rules of organizations, at most half a second old. */
+/** The rules of organizations, at most 0.5 s stale. */
 export type RuleCache<T> = {
   /** Returns undefined if the organization has no rule. */
   of(organization: string): Promise<RulesInForce<T> | undefined>
-  /** Whether it is known that no organization has a rule, so that callers need not wait for `of`. */
+  /** True if it is known that no organization has a rule, so that callers need not wait for `of`. */
   isEmpty(): boolean
   clear(): void
 }

@@ -1,4 +1,4 @@
-// Rules of any kind at a scope: they are created, changed, deleted and listed alike.
+// Rules of any kind at a scope. All kinds are created, changed, deleted and listed in the same way.
 import type { Call } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
 import { type EventName, emit } from '#domains/outbox/emit.ts'
@@ -13,25 +13,25 @@ import type { RuleTable } from './rules.store.ts'
 
 type Before<V extends string, N = EventName> = N extends `${infer B}.${V}` ? B : never
 
-/** One kind of rules. `Text` is a rule as members write it. */
+/** One kind of rules. `Text` is a rule in a request. */
 export type RuleKind<T extends Rule, Text extends object> = {
   type: string
-  /** The name of its events, without the verb. */
+  /** Name of its events, without the verb. */
   event: Before<'created'> & Before<'updated'> & Before<'deleted'>
   resource: Kind<T>
   table: RuleTable<T>
-  /** How many an organization may have. */
+  /** Limit on the rules of an organization. */
   quota: { name: string; most: number }
   fields: Fields<Text>
   /** The text to which a patch is applied. */
   textOf(rule: T, patch: Patch<Text>): Text
-  /** Throws INVALID_ARGUMENT that names every field which is wrong. `before` is the rule that an update changes. */
+  /** Throws INVALID_ARGUMENT and names every invalid field. `before` is the rule that an update changes. */
   read(text: Text, scope: string, before?: T): Omit<T, keyof Rule>
-  /** Follows each change in its transaction. `before` is absent for a new rule, `after` for a deleted one. */
+  /** Runs after each change, in its transaction. `before` is missing for a new rule, `after` for a deleted one. */
   changed?(tx: Tx, at: { group: string; now: string }, change: { before?: T; after?: T }): Promise<void>
 }
 
-/** Throws NOT_FOUND for a scope that does not exist. */
+/** Creates a rule. Throws NOT_FOUND if the scope does not exist. */
 export async function createRule<T extends Rule, Text extends object>(
   kind: RuleKind<T, Text>,
   call: Call,
@@ -100,7 +100,7 @@ export async function getRule<T extends Rule>(
   return found(await table.find(call.app.db, uid), type, uid)
 }
 
-/** A page of the rules at and below the scope, or at all scopes that the caller has access to. */
+/** One page of the rules at and below the scope, or at all scopes that the caller has access to. */
 export async function listRules<T extends Rule>(
   { table }: { table: RuleTable<T> },
   call: Call,

@@ -4,7 +4,7 @@ import { ident, join, quoted, type Reader, type Sql, sql, type Tx, type Value } 
 import { snakeCase } from '#lib/fields.ts'
 import type { DigestException, Ending, Holding, Rule, Scoped } from './rules.model.ts'
 
-/** A table of one kind: its columns are the members in snake case. */
+/** A table of one kind. Its columns are the members in snake case. */
 type Shape<T> = {
   table: string
   /** Members besides those that all rows have. */
@@ -17,7 +17,7 @@ type Shape<T> = {
 }
 
 type ScopedTable<T, F> = {
-  /** What a SELECT of the table `t` reads for `fromRow`. */
+  /** Columns that a SELECT from the table `t` reads for `fromRow`. */
   columns: Sql
   fromRow(row: object): T
   insert(tx: Tx, group: string, one: T): Promise<void>
@@ -28,14 +28,14 @@ type ScopedTable<T, F> = {
 export type RuleTable<T> = ScopedTable<T, unknown> & {
   patch(tx: Tx, rule: T): Promise<void>
   delete(tx: Tx, uid: string): Promise<void>
-  /** Whether there is any rule on the server. */
+  /** True if the server has any rule of this kind. */
   any(reader: Reader): Promise<boolean>
 }
 
 export type EndingTable<T> = ScopedTable<T, Holding> & {
   /** Ends a record that has not ended. */
   end(tx: Tx, one: T): Promise<void>
-  /** Records that expired and are not marked as ended, the first of them first. */
+  /** Records that have expired and are not marked as ended, the earliest first. */
   due(reader: Reader, now: string, most: number): Promise<T[]>
 }
 
@@ -54,7 +54,7 @@ export function ruleTable<T extends Rule>(shape: Shape<T>): RuleTable<T> {
   }
 }
 
-/** The columns that say how a record ended, if their names are not the members in snake case. */
+/** The columns for the end of a record, if their names are not the members in snake case. */
 type EndColumns = { endTime: string; endActor: string; endReason?: string }
 const endColumns = { endTime: 'end_time', endActor: 'end_actor', endReason: 'end_reason' }
 
@@ -129,7 +129,7 @@ function update(table: string, row: Row, members: readonly string[], where: Sql,
 
 const value = (one: Value): Sql => sql`${one}`
 
-/** Deletes the rules that were made at a scope and below it. Returns how many there were. */
+/** Deletes the rules at a scope and below it. Returns their number. */
 export async function deleteRulesAt(
   tx: Tx,
   table: 'pull_rules' | 'gates' | 'retention_rules' | 'tag_rules',
@@ -138,7 +138,7 @@ export async function deleteRulesAt(
   return tx.run(sql`DELETE FROM ${ident(table)} AS t WHERE ${madeBelow(scope)}`)
 }
 
-/** Ends the exceptions that were made at a scope and below it and have not ended. */
+/** Ends the exemptions at a scope and below it that have not ended. */
 export async function endExceptionsAt(
   tx: Tx,
   table: 'pull_rule_exceptions' | 'gate_exceptions',
@@ -150,6 +150,6 @@ export async function endExceptionsAt(
      WHERE ${madeBelow(scope)} AND t.revoke_time = ''`)
 }
 
-/** The table of the exceptions from one kind of rules. */
+/** The table of the exemptions from one kind of rules. */
 export const exceptionTable = (table: string): EndingTable<DigestException> =>
   endingTable({ table, members: ['digest', 'expireTime'] }, { endTime: 'revoke_time', endActor: 'revoked_by' })
