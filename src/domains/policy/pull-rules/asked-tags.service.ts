@@ -1,4 +1,4 @@
-// What a tag gives whoever asks for it: in a view, as the rules that bind them let them, or both. Pulls, lists and explanations go by
+// Resolves a tag for a caller, by a view, by the cooldown policies for the caller, or both. Pulls, lists and explanations use
 // this.
 import type { Work } from '#app.ts'
 import { isStatement } from '#domains/registry/manifests/manifest-document.ts'
@@ -18,10 +18,10 @@ import type { Skipped } from '../views/views.model.ts'
 import { type Bound, boundBy, Passing, together } from './bound-pulls.service.ts'
 import { type PullRule, strictest } from './pull-rules.model.ts'
 
-/** What is asked of a tag by a view and a rule together. */
+/** Question about a tag that combines a view and a rule. */
 export type Asked = { question: Question; rule: PullRule | undefined }
 
-/** The question of the view, or that of now, with what the rule adds; a rule is always about now. */
+/** Combines the question of a view, or of now, with the strictest rule. Rules only apply to the present. */
 export function askedOf(question: Question, bound: Bound | undefined, tag: string): Asked {
   const rule = bound && strictest(bound.enforced, tag)
   if (!rule || !question.isNow) return { question, rule }
@@ -30,7 +30,9 @@ export function askedOf(question: Question, bound: Bound | undefined, tag: strin
   return { question: { ...question, age: both, accepted: age ? [] : bound.accepted }, rule }
 }
 
-/** Signatures and the like come after what they are about, and may say of it that it is bad: they are of now. */
+/**
+ * Pulls a signature or another referrer by its tag as of now, without an age. It is pushed after its subject and can warn of it.
+ */
 export async function pullStatement(
   work: Work,
   repo: RepoRef,
@@ -50,18 +52,18 @@ export async function pullStatement(
 export type TagAnswer = {
   question: Question
   pulled: Pulled | undefined
-  /** The answer of the tag history; absent if the tag is pulled as it is now. */
+  /** Result from the tag history. Missing if the tag is pulled as of now. */
   served?: Served | Nothing
-  /** The digest that is old enough next, if none is yet. */
+  /** The digest that will be old enough next, if none is yet. */
   next?: Skipped | undefined
   /** The enforced policy for the tag, and whether it refuses the pull. */
   rule?: PullRule | undefined
   isRefused?: boolean
-  /** The observing policy for the tag, and whether it would refuse the pull. */
+  /** The policy in mode OBSERVE for the tag, and whether it would refuse the pull. */
   observed?: { rule: PullRule; denied: boolean } | undefined
 }
 
-/** Pulls a tag by the question of a view, or that of now, and by the cooldown policies for the caller. */
+/** Pulls a tag by the question of a view, or of now, and by the cooldown policies for the caller. */
 export async function answerTag(work: Work, repo: RepoRef, tag: string, viewed: Question): Promise<TagAnswer> {
   const bound = await boundBy(work, repo)
   const isPlain = !bound && viewed.isNow && !viewed.age
@@ -92,14 +94,14 @@ async function pullAged(
   return { ...answer, next: (await explain(app.db, repo, tag, asked.question, served)).next }
 }
 
-/** `refuses`: the rule lets nothing be pulled by the tag, though there may be something else to choose. */
+/** `refuses` is true if the rule refuses pulls by the tag, even if another digest could be served. */
 export type Explained = Explanation & {
   question: Question
   resolved: Resolved
   rule: (PullRule & { refuses: boolean }) | undefined
 }
 
-/** What a pull by the tag gives, and why, without pulling anything. */
+/** Explains the result of a pull by the tag without a pull. */
 export async function explainAsked(
   work: Work,
   repo: RepoRef,
@@ -124,14 +126,17 @@ export async function explainAsked(
 
 type Answer = { chosen?: { digest: string } | undefined; latest?: { digest: string }; why?: Nothing['why'] }
 
-/** Whether the rule refuses a pull by the tag, whatever it stands for. `passes` says whether a digest may be pulled by it. */
+/**
+ * True if the rule refuses a pull by the tag, whatever digest it resolves to. `passes` returns true if the digest can be pulled
+ * by the rules.
+ */
 export async function isRefused(
   { question, rule }: Asked,
   { chosen, latest, why }: Answer,
   passes: (digest: string) => Promise<boolean>,
 ): Promise<boolean> {
   if (!rule || rule.mode === 'OBSERVE') return false
-  // Of a moment that is past, the ledger knows less than a rule has to.
+  // For a time in the past, the tag history has too little information for a rule, so the digest is checked.
   if (!question.isNow) return chosen !== undefined && !(await passes(chosen.digest))
   if (!chosen) return why === 'young'
   return rule.mode === 'DENY' && chosen.digest !== latest?.digest

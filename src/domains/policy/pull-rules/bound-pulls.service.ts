@@ -1,5 +1,5 @@
-// What rules say of one pull. They bind whoever they are for by whatever name an image is pulled: a digest is old enough
-// where a tag makes it so, or what lists it, or, for what nothing can be run of, what it is about.
+// Applies cooldown policies to a pull, by whatever name the image is pulled. A digest is old enough through one of its tags,
+// through an index that lists it, or, for a referrer without runnable content, through its subject.
 import type { Work } from '#app.ts'
 import type { Reader } from '#db/sql.ts'
 import { isStatement } from '#domains/registry/manifests/manifest-document.ts'
@@ -14,27 +14,30 @@ import { tagsWith } from '../views/views.store.ts'
 import { mostRules, type PullRule, strictest } from './pull-rules.model.ts'
 import { pullRuleTable } from './pull-rules.store.ts'
 
-/** The rules that hold for a caller in a repo: those that are enforced, and those that only observe. */
+/** Cooldown policies for a caller in a repository, enforced and observing ones. */
 export type Bound = {
   enforced: readonly PullRule[]
   observed: readonly PullRule[]
-  /** Digests that pass all of them. */
+  /** Digests that are exempt from all of them. */
   accepted: readonly string[]
 }
 
-/** `undefined` where no rule is for the caller, as on a server without any. */
+/** Returns undefined if no policy is for the caller, as on a server without policies. */
 export async function boundBy(work: Work, repo: Pick<RepoRef, 'uid'>): Promise<Bound | undefined> {
   const { app, caller } = work
   if (app.pullRules.isEmpty() || caller.uid === '') return undefined
   return boundAs(work, repo, caller.uid)
 }
 
-/** The rules that hold for somebody else. */
+/** Policies for another identity. */
 export async function boundAs(work: Work, repo: Pick<RepoRef, 'uid'>, identity: string): Promise<Bound | undefined> {
   return boundTo(work, repo, (rule) => binds(rule, repo.uid, identity))
 }
 
-/** As if one rule alone held in the repo, and were enforced; `undefined` where it is none of a place that the repo is in. */
+/**
+ * Treats one policy as the only one in the repository, and as enforced. Returns undefined if its scope does not include the
+ * repository.
+ */
 export async function boundByRule(work: Work, repo: Pick<RepoRef, 'uid'>, uid: string): Promise<Bound | undefined> {
   const bound = await boundTo(work, repo, (rule) => rule.uid === uid && isAtOrBelow(repo.uid, rule.scopeUid))
   return bound && { ...bound, enforced: [...bound.enforced, ...bound.observed], observed: [] }
@@ -59,7 +62,7 @@ async function boundTo(
   }
 }
 
-/** Whether an enforced rule is for somebody in a repo, as it is in the database. */
+/** True if an enforced policy is for the caller in a repository. Reads the database, not the cache. */
 export async function isBound(reader: Reader, caller: string, repo: string): Promise<boolean> {
   const rules = await pullRuleTable.list.below(reader, rootOf(repo), {}, mostRules)
   return rules.some((rule) => rule.mode !== 'OBSERVE' && binds(rule, repo, caller))
@@ -70,18 +73,18 @@ function binds({ scopeUid, identities, belowGroup }: PullRule, repo: string, cal
   return belowGroup === '' ? identities.includes(caller) : isAtOrBelow(caller, belowGroup)
 }
 
-/** Both hold: what passes has the larger age, and stays count only where they do for both. */
+/** Combines two policies: the larger age, and stays count only if they count for both. */
 export function together(one: Age, other: Age): Age {
   const countFrom = one.countFrom === 'repo' && other.countFrom === 'repo' ? 'repo' : 'tag'
   return { ms: Math.max(one.ms, other.ms), hold: Math.max(one.hold, other.hold), countFrom }
 }
 
-/** How many indexes, or manifests with a blob, are looked at, how many tags of a digest, and how far from it. */
+/** Limits on the parents of a digest, on its tags, and on the levels of parents. */
 const mostAbove = 64
 const mostTags = 50
 const mostSteps = 4
 
-/** One look at what rules let through in a repo now; what was found out is kept as long as this is. */
+/** Check of what policies let pass in a repository now, with a cache for its lifetime. */
 export class Passing {
   readonly #work: Work
   readonly #repo: RepoRef
@@ -97,23 +100,23 @@ export class Passing {
     this.#accepted = new Set(accepted)
   }
 
-  /** Whether a manifest may be pulled by its digest. */
+  /** True if a manifest can be pulled by its digest. */
   async manifest(digest: string, steps = 0): Promise<boolean> {
     const known = this.#known.get(digest)
     if (known !== undefined) return known
-    // What is about itself, by way of tags, is not let through by that.
+    // Stops cycles: a digest that is its own subject by way of tags does not pass through itself.
     this.#known.set(digest, false)
     const passes = this.#accepted.has(digest) || (await this.#decide(digest, steps))
     this.#known.set(digest, passes)
     return passes
   }
 
-  /** Whether what a tag stands for may be pulled by it; for what is about another digest, by that. */
+  /** True if the digest of a tag can be pulled by the tag. A referrer can be pulled if its subject can. */
   async tag(digest: string, tag: string): Promise<boolean> {
     return this.#accepted.has(digest) || this.#byTag(digest, tag, 0)
   }
 
-  /** Whether a blob may be: some manifest that may be pulled needs it, or lists it. */
+  /** True if a manifest that can be pulled needs or lists the blob. */
   async blob(digest: string): Promise<boolean> {
     return this.#above(digest, undefined, 0)
   }
@@ -124,7 +127,7 @@ export class Passing {
     return (await this.#bySubject(digest, steps)) || this.#above(digest, 1, steps)
   }
 
-  /** What lists it, the oldest first: nothing can be added to that. */
+  /** True if one of the parents can be pulled. The oldest come first, because later ones cannot displace them. */
   async #above(digest: string, kind: 1 | undefined, steps: number): Promise<boolean> {
     for (const manifest of await linkedFrom(this.#work.app.db, this.#repo.id, { digest, kind, most: mostAbove })) {
       if (await this.manifest(manifest, steps + 1)) return true
@@ -137,7 +140,7 @@ export class Passing {
     return subject !== '' && (await this.#isStatement(digest)) && this.manifest(subject, steps + 1)
   }
 
-  /** Whether it could be pulled, or could have been, by a tag that it has or had. */
+  /** True if the digest can be pulled, or was able to be, by a present or former tag. */
   async #byTags(digest: string, steps: number): Promise<boolean> {
     if (this.#looks.left-- <= 0) return false
     const { db } = this.#work.app
@@ -172,7 +175,7 @@ export class Passing {
 
 const dayMs = 86_400_000
 
-/** As a rule of pulls for all tags would have it that counts stays under any tag of the repo. */
+/** True if a digest passes a policy on all tags that counts stays under any tag of the repository. */
 export async function hasCooled(work: Work, repo: RepoRef, digest: string, days: number): Promise<boolean> {
   const rule: PullRule = {
     ...{ uid: '', scopeUid: repo.uid, name: '', tags: [], exceptTags: [], identities: [], belowGroup: '' },

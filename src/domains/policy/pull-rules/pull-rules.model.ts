@@ -4,28 +4,28 @@ import { kindOf } from '#lib/events/event-body.ts'
 import type { Fields } from '#lib/fields.ts'
 import type { Age } from '../views/views.model.ts'
 
-/** What happens to a pull of what is too young: something older is served, it is refused, or it is only told of. */
+/** Effect on a pull of an image that is too young: an older one is served, the pull is refused, or it is only reported. */
 export type Mode = 'SERVE_OLDER' | 'DENY' | 'OBSERVE'
 
 /** A cooldown policy: the minimum age of images that certain identities pull. */
 export type PullRule = Rule & {
   name: string
-  /** Patterns of tags; none for all. */
+  /** Patterns of tags. An empty list covers all tags. */
   tags: string[]
   exceptTags: string[]
-  /** Uids of identities. Empty if `belowGroup` has the group in and below which they are. */
+  /** Uids of identities. Empty if `belowGroup` has the group of the identities. */
   identities: string[]
   belowGroup: string
   age: Age
   mode: Mode
 }
 
-/** What can be said of a rule, as it is written: the age and the hold as `7d`. */
+/** Settings of a policy as text, with the age and the hold as in `7d`. */
 export type PullRuleText = Omit<PullRule, keyof Rule | 'age' | 'mode'> & {
   minAge: string
   hold: string
   countFrom: Age['countFrom']
-  /** Empty where none was named. */
+  /** Empty if the request named no mode. */
   mode: Mode | ''
 }
 
@@ -35,7 +35,7 @@ export const aPullRuleException = kindOf<DigestException>('pull-rule-exception')
 export const pullRuleType = 'registry.pinfold.dev/PullRule'
 export const pullRuleExceptionType = 'registry.pinfold.dev/PullRuleException'
 
-/** What a client may set and change. */
+/** Fields that a client can set and change. */
 export const pullRuleFields = {
   name: { column: 'name', update: true, pattern: /^[\S ]{0,100}$/u },
   tags: { column: 'tags', update: true, pattern: tagPatterns },
@@ -50,10 +50,10 @@ export const pullRuleFields = {
 
 export const maxIdentities = 100
 export const maxExceptionDays = 30
-/** How many an organization may have. */
+/** Limit on the policies of an organization. */
 export const mostRules = 200
 
-/** Of the rules that are about a tag, that with the largest age; the stricter one of two. */
+/** The policy for a tag with the largest age. The stricter one of two with the same age. */
 export function strictest(rules: readonly PullRule[], tag: string): PullRule | undefined {
   const strength: Record<Mode, number> = { DENY: 2, SERVE_OLDER: 1, OBSERVE: 0 }
   return rules

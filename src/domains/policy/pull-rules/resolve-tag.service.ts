@@ -10,7 +10,7 @@ import { defaultHold, durationText, maxAge, maxHold, readDuration } from '../vie
 import { type Explained, explainAsked } from './asked-tags.service.ts'
 import { type Bound, boundAs, boundByRule } from './bound-pulls.service.ts'
 
-/** As callers of the API write it: an empty age, hold or uid is none. */
+/** Members of a request. An empty age, hold or uid means none. */
 export type AskedOfTag = {
   tag: string
   at: string | undefined
@@ -23,8 +23,8 @@ export type AskedOfTag = {
 const settingsUpdate = [capabilityNumber('registry.settings.update')]
 
 /**
- * What a tag stands for, and what is passed over and why. Throws INVALID_ARGUMENT, NOT_FOUND without such a repo, and
- * PERMISSION_DENIED for the rules of others.
+ * Resolves a tag and explains why newer assignments are passed over. Throws INVALID_ARGUMENT, NOT_FOUND if the repository does
+ * not exist, and PERMISSION_DENIED for policies of others.
  */
 export async function resolveFor(call: Call, repoUid: string, asked: AskedOfTag): Promise<Explained> {
   const { tag, at, identityUid, pullRuleUid } = asked
