@@ -40,7 +40,7 @@ import {
 import { gateExceptionKind, gateKind } from './gates.service.ts'
 import { previewSeverities } from './preview-severities.service.ts'
 
-/** Images that one answer of a preview looks at. */
+/** Limit on the images that one answer of a preview checks. */
 const mostPreviewed = 50
 
 const rules = ruleHandlers(gateKind, {
@@ -126,7 +126,7 @@ function fromVulnerabilities(message: VulnerabilityMessage): VulnerabilityText {
 
 type Known = Parameters<typeof noKnownValue>[0]
 
-/** The name of a number; throws where it has none. */
+/** Name of an enum number. Throws INVALID_ARGUMENT if it has none. */
 function named<N extends string>(
   names: readonly N[],
   numbers: Readonly<Record<N, number>>,

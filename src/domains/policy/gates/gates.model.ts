@@ -2,14 +2,16 @@ import type { DigestException, Rule, RuleCache } from '#domains/rules/rules.mode
 import { kindOf } from '#lib/events/event-body.ts'
 import type { Fields } from '#lib/fields.ts'
 
-/** What happens to what does not pass: nothing, it is told of, or it is refused. */
+/** Effect on an image that does not pass: none, only reported, or refused. */
 export type Mode = 'OFF' | 'DRY_RUN' | 'ENFORCE'
 export type Severity = 'LOW' | 'MEDIUM' | 'HIGH' | 'CRITICAL'
 
 /** Treatment of vulnerabilities of unknown severity by a least severity. */
 export type UnknownSeverity = 'COUNTED_AS_HIGH' | 'NOT_COUNTED'
 
-/** `leastSeverity` is empty for all, what nobody has judged too. The names are those of the contract. */
+/**
+ * An empty `leastSeverity` counts all vulnerabilities, including those of unknown severity. The names are those of the contract.
+ */
 export type VulnerabilityRule = {
   leastSeverity: Severity | ''
   onlyFixable: boolean
@@ -21,7 +23,7 @@ export type VulnerabilityRule = {
 export type CooldownRule = { minAgeDays: number }
 export type SupportWindowRule = { minMonthsLeft: number }
 
-/** Each kind of rule with what it says; a gate has one. */
+/** Settings of each kind of rule. A gate has one rule. */
 export type RulesByKind = {
   vulnerabilities: VulnerabilityRule
   endOfLife: object
@@ -31,28 +33,28 @@ export type RulesByKind = {
 export type Kind = keyof RulesByKind
 export type GateRule = { [K in Kind]: { kind: K } & RulesByKind[K] }[Kind]
 
-/** An admission policy: what images that are pulled at a scope have to fulfill. */
+/** An admission policy: the conditions for images that are pulled at a scope. */
 export type Gate = Rule & {
   name: string
   mode: Mode
   rule: GateRule
-  /** An image that was pulled in so many days before passes; 0 for none. */
+  /** Days in which an earlier pull of the image exempts it. 0 for no exemption. */
   exemptPulledDays: number
 }
 
-/** A rule about vulnerabilities as a caller writes it: an update without `unknownSeverity` keeps the value of the gate. */
+/** Vulnerability rule in a request. An update without `unknownSeverity` keeps the value of the gate. */
 export type VulnerabilityText = Omit<VulnerabilityRule, 'unknownSeverity'> & {
   unknownSeverity: UnknownSeverity | undefined
 }
 
-/** What can be said of a gate, each kind of rule by itself. */
+/** Settings of a gate in a request, with a member for each kind of rule. */
 export type GateText = Pick<Gate, 'name' | 'mode' | 'exemptPulledDays'> & {
   [K in Exclude<Kind, 'vulnerabilities'>]: RulesByKind[K] | undefined
 } & { vulnerabilities: VulnerabilityText | undefined }
 
 /**
- * `count` is of vulnerabilities; `pending`: something is not known yet, and may be later. `unknownSeverity`: findings of unknown
- * severity that the gate does not count.
+ * `count` is a number of vulnerabilities. `pending` is true if the image is not scanned yet. `unknownSeverity` is the number of
+ * findings of unknown severity that the gate does not count.
  */
 export type Verdict = {
   denied: boolean
@@ -62,9 +64,9 @@ export type Verdict = {
   unknownSeverity: number
 }
 
-/** The gates of organizations that are not off, and recent verdicts. */
+/** Gates of organizations in a mode other than OFF, and recent verdicts. */
 export type GateCache = RuleCache<Gate> & {
-  /** The verdict of a moment ago, or a new one. The key has all that the verdict follows from. */
+  /** Returns a recent verdict or computes one. The key has all inputs of the verdict. */
   verdict(key: string, judge: () => Promise<Verdict>): Promise<Verdict>
 }
 
@@ -74,7 +76,7 @@ export const aGateException = kindOf<DigestException>('gate-exception')
 export const gateType = 'registry.pinfold.dev/Gate'
 export const gateExceptionType = 'registry.pinfold.dev/GateException'
 
-/** What a client may set and change. */
+/** Fields that a client can set and change. */
 export const gateFields = {
   name: { column: 'name', update: true, required: true, pattern: /^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$/ },
   mode: { column: 'mode', update: true },
@@ -85,7 +87,7 @@ export const gateFields = {
   exemptPulledDays: { column: 'exempt_pulled_days', update: true },
 } as const satisfies Fields<GateText>
 
-/** What a rule says where nothing is said of it. */
+/** Defaults of a vulnerability rule. */
 export const anyVulnerability: VulnerabilityRule = {
   ...{ leastSeverity: '', onlyFixable: false, onlyExploited: false, afterDays: 0, unknown: 'PASS' },
   unknownSeverity: 'COUNTED_AS_HIGH',
@@ -96,10 +98,10 @@ export const maxDays = 3650
 export const maxMonths = 120
 export const maxExemptDays = 90
 export const maxExceptionDays = 90
-/** How many an organization may have. */
+/** Limit on the gates of an organization. */
 export const mostGates = 50
 
-/** `since` says from when on it does not pass; without it, it never did. */
+/** `since` returns the time from which the image does not pass. Missing if it never passed. */
 export type Judged = Verdict & { since?: () => string | Promise<string> }
 
 const none = { denied: false, count: 0, pending: false, unknownSeverity: 0 }

@@ -1,4 +1,4 @@
-// What gates say of the vulnerabilities of an image.
+// Verdicts of gates on the vulnerabilities of an image.
 import type { Work } from '#app.ts'
 import { fixesFor } from '#contents/match.ts'
 import { contentsOf } from '#domains/registry/images/image-contents.service.ts'
@@ -18,7 +18,7 @@ import { withAccepted } from '#domains/scanning/risks/accepted.service.ts'
 import { rootOf } from '#lib/uid.ts'
 import { fails, type Judged, passes, plural, type Severity, type VulnerabilityRule, waits } from './gates.model.ts'
 
-/** Findings of one image that are looked at, the worst first. */
+/** Limit on the findings that are read for one image, the highest severity first. */
 const mostFindings = 5000
 const dayMs = 86_400_000
 
@@ -59,13 +59,13 @@ export async function judgeVulnerabilities(
   return { ...passes(`it has no known ${vulnerabilitiesOf(rule, 0)}`), ...unknown }
 }
 
-/** Gaps that a gate refuses for that is strict about them: what a source said that is old still counts. */
+/** Coverage gaps for which a strict gate refuses an image. Outdated data of a source still counts. */
 async function strictGaps(app: Work['app'], compared: Compared, now: string): Promise<Gap[]> {
   const gaps = await gapsOfCompared(app, compared, now)
   return gaps.filter(({ reason }) => reason !== 'SOURCE_FAILED' && reason !== 'SOURCE_STALE')
 }
 
-/** The vulnerabilities that count, and how many of unknown severity do or do not. */
+/** The vulnerabilities that count, and the numbers of those of unknown severity that count and do not count. */
 type Counting = { ids: string[]; unknown: number; uncounted: number; isIn(one: Known): boolean }
 
 async function countingOf(
@@ -88,7 +88,9 @@ async function countingOf(
   }
 }
 
-/** Whether the rule is about it, but for its severity: those of unknown severity are told of in any case. */
+/**
+ * True if the rule applies to the finding, or would if its severity were known. Findings of unknown severity are always reported.
+ */
 function isMeant(one: Known, rule: VulnerabilityRule): boolean {
   if (one.state !== findingStates.vulnerable) return false
   if (!isSevere(one, rule) && !isUnrated(one)) return false
@@ -104,7 +106,7 @@ function isSevere(one: Known, { leastSeverity, unknownSeverity: counted }: Vulne
   return severityRank(level) >= severityRank(severityLevels[lower(leastSeverity)])
 }
 
-/** Those that were found first long enough ago: what a source says anew of them does not make them younger. */
+/** Findings that were first found long enough ago. A rewritten record of a source keeps the first time. */
 async function oldEnough(
   app: Work['app'],
   found: readonly Known[],
@@ -117,7 +119,7 @@ async function oldEnough(
   return found.filter((one) => first(one) <= latest)
 }
 
-/** From when on the first of them is meant by the rule. */
+/** Time from which the rule counts the first of them. */
 async function badSince(
   app: Work['app'],
   bad: readonly Known[],
@@ -128,7 +130,7 @@ async function badSince(
   return plusDays(times[0]!, afterDays)
 }
 
-/** When each of them was found first. */
+/** Time at which each finding was first found. */
 async function firstFound(
   { db }: Work['app'],
   found: readonly Known[],
@@ -152,7 +154,7 @@ async function exploitedOf(app: Work['app'], { onlyExploited }: VulnerabilityRul
   return ids.filter((id) => ranks.get(id)?.exploited)
 }
 
-/** Why an image is refused, with the findings of unknown severity that count and those that do not. */
+/** Reason of a refusal, with the findings of unknown severity that count and those that do not. */
 function deniedText(rule: VulnerabilityRule, { ids, unknown, uncounted }: Counting): string {
   const isRated = rule.leastSeverity === ''
   const counted = unknown === 0 || isRated ? '' : `, ${unknown} of them of unknown severity, which counts as high`
@@ -160,7 +162,7 @@ function deniedText(rule: VulnerabilityRule, { ids, unknown, uncounted }: Counti
   return `it has ${ids.length} ${vulnerabilitiesOf(rule, ids.length)}${counted}${left}`
 }
 
-/** Such as `fixable vulnerabilities of severity high or worse`. */
+/** For example `fixable vulnerabilities of severity high or worse`. */
 function vulnerabilitiesOf(
   { leastSeverity, onlyFixable, onlyExploited, afterDays }: VulnerabilityRule,
   count: number,

@@ -1,5 +1,5 @@
-// What the rule of a gate says of a manifest, from what was found out before: nothing is read or compared for it, and what
-// waits for that passes.
+// Verdict of one gate on a manifest, from stored scan results. It reads and compares no content, and an image that is not scanned
+// yet passes.
 import type { Work } from '#app.ts'
 import { type Support, supportOf } from '#domains/registry/lifecycles/lifecycles.service.ts'
 import { wasPulledBetween } from '#domains/registry/usage/recent-pulls.service.ts'
@@ -7,7 +7,7 @@ import { hasCooled } from '../pull-rules/bound-pulls.service.ts'
 import { fails, type Gate, type Judged, passes, plural, type Verdict, waits } from './gates.model.ts'
 import { judgeVulnerabilities } from './judge-vulnerabilities.service.ts'
 
-/** A repo as the registry knows it. */
+/** A repository as the registry knows it. */
 export type GatedRepo = Parameters<typeof hasCooled>[1]
 
 const dayMs = 86_400_000
@@ -17,7 +17,7 @@ export async function judge(work: Work, repo: GatedRepo, digest: string, gate: G
   const days = gate.exemptPulledDays
   if (!verdict.denied || days === 0 || !since) return verdict
   const { app, cause } = work
-  // What is pulled while it should not be, or while nobody knew, does not count.
+  // Pulls after the image ceased to pass do not exempt it.
   const span = { from: new Date(Date.parse(cause.now) - days * dayMs).toISOString(), until: await since() }
   if (!(await wasPulledBetween(app.db, { repo: repo.id, digest }, span))) return verdict
   const exempt = `it was pulled in the last ${plural(days, 'day')}, before that was so`
@@ -68,7 +68,7 @@ function judged(support: Known, of: (known: Support) => Judged): Judged {
   return of(support)
 }
 
-/** A day so many months later, or earlier. */
+/** Date a number of months after `time`, or before it if the number is negative. */
 function plusMonths(time: string, months: number): string {
   const day = new Date(time)
   return new Date(Date.UTC(day.getUTCFullYear(), day.getUTCMonth() + months, day.getUTCDate()))

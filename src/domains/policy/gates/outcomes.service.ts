@@ -1,4 +1,4 @@
-// What the gates of a place say of a manifest: their rules, and what is excepted from them.
+// Outcomes of all gates of a scope for a manifest, with the exemptions.
 import type { Work } from '#app.ts'
 import { indexesWith } from '#domains/registry/manifests/manifests.service.ts'
 import type { RepoRef } from '#domains/registry/repo-ref.model.ts'
@@ -7,14 +7,14 @@ import { isAtOrBelow, rootOf } from '#lib/uid.ts'
 import type { Gate, Verdict } from './gates.model.ts'
 import { type GatedRepo, judge } from './judge.service.ts'
 
-/** `exception`: what lets it through although its rule does not. `failed`: nobody can say. */
+/** `exception` is the uid of the exemption that lets the image pass. `failed` is true if the gate could not be evaluated. */
 export type Outcome = Verdict & {
   gate: Pick<Gate, 'uid' | 'name' | 'scopeUid'> & { kind: Gate['rule']['kind']; enforced: boolean }
   failed: boolean
   exception: string
 }
 
-/** None where no gate holds that is on, as on a server without any. */
+/** Outcomes of the active gates for a manifest. Empty if there are none, as on a server without gates. */
 export async function outcomesOf(work: Work, repo: GatedRepo, digest: string): Promise<Outcome[]> {
   const { app } = work
   if (app.gates.isEmpty()) return []
@@ -35,12 +35,12 @@ export async function outcomesOf(work: Work, repo: GatedRepo, digest: string): P
   return outcomes
 }
 
-/** What goes wrong in one gate hides neither the others nor what is pulled. */
+/** An error in one gate does not affect the other gates or the pull. */
 async function outcomeOf(work: Work, repo: GatedRepo, digest: string, gate: Gate): Promise<Outcome> {
   const { uid, name, scopeUid, rule, mode } = gate
   const shown = { uid, name, scopeUid, kind: rule.kind, enforced: mode === 'ENFORCE' }
   try {
-    // Another server may have changed the gate.
+    // The rule is part of the key, because another server may have changed the gate.
     const key = JSON.stringify([repo.id, digest, uid, rule, gate.exemptPulledDays])
     const verdict = await work.app.gates.verdict(key, () => judge(work, repo, digest, gate))
     return { ...verdict, gate: shown, failed: false, exception: '' }
@@ -52,7 +52,7 @@ async function outcomeOf(work: Work, repo: GatedRepo, digest: string, gate: Gate
   }
 }
 
-/** The uid of what lets it through, or an index that lists it; empty where nothing does. */
+/** The uid of the exemption for the digest, or for an index that lists it. Empty if there is none. */
 export async function exceptionFor(
   { app, cause }: Work,
   repo: GatedRepo,
@@ -70,7 +70,7 @@ export async function exceptionFor(
   return above.map((index) => of(index)?.uid ?? '').find((uid) => uid !== '') ?? ''
 }
 
-/** What each gate of the place says, and the first that refuses. Nothing is asked of the database where there is no gate. */
+/** Outcomes of all gates of the scope, and the first that refuses. Does not query the database if there is no gate. */
 export async function gatesOf(
   work: Work,
   repo: RepoRef,

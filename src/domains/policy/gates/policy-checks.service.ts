@@ -1,4 +1,4 @@
-// Asks the gates about an image without pulling it.
+// Evaluates gates for an image without a pull.
 import type { Call } from '#app.ts'
 import { pullDigest } from '#domains/registry/manifests/manifests.service.ts'
 import { findRepoByUid, placed } from '#domains/registry/repos/paths.service.ts'
@@ -16,12 +16,12 @@ import { found, invalid, notFound } from '#lib/errors.ts'
 import { isTagName } from '#lib/oci-names.ts'
 import { type Outcome, outcomesOf } from './outcomes.service.ts'
 
-/** An outcome with how far the image was compared, for a gate about vulnerabilities. */
+/** Outcome with the coverage of the image, for a gate on vulnerabilities. */
 export type ExplainedOutcome = Outcome & { coverage: ResultCoverage | undefined; gaps: readonly Gap[] }
 
 export type Checked = { digest: string; outcomes: readonly ExplainedOutcome[] }
 
-/** Throws NOT_FOUND for a repo, a tag or a digest that is not there. */
+/** Throws NOT_FOUND if the repository, tag or digest does not exist. */
 export async function checkPolicies(
   call: Call,
   repoUid: string,
@@ -42,7 +42,7 @@ export async function checkPolicies(
 
 const isExplained = ({ gate, failed }: Outcome): boolean => gate.kind === 'vulnerabilities' && !failed
 
-/** A verdict that names nothing says whether everything was compared. */
+/** Adds to a verdict without findings if everything was compared. */
 function explained(outcome: Outcome, gaps: readonly Gap[]): ExplainedOutcome {
   if (!isExplained(outcome)) return { ...outcome, coverage: undefined, gaps: [] }
   const coverage = resultCoverage(gaps, outcome.unknownSeverity, { policy: true })
@@ -50,7 +50,7 @@ function explained(outcome: Outcome, gaps: readonly Gap[]): ExplainedOutcome {
   return { ...outcome, reason, coverage, gaps: gaps.slice(0, mostListedGaps) }
 }
 
-/** The reason of a verdict that is pending is that the image was not scanned yet, which the coverage says in full. */
+/** A pending verdict means that the image was not scanned yet. The coverage summary describes that completely. */
 function reasonOf({ denied, pending, reason }: Outcome, coverage: ResultCoverage): string {
   if (denied) return reason
   return pending ? coverage.summary : withCoverage(reason, coverage)

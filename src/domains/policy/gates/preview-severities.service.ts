@@ -1,4 +1,4 @@
-// Images that a gate lets pass now and would refuse if unknown severities counted as high.
+// Images that pass a gate now, and that it would refuse if unknown severities counted as high.
 import type { Call } from '#app.ts'
 import { findRepoByUid, placed } from '#domains/registry/repos/paths.service.ts'
 import * as images from '#domains/scanning/images/images.store.ts'
@@ -14,7 +14,7 @@ import { exceptionFor } from './outcomes.service.ts'
 export type ChangedImage = { repoUid: string; digest: string; tags: string[]; moreTags: boolean; reason: string }
 export type Preview = { images: ChangedImage[]; next: string }
 
-/** A part of them; throws NOT_FOUND for a gate that is not there. */
+/** One part of these images. Throws NOT_FOUND if the gate does not exist. */
 export async function previewSeverities(call: Call, page: Page, uid: string): Promise<Preview> {
   const { db } = call.app
   const gate = found(await gateTable.find(db, uid), gateType, uid)
@@ -38,11 +38,11 @@ export async function previewSeverities(call: Call, page: Page, uid: string): Pr
   return { images: changed, next: unrated.next }
 }
 
-/** Whether findings of unknown severity do not count, and could. */
+/** True if the rule does not count findings of unknown severity, and could count them. */
 const leavesOut = ({ leastSeverity, unknownSeverity }: VulnerabilityRule): boolean =>
   unknownSeverity === 'NOT_COUNTED' && leastSeverity !== '' && leastSeverity !== 'CRITICAL'
 
-/** Why the image would be refused; undefined if it is refused already, or would pass. */
+/** Reason of the refusal if unknown severities counted as high. Undefined if the image is refused already, or would pass. */
 async function newReason(
   call: Call,
   { image }: FoundImage<unknown>,
