@@ -1,4 +1,4 @@
-// What differs between two images, in packages and in vulnerabilities.
+// Compares the packages and vulnerabilities of two images.
 import type { Call } from '#app.ts'
 import { kindOfEcosystem } from '#contents/ecosystems.ts'
 import { invalid, permissionDenied } from '#lib/errors.ts'
@@ -21,7 +21,7 @@ export type ImageComparison = {
   changed: { package: ShownPackage; baseVersion: string }[]
   found: ComparedVulnerability[]
   resolved: ComparedVulnerability[]
-  /** Found in the base, and of the image nobody knows it. */
+  /** Vulnerabilities of the base for which it is unknown if the image has them. */
   unknown: ComparedVulnerability[]
   gaps: Gap[]
   baseGaps: Gap[]
@@ -29,7 +29,10 @@ export type ImageComparison = {
   baseCoverage: ResultCoverage
 }
 
-/** Nothing counts as resolved or removed as long as it is not known whether the image has it. */
+/**
+ * Compares an image with a base image. A vulnerability or package counts as resolved or removed only if the image certainly does
+ * not have it.
+ */
 export async function compareImages(call: Call, image: ImageName, base: ImageName): Promise<ImageComparison> {
   const baseRepo = base.repoUid === '' ? image.repoUid : base.repoUid
   if (!isUid(baseRepo)) throw invalid({ field: 'base_repo_uid', description: 'is not a uid' })
@@ -67,7 +70,7 @@ export async function compareImages(call: Call, image: ImageName, base: ImageNam
   }
 }
 
-/** Whether there is anything to compare with: without its packages an image would look as if it had nothing. */
+/** True if the image was compared. Without its packages, an image would look as if it had none. */
 const isCompared = (gaps: readonly Gap[]): boolean => !gaps.some(({ reason }) => incomparable.has(reason))
 
 const incomparable: ReadonlySet<string> = new Set([
@@ -78,8 +81,8 @@ const incomparable: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Whether an image in which a vulnerability is not found may have it all the same: in a part that was not read, in packages
- * that no source speaks of, or in versions that cannot be compared.
+ * True if an image may have a vulnerability that was not found. The reason can be content that was not read, packages without a
+ * data source, or versions that cannot be compared.
  */
 function mayBeIn(vulnerability: string, image: ImageFindings, base: ImageFindings): boolean {
   if (image.uncertain.some(({ vulnerabilities }) => vulnerabilities.includes(vulnerability))) return true
@@ -87,10 +90,10 @@ function mayBeIn(vulnerability: string, image: ImageFindings, base: ImageFinding
   return image.gaps.some(({ reason, subject }) => {
     if (reason === 'CONTENTS_INCOMPLETE') return true
     if (!isUncovered(reason)) return false
-    // It is not known what packages these are, or a part is missing of what speaks of them.
+    // The packages are unknown, or a part of the data source is missing.
     if (subject === '' || subject.includes('/')) return true
     const kind = kindOfEcosystem(subject)
-    // The same package may be of another release of its distribution.
+    // The same package may be in another release of its distribution.
     return found.some(({ component }) => (kind ? component.kind === kind : component.ecosystem === subject))
   })
 }
@@ -110,7 +113,7 @@ function comparePackages(own: readonly ShownPackage[], base: readonly ShownPacka
   const changed: ImageComparison['changed'] = []
   for (const [name, after] of added) {
     const before = removed.get(name) ?? []
-    // What is there several times is paired as far as it goes.
+    // Packages with several versions are paired as far as possible.
     while (after.length > 0 && before.length > 0) {
       changed.push({ package: after.shift()!, baseVersion: before.shift()!.version })
     }

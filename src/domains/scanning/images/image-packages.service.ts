@@ -1,4 +1,4 @@
-// What an image consists of.
+// Packages of an image.
 
 import type { Call } from '#app.ts'
 import { packageUrl } from '#contents/package-url.ts'
@@ -14,10 +14,13 @@ import { unread } from '../reports/image-knowledge.service.ts'
 import type { ListedComponent } from './images.store.ts'
 import * as store from './images.store.ts'
 
-/** The list of packages of an image; none while it is not known, which is a gap. */
+/** The package list of an image. `listNo` is undefined if the packages are unknown, which is a coverage gap. */
 export type ImageList = { listNo: number | undefined; distribution: string; gaps: Gap[] }
 
-/** Throws NOT_FOUND for a repo or an image that is not there. `field` is the one that names the digest. */
+/**
+ * Finds the package list of an image. Throws NOT_FOUND if the repository or the image does not exist. `field` is the request
+ * field with the digest.
+ */
 export async function listOfImage(
   call: Call,
   repoUid: string,
@@ -35,7 +38,7 @@ export async function listOfImage(
   }
   const { packages, distribution, gaps } = contents
   const list = await findList(db, { hash: packages, distribution })
-  // Lists of before there were rows of packages are brought in by and by.
+  // Lists from releases without package rows are added in the background.
   const waits: Gap = { reason: 'CONTENTS_UNREAD', subject: '', message: 'its list of packages waits to be taken in' }
   return {
     listNo: list?.listNo,
@@ -46,7 +49,7 @@ export async function listOfImage(
 
 export type ImagePackages = Listed<ShownPackage> & { gaps: Gap[] }
 
-/** A page of them, in a lasting order or by name. */
+/** Lists one page of packages, in a stable order or by name. */
 export async function listImagePackages(
   call: Call,
   page: Page,
@@ -64,7 +67,7 @@ export async function listImagePackages(
 
 const rowsAtOnce = 2000
 
-/** All packages of a list, of which there are no more than an image may have. */
+/** All packages of a list. Their number is limited for each image. */
 export async function allPackages(call: Call, { listNo, distribution }: ImageList): Promise<ShownPackage[]> {
   const packages: ShownPackage[] = []
   for (let after = 0; listNo !== undefined; ) {
@@ -78,7 +81,7 @@ export async function allPackages(call: Call, { listNo, distribution }: ImageLis
   return packages.sort((one, other) => (one.purl < other.purl ? -1 : 1))
 }
 
-/** A package as callers see it. */
+/** A package in the format of the API. */
 export type ShownPackage = {
   purl: string
   kind: string

@@ -1,4 +1,4 @@
-// Images that contain a package, wherever the caller may look.
+// Images that contain a package, in all repositories that the caller can see.
 
 import { setImmediate } from 'node:timers/promises'
 import type { Call } from '#app.ts'
@@ -45,7 +45,7 @@ export type ImagesWithPackage = Omit<FoundPage<unknown>, 'items'> & { items: Ima
 
 type Hit = store.ListedComponent & { isUncertain: boolean }
 
-/** A page of them. */
+/** Lists one page of the images. */
 export async function listImagesWithPackage(call: Call, page: Page, query: PackageQuery): Promise<ImagesWithPackage> {
   const wanted = wantedBy(query)
   const { db } = call.app
@@ -66,7 +66,7 @@ export async function listImagesWithPackage(call: Call, page: Page, query: Packa
 
 const rowsAtOnce = 500
 
-/** The packages of a list that are meant; those of which it is certain first. */
+/** Matching packages of a list. Certain matches come first. */
 async function hitsIn(
   call: Call,
   wanted: Wanted,
@@ -154,9 +154,9 @@ async function componentsFor(db: Call['app']['db'], wanted: Wanted, most: number
   return numbers
 }
 
-/** Of a package that is meant for what it was built from, the version of that counts. */
+/** If the name matches the source package, the version of the source package counts. */
 function fitOf({ name, ecosystem, version, bounds, pattern }: Wanted, one: StoredComponent): 'yes' | 'no' | 'unknown' {
-  // A package URL names the package itself.
+  // A package URL names the binary package itself.
   if (pattern && one.name !== name) return 'no'
   if (ecosystem !== '' && one.ecosystem !== ecosystem && !one.ecosystem.startsWith(`${ecosystem}:`)) return 'no'
   const own = one.name === name ? one.version : one.originVersion

@@ -1,6 +1,6 @@
 import type { Fields } from '#lib/fields.ts'
 
-/** Lists of images have one order, which has no name for clients. */
+/** Lists of images have one order, which clients cannot name. */
 export const imageFields = { list: { column: 'list', sort: true } } as const satisfies Fields<{ list: string }>
 
 export const packageFields = {
@@ -8,22 +8,25 @@ export const packageFields = {
   name: { column: 'name', sort: true },
 } as const satisfies Fields<{ number: string; name: string }>
 
-/** How many images of a place are looked at one by one; in a larger one all that have it are looked for. */
+/**
+ * Limit on the images in a scope that are checked one by one. In a larger scope, all lists with the package or vulnerability are
+ * searched.
+ */
 export const mostScoped = 2000
-/** How many packages are looked for; beyond that all lists are looked at. */
+/** Limit on the packages of a search. Beyond it, all lists are checked. */
 export const mostComponents = 20_000
-/** How long one page is looked for before it is answered with what there is, in milliseconds. */
+/** Time limit for one page in ms. After it, the page is returned as it is. */
 export const pageMs = 1000
-/** Limits of the count of images, in milliseconds and images; beyond them there is no total. */
+/** Limits on counting images, in ms and images. Beyond them there is no total. */
 export const countMs = 500
 export const mostCounted = 1000
 
-/** How much of an image is shown. */
+/** Limits on the shown tags and packages of an image. */
 export const mostTags = 100
 export const mostPurls = 20
-/** How much of what is looked for is read of one list, for everybody and for one organisation each. */
+/** Limit on the matches that are read from one list, for shared findings and for those of one organization each. */
 export const mostHits = 100
-/** How long images are counted of which something is not known, in milliseconds. */
+/** Time limit in ms for counting images that are not completely scanned. */
 export const unknownMs = 500
-/** Up to this many images are counted of which nobody knows what they contain. */
+/** Limit on counting images with unknown contents. */
 export const mostUnknown = 1000

@@ -1,4 +1,4 @@
-// From vulnerabilities and packages to the lists that have them, and what a list consists of.
+// Finds package lists by vulnerability or package, and reads the content of a list.
 
 import { allOf } from '#db/bulk.ts'
 import { pageTail, pastCursor } from '#db/listing-beyond.ts'
@@ -10,7 +10,7 @@ import { componentColumns } from '../lists/lists.store.ts'
 import type { NamedRecord } from '../records/records.model.ts'
 import { type NamedRow, namedColumns, toNamed } from '../records/records.store.ts'
 
-/** `isOver`: more is found in it than is kept of one list. */
+/** `isOver` is true if the list has more findings than are stored. */
 export type NamedList = {
   listNo: number
   key: ListKey
@@ -35,7 +35,7 @@ const toList = ({ hash, id, version, isOver, ...row }: ListRow): NamedList => ({
   ...{ ...row, key: { hash, distribution: { id, version } }, isOver: isOver === 1 },
 })
 
-/** The ecosystems of all lists, as they are stored: some of the different values. */
+/** Distinct stored ecosystems of all lists, at most `most`. */
 export async function storedEcosystems(reader: Reader, most: number): Promise<string[]> {
   const rows = await reader.all<{ ecosystems: string }>(sql`
     SELECT DISTINCT l.ecosystems FROM component_lists l ORDER BY l.ecosystems LIMIT ${most}`)
@@ -48,21 +48,21 @@ export async function listsOf(reader: Reader, numbers: readonly number[]): Promi
   return rows.map(toList)
 }
 
-/** The lists of these hashes, in whichever distribution. */
+/** Lists with these hashes, in any distribution. */
 export async function listsHashed(reader: Reader, hashes: readonly string[]): Promise<NamedList[]> {
   const hashed = (some: readonly string[]) => sql`
     SELECT ${listColumns} FROM component_lists l WHERE l.hash IN (${list(some)})`
   return (await allOf<ListRow, string>(reader, hashes, hashed)).map(toList)
 }
 
-/** All lists from a number on, in order. */
+/** Numbers of all lists from `from` on, in order. */
 export async function listsFrom(reader: Reader, from: number, most: number): Promise<number[]> {
   const rows = await reader.all<{ listNo: number }>(sql`
     SELECT id AS "listNo" FROM component_lists WHERE id >= ${from} ORDER BY id LIMIT ${most}`)
   return rows.map(({ listNo }) => listNo)
 }
 
-/** Lists behind `after` that were not compared yet, or in which more is found than is kept; in order. */
+/** Lists after `after` that were not compared yet, or that have more findings than are stored, in order. */
 export async function unsureLists(reader: Reader, after: number, most: number): Promise<NamedList[]> {
   const rows = await reader.all<ListRow>(sql`
     SELECT * FROM (SELECT ${listColumns} FROM component_lists l
@@ -76,7 +76,7 @@ export async function unsureLists(reader: Reader, after: number, most: number): 
 
 const componentsAtOnce = 50
 
-/** Of the lists that have one of the components, the first from a number on, in order. */
+/** The first lists from `from` on that contain one of the components, in order. */
 export async function listsWithAny(
   reader: Reader,
   components: readonly number[],
@@ -85,7 +85,7 @@ export async function listsWithAny(
 ): Promise<number[]> {
   const found = new Set<number>()
   for (const some of chunks(components, componentsAtOnce)) {
-    // In the order of the index, which has those of lists over the limit apart.
+    // In the order of the index, which separates lists over the limit.
     const each = some.flatMap((one) =>
       [0, 1].map(
         (held) => sql`
@@ -100,8 +100,8 @@ export async function listsWithAny(
 }
 
 /**
- * The components in which the vulnerability is found now, for everybody or for one of some organisations, some of them;
- * for any organisation without these.
+ * Some components with an open finding of the vulnerability, either shared or of one of the organizations. Without
+ * `organizations`, of any organization.
  */
 export async function componentsWith(
   reader: Reader,
@@ -119,7 +119,7 @@ export async function componentsWith(
   return rows.map(({ componentNo }) => componentNo)
 }
 
-/** The components with a vulnerability of unknown severity now, for everybody or for one of some organizations, some of them. */
+/** Some components with an open finding of unknown severity, either shared or of one of the organizations. */
 export async function componentsUnrated(
   reader: Reader,
   organizations: readonly string[] | undefined,
@@ -132,7 +132,7 @@ export async function componentsUnrated(
   return rows.map(({ componentNo }) => componentNo)
 }
 
-/** Findings of unknown severity in a list now, for everybody or for the organization `place`. */
+/** Open findings of unknown severity in a list, shared or of the organization `place`. */
 export async function unratedInList(
   reader: Reader,
   listNo: number,
@@ -145,20 +145,20 @@ export async function unratedInList(
      LIMIT ${most}`)
 }
 
-/** That a vulnerability is found in a package of a list. */
+/** Finding of a vulnerability in a package of a list. */
 export type FoundIn = {
   component: StoredComponent
   place: string
   state: number
   severity: number
-  /** The distribution says that it is not affected. */
+  /** True if the distribution says that it is not affected. */
   isSuppressed: boolean
   record: NamedRecord
 }
 
 /**
- * Where in a list a vulnerability of this name is found now, for everybody or for the organisation `place`. Of more than
- * `most` those that count most.
+ * Open findings of a vulnerability by name in a list, shared or of the organization `place`. Beyond `most`, those with the
+ * greatest effect come first.
  */
 export async function foundInList(
   reader: Reader,
@@ -197,7 +197,7 @@ const toEntry = (row: EntryRow): ListedComponent => ({
   locations: row.locations === '' ? [] : (JSON.parse(row.locations) as string[]),
 })
 
-/** A page of the packages of a list that go by a name, or were built from it, behind one of them, in order. */
+/** One page of the packages of a list with a name or a source package of that name, after one of them, in order. */
 export async function namedInList(
   reader: Reader,
   listNo: number,
@@ -212,7 +212,7 @@ export async function namedInList(
   return rows.map(toEntry)
 }
 
-/** A page of the packages of a list by number or by name, and one more. */
+/** One page of the packages of a list by number or by name, and one more row. */
 export async function componentPage(reader: Reader, listNo: number, page: Page): Promise<ListedComponent[]> {
   const { value: name = '', uid: number = '0' } = page.after ?? {}
   const [keys, values] =
@@ -235,7 +235,7 @@ export async function countComponents(reader: Reader, listNo: number): Promise<n
   return row?.total ?? 0
 }
 
-/** A page of the packages of a list, behind one of them, in order. */
+/** One page of the packages of a list, after one of them, in order. */
 export async function componentsIn(reader: Reader, listNo: number, { after, most }: Step): Promise<ListedComponent[]> {
   const rows = await reader.all<EntryRow>(sql`
     SELECT l.list_id AS "listNo", l.locations, ${componentColumns}

@@ -1,4 +1,4 @@
-// Goes through the images that the caller may list and that have something, list by list and a page at a time.
+// Searches the images that the caller can list for a package or vulnerability, list by list and one page at a time.
 import { setImmediate } from 'node:timers/promises'
 import type { Call } from '#app.ts'
 import {
@@ -26,13 +26,13 @@ import {
 import type { NamedList } from './images.store.ts'
 import * as store from './images.store.ts'
 
-/** What is looked for. */
+/** Definition of a search. */
 export type Sought<Hit> = {
-  /** It is the same for everybody; else organisations know more of it each. */
+  /** True if the result is the same for all organizations. Otherwise an organization can have matches of its own. */
   isForAll: boolean
-  /** The packages that may be it, as some organisations know, or any; fewer than `most` when these are all. */
+  /** Packages that may match, for some organizations or for any. Fewer than `most` if these are all. */
   components(organizations: readonly string[] | undefined, most: number): Promise<number[]>
-  /** What there is of it in a list, for everybody or for the organisation `place`: no more than `most`, the worst first. */
+  /** Matches in a list, shared or of the organization `place`: at most `most`, the most severe first. */
   hits(list: NamedList, place: string, most: number): Promise<readonly Hit[]>
 }
 
@@ -40,19 +40,19 @@ export type FoundImage<Hit> = {
   image: ListedImage
   distribution: string
   hits: readonly Hit[]
-  /** There are more hits. */
+  /** True if there are more hits. */
   moreHits: boolean
   tags: string[]
   moreTags: boolean
 }
 
-/** Number of images of which something is not known. `moreUnknown`: there may be more of them, since not all were counted. */
+/** Number of images that are not completely scanned. `moreUnknown` is true if there may be more, because not all were counted. */
 export type UnknownImages = { unknown: number; moreUnknown: boolean }
 
-/** A page of images. The total is undefined where counting takes long. The unknown images are those of the first page. */
+/** A page of images. The total is undefined if counting takes too long. Only the first page has the number of unknown images. */
 export type FoundPage<Hit> = Listed<FoundImage<Hit>, number | undefined> & UnknownImages
 
-/** A page of images; shorter than asked for when it takes long to find more. */
+/** Searches one page of images. The page is shorter than requested if the time limit is reached. */
 export async function seekImages<Hit>(
   call: Call,
   page: Page,
@@ -72,7 +72,7 @@ export async function seekImages<Hit>(
   return { ...listedUpTo(call, page, { items: images, total, last: end && tokenOf(end, total), toSkip }), ...counted }
 }
 
-/** Images of one step of a job that goes through all of them, without counts. `next` is empty at the end. */
+/** Images for one step of a job that visits all of them, without counts. `next` is empty at the end. */
 export async function seekSome<Hit>(
   call: Call,
   page: Page,
@@ -90,12 +90,18 @@ const seekingFor = <Hit>(call: Call, places: readonly string[], page: Page): See
   return { call, places, images: [], left: page.size, toSkip: page.skip, until: performance.now() + pageMs }
 }
 
-/** The place where a page ended, which need not be an image of it. Later pages repeat the total of the first one. */
+/**
+ * Page token of the position where a page ended, which need not be one of its images. Later pages repeat the total of the first
+ * one.
+ */
 function tokenOf({ list, image }: Position, total: number | undefined): NonNullable<Page['after']> {
   return { value: String(list), uid: `${image.repo} ${image.digest} ${total ?? ''}` }
 }
 
-/** Goes on until there is no room or no time left, and answers with where it has ended; undefined at the end of all lists. */
+/**
+ * Searches until the page is full or the time limit is reached. Returns the position of the end, or undefined at the end of all
+ * lists.
+ */
 async function seek<Hit>(
   seeking: Seeking<Hit>,
   candidates: Candidates,
@@ -107,14 +113,14 @@ async function seek<Hit>(
     seeking.call.signal.throwIfAborted()
     const lists = await candidates(at.list)
     if (lists.length === 0) return undefined
-    // A page has at least looked at something, or it would never end.
+    // A page checks at least one step, so that paging always ends.
     if (!isFirst && performance.now() > seeking.until) return at
     at = await takeFrom(seeking, lists, at, sought)
     if (seeking.left === 0) return at
   }
 }
 
-/** Undefined where there are more than are counted, or counting takes long. */
+/** Total of the images. Returns undefined beyond the limits on number and time. */
 async function countImages<Hit>(
   { call, places }: Pick<Seeking<Hit>, 'call' | 'places'>,
   candidates: Candidates,
@@ -126,7 +132,7 @@ async function countImages<Hit>(
   return end ? undefined : mostCounted - counting.toSkip + counting.images.length
 }
 
-/** From this list on, and in it behind this image. */
+/** Position: from this list on, and in it after this image. */
 type Position = { list: number; image: { repo: number; digest: string } }
 
 const beginning = { repo: 0, digest: '' }
@@ -141,7 +147,7 @@ function positionOf({ after }: Page): Position & { total: number | undefined } {
 const listsAtOnce = 50
 const imagesAtOnce = 500
 
-/** Lists that may have it, from a number on, in order. */
+/** Lists that may match, from a number on, in order. */
 type Candidates = (from: number) => Promise<number[]>
 
 async function candidatesFor(
@@ -161,23 +167,23 @@ async function candidatesFor(
 
 const mostOrganizations = 100
 
-/** Undefined where these are all, or many. */
+/** Organizations of the scopes. Returns undefined for all organizations, or for many. */
 function organizationsIn(places: readonly string[]): string[] | undefined {
   const organizations = [...new Set(places.map(rootOf))]
   return places.includes(top) || organizations.length > mostOrganizations ? undefined : organizations
 }
 
-/** The places of a search, and the lists of the images there; undefined when there are many. */
+/** Scopes of a search, and the lists of the images there. `scoped` is undefined if there are many. */
 export type Searched = { places: readonly string[]; scoped: Scoped | undefined }
 
 export async function searchedIn(call: Call, places: readonly string[]): Promise<Searched> {
   return { places, scoped: await listsIn(call, places) }
 }
 
-/** The lists of images in the places, and what images there say to contain for which there is no list yet. */
+/** Lists of images in the scopes, and the names of lists that are not stored yet. */
 type Scoped = { lists: readonly NamedList[]; missing: readonly ListName[] }
 
-/** Undefined when there are many. */
+/** Lists of images in the scopes. Returns undefined if there are many. */
 async function listsIn({ app: { db }, signal }: Call, places: readonly string[]): Promise<Scoped | undefined> {
   if (places.includes(top)) return undefined
   const names = new Map<string, ListName>()
@@ -202,12 +208,12 @@ type Seeking<Hit> = {
   places: readonly string[]
   images: FoundImage<Hit>[]
   left: number
-  /** Number of images to pass over first. */
+  /** Number of images to skip first. */
   toSkip: number
   until: number
 }
 
-/** Adds the images of some lists, one after the other, until there is no room or no time left; answers with where it has ended. */
+/** Adds the images of some lists until the page is full or the time limit is reached. Returns the position of the end. */
 async function takeFrom<Hit>(
   seeking: Seeking<Hit>,
   lists: readonly number[],
@@ -237,10 +243,10 @@ async function takeFrom<Hit>(
   return { list: lists.at(-1)! + 1, image: beginning }
 }
 
-/** What there is in a list for images of an organisation. */
+/** Matches in a list for the images of an organization. */
 type HitsAt<Hit> = (organization: string) => Promise<{ hits: readonly Hit[]; more: boolean }>
 
-/** Undefined where nothing of it is in the list for anybody who is in the places. */
+/** Matches in a list. Returns undefined if no organization in the scopes has any. */
 async function hitsIn<Hit>(
   list: NamedList,
   places: readonly string[],
@@ -289,15 +295,15 @@ async function take<Hit>(
 /** Largest number of different sets of ecosystems that are read. */
 const mostSets = 1000
 
-/** Ecosystems of the packages in the places. `moreEcosystems`: there may be others. */
+/** Ecosystems of the packages in the scopes. `moreEcosystems` is true if there may be others. */
 export async function ecosystemsIn(
   { app: { db } }: Call,
   { places, scoped }: Searched,
 ): Promise<{ ecosystems: string[]; moreEcosystems: boolean }> {
-  // All lists are those of all organizations, which are the business of nobody in a few of them.
+  // All lists include those of other organizations, which the caller must not see.
   if (!scoped && !places.includes(top)) return { ecosystems: [], moreEcosystems: true }
   const stored = scoped?.lists.map(({ ecosystems }) => ecosystems) ?? (await store.storedEcosystems(db, mostSets + 1))
-  // A list of an earlier release has none until the upkeep notes them.
+  // A list of an earlier release has none until a background job adds them.
   const sets = [...new Set(stored)].filter((one) => one !== '').slice(0, mostSets)
   const ecosystems = [...new Set(sets.flatMap((one) => JSON.parse(one) as string[]))].sort()
   const isCut = !scoped && stored.length > mostSets
@@ -306,7 +312,7 @@ export async function ecosystemsIn(
 
 const unsureAtOnce = 100
 
-/** Images of which nobody knows what is in them, or not all of it, or what is known of that; as far as they are counted. */
+/** Counts images with unknown or partly unknown contents, and images that were not compared, within the limits. */
 async function countUnknown(
   { app: { db }, signal }: Call,
   places: readonly string[],

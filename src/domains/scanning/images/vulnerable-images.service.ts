@@ -1,4 +1,4 @@
-// Images that have a vulnerability now, wherever the caller may look.
+// Images that have a vulnerability now, in all repositories that the caller can see.
 import type { Call } from '#app.ts'
 import { packageUrl } from '#contents/package-url.ts'
 import { placesFor } from '#domains/rules/places.service.ts'
@@ -39,14 +39,17 @@ export type VulnerableImage = {
   morePurls: boolean
 }
 
-/** `coverage` and `gaps` are of the first page. */
+/** `coverage` and `gaps` are set on the first page only. */
 export type VulnerableImages = Omit<FoundPage<unknown>, 'items'> & {
   items: VulnerableImage[]
   coverage: ResultCoverage | undefined
   gaps: readonly Gap[]
 }
 
-/** A page of them; an image may have it in packages of which some do not count. */
+/**
+ * Lists one page of the images. An image can have the vulnerability in several packages, of which some may be suppressed or
+ * accepted.
+ */
 export async function listVulnerableImages(
   call: Call,
   page: Page,
@@ -73,7 +76,7 @@ export async function listVulnerableImages(
   return { ...found, items, coverage, gaps: gaps.slice(0, mostListedGaps) }
 }
 
-/** Why an image in the places may have the vulnerability although it is not listed. */
+/** Coverage gaps in the scopes, because of which an unlisted image may have the vulnerability. */
 async function gapsIn(
   call: Call,
   searched: Searched,
@@ -103,7 +106,7 @@ function unreadImages(count: number, more: boolean): Gap {
   return { reason: 'CONTENTS_UNREAD', subject: '', message: `${images} not read or compared completely` }
 }
 
-/** Those of the packages for which somebody lives with it. */
+/** Packages in which the vulnerability is an accepted risk. */
 async function acceptedIn(
   { app, now }: Call,
   { image, hits, distribution }: FoundImage<store.FoundIn>,
@@ -122,7 +125,7 @@ function toImage(
   const state = order.find((one) => hits.some((hit) => stateOf(hit) === one))!
   return {
     ...{ repoUid: image.repoUid, digest: image.digest, tags, moreTags },
-    // Somebody may live with it in those packages only which were looked at.
+    // With more matches than were read, the other packages may not be accepted.
     state: state === 'ACCEPTED' && moreHits ? 'UNCERTAIN' : state,
     severity: levelName(hits.map(levelOf).reduce(worse)),
     purls: [...purls].sort().slice(0, mostPurls),
