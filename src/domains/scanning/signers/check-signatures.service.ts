@@ -1,4 +1,4 @@
-// Looks who has signed the documents that were handed in, of those who are trusted there, and takes what these say.
+// Verifies the signatures of imported VEX documents with the keys of trusted signers, and applies their statements.
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { App } from '#app.ts'
 import { Unreadable, type UnreadableReason } from '#contents/packages.ts'
@@ -23,10 +23,13 @@ import { type NewSigner, nextNew, noteLooked, signersAt } from './signers.store.
 
 const reportsAtOnce = 200
 const statementsAtOnce = 500
-/** Between slices, so that other writers get their turn. */
+/** Pause in ms between slices, so that other writers have their turn. */
 const pauseMs = 10
 
-/** Has some of what was handed in before in the place of a new signer looked at; answers with the signer, if there is one. */
+/**
+ * Queues some existing documents in the scope of a new signer for verification. Returns the signer, or undefined if there is
+ * none.
+ */
 export async function lookForNew({ db, clock }: App, write: Write, after: number): Promise<NewSigner | undefined> {
   const signer = (await nextNew(db, after)) ?? (await nextNew(db, 0))
   if (!signer) return undefined
@@ -38,17 +41,17 @@ export async function lookForNew({ db, clock }: App, write: Write, after: number
   return signer
 }
 
-/** The document of each organization that is due first, beginning behind the given one. */
+/** Yields the document of each organization that is due first, beginning after the organization `after`. */
 export function dueChecks({ db, clock }: App, after: string): AsyncGenerator<UncheckedReport> {
   return dueByOrganization((behind) => store.nextUnchecked(db, behind), after, clock().toISOString())
 }
 
-/** How a look may end that ends otherwise another time. */
+/** Reasons for a failed check that can be gone at the next attempt. */
 const passing: readonly UnreadableReason[] = ['BLOB_MISSING', 'TIMED_OUT']
 
 /**
- * Looks at one, which may add so many rows; later, where that went wrong, and no more where it did so again and again. Rejects only
- * when the signal says so or the lease is lost.
+ * Verifies one document, which can add at most `rows` rows. After an error it is postponed, and given up after the last attempt.
+ * Rejects only if it is aborted or the lease is lost.
  */
 export async function checkOne(
   app: App,
@@ -71,7 +74,7 @@ export async function checkOne(
   }
   await write(async (tx) => {
     const live = new Set((await signersAt(tx, lineage(repoUid), app.clock().toISOString())).map(({ uid }) => uid))
-    // Whoever is trusted since then was not asked for.
+    // The check did not include signers that became trusted in the meantime, so the document stays queued.
     if (live.difference(new Set(trusted.map(({ uid }) => uid))).size > 0) return
     const left = isListed ? by.filter((uid) => live.has(uid)) : []
     await store.noteChecked(tx, id, left, trusted.length > 0 ? signed.signatures : -1)
@@ -85,12 +88,12 @@ async function postpone(app: App, unchecked: UncheckedReport, error: unknown, wr
   if (!(error instanceof Unreadable)) app.log.error('signatures were not looked at', { repo, digest, attempts, error })
 }
 
-/** An image that a document is about, and by which digests it may be named there. */
+/** An image that a document is about, and the digests that can name it there. */
 type Meant = { digest: string; names: readonly string[] }
 
 /**
- * What it is about that it was handed in for, and of an index also all images, or those that it is about. Throws Unreadable while
- * that is not there.
+ * Images of a document: the image that it was imported for, and for an index also its images or those that the document names.
+ * Throws Unreadable if the repository does not have the image yet.
  */
 async function imagesOf({ db }: App, { repo, digest }: UncheckedReport, subjects: readonly string[]): Promise<Meant[]> {
   if (!(await isKnownImage(db, repo, digest))) throw new Unreadable('BLOB_MISSING', `the repo has no image ${digest}`)
@@ -107,8 +110,8 @@ async function imagesOf({ db }: App, { repo, digest }: UncheckedReport, subjects
 type Taking = { write: Write; signal: AbortSignal; rows: number; signers: readonly string[] }
 
 /**
- * Takes what was verified, in slices: what is taken twice changes nothing. Answers with whether that is what the document is listed
- * with, which may have been read by another server.
+ * Applies the verified statements in slices; applying one twice changes nothing. Returns true if author and statements are the
+ * same as those that the document is listed with. They can differ if another server parsed the document.
  */
 async function take(app: App, unchecked: UncheckedReport, signed: Signed, { write, signal, rows, signers }: Taking) {
   const { id, repo, repoUid, createTime } = unchecked
@@ -137,7 +140,7 @@ type Image = { repoUid: string; digest: string }
 type Slice = { signers: readonly string[]; said: readonly Said[]; most: number }
 type Taken = { added: number; hadRoom: boolean }
 
-/** Without room for more, it still takes back. */
+/** Applies a slice. If the organization has no quota left, only withdrawals are applied. */
 async function takeSome(app: App, write: Write, image: Image, slice: Slice): Promise<Taken> {
   try {
     return await write((tx) => takeSlice(app, tx, image, slice))
@@ -147,7 +150,7 @@ async function takeSome(app: App, write: Write, image: Image, slice: Slice): Pro
   }
 }
 
-/** Throws RESOURCE_EXHAUSTED where the organisation has no room for what it adds. */
+/** Throws RESOURCE_EXHAUSTED if the organization has no quota for the added rows. */
 async function takeSlice(app: App, tx: Tx, image: Image, { signers, said, most }: Slice): Promise<Taken> {
   const now = app.clock().toISOString()
   const live = new Set((await signersAt(tx, lineage(image.repoUid), now)).map(({ uid }) => uid))
@@ -165,7 +168,10 @@ async function takeSlice(app: App, tx: Tx, image: Image, { signers, said, most }
   return all
 }
 
-/** Nobody has signed what cannot be read, and what is about something else. */
+/**
+ * Reads the signatures and statements of a document. A document that cannot be parsed, or that is on another subject, counts as
+ * unsigned.
+ */
 async function readSigned(
   app: App,
   reader: Reader,

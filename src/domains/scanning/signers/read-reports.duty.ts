@@ -14,10 +14,10 @@ import type { UncheckedReport, WaitingReport } from '../scan-reports/scan-report
 import { checkOne, dueChecks, lookForNew } from './check-signatures.service.ts'
 import { mostSigned } from './signers.model.ts'
 
-/** Reads what scanners have found, as it comes in, and looks who has signed what is said of it. Organisations take turns by time. */
+/** Background job that parses queued reports and verifies signed documents. Organizations take turns by processing time. */
 export const readReports: Duty = readReportsWithin({ reader: readerLimits, rows: mostSigned.ofDocument })
 
-/** With `rows` for how many may come of one document that is signed. */
+/** Limits, with `rows` for the rows that one signed document can add. */
 type Limits = { reader: ReaderLimits; rows: number }
 
 export function readReportsWithin(limits: Limits): Duty {
@@ -26,7 +26,7 @@ export function readReportsWithin(limits: Limits): Duty {
     everyMs: 5_000,
     runsOn: 'one node',
     wake: ({ scanning }) => scanning.reported,
-    // An update lets a refused report wait again. Reports from before may be signed by a new signer.
+    // An update can queue a refused report again. A new signer may have signed existing documents.
     wakeOn: ['insert scan_reports', 'update scan_reports', 'insert vex_signers'],
     async run(app, lease) {
       await using reader = createReader(limits.reader)
@@ -43,13 +43,13 @@ export function readReportsWithin(limits: Limits): Duty {
 
 type Within = { reader: Reader; rows: number }
 
-/** Last organization of which a report was read, and a document checked; the last new signer. */
+/** The organizations of the last parsed report and of the last verified document, and the last new signer. */
 type Last = { read: string; check: string; signer: number }
 
-/** A report to read, or a document of which the signatures are to be checked. */
+/** A report to parse, or a document with signatures to verify. */
 type DueDocument = ({ kind: 'read' } & WaitingReport) | ({ kind: 'check' } & UncheckedReport)
 
-/** Alternates between the two kinds, so that many reports do not delay a signed document, which may take something back. */
+/** Alternates between the two kinds, so that many reports do not delay a signed document, which may withdraw a statement. */
 async function doAll(app: App, lease: Lease, { reader, rows }: Within, done: { reports: number; signatures: number }) {
   const write: Write = (work) => lease.tx(work)
   const last: Last = { read: '', check: '', signer: 0 }
@@ -83,7 +83,7 @@ async function* dueDocuments(
   }
 }
 
-/** Stops the work when it takes long while others wait. The document stays in the queue, and is read to its end the next time. */
+/** Stops work that takes long while others wait. The document stays in the queue and is processed completely the next time. */
 async function inTurn(app: App, lease: Lease, due: DueDocument, work: (signal: AbortSignal) => Promise<void>) {
   const { organization, repo, digest } = due
   const othersWait = async () => {

@@ -3,7 +3,7 @@ import type { Step } from '#lib/lists/paging.ts'
 import { rootOf } from '#lib/uid.ts'
 import type { UncheckedReport } from '../scan-reports/scan-reports.model.ts'
 
-/** Some of the documents below a place that may be signed, behind one of them, in order. */
+/** Some documents below a scope that can have signatures, after one of them, in order. */
 export async function signedBelow(reader: Reader, place: string, { after, most }: Step): Promise<number[]> {
   const rows = await reader.all<{ id: number }>(sql`
     SELECT s.id FROM scan_reports s JOIN repos r ON r.id = s.repo_id
@@ -13,7 +13,7 @@ export async function signedBelow(reader: Reader, place: string, { after, most }
   return rows.map(({ id }) => id)
 }
 
-/** Has some documents looked at. */
+/** Queues some documents for verification. */
 export async function checkSigned(tx: Tx, ids: readonly number[], now: string): Promise<void> {
   if (ids.length === 0) return
   await tx.run(sql`
@@ -21,7 +21,7 @@ export async function checkSigned(tx: Tx, ids: readonly number[], now: string): 
      WHERE id IN (${list(ids)}) AND state IN (2, 4) AND check_time = ''`)
 }
 
-/** Of the next organisation behind `after` that has any to look at, the one that is due first, be it now or later. */
+/** The first due document of the next organization after `after` that has any to verify. Its due time can be in the future. */
 export async function nextUnchecked(reader: Reader, after: string): Promise<UncheckedReport | undefined> {
   return reader.get<UncheckedReport>(sql`
     SELECT s.id, s.repo_id AS repo, r.uid AS "repoUid", s.organization, s.digest, s.raw_digest AS "rawDigest",
@@ -30,7 +30,7 @@ export async function nextUnchecked(reader: Reader, after: string): Promise<Unch
      WHERE s.check_time <> '' AND s.organization > ${after} ORDER BY s.organization, s.check_time, s.id LIMIT 1`)
 }
 
-/** Who of those that are trusted has signed it; how many signatures it has, where that was not known. */
+/** Stores the trusted signers of a document, and its number of signatures if that was unknown. */
 export async function noteChecked(tx: Tx, id: number, signers: readonly string[], signatures: number): Promise<void> {
   await tx.run(sql`
     UPDATE scan_reports SET check_time = '', attempts = 0, signers = ${JSON.stringify(signers)},
@@ -38,7 +38,7 @@ export async function noteChecked(tx: Tx, id: number, signers: readonly string[]
      WHERE id = ${id}`)
 }
 
-/** Without having looked; without a time for good. */
+/** Postpones a verification that failed. Gives it up if `dueTime` is empty. */
 export async function postponeCheck(tx: Tx, id: number, attempts: number, dueTime: string): Promise<void> {
   await tx.run(sql`
     UPDATE scan_reports SET check_time = ${dueTime}, attempts = ${attempts} WHERE id = ${id} AND check_time <> ''`)

@@ -1,5 +1,5 @@
-// Keeps what signers who are trusted say of images. What says that there is nothing to do hides that until the same signer says
-// otherwise. It goes by when documents were written, which is signed: to push an old one again changes nothing.
+// Stores statements of trusted signers on images. A statement of "not affected" or "fixed" hides a finding until the same signer
+// says otherwise. The signed time of a document decides, so pushing an old document again changes nothing.
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { keptPattern, type PackagePattern, patternOf } from '#contents/package-pattern.ts'
 import { aboutImage } from '#contents/reports/vex-about.ts'
@@ -10,7 +10,7 @@ import type { StatedVulnerability } from '../scan-reports/scan-reports.model.ts'
 import * as store from '../scan-reports/signed-statements.store.ts'
 import { mostSigned } from './signers.model.ts'
 
-/** A document as far as it is read: its number, who wrote it by its own word, when, and since when we have it. */
+/** Parsed document: number, author as stated in it, time in it, and time of its import. */
 export type SignedDocument = {
   id: number
   author: string
@@ -19,10 +19,10 @@ export type SignedDocument = {
   statements: readonly StatedVulnerability[]
 }
 
-/** With what its package is, as it is compared; undefined where that may be anything in the image. */
+/** Statement with its package in comparable form. `pattern` is undefined if the statement can be about anything in the image. */
 export type Said = store.SignedStatement & { pattern: PackagePattern | undefined }
 
-/** What vulnerabilities are counted under in a repo, by the names that a document gives them. */
+/** Maps names of vulnerabilities in a document to the ID that they are counted under in a repository. */
 export type Names = (name: string) => Promise<string>
 
 const mostNames = 20_000
@@ -30,7 +30,7 @@ const mostNames = 20_000
 export function createNames(reader: Reader, repoUid: string): Names {
   const known = new Map<string, string>()
   return async (name) => {
-    // Nobody honest names as many.
+    // No valid document has as many names.
     const found =
       known.get(name) ?? (known.size < mostNames ? await canonicalName(reader, name, [rootOf(repoUid)]) : name)
     if (known.size < mostNames) known.set(name, found)
@@ -40,7 +40,10 @@ export function createNames(reader: Reader, repoUid: string): Names {
 
 const atOnce = 50
 
-/** What a document says of an image, which it may name by other digests too; what says that there is something to do comes first. */
+/**
+ * Statements of a document on an image, which the document can name by several digests. Statements that do not hide findings come
+ * first.
+ */
 export async function signedIn(
   names: Names,
   digests: readonly string[],
@@ -55,13 +58,13 @@ export async function signedIn(
     const about = {
       ...{ status: one.status, statement: `${id}.${number}` },
       stated: `${author || 'somebody'}: ${said}`.slice(0, 1000).toWellFormed(),
-      // Of what has no time nobody knows what it is later than; in doubt it takes back.
+      // A statement without a time cannot be ordered. If in doubt, it shows findings again.
       saidTime: hides(one) || saidTime !== '' ? saidTime : createTime,
     }
     const packages = packagesOf(one, digests)
     const isMuch = all.size + packages.length > mostSigned.ofImage
     if (packages.length === 0 || (isMuch && hides(one))) continue
-    // Nothing is hidden by another name of what it takes back.
+    // A statement hides only the vulnerability that it names, not the aliases.
     const named = await Promise.all((hides(one) ? [one.vulnerability] : [one.vulnerability, ...one.aliases]).map(names))
     for (const vulnerability of new Set(named)) {
       for (const text of isMuch ? [''] : packages) {
@@ -74,7 +77,10 @@ export async function signedIn(
   return [...all.values()]
 }
 
-/** Empty for all of the image. What is no package hides nothing; that it is affected is taken for all. */
+/**
+ * Packages of a statement. The empty text stands for the whole image. If a product is not a package, a statement that hides
+ * findings is ignored for it, and any other statement applies to the whole image.
+ */
 function packagesOf(one: StatedVulnerability, digests: readonly string[]): string[] {
   const { image, parts } = aboutImage(one, ...digests)
   if (image) return ['']
@@ -87,9 +93,9 @@ const hides = ({ status }: Pick<store.SignedStatement, 'status'>): boolean =>
   status === 'not_affected' || status === 'fixed'
 
 /**
- * Brings what a signer says of an image to what a part of one more document says, as far as there is `room` for more rows. What takes
- * something back that was hidden always has it, so that an older document hides nothing later. Answers with how many rows there
- * are more, and whether all that it hides had room.
+ * Applies a part of a document to the statements of a signer on an image, with at most `room` new rows. A statement that shows a
+ * hidden finding again is always stored, so that an older document cannot hide it later. Returns the number of added rows.
+ * `hadRoom` is false if a statement that hides findings was left out.
  */
 export async function takeSigned(
   tx: Tx,
@@ -126,19 +132,19 @@ export async function takeSigned(
   return taken
 }
 
-/** At the same time in other words it is no other statement. */
+/** A statement with the same time and another text is not a new statement. */
 const saysAs = (before: store.SignedStatement, one: store.SignedStatement): boolean =>
   before.status === one.status && (before.stated === one.stated || before.saidTime === one.saidTime)
 
-/** Of the same time, what says that there is something to do stays. */
+/** If the times are equal, a statement that does not hide the finding stays. */
 const isLater = (before: store.SignedStatement, one: store.SignedStatement): boolean =>
   before.saidTime > one.saidTime || (before.saidTime === one.saidTime && hides(one) && !hides(before))
 
 type Row = store.SaidNow & Said
 
-/** What a signer says now of some vulnerabilities in an image, by what it is about. */
+/** Current statements of a signer on some vulnerabilities in an image. */
 class SaidBefore {
-  /** By vulnerability, then by package without version, empty for what may be any, then by package as it is kept. */
+  /** By vulnerability, then by package without version (empty for any), then by package as stored. */
   readonly #rows = new Map<string, Map<string, Map<string, Row>>>()
 
   constructor(rows: readonly store.SaidNow[]) {
@@ -168,7 +174,7 @@ class SaidBefore {
     return [...this.#overlapping(one)].filter(is)
   }
 
-  /** Those that may be about the same package. */
+  /** Statements that may be about the same package. */
   *#overlapping(one: Said): Generator<Row> {
     const ofName = this.#rows.get(one.vulnerability)
     const keys = keyOf(one) === '' ? [...(ofName?.keys() ?? [])] : [keyOf(one), '']

@@ -1,5 +1,5 @@
-// Trusted signers: keys that a member trusts at a scope until a time, or until a member ends the trust. A signed statement counts
-// from when it is looked at, and no more from the moment that the trust ends.
+// Trusted signers: keys that a member trusts at a scope, until a time or until a member ends the trust. A signed statement counts
+// from its verification until the trust ends.
 import { type EndingKind, problemOfLength, problemOfUntil } from '#domains/rules/endings.service.ts'
 import { maxReason } from '#domains/rules/rules.model.ts'
 import { publicKeyOf } from '#lib/crypto/public-keys.ts'
@@ -28,7 +28,7 @@ export const signerKind: EndingKind<Signer, NewSigner> = {
     if (there >= most.place) throw tooMany(`${most.place} signers are trusted there already`)
     if (all >= most.organization) throw tooMany(`the organisation trusts ${most.organization} signers already`)
   },
-  /** No reports are searched for a signer who is no longer trusted. */
+  /** No documents are searched for a signer who is no longer trusted. */
   changed: async (tx, { uid, endTime }) => (endTime === '' ? undefined : store.noteLooked(tx, uid, -1)),
 }
 
