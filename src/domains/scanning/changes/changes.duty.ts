@@ -2,7 +2,7 @@ import type { Duty } from '#duty.ts'
 import { noteChanges } from './changes.service.ts'
 import { tellChanges, tellLater } from './emit-changes.service.ts'
 
-/** Tells of what was found and resolved in images that are there. */
+/** Background job that emits events for vulnerabilities found and resolved in tagged images. */
 export const tellVulnerabilities: Duty = {
   name: 'vulnerabilities.tell',
   everyMs: 2000,

@@ -1,21 +1,21 @@
 import { kindOf } from '#lib/events/event-body.ts'
 
-// The numbers are stored; they keep their meaning for good.
+// The numbers are stored and must not change.
 export const changeKinds = { found: 1, resolved: 2 } as const
 export type ChangeKind = keyof typeof changeKinds
 
-/** That a vulnerability was found in some packages, or is not any more. */
+/** A vulnerability that was found in some packages, or resolved in them. */
 export type Change = {
   changeNo: number
   vulnerability: string
-  /** Of an organisation's own advisories, the organisation; else empty. */
+  /** The organization whose own advisories it comes from. Empty for shared data sources. */
   place: string
   kind: ChangeKind
   lastRepo: number
   changeTime: string
 }
 
-/** What is told of it for one repo. */
+/** Content of the event for one repository. */
 export type ToldChange = {
   repository: string
   repoId: string

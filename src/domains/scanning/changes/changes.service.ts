@@ -1,5 +1,5 @@
-// Tells of what is found and resolved in images that tags point to. The findings themselves say what was told, so whatever
-// stops this, it goes on where it was, and tells nothing twice.
+// Records changes of findings that events must report. The findings store what was reported, so the work goes on after an
+// interruption and reports nothing twice.
 import type { App } from '#app.ts'
 import type { Lease } from '#db/leases.ts'
 import type { Tx } from '#db/sql.ts'
@@ -12,10 +12,10 @@ import * as store from './changes.store.ts'
 
 const findingsAtOnce = 200
 const placesAtOnce = 20
-/** What a transaction looks at, unless in one place more is found in one package. */
+/** Limit on the findings of one transaction, unless one package has more for one organization. */
 const mostPerSlice = 2000
 
-/** Notes what is to be told of findings that have changed; answers with of how many packages. */
+/** Records the changes of findings that were not reported yet. Returns the number of packages. */
 export async function noteChanges({ db }: Pick<App, 'db'>, lease: Lease): Promise<number> {
   let noted = 0
   for (const turned of ['came', 'went'] as const) {
@@ -31,7 +31,10 @@ export async function noteChanges({ db }: Pick<App, 'db'>, lease: Lease): Promis
   return noted
 }
 
-/** What organisations find by their own advisories is apart, since very many may speak of one package. */
+/**
+ * Splits packages into slices. Findings of each organization's own advisories are counted apart, because many can be about one
+ * package.
+ */
 async function slicesOf(db: App['db'], places: readonly store.FoundPlace[]): Promise<store.FoundPlace[][]> {
   const totals = await store.countTellable(db, places)
   const slices: store.FoundPlace[][] = []
@@ -49,7 +52,7 @@ async function slicesOf(db: App['db'], places: readonly store.FoundPlace[]): Pro
   return slices
 }
 
-/** Of those that do not wait to be compared again, since their findings are in the middle of changing. */
+/** Records changes of packages that do not wait for another comparison. The findings of the others are about to change. */
 async function noteSome(tx: Tx, places: readonly store.FoundPlace[]): Promise<number> {
   const itemsOf = (one: store.FoundPlace) =>
     ecosystemsOf(one).flatMap((ecosystem) => [one.name, one.origin].map((name) => packageItem(ecosystem, name)))
@@ -67,7 +70,7 @@ async function noteSome(tx: Tx, places: readonly store.FoundPlace[]): Promise<nu
   return new Set(atRest.map(({ componentNo }) => componentNo)).size
 }
 
-/** Compares what was told of one package with what is so now: a record that was only written anew changes nothing. */
+/** Compares the reported vulnerabilities of a package with the present ones. A record that was only rewritten changes nothing. */
 async function noteOne(tx: Tx, findings: readonly store.TellableFinding[]): Promise<void> {
   const certain = findings.filter(({ state }) => state === findingStates.vulnerable)
   const before = timesOf(certain.filter(({ isTold }) => isTold))
@@ -84,7 +87,7 @@ async function noteOne(tx: Tx, findings: readonly store.TellableFinding[]): Prom
   }
 }
 
-/** The vulnerabilities with the first time that something of them changed. */
+/** Vulnerabilities with the time of their first change. */
 function timesOf(findings: readonly store.TellableFinding[]): Map<string, string> {
   const times = new Map<string, string>()
   for (const { record, foundTime, goneTime } of findings) {

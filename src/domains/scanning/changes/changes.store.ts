@@ -1,4 +1,4 @@
-// Findings that events have not told of yet, and what is to be told.
+// Findings that events have not reported yet, and the changes to report.
 
 import { allOf } from '#db/bulk.ts'
 import { join, list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
@@ -11,13 +11,13 @@ import type { NamedRecord } from '../records/records.model.ts'
 import { type NamedRow, namedColumns, toNamed } from '../records/records.store.ts'
 import { type Change, changeKinds } from './changes.model.ts'
 
-/** `came`: findings that hold and were not told. `went`: those that were told, and do not hold any more. */
+/** `came`: open findings that were not reported. `went`: reported findings that are closed. */
 export type Turned = 'came' | 'went'
 
-/** A package, as far as it is everybody that finds something in it, or one organisation. */
+/** A package, with the organization of the findings, or empty for shared findings. */
 export type FoundPlace = StoredComponent & { place: string }
 
-/** Packages that were compared, of which some finding behind `after` is to be told, with the number of that finding; in order. */
+/** Compared packages with a finding to report after the finding `after`, with its number, in order. */
 export async function untold(
   reader: Reader,
   turned: Turned,
@@ -34,7 +34,10 @@ export async function untold(
       JOIN components c ON c.id = f.component_id ORDER BY f.id`)
 }
 
-/** Of some packages what holds, and what does not any more and was told, in one place: each from an index of its own. */
+/**
+ * Open findings in some packages, and closed ones that were reported, for one organization or shared. Each part is read from an
+ * index of its own.
+ */
 const inPlace = (place: string, components: readonly number[], columns: Sql, grouped = sql``): Sql => sql`
   SELECT ${columns} FROM findings
    WHERE component_id IN (${list(components)}) AND place = ${place} AND gone_time = '' ${grouped}
@@ -42,7 +45,7 @@ const inPlace = (place: string, components: readonly number[], columns: Sql, gro
   SELECT ${columns} FROM findings
    WHERE component_id IN (${list(components)}) AND place = ${place} AND told = 1 AND gone_time <> '' ${grouped}`
 
-/** In whose places, with the numbers of the packages. */
+/** Numbers of the packages by organization. */
 function byPlace(places: readonly FoundPlace[]): [place: string, components: number[]][] {
   const all = Map.groupBy(places, ({ place }) => place)
   return [...all].map(([place, those]) => [place, [...new Set(those.map(({ componentNo }) => componentNo))]])
@@ -53,7 +56,7 @@ const placesAtOnce = 50
 export const foundPlaceKey = ({ componentNo, place }: Pick<FoundPlace, 'componentNo' | 'place'>): string =>
   `${componentNo} ${place}`
 
-/** How many findings `tellable` reads of each, by `foundPlaceKey`. */
+/** Number of findings that `tellable` reads for each package, by `foundPlaceKey`. */
 export async function countTellable(reader: Reader, places: readonly FoundPlace[]): Promise<Map<string, number>> {
   const totals = new Map<string, number>()
   const counted = sql`component_id AS "componentNo", place, count(*) AS total`
@@ -70,7 +73,7 @@ export async function countTellable(reader: Reader, places: readonly FoundPlace[
   return totals
 }
 
-/** Which of these items of packages wait to be compared. */
+/** Items among the given ones that are queued for comparison. */
 export async function waitingItems(reader: Reader, kind: number, items: readonly string[]): Promise<Set<string>> {
   const waiting = (some: readonly string[]) => sql`
     SELECT item FROM match_queue WHERE kind = ${kind} AND item IN (${list(some)})`
@@ -86,14 +89,14 @@ export type TellableFinding = {
   foundTime: string
   goneTime: string
   isTold: boolean
-  /** It is of a record that its source had when it was read first, and so no news. */
+  /** True if the record was part of the first read of its source, so that the finding is no news. */
   isFirst: boolean
   record: NamedRecord
 }
 
 /**
- * The findings of some packages, in no more than twenty places, that hold, and those that do not any more and were told.
- * Sources that speak of no ecosystem, and the one named `own`, are never read as a whole.
+ * Open findings of some packages, and closed ones that were reported, for at most twenty organizations. A finding from the source
+ * `own`, or from a source without ecosystems, is always news.
  */
 export async function tellable(reader: Reader, places: readonly FoundPlace[], own: string): Promise<TellableFinding[]> {
   type Row = Omit<TellableFinding, 'isTold' | 'isFirst' | 'record'> & NamedRow & { told: number; first: number }
@@ -124,7 +127,7 @@ export async function noteTold(tx: Tx, findings: readonly number[], told: 0 | 1)
 
 export type NewChange = Pick<Change, 'vulnerability' | 'place' | 'kind' | 'changeTime'> & { componentNo: number }
 
-/** Notes that something is to be told of a package. What was not told yet and is not so any more is not told at all. */
+/** Records a change of a package to report. If the opposite change was not reported yet, both cancel each other. */
 export async function addChange(tx: Tx, { vulnerability, place, kind, changeTime, componentNo }: NewChange) {
   const opposite = changeKinds[kind === 'found' ? 'resolved' : 'found']
   const undone = await tx.run(sql`
@@ -147,7 +150,7 @@ export async function addChange(tx: Tx, { vulnerability, place, kind, changeTime
 
 type ChangeRow = Omit<Change, 'kind'> & { kind: number }
 
-/** The change that has waited longest. */
+/** The oldest change. */
 export async function nextChange(reader: Reader): Promise<Change | undefined> {
   const row = await reader.get<ChangeRow>(sql`
     SELECT id AS "changeNo", vulnerability, place, kind, last_repo AS "lastRepo", change_time AS "changeTime"
@@ -159,7 +162,7 @@ export async function beginChange(tx: Tx, changeNo: number): Promise<void> {
   await tx.run(sql`UPDATE vulnerability_changes SET begun = 1 WHERE id = ${changeNo}`)
 }
 
-/** Notes that the repos up to this one were told. */
+/** Notes that repositories up to this one were processed. */
 export async function noteRepo(tx: Tx, changeNo: number, repo: number): Promise<void> {
   await tx.run(sql`UPDATE vulnerability_changes SET last_repo = ${repo} WHERE id = ${changeNo}`)
 }
@@ -168,7 +171,7 @@ export async function endChange(tx: Tx, changeNo: number): Promise<void> {
   await tx.run(sql`DELETE FROM vulnerability_changes WHERE id = ${changeNo}`)
 }
 
-/** The packages of a change, behind one of them, in order. */
+/** Packages of a change, after one of them, in order. */
 export async function changedComponents(reader: Reader, changeNo: number, { after, most }: Step): Promise<number[]> {
   const rows = await reader.all<{ componentNo: number }>(sql`
     SELECT component_id AS "componentNo" FROM vulnerability_change_components
@@ -176,7 +179,7 @@ export async function changedComponents(reader: Reader, changeNo: number, { afte
   return rows.map(({ componentNo }) => componentNo)
 }
 
-/** Which of these lists have a package of the change, and were compared before that changed. */
+/** Lists among the given ones that have a package of the change and were compared before it. */
 export async function listsOfChange(reader: Reader, changeNo: number, lists: readonly number[]): Promise<Set<number>> {
   const touched = (some: readonly number[]) => sql`
     SELECT DISTINCT l.list_id AS "listNo"
@@ -190,7 +193,7 @@ export async function listsOfChange(reader: Reader, changeNo: number, lists: rea
 
 type About = Pick<Change, 'vulnerability' | 'place'>
 
-/** Whether a list waits to be compared, so that what is found in it may not be all. */
+/** True if a list is queued for comparison, so that its findings may be incomplete. */
 export async function waitsForMatch(reader: Reader, listNo: number): Promise<boolean> {
   const row = await reader.get(sql`
     SELECT 1 AS found FROM match_queue WHERE kind = ${matchKinds.list} AND item = ${String(listNo)} LIMIT 1`)
@@ -205,7 +208,7 @@ export async function noteLater(tx: Tx, { vulnerability, place }: About, lists: 
   }
 }
 
-/** It was told meanwhile, or is not so any more. */
+/** Deletes entries that were reported in the meantime, or do not apply any more. */
 export async function forgetLater(tx: Tx, { vulnerability, place }: About, lists: Iterable<number>): Promise<void> {
   const numbers = [...lists]
   if (numbers.length === 0) return
@@ -214,14 +217,14 @@ export async function forgetLater(tx: Tx, { vulnerability, place }: About, lists
      WHERE list_id IN (${list(numbers)}) AND vulnerability = ${vulnerability} AND place = ${place}`)
 }
 
-/** The next list behind `after` of which something is to be told. */
+/** The next list after `after` with something to report. */
 export async function nextLater(reader: Reader, after: number): Promise<number | undefined> {
   const row = await reader.get<{ listNo: number }>(sql`
     SELECT list_id AS "listNo" FROM resolved_later WHERE list_id > ${after} ORDER BY list_id LIMIT 1`)
   return row?.listNo
 }
 
-/** Some of what is to be told of a list, in order. */
+/** Some entries to report for a list, in order. */
 export async function laterOf(
   reader: Reader,
   listNo: number,
@@ -232,7 +235,7 @@ export async function laterOf(
      WHERE list_id = ${listNo} ORDER BY list_id, vulnerability, place LIMIT ${most}`)
 }
 
-/** Notes that the repos up to this one were told. */
+/** Notes that repositories up to this one were processed. */
 export async function noteLaterRepo(tx: Tx, listNo: number, one: About, repo: number): Promise<void> {
   await tx.run(sql`
     UPDATE resolved_later SET last_repo = ${repo}

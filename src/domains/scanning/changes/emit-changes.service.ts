@@ -1,4 +1,4 @@
-// Writes the events of changes, repo by repo: those of some repos and how far it has come commit together.
+// Emits the events of changes, repository by repository. Events of some repositories commit together with the progress.
 
 import { setImmediate } from 'node:timers/promises'
 import type { App } from '#app.ts'
@@ -29,17 +29,17 @@ import * as later from './changes.store.ts'
 const reposAtOnce = 20
 const listsAtOnce = 500
 const componentsAtOnce = 1000
-/** How much of a vulnerability is looked at in one list, for everybody and for the organisation each. */
+/** Limit on the findings of a vulnerability that are read from one list, shared and of the organization each. */
 const mostFound = 1000
 const shown = { tags: 100, purls: 20 }
 
-/** Tells of all changes that wait; answers with how many events that were. */
+/** Emits the events of all recorded changes. Returns the number of events. */
 export async function tellChanges(app: App, lease: Lease): Promise<number> {
   let events = 0
   while (lease.holds()) {
     const change = await store.nextChange(app.db)
     if (!change) break
-    // From now on whatever else is found of it is another change.
+    // Later findings of the vulnerability are another change from now on.
     await lease.tx((tx) => store.beginChange(tx, change.changeNo))
     events += await tellChange(app, lease, change)
   }
@@ -50,7 +50,7 @@ async function tellChange(app: App, lease: Lease, change: Change): Promise<numbe
   const telling: Telling = {
     ...change,
     listsOf: (tags) => listsFor(app, change, tags),
-    // Not all is kept of it, or not all that was not kept has been looked for again.
+    // The list does not have all findings, or is still being compared after it was over its limit.
     isAtRest: async (list) => !list.isOver && !(await later.waitsForMatch(app.db, list.listNo)),
     async note(tx, repo, lists) {
       await later.noteLater(tx, change, lists.later)
@@ -63,19 +63,19 @@ async function tellChange(app: App, lease: Lease, change: Change): Promise<numbe
   return events
 }
 
-/** What is told of a vulnerability, by which lists of packages, and up to which repo it was told before. */
+/** A change to report: the lists that it affects, and the last repository that was processed. */
 export type Telling = Pick<Change, 'vulnerability' | 'place' | 'kind' | 'lastRepo'> & {
   listsOf(tags: readonly TaggedImage[]): Promise<Map<TaggedImage, NamedList>>
-  /** Whether it is known of a list that nothing of it is resolved but for what is said so. */
+  /** True if the findings of a list are complete, so that missing ones are really resolved. */
   isAtRest(list: NamedList): Promise<boolean>
-  /** In the transaction of the events of the repos up to this one. */
+  /** Stores the progress, in the transaction of the events up to this repository. */
   note(tx: Tx, repo: number, lists: Resolved): Promise<void>
 }
 
-/** Lists in which something is resolved: of which that is told, and of which it is not known yet. */
+/** Lists in which a vulnerability is resolved: reported now, or later when that is certain. */
 type Resolved = { told: Set<number>; later: Set<number> }
 
-/** Tells the repos, by number, that were not told; answers with how many events that were. */
+/** Emits the events of repositories that were not processed yet, by number. Returns the number of events. */
 export async function tellRepos(app: App, lease: Lease, telling: Telling, repos: readonly RepoAt[]): Promise<number> {
   const name =
     telling.kind === 'found' ? 'control.registry.vulnerability.found' : 'control.registry.vulnerability.resolved'
@@ -100,7 +100,7 @@ export async function tellRepos(app: App, lease: Lease, telling: Telling, repos:
 
 export type RepoAt = { repo: number; repoUid: string; name: string }
 
-/** The repos that have an image with one of the packages. */
+/** Repositories with an image that contains one of the packages. */
 async function reposOf({ db }: App, lease: Lease, change: Change): Promise<RepoAt[]> {
   const repos = new Map<number, RepoAt>()
   for (let after = 0; ; ) {
@@ -123,7 +123,9 @@ async function reposOf({ db }: App, lease: Lease, change: Change): Promise<RepoA
 export const isWithin = ({ place }: Pick<Change, 'place'>, repoUid: string): boolean =>
   place === '' || isAtOrBelow(repoUid, place)
 
-/** What there is to tell for one repo; nothing where no tag points to such an image, or nothing has changed there. */
+/**
+ * Event content for one repository. Returns undefined if no tag points to an affected image, or if nothing has changed for it.
+ */
 async function toldOf(app: App, change: Telling, at: RepoAt, resolved: Resolved): Promise<ToldChange | undefined> {
   const { db } = app
   const tags = await liveTags(db, at.repo)
@@ -152,7 +154,10 @@ async function toldOf(app: App, change: Telling, at: RepoAt, resolved: Resolved)
   return told.length === 0 ? undefined : toTold(app, change, at, told)
 }
 
-/** What there is to tell of an image, the worst first: nothing, where that is so, of one in which it is resolved. */
+/**
+ * Findings of an image to report, the most severe first. Empty for an image in which the vulnerability is resolved. Returns
+ * undefined if there is nothing to report.
+ */
 async function foundFor(
   app: App,
   change: Telling,
@@ -166,7 +171,7 @@ async function foundFor(
   return found.length === 0 ? undefined : found
 }
 
-/** The list of each tag's image that has one of the packages, and that was compared before the change. */
+/** For each tag, the list of its image, if it has one of the packages and was compared before the change. */
 async function listsFor(
   { db }: App,
   change: Change,
@@ -229,7 +234,7 @@ const inputOf = ({ kind }: Telling, told: ToldChange): EventInput => ({
 
 const atOnce = 200
 
-/** Answers with how many events that were. */
+/** Emits events for resolved vulnerabilities that had to wait until their list was complete. Returns the number of events. */
 export async function tellLater(app: App, lease: Lease): Promise<number> {
   let events = 0
   for (let after = 0; lease.holds(); ) {
@@ -243,7 +248,7 @@ export async function tellLater(app: App, lease: Lease): Promise<number> {
   return events
 }
 
-/** Nothing of a list that has gone. */
+/** Emits the events of one list. Emits none if the list was deleted. */
 async function tellList(app: App, lease: Lease, listNo: number, list: NamedList | undefined): Promise<number> {
   const repos = list ? await reposOfLists(app.db, [list.key.hash]) : []
   let events = 0
