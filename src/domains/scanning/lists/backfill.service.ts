@@ -1,4 +1,4 @@
-// Brings in what images contained before their packages were rows, so that nothing has to be pushed again.
+// Adds package rows for images that were pushed before releases with such rows, so that no image has to be pushed again.
 import type { App } from '#app.ts'
 import { keptPackagesOf, nextContents } from '#domains/registry/images/image-contents.service.ts'
 import { Walk } from '#lib/scheduling/walk.ts'
@@ -9,8 +9,8 @@ import { findList } from './lists.store.ts'
 const listsAtOnce = 20
 
 /**
- * Brings in some lists of packages behind the given hash; answers with the last, or undefined when there are no more. It
- * may be ended and begun again at any time.
+ * Adds some package lists after the given hash. Returns the last hash, or undefined if there are no more. Can be interrupted and
+ * repeated at any time.
  */
 export async function bringInLists(app: App, from: string, signal: AbortSignal): Promise<string | undefined> {
   let after = from
@@ -34,7 +34,7 @@ async function bringIn(app: App, hash: string, contents: Contents, signal: Abort
   if (missing.length === 0) return
   const walk = new Walk({ steps: 10, bytes: 256 * 2 ** 20 }, signal, (limit) => new Error(`more than ${limit}`))
   const packages = await keptPackagesOf(app.db, hash, walk)
-  // The last image that had it was deleted meanwhile.
+  // The last image with this list was deleted in the meantime.
   if (!packages) return
   for (const { distribution, organization } of missing) {
     const list = await prepareList(app, { hash, distribution }, packages)

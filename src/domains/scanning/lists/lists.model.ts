@@ -1,13 +1,13 @@
 import type { PackageKind } from '#contents/packages.ts'
 
-// The numbers are stored; they keep their meaning for good.
-/** `building`: not all of its packages are there yet, so it counts for nothing. `gone`: it is being deleted. */
+// The numbers are stored and must not change.
+/** `building`: some of its packages are missing, so it does not count yet. `gone`: it is being deleted. */
 export const listStates = { building: 0, complete: 1, gone: 2 } as const
 
-/** A list of packages in a distribution, as it is kept with an image. */
+/** A package list in a distribution, as it is stored with an image. */
 export type ListKey = { hash: string; distribution: { id: string; version: string } }
 
-/** A package as images have it in common. The ecosystem is empty where there is none for its distribution. */
+/** A package that images share. The ecosystem is empty if its distribution has none. */
 export type Component = {
   kind: PackageKind
   ecosystem: string
@@ -20,25 +20,25 @@ export type Component = {
 
 export type StoredComponent = Component & { componentNo: number }
 
-/** A component to be compared; `held`: only lists in which too much is found have it. */
+/** A component to be compared. `held` is true if all lists that contain it have too many findings. */
 export type MatchedComponent = StoredComponent & { held: boolean }
 
 /**
- * `matchTime`: when all its packages had been compared first; empty before. `isOver`: more is found in them than is kept of
- * one list, so what is known of it is not all.
+ * `matchTime` is the time at which all of its packages had first been compared, or empty. `isOver` is true if its packages have
+ * more findings than are stored for one list, so that its findings are incomplete.
  */
 export type StoredList = {
   listNo: number
   state: number
   ecosystem: string
-  /** Those that its packages are of, in order; undefined for lists of before, until the next sweep. */
+  /** Ecosystems of its packages, in order. Undefined for lists of earlier releases until the next cleanup. */
   ecosystems: string[] | undefined
   packages: number
   matchTime: string
   isOver: boolean
 }
 
-/** When a list was over the limit of what is kept; `untilTime` is empty while it is. */
+/** Time range in which a list was over the limit of findings. `untilTime` is empty while it is. */
 export type OverLimit = { fromTime: string; untilTime: string }
 
 export const keyOf = (one: Component): string =>

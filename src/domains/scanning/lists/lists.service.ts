@@ -1,4 +1,4 @@
-// The packages of images as rows, so that each is compared once however many images have it.
+// Packages of images as rows, so that each package is compared once for all images that contain it.
 import { setImmediate } from 'node:timers/promises'
 import type { App } from '#app.ts'
 import { ecosystemOf } from '#contents/ecosystems.ts'
@@ -11,13 +11,13 @@ import { queueMatches } from '../queue/queue.store.ts'
 import { type Component, keyOf, type ListKey, listStates } from './lists.model.ts'
 import * as store from './lists.store.ts'
 
-/** A list that was prepared, to be completed in the transaction that says which image has it. `bytes`: what its rows take. */
+/** A prepared list, to be completed in the transaction that assigns it to an image. `bytes` is the size of its rows. */
 export type PreparedList = { listNo: number; isNew: boolean; bytes: number }
 
-/** What a transaction of the preparation writes, so that others wait for none of them long. */
+/** Rows that one transaction of the preparation writes, so that other writers do not wait long. */
 const perSlice = 200
 
-/** Writes the packages of a list, unless it is there already. It counts for nothing until it is completed. */
+/** Writes the packages of a list, unless it exists. The list does not count until it is completed. */
 export async function prepareList(
   { db, clock }: Pick<App, 'db' | 'clock'>,
   key: ListKey,
@@ -56,15 +56,15 @@ export async function prepareList(
   return { listNo: opened.listNo, isNew: true, bytes: packages.reduce((sum, one) => sum + bytesOf(one), 0) }
 }
 
-/** About what a package takes: its text with the image, and its rows with their indexes. */
+/** Approximate size of a package: its text in the image, and its rows with their indexes. */
 function bytesOf({ name, version, origin, originVersion, arch, locations = [] }: Package): number {
   const words = [name, version, origin, originVersion, arch, ...locations]
   return 200 + 2 * words.reduce((sum, word) => sum + Buffer.byteLength(word), 0)
 }
 
 /**
- * In the transaction that says which image has it: from now on the list counts, and waits to be compared. The organisation
- * whose image brings it is charged, whether it has room or not: the image is there, and what it contains has to be known.
+ * Completes a list, in the transaction that assigns it to an image. From now on it counts and is queued for comparison. The
+ * organization of the first image is charged even if its quota is used up, because the contents of the image must be known.
  */
 export async function completeList(
   tx: Tx,
@@ -77,20 +77,20 @@ export async function completeList(
     await countBytes(tx, place, bytes)
     return queueMatches(tx, [{ kind: 'list', place, item: String(listNo) }], now)
   }
-  // It was there before, unless it has just been forgotten since no image had it any more.
+  // The list existed before, unless it was just deleted because no image had it any more.
   const list = await store.findListByNo(tx, listNo)
   if (list?.state !== listStates.complete) throw new Error(`the list of packages ${listNo} has gone meanwhile`)
 }
 
-/** A change by less is not written down, since every record changes how much is found in many lists. */
+/** Smaller changes of a charge are not stored, because each record changes the findings of many lists. */
 export const leastCharged = 64 * 1024
 
-/** A list, who is charged for it, and how many bytes more that should be; fewer below zero. */
+/** A list with its payer, and the change of the charge in bytes, negative for a reduction. */
 export type Charge = store.Payer & { listNo: number; added: number }
 
 /**
- * Charges whoever is charged for lists with what is found in them now, too: what counts for everybody, since what organisations
- * find by their own advisories is theirs.
+ * Charges the payers of lists for shared findings. Findings from an organization's own advisories are charged to that
+ * organization instead.
  */
 export async function chargeFindings(tx: Tx, charges: readonly Charge[]): Promise<void> {
   const due = charges.filter(({ payer, added }) => payer !== '' && Math.abs(added) >= leastCharged)
@@ -103,7 +103,7 @@ export async function chargeFindings(tx: Tx, charges: readonly Charge[]): Promis
   }
 }
 
-/** Another organisation is charged from now on, or nobody. */
+/** Transfers the charge of a list to another organization, or to none. */
 export async function passOn(tx: Tx, listNo: number, payer: string): Promise<void> {
   const paid = await store.findPayer(tx, listNo)
   if (!paid || paid.payer === '' || paid.payer === payer) return

@@ -39,7 +39,7 @@ export async function findListByNo(reader: Reader, listNo: number): Promise<Stor
   return row && fromRow(row)
 }
 
-/** Those that there are of some keys, with the keys. */
+/** The lists that exist for some keys, with the keys. */
 export async function findLists(reader: Reader, keys: readonly ListKey[]): Promise<(ListKey & StoredList)[]> {
   type KeyedRow = Row & { hash: string; distribution: string; version: string }
   const rows = await reader.all<KeyedRow>(sql`
@@ -50,7 +50,7 @@ export async function findLists(reader: Reader, keys: readonly ListKey[]): Promi
   })
 }
 
-/** The list, made if there is none. */
+/** Finds the list or creates it. */
 export async function openList(
   tx: Tx,
   key: ListKey,
@@ -65,17 +65,17 @@ export async function openList(
   return (await findList(tx, key))!
 }
 
-/** `ecosystem` is that of the distribution, `ecosystems` are those of all packages, in order. */
+/** `ecosystem` is the one of the distribution, `ecosystems` are those of all packages, in order. */
 export type NewList = { ecosystem: string; ecosystems: readonly string[]; packages: number; now: string }
 
-/** True when it was not complete before. */
+/** Returns true if the list was not complete before. */
 export async function completeList(tx: Tx, listNo: number): Promise<boolean> {
   const changed = await tx.run(sql`
     UPDATE component_lists SET state = ${listStates.complete} WHERE id = ${listNo} AND state = ${listStates.building}`)
   return changed === 1
 }
 
-/** The organisation that is charged for a list, how many bytes its packages are, and how many it is charged. */
+/** The organization that is charged for a list, the bytes of its packages, and the charged bytes. */
 export type Payer = { payer: string; bytes: number; charged: number }
 
 export async function findPayer(reader: Reader, listNo: number): Promise<Payer | undefined> {
@@ -89,7 +89,7 @@ export async function setPayer(tx: Tx, listNo: number, { payer, bytes, charged }
 
 const atOnce = 50
 
-/** The numbers of the components by their keys; those that do not exist yet are made. */
+/** Numbers of the components by their keys. Missing ones are inserted. */
 export async function ensureComponents(tx: Tx, components: readonly Component[]): Promise<Map<string, number>> {
   const distinct = [...new Map(components.map((one) => [keyOf(one), one])).values()]
   const numbers = new Map<string, number>()
@@ -143,7 +143,7 @@ export const toMatched = (row: StoredComponent & { held: number }): MatchedCompo
   held: row.held === 1,
 })
 
-/** Components of a list that were never compared, some of them. */
+/** Some components of a list that were never compared. */
 export async function unmatchedOf(reader: Reader, listNo: number, most: number): Promise<MatchedComponent[]> {
   const rows = await reader.all<StoredComponent & { held: number }>(sql`
     SELECT ${matchedColumns} FROM list_components l JOIN components c ON c.id = l.component_id
@@ -151,13 +151,13 @@ export async function unmatchedOf(reader: Reader, listNo: number, most: number):
   return rows.map(toMatched)
 }
 
-/** Notes that all packages of a list have been compared; one that was before keeps its first time. */
+/** Notes that all packages of a list were compared. A list that was compared before keeps its first time. */
 export async function noteListMatched(tx: Tx, listNo: number, now: string): Promise<void> {
   await tx.run(sql`UPDATE component_lists SET match_time = ${now}
      WHERE id = ${listNo} AND match_time = '' AND state = ${listStates.complete}`)
 }
 
-/** The ecosystems that the packages of a list are of, in order; empty for those that have none. */
+/** Ecosystems of the packages of a list, in order. A package without an ecosystem gives an empty text. */
 export async function ecosystemsOfList(
   reader: Reader,
   { listNo, ecosystems }: Pick<StoredList, 'listNo' | 'ecosystems'>,
@@ -169,19 +169,19 @@ export async function ecosystemsOfList(
   return rows.map(({ ecosystem }) => ecosystem)
 }
 
-/** Notes them for a complete list of before. */
+/** Stores the ecosystems of a list of an earlier release. */
 export async function noteEcosystems(tx: Tx, listNo: number, ecosystems: readonly string[]): Promise<void> {
   await tx.run(sql`UPDATE component_lists SET ecosystems = ${JSON.stringify(ecosystems)} WHERE id = ${listNo}`)
 }
 
-/** Lists behind `after` that have been compared, in order. */
+/** Compared lists after `after`, in order. */
 export async function matchedListsAfter(reader: Reader, after: number, most: number): Promise<number[]> {
   const rows = await reader.all<{ listNo: number }>(sql`
     SELECT id AS "listNo" FROM component_lists WHERE id > ${after} AND match_time <> '' ORDER BY id LIMIT ${most}`)
   return rows.map(({ listNo }) => listNo)
 }
 
-/** True when it was not so before. */
+/** Returns true if the list was not over its limit before. */
 export async function setOver(tx: Tx, listNo: number, now: string): Promise<boolean> {
   const changed = await tx.run(sql`UPDATE component_lists SET over_limit = 1 WHERE id = ${listNo} AND over_limit = 0`)
   if (changed === 0) return false
@@ -191,14 +191,14 @@ export async function setOver(tx: Tx, listNo: number, now: string): Promise<bool
   return true
 }
 
-/** How many packages a list has. */
+/** Number of packages of a list. */
 export async function countEntries(reader: Reader, listNo: number): Promise<number> {
   const row = await reader.get<{ total: number }>(sql`
     SELECT count(*) AS total FROM list_components WHERE list_id = ${listNo}`)
   return row?.total ?? 0
 }
 
-/** True when it was over before. */
+/** Returns true if the list was over its limit before. */
 export async function setWithin(tx: Tx, listNo: number, now: string): Promise<boolean> {
   const changed = await tx.run(sql`UPDATE component_lists SET over_limit = 0 WHERE id = ${listNo} AND over_limit = 1`)
   if (changed === 0) return false
@@ -206,14 +206,14 @@ export async function setWithin(tx: Tx, listNo: number, now: string): Promise<bo
   return true
 }
 
-/** When some lists were over the limit, of each the oldest first. */
+/** Time ranges in which some lists were over their limit, the oldest of each list first. */
 export async function limitsOf(reader: Reader, lists: readonly number[]): Promise<(OverLimit & { listNo: number })[]> {
   return reader.all<OverLimit & { listNo: number }>(sql`
     SELECT list_id AS "listNo", from_time AS "fromTime", until_time AS "untilTime" FROM list_limits
      WHERE list_id IN (${list(lists)}) ORDER BY list_id, from_time`)
 }
 
-/** Packages of a list, behind `after`, that do not follow whether the list is over; in order. */
+/** Packages of a list after `after` whose hold does not agree with the state of the list, in order. */
 export async function misheldOf(
   reader: Reader,
   listNo: number,
@@ -227,7 +227,7 @@ export async function misheldOf(
   return rows.map(({ componentNo }) => componentNo)
 }
 
-/** Of a list that is over: those which no other list has are held from now on. */
+/** Marks packages of a list that is over its limit. A package is put on hold if all of its lists are over their limits. */
 export async function hold(tx: Tx, listNo: number, components: readonly number[]): Promise<void> {
   await tx.run(sql`
     UPDATE list_components SET held = 1 WHERE list_id = ${listNo} AND component_id IN (${list(components)})`)
@@ -237,7 +237,9 @@ export async function hold(tx: Tx, listNo: number, components: readonly number[]
        AND NOT EXISTS (SELECT 1 FROM list_components l WHERE l.component_id = components.id AND l.held = 0)`)
 }
 
-/** Of a list that is not: those that were held have to be compared, since they were not with all that is known. */
+/**
+ * Releases packages of a list that is within its limit. Packages on hold are compared again, because some findings are missing.
+ */
 export async function release(tx: Tx, listNo: number, components: readonly number[]): Promise<void> {
   await tx.run(sql`
     UPDATE list_components SET held = 0 WHERE list_id = ${listNo} AND component_id IN (${list(components)})`)
@@ -246,8 +248,8 @@ export async function release(tx: Tx, listNo: number, components: readonly numbe
 }
 
 /**
- * How much holds, and counts for everybody, in some of the packages of a list behind `after`; `last` is the last of them,
- * undefined when there are no more.
+ * Number of open shared findings in some packages of a list after `after`. `last` is the last of these packages, or undefined if
+ * there are no more.
  */
 export async function countOpen(
   reader: Reader,
