@@ -2,7 +2,7 @@ import { forgetGone } from '#domains/registry/images/deleted-contents.service.ts
 import type { Duty } from '#duty.ts'
 import { sweepComponents, sweepLists, sweepSigned } from './cleanup.service.ts'
 
-/** Forgets what is known of packages that no image has any more, and what was signed of images that are gone, in small steps. */
+/** Background job that deletes packages that no image has any more, and signed statements on deleted images, in small steps. */
 export const sweepScanning: Duty = {
   name: 'vulnerabilities.sweep',
   everyMs: 60 * 60_000,

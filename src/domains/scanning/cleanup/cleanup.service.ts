@@ -1,4 +1,4 @@
-// Forgets what images contained that are gone: their lists of packages, and what was found in packages that only they had.
+// Deletes the contents of deleted images: their package lists, and the findings in packages that only they had.
 
 import { setImmediate } from 'node:timers/promises'
 import type { App } from '#app.ts'
@@ -14,15 +14,15 @@ import { queueMatches } from '../queue/queue.store.ts'
 import * as signed from '../scan-reports/signed-statements.store.ts'
 import * as store from './cleanup.store.ts'
 
-/** `tx` is that of the lease; `check` throws when it has ended. */
+/** `tx` runs in the lease of the job. `check` throws if the lease has ended. */
 export type Sweeping = { app: Pick<App, 'db' | 'clock' | 'config'>; tx: Db['tx']; check(): void }
 
-/** A list may be written some time before the image that has it. */
+/** A list can be written some time before the image that has it. */
 const graceMs = 24 * 60 * 60_000
 const listsAtOnce = 200
 const rowsAtOnce = 200
 
-/** Deletes the lists that no image has, or had while its repo is there; answers with how many. */
+/** Deletes the lists that no image has. Returns their number. */
 export async function sweepLists(sweeping: Sweeping): Promise<number> {
   const { app, tx } = sweeping
   const before = new Date(app.clock().getTime() - graceMs).toISOString()
@@ -42,7 +42,7 @@ export async function sweepLists(sweeping: Sweeping): Promise<number> {
           continue
         }
         const isBuried = await tx(async (within) => {
-          // Asked again, since an image may have come with the same packages.
+          // Checked again in the transaction, because an image with the same packages may have been pushed.
           if (await isInUse(within, key)) return false
           await store.bury(within, listNo)
           return true
@@ -56,7 +56,7 @@ export async function sweepLists(sweeping: Sweeping): Promise<number> {
   }
 }
 
-/** Those that a server of before has compared, which does not count them so. */
+/** Queues lists for counting that were compared by a server of an earlier version. */
 async function countLists({ app, tx }: Sweeping, page: readonly store.ListPage[]): Promise<void> {
   const items = page
     .filter(({ isUncounted }) => isUncounted)
@@ -64,13 +64,13 @@ async function countLists({ app, tx }: Sweeping, page: readonly store.ListPage[]
   if (items.length > 0) await tx((within) => queueMatches(within, items, app.clock().toISOString()))
 }
 
-/** Of a list of before nobody has noted them. */
+/** Stores the ecosystems of a list of an earlier release. */
 async function noteEcosystems({ app, tx }: Sweeping, listNo: number): Promise<void> {
   const ecosystems = await lists.ecosystemsOfList(app.db, { listNo, ecosystems: undefined })
   await tx((within) => lists.noteEcosystems(within, listNo, ecosystems))
 }
 
-/** Who has no image with it any more is not charged for it, but one of those who have. */
+/** Transfers the charge of a list to another organization that has an image with it, if its payer has none any more. */
 async function chargeSomebody({ app, tx }: Sweeping, listNo: number, payer: string, key: ListKey): Promise<void> {
   if (payer === '') return
   const users = await organizationsWith(app.db, key)
@@ -90,7 +90,7 @@ async function deleteList(sweeping: Sweeping, listNo: number): Promise<void> {
   })
 }
 
-/** Deletes the packages that no list has, with all that was ever found in them; answers with how many. */
+/** Deletes packages that no list has, with all of their findings. Returns their number. */
 export async function sweepComponents(sweeping: Sweeping): Promise<number> {
   const { app } = sweeping
   let components = 0
@@ -106,7 +106,7 @@ export async function sweepComponents(sweeping: Sweeping): Promise<number> {
   }
 }
 
-/** False when a list has it again; then it is compared anew, since it is still held. */
+/** Returns false if a list has the package again. The package is still on hold then, so it is compared again. */
 async function deleteComponent(sweeping: Sweeping, componentNo: number): Promise<boolean> {
   for (;;) {
     const step = await sweeping.tx(async (within): Promise<'more' | 'done' | 'kept'> => {
@@ -122,7 +122,7 @@ async function deleteComponent(sweeping: Sweeping, componentNo: number): Promise
   }
 }
 
-/** False when there were none. Who was charged for what was found is so no more. */
+/** Deletes some findings of a package and reduces the charges for them. Returns false if there were none. */
 async function deleteFindings(tx: Tx, componentNo: number): Promise<boolean> {
   const deleted = await store.deleteFindings(tx, componentNo, rowsAtOnce)
   for (const [place, found] of Map.groupBy(deleted, (one) => one.place)) {
@@ -132,7 +132,10 @@ async function deleteFindings(tx: Tx, componentNo: number): Promise<boolean> {
   return deleted.length > 0
 }
 
-/** Forgets what signers say of images that are gone, as servers of an earlier version leave it; answers with how many things. */
+/**
+ * Deletes signed statements on deleted images, which servers of an earlier version leave behind. Returns the number of deleted
+ * rows.
+ */
 export async function sweepSigned(sweeping: Sweeping): Promise<number> {
   const { app, tx } = sweeping
   let deleted = 0
@@ -154,7 +157,7 @@ export async function sweepSigned(sweeping: Sweeping): Promise<number> {
   }
 }
 
-/** Others have their turn. */
+/** Yields to other work, and checks the lease. */
 async function pause({ check }: Sweeping): Promise<void> {
   await setImmediate()
   check()

@@ -1,4 +1,4 @@
-// What is kept of lists of packages that no image has any more, and of packages that no list has.
+// Queries that delete package lists that no image has, and packages that no list has.
 import { list, type Reader, sql, type Tx } from '#db/sql.ts'
 import { type ListKey, listStates } from '../lists/lists.model.ts'
 
@@ -7,13 +7,13 @@ export type ListPage = ListKey & {
   state: number
   createTime: string
   payer: string
-  /** Whether it is noted of which ecosystems its packages are. */
+  /** True if the ecosystems of its packages are stored. */
   isPlaced: boolean
-  /** Whether it was compared and what is found in it was not counted. */
+  /** True if it was compared and its findings were not counted. */
   isUncounted: boolean
 }
 
-/** Lists behind `after`, in order. */
+/** Lists after `after`, in order. */
 export async function listsAfter(reader: Reader, after: number, most: number): Promise<ListPage[]> {
   type Row = Omit<ListPage, 'distribution' | 'isPlaced' | 'isUncounted'> & {
     id: string
@@ -31,7 +31,7 @@ export async function listsAfter(reader: Reader, after: number, most: number): P
   })
 }
 
-/** From now on nobody finds it, and an image with the same packages gets a list of its own. */
+/** Marks a list as deleted. An image with the same packages gets a new list from now on. */
 export async function bury(tx: Tx, listNo: number): Promise<void> {
   await tx.run(sql`
     UPDATE component_lists
@@ -39,7 +39,7 @@ export async function bury(tx: Tx, listNo: number): Promise<void> {
      WHERE id = ${listNo}`)
 }
 
-/** Takes some packages out of a list; those that no list is left to count for are held. Answers with how many. */
+/** Removes some packages from a list. Packages without another list are put on hold. Returns their number. */
 export async function emptyList(tx: Tx, listNo: number, most: number): Promise<number> {
   const rows = await tx.all<{ componentNo: number }>(sql`
     SELECT component_id AS "componentNo" FROM list_components WHERE list_id = ${listNo} ORDER BY component_id LIMIT ${most}`)
@@ -61,7 +61,7 @@ export async function deleteList(tx: Tx, listNo: number): Promise<void> {
   await tx.run(sql`DELETE FROM component_lists WHERE id = ${listNo}`)
 }
 
-/** Components behind `after` that are held, and whether any list has them; in order. */
+/** Components on hold after `after`, and if any list has them, in order. */
 export async function heldAfter(
   reader: Reader,
   after: number,
@@ -81,7 +81,9 @@ export async function isListed(reader: Reader, componentNo: number): Promise<boo
 
 export type DeletedFinding = { findingNo: number; affectedNo: number; place: string; charged: number }
 
-/** Some of all that was ever found in a component, with what only that refers to; answers with what that was. */
+/**
+ * Deletes some findings in a component, with the suppressions and records that only they refer to. Returns the deleted findings.
+ */
 export async function deleteFindings(tx: Tx, componentNo: number, most: number): Promise<DeletedFinding[]> {
   const found = await tx.all<DeletedFinding>(sql`
     SELECT id AS "findingNo", affected_id AS "affectedNo", place, charged FROM findings
@@ -94,7 +96,7 @@ export async function deleteFindings(tx: Tx, componentNo: number, most: number):
   return found
 }
 
-/** What was said once, and nothing refers to any more. */
+/** Deletes former entries and records that no finding refers to any more. */
 async function deleteSaid(tx: Tx, affected: readonly number[]): Promise<void> {
   const gone = await tx.all<{ recordNo: number }>(sql`
     DELETE FROM affected_packages
@@ -108,7 +110,7 @@ async function deleteSaid(tx: Tx, affected: readonly number[]): Promise<void> {
        AND NOT EXISTS (SELECT 1 FROM affected_packages a WHERE a.record_no = vulnerability_records.id)`)
 }
 
-/** Some of what a component suppressed elsewhere, and of whom it belonged to or who belonged to it. */
+/** Deletes some suppressions by a component as owner, and some of its pairs. Returns the number of deleted rows. */
 export async function deleteTies(tx: Tx, componentNo: number, most: number): Promise<number> {
   const suppressed = await tx.run(sql`
     DELETE FROM suppressions WHERE id IN (
@@ -123,7 +125,7 @@ export async function deleteTies(tx: Tx, componentNo: number, most: number): Pro
   return suppressed + owned + owners
 }
 
-/** Deletes a component of which nothing is left. */
+/** Deletes a component that nothing refers to. */
 export async function deleteComponent(tx: Tx, componentNo: number): Promise<void> {
   await tx.run(sql`DELETE FROM components WHERE id = ${componentNo}`)
 }
