@@ -1,4 +1,4 @@
-// Applies what was accepted to what is known of an image.
+// Applies accepted risks and signed statements to the findings of an image.
 import { isMeant, type PackagePattern, patternOf } from '#contents/package-pattern.ts'
 import type { Reader } from '#db/sql.ts'
 import { lineage } from '#lib/uid.ts'
@@ -8,12 +8,12 @@ import { type HidingStatement, hasSigned, hidingOf } from '../scan-reports/signe
 import type { RiskAcceptance } from './risks.model.ts'
 import * as store from './risks.store.ts'
 
-/** An image in one of the repos that are asked about. */
+/** An image in one of the requested repositories. */
 export type ImageAt = { repoUid: string; digest: string }
 
 type Named = Pick<Known, 'component'> & { record: NamedRecord }
 
-/** Adds to each finding what was accepted of it: it does not count where that is so in all of the repos. */
+/** Adds accepted risks to each finding. A finding does not count if it was accepted in all of the repositories. */
 export async function withAccepted<K extends Known>(
   reader: Reader,
   known: readonly K[],
@@ -28,11 +28,11 @@ export async function withAccepted<K extends Known>(
   })
 }
 
-/** Whether anything was ever accepted that may count in a repo, by somebody or since a signer is trusted. */
+/** True if a risk acceptance or a signed statement has ever applied in a repository. */
 export const hasAccepted = async (reader: Reader, repoUid: string): Promise<boolean> =>
   (await store.hasRisks(reader, lineage(repoUid))) || (await hasSigned(reader, repoUid))
 
-/** What was accepted of a finding in one image, now or ever. */
+/** Present and former acceptances of findings in one image. Returns a function of the finding. */
 export async function acceptedAt(
   reader: Reader,
   known: readonly Named[],
@@ -56,7 +56,10 @@ export async function acceptedAt(
   }
 }
 
-/** Each vulnerability of a record with the names that stand for it; those of a record about several stand for none. */
+/**
+ * Each vulnerability of a record with its names. In a record about several vulnerabilities, the other names stand for none of
+ * them.
+ */
 function namesOf(record: Named['record']): { id: string; names: string[] }[] {
   const ids = vulnerabilityIds(record)
   return ids.map((id) => ({
@@ -65,7 +68,7 @@ function namesOf(record: Named['record']): { id: string; names: string[] }[] {
   }))
 }
 
-/** In which packages; undefined for all. */
+/** `pattern` is undefined for all packages. */
 type AcceptedIn = {
   vulnerability: string
   package: string
@@ -81,7 +84,10 @@ function ofRisk(risk: RiskAcceptance): AcceptedIn {
   }
 }
 
-/** As long as the signer says so and is trusted; whoever trusts the signer answers for it. */
+/**
+ * Acceptance by a signed statement, as long as it is in force and its signer is trusted. The member who trusts the signer is the
+ * actor.
+ */
 function ofSigned(one: HidingStatement): AcceptedIn {
   const { vulnerability, stated, fromTime, untilTime, signer } = one
   const { uid, name, actor, expireTime, endTime } = signer
@@ -97,5 +103,5 @@ function ofSigned(one: HidingStatement): AcceptedIn {
 
 const patternIn = (one: { package: string }) => (one.package === '' ? undefined : patternOf(one.package))
 
-/** What was accepted of something that nobody can tell any more is of no package. */
+/** An acceptance for a package URL that cannot be read any more applies to no package. */
 const isReadable = ({ package: named, pattern }: AcceptedIn): boolean => named === '' || pattern !== undefined

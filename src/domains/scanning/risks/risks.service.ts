@@ -29,7 +29,7 @@ export const riskKind: EndingKind<RiskAcceptance, NewRisk> = {
   events: { created: 'control.scanning.risk.accepted', ended: 'control.scanning.risk.revoked' },
   expired: { event: 'control.scanning.risk.expired', resource: anExpiredRisk },
   table: store.riskTable,
-  /** Accepts a vulnerability, or what a statement says of one in an image. */
+  /** Reads the acceptance of a vulnerability, or the adoption of a statement on an image. */
   async read(call, scope, given) {
     const { stated, ...input } = given.statement === '' ? { ...given, stated: '' } : await adopting(call, scope, given)
     refuseIfAny(problemsOf(input, call.now))
@@ -47,7 +47,7 @@ export const riskKind: EndingKind<RiskAcceptance, NewRisk> = {
   },
 }
 
-/** What is said of the vulnerability besides has to be what the statement says. */
+/** Adopts a statement. Throws INVALID_ARGUMENT if the request names another vulnerability than the statement. */
 async function adopting(call: Call, repoUid: string, given: NewRisk): Promise<NewRisk & { stated: string }> {
   const { digest, statement, package: named } = given
   const adopted = await adoptedStatement(call, { repoUid, digest, statement, package: named })

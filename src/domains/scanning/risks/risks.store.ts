@@ -9,7 +9,7 @@ export const riskTable = endingTable<RiskAcceptance>({
   members: ['digest', 'package', 'vulnerability', 'expireTime', 'statement', 'stated'],
 })
 
-/** How many hold in an organization, up to `most`. */
+/** Number of acceptances in force in an organization, at most `most`. */
 export async function countLive(reader: Reader, place: string, most: number): Promise<number> {
   const root = rootOf(place)
   const rows = await reader.all(sql`
@@ -18,7 +18,7 @@ export async function countLive(reader: Reader, place: string, most: number): Pr
   return rows.length
 }
 
-/** How many there are and were of a vulnerability in a place, up to `most`. */
+/** Number of present and former acceptances of a vulnerability at a scope, at most `most`. */
 export async function countOf(reader: Reader, scope: string, vulnerability: string, most: number): Promise<number> {
   const rows = await reader.all(sql`
     SELECT 1 AS found FROM risk_acceptances t
@@ -26,14 +26,14 @@ export async function countOf(reader: Reader, scope: string, vulnerability: stri
   return rows.length
 }
 
-/** Whether there is or was any in one of the places. */
+/** True if there is or was an acceptance at one of the scopes. */
 export async function hasRisks(reader: Reader, scopes: readonly string[]): Promise<boolean> {
   const row = await reader.get(sql`
     SELECT 1 AS found FROM risk_acceptances t WHERE t.scope_uid IN (${list(scopes)}) LIMIT 1`)
   return row !== undefined
 }
 
-/** Those of some vulnerabilities in some places, the ended too. */
+/** Present and former acceptances of some vulnerabilities at some scopes. */
 export async function risksOf(
   reader: Reader,
   scopes: readonly string[],
