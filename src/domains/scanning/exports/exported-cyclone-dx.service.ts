@@ -1,4 +1,4 @@
-// An image's vulnerabilities as CycloneDX, https://cyclonedx.org/docs/1.6/json, with what was made of them as their analysis.
+// Writes the findings of an image as CycloneDX, https://cyclonedx.org/docs/1.6/json, with accepted risks as their analysis.
 import { severityNames, uuidOf } from '../reports/cyclone-dx.service.ts'
 import { actionOf, gapText, hashOf, type StatedImage, type Statement } from './exports.model.ts'
 
@@ -23,7 +23,7 @@ export function toCycloneDx(image: StatedImage): object {
     components: [...components.values()]
       .sort((one, other) => (one.purl < other.purl ? -1 : 1))
       .map(({ purl: ref, name, version }) => ({ type: 'library', 'bom-ref': ref, name, version, purl: ref })),
-    // Only what vulnerabilities are found in is among the components, and with gaps not all that there may be.
+    // The components are only those with findings. With coverage gaps, the vulnerabilities may be incomplete too.
     compositions: [
       { aggregate: 'incomplete', assemblies: [digest] },
       ...(gaps.length === 0 || statements.length === 0
@@ -58,7 +58,7 @@ function vulnerabilityOf(one: Statement): object {
   }
 }
 
-/** What somebody lives with is there all the same. */
+/** An accepted risk is still present in the image. */
 function analysisOf({ status, note }: Statement): object {
   if (status === 'accepted') return { state: 'exploitable', response: ['will_not_fix'], detail: note }
   return { state: status === 'suppressed' ? 'not_affected' : 'in_triage', detail: note }

@@ -1,11 +1,11 @@
-// An image's vulnerabilities as OpenVEX 0.2.0, https://github.com/openvex/spec.
+// Writes the findings of an image as OpenVEX 0.2.0, https://github.com/openvex/spec.
 import { AppError } from '#lib/errors.ts'
 import { uuidOf } from '../reports/cyclone-dx.service.ts'
 import { actionOf, gapText, hashOf, type StatedImage, type StatedStatus, type Statement } from './exports.model.ts'
 
 const mostGaps = 100
 
-/** Throws FAILED_PRECONDITION where nothing is found: the format has no document without a statement, and none for gaps. */
+/** Throws FAILED_PRECONDITION if there are no findings. The format requires a statement, and cannot express coverage gaps. */
 export function toOpenVex(image: StatedImage): object {
   const { digest, path, author, time, tool, statements, gaps } = image
   const made = `${tool.name} ${tool.version}`
@@ -27,7 +27,7 @@ export function toOpenVex(image: StatedImage): object {
     author,
     timestamp: time,
     version: 1,
-    // There is no other member for what the document leaves open.
+    // The format has no other member for coverage gaps.
     tooling: gaps.length === 0 ? made : `${made}. The document does not speak of all of the image: ${listed(image)}`,
     statements: statements.map((one) => statementOf(one, image)),
   }

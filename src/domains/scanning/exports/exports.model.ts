@@ -1,4 +1,4 @@
-// What is said of the vulnerabilities of one image, as documents of others say it.
+// Findings of one image in the form that all export formats are written from.
 
 import type { Gap } from '../image-findings/reports.model.ts'
 import type { RecordSeverity } from '../records/records.model.ts'
@@ -13,58 +13,58 @@ export const exportFormats = {
 export type ExportFormat = keyof typeof exportFormats
 
 /**
- * `affected`: it counts. `accepted`: it counts no more, since somebody lives with it. `suppressed`: the distribution says that
- * its package does not have it. `uncertain`: the versions cannot be compared.
+ * `affected`: the finding counts. `accepted`: a member accepted the risk, so it does not count. `suppressed`: the distribution
+ * says that its package is not affected. `uncertain`: the versions cannot be compared.
  */
 export type StatedStatus = 'affected' | 'uncertain' | 'accepted' | 'suppressed'
 
-/** What is the same of one vulnerability in some packages. */
+/** Common status of one vulnerability in some packages. */
 export type Statement = {
   vulnerability: string
   aliases: string[]
   summary: string
-  /** As version 1 counts severities. */
+  /** As numbered in version 1 of the API. */
   severity: number
   cvss: RecordSeverity[]
   references: string[]
   records: { source: string; id: string }[]
   status: StatedStatus
-  /** Why it is not simply affected; empty otherwise. */
+  /** Reason for another status than `affected`. Empty otherwise. */
   note: string
   fixes: string[]
-  /** When it was found first in one of the packages. */
+  /** Time at which it was first found in one of the packages. */
   since: string
   packages: { purl: string; name: string; version: string; locations: string[] }[]
 }
 
-/** All that a document says. The image is named by a package URL, and by the path that it is pulled from. */
+/** Content of a document. The image is named by a package URL, and by the path that it is pulled from. */
 export type StatedImage = {
   digest: string
   path: string
   purl: string
-  /** Who says so: the address of the server. */
+  /** Author of the document: the address of the server. */
   author: string
   time: string
   tool: { name: string; version: string }
-  /** By vulnerability. */
+  /** Sorted by vulnerability. */
   statements: Statement[]
-  /** Where nothing can be said. Whoever reads the document has to see them. */
+  /** Coverage gaps, which each format must show to its readers. */
   gaps: Gap[]
   coverage: ResultCoverage
 }
 
-/** A gap in one line. */
+/** A coverage gap in one line. */
 export const gapText = ({ reason, subject, message }: Gap): string =>
   [reason, subject, message].filter((part) => part !== '').join(' ')
 
-/** What is to be done about it. */
+/** Recommended action, or the note of another status than `affected`. */
 export function actionOf({ status, note, fixes, packages }: Statement): string {
   if (status !== 'affected') return note
   const names = [...new Set(packages.map(({ name }) => name))].slice(0, 20).join(', ')
   return fixes.length > 0 ? `Update ${names} to ${fixes.join(' or ')}.` : `No version of ${names} is known to be fixed.`
 }
 
-/** The digest in the words of a hash: its algorithm, and its digits. */
+/** Algorithm and hexadecimal digits of a digest. */
 export function hashOf(digest: string): { algorithm: string; digits: string } {
   const [algorithm = '', digits = ''] = digest.split(':')
   return { algorithm, digits }

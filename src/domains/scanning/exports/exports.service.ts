@@ -1,4 +1,4 @@
-// The findings of an image as a document of some format.
+// Exports the findings of an image as a document in one of the formats.
 import type { Call } from '#app.ts'
 import { AppError, invalid } from '#lib/errors.ts'
 import { type Gap, maxRaw } from '../image-findings/reports.model.ts'
@@ -24,7 +24,7 @@ const writers: Readonly<Record<ExportFormat, (image: StatedImage) => object>> = 
   sarif: toSarif,
 }
 
-/** Throws RESOURCE_EXHAUSTED for a document that is longer than an answer can be. */
+/** Exports the findings of an image. Throws RESOURCE_EXHAUSTED if the document exceeds the limit of an answer. */
 export async function exportFindings(
   call: Call,
   repoUid: string,

@@ -1,4 +1,4 @@
-// Brings the findings of an image to statements: each vulnerability once for each thing that is to be said of it.
+// Groups the findings of an image into statements: one for each vulnerability and status.
 import type { Call } from '#app.ts'
 import { findRepoByUid, pathIn } from '#domains/registry/repos/paths.service.ts'
 import { found } from '#lib/errors.ts'
@@ -7,7 +7,7 @@ import { severityRank, worse } from '../findings/severity.model.ts'
 import { imageFindings, type ShownFinding, type UncertainFinding } from '../reports/findings.service.ts'
 import type { StatedImage, StatedStatus, Statement } from './exports.model.ts'
 
-/** Throws NOT_FOUND for a repo or an image that is not there. */
+/** Throws NOT_FOUND if the repository or the image does not exist. */
 export async function statedImage(call: Call, repoUid: string, digest: string): Promise<StatedImage> {
   const { db, version } = call.app
   const { findings, uncertain, gaps, coverage } = await imageFindings(call, repoUid, digest)
@@ -54,7 +54,7 @@ const uncertainOf = (one: UncertainFinding): Said[] =>
     return { vulnerability, status: 'uncertain', note: uncertainNote, fixes: [], of: one }
   })
 
-/** Of what is said of one vulnerability in one package that counts which comes first. */
+/** Precedence of the statuses of one vulnerability in one package. */
 const order: readonly StatedStatus[] = ['affected', 'uncertain', 'accepted', 'suppressed']
 
 function statementsOf(all: readonly Said[]): Statement[] {
