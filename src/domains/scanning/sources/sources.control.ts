@@ -61,7 +61,7 @@ function runOf(run: SourceRun | undefined): service.RunName {
 
 const isoOf = (time: Instant | undefined): string => (time ? toIso(time) : '')
 
-/** The words are checked by the service. */
+/** The service validates the enum values. */
 function fromMessage(record: RecordMessage): SourceRecord {
   const { id, aliases, upstream, summary, references, severities, affected } = record
   return {

@@ -1,4 +1,4 @@
-// Sources as a command reads them, one request after the other.
+// Data sources that the sync command reads, with several requests for one run.
 
 import type { Call, Work } from '#app.ts'
 import { type FieldViolation, invalid, refuseIfAny } from '#lib/errors.ts'
@@ -10,7 +10,7 @@ import * as stored from '../records/records.store.ts'
 
 export type { StoredSource } from '../records/records.store.ts'
 
-/** Which reading of which source. */
+/** Identifies a run of a data source. */
 export type RunName = { name: string; generation: number }
 
 const maxRecords = 500
@@ -38,7 +38,7 @@ export async function beginSource(call: Pick<Work, 'app'>, facts: records.Source
   return records.beginSource(call, facts)
 }
 
-/** The reading that goes on. Throws INVALID_ARGUMENT when it is not the last that was begun. */
+/** Finds the present run. Throws INVALID_ARGUMENT if a later run of the source has begun. */
 async function requireRun(call: Pick<Work, 'app'>, { name, generation }: RunName): Promise<records.SourceRun> {
   const source = await stored.findSource(call.app.db, name)
   if (source?.generation !== generation) throw invalid({ field: 'run', description: 'was begun anew meanwhile' })
@@ -84,7 +84,7 @@ export async function finishSource(
   return endSource(call, await requireRun(call, run), end)
 }
 
-/** Ends a reading, of records and of ranks alike. */
+/** Ends a run, for records and ranks. */
 export async function endSource(
   work: Pick<Work, 'app' | 'log'>,
   run: records.SourceRun,
@@ -98,7 +98,7 @@ export async function endSource(
 const scores: readonly string[] = ['CVSS_V2', 'CVSS_V3', 'CVSS_V4']
 const rangeTypes: readonly string[] = ['ECOSYSTEM', 'SEMVER']
 
-/** What the store takes for granted; how long everything may be is checked where it is kept. */
+/** Requirements of the store on a record. The limits on its size are checked when it is stored. */
 function problemsOf(record: records.SourceRecord): FieldViolation[] {
   const problems: FieldViolation[] = []
   const say = (field: string, description: string) => problems.push({ field, description })

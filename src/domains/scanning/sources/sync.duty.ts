@@ -1,7 +1,7 @@
 import type { Duty } from '#duty.ts'
 import { syncDue } from './sync.service.ts'
 
-/** Reads sources again when their time has come, where the settings say so. */
+/** Background job that reads due data sources again, if the settings enable it. */
 export const syncSources: Duty = {
   name: 'vulnerabilities.sync',
   everyMs: 30_000,

@@ -1,4 +1,4 @@
-// Reads the sources that the settings name, as the command does, each when its time has come.
+// Reads the data sources that the settings name when they are due, in the same way as the command.
 
 import { mkdir, mkdtemp, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -12,18 +12,18 @@ import { findSource, type StoredSource } from '../records/records.store.ts'
 import * as service from './sources.service.ts'
 
 type SyncWork = Pick<Work, 'app' | 'log'>
-/** `mostReadingMs`: how long one source is read at most; hours, where it is left out. */
+/** `mostReadingMs` is the time limit for one source, 6 hours by default. */
 export type SyncSite = { signal: AbortSignal; holds: () => boolean; now: () => Date; mostReadingMs?: number }
 
 const hourMs = 3_600_000
-/** The least wait after a failure; a source that goes on to fail is asked less and less often, down to its period. */
+/** Shortest wait after a failure. A source that keeps failing is tried less and less often, down to its normal interval. */
 const retryMs = 5 * 60_000
-/** No honest source takes as long, and one that never ends must not keep the others waiting. */
+/** No valid source takes as long. An endless one must not delay the others. */
 const longestReadingMs = 6 * hourMs
-/** What a server that was killed has left. */
+/** Age in ms at which files of a killed server are deleted. */
 const abandonedMs = 24 * hourMs
 
-/** Reads what is due, one source after the other. One that fails fails no run. */
+/** Reads the due data sources one after the other. An error of one source does not fail the run. */
 export async function syncDue(work: SyncWork, site: SyncSite): Promise<{ sources: number; failed: number }> {
   const sum = { sources: 0, failed: 0 }
   const { vulnerabilitySyncHours: hours, vulnerabilitySources: names, vulnerabilityMirror: given } = work.app.config
@@ -35,7 +35,7 @@ export async function syncDue(work: SyncWork, site: SyncSite): Promise<{ sources
     if (source) all.push({ name, source, known: await findSource(work.app.db, name) })
   }
   const tried = ({ known }: { known: StoredSource | undefined }) => known?.tryTime ?? ''
-  // What has not been tried for longest comes first.
+  // The source with the oldest attempt comes first.
   all.sort((one, other) => (tried(one) === tried(other) ? 0 : tried(one) < tried(other) ? -1 : 1))
   for (const { name, source, known } of all) {
     if (dueTime(known, hours * hourMs) > site.now().getTime()) continue
@@ -113,7 +113,7 @@ type Putting<T> = {
   put: (some: readonly T[]) => Promise<PutCounts>
 }
 
-/** What is refused is left out, and the rest is put again. */
+/** Leaves out refused records and sends the others again. */
 async function putSome<T>(
   given: readonly T[],
   member: string,
@@ -145,7 +145,7 @@ async function ofReading<T>(put: () => Promise<T>): Promise<T> {
   }
 }
 
-/** What is refused as a whole is about this reading alone, such as that somebody else has begun it anew. */
+/** A refusal of the whole request applies to this run only, for example if another run of the source has begun. */
 const refusalOf = (error: unknown): unknown =>
   violationsOf(error).length > 0 ? new WrongRecord((error as AppError).message) : error
 
