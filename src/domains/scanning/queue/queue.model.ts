@@ -1,18 +1,18 @@
-// The numbers are stored; they keep their meaning for good.
+// The numbers are stored and must not change.
 /**
- * What waits to be compared: a package of an ecosystem that something else is said of now; an advisory of ours that has
- * changed; a list of packages that is new; how much is found in lists; lists of before there was any of this.
+ * Kinds of queued work: a package with changed advisories, a changed advisory of our own, a new package list, changed counts in
+ * lists, and package lists of earlier releases.
  */
 export const matchKinds = { package: 1, advisory: 2, list: 3, counts: 4, backfill: 5 } as const
 export type MatchKind = keyof typeof matchKinds
 
-/** `place` is whose turn it is: an organisation, or empty for what counts for everybody. */
+/** `place` is the organization whose turn it is. Empty for shared data. */
 export type MatchItem = { kind: MatchKind; place: string; item: string }
 
-/** `progress`: how far it has come when it gave way to others; empty when it is to be begun. */
+/** `progress` is the state of an interrupted item. Empty at the beginning. */
 export type DueMatch = MatchItem & { progress: string; dueTime: string; attempts: number; owner: string; fence: number }
 
-/** A package of an ecosystem, as an item of the queue. */
+/** Queue item of a package in an ecosystem. */
 export const packageItem = (ecosystem: string, name: string): string => `${ecosystem}\n${name}`
 
 export function readPackageItem(item: string): { ecosystem: string; name: string } {
@@ -21,8 +21,8 @@ export function readPackageItem(item: string): { ecosystem: string; name: string
 }
 
 /**
- * Items of `counts`: the lists that have a package in which more is found now, or less, and one list that is counted as a whole.
- * Earlier builds name a list by its number only, and cannot take either for one.
+ * Queue items of the kind `counts`: lists with a package whose number of findings has changed, and one list that is counted
+ * completely. Earlier releases use a bare number for a list, so they cannot mistake either for one.
  */
 export const changedPackage = (componentNo: number): string => `c${componentNo}`
 export const wholeList = (listNo: number): string => `l${listNo}`
