@@ -1,14 +1,14 @@
-// How likely vulnerabilities are to be used. This orders what was found; nothing is found by it, or compared again.
+// Exploitation data on vulnerabilities. It orders findings, but does not create any and causes no comparison.
 import { setImmediate } from 'node:timers/promises'
 import type { App, Work } from '#app.ts'
 import { type FieldViolation, refuseIfAny } from '#lib/errors.ts'
 import type { PutCounts, Rank, SourceRun } from '../records/records.model.ts'
 import * as store from './ranks.store.ts'
 
-/** A transaction holds no more than this. */
+/** Limit on the rows of one transaction. */
 const perSlice = 500
 
-/** Replaces what the source says of these vulnerabilities, each of which may be there once. */
+/** Replaces the ranks of these vulnerabilities from a source. Throws INVALID_ARGUMENT for duplicates and invalid values. */
 export async function putRanks({ app }: Pick<Work, 'app'>, run: SourceRun, ranks: readonly Rank[]): Promise<PutCounts> {
   const seen = new Set<string>()
   refuseIfAny(ranks.flatMap((one, i) => problemsOf(one, `ranks[${i}]`, seen)))
@@ -21,7 +21,7 @@ export async function putRanks({ app }: Pick<Work, 'app'>, run: SourceRun, ranks
   return counts
 }
 
-/** Forgets what a complete run has not brought; answers with how many. */
+/** Deletes ranks that a complete run did not contain. Returns their number. */
 export async function endRanks({ app }: Pick<Work, 'app'>, run: SourceRun): Promise<number> {
   let deleted = 0
   for (let found = 1; found > 0; deleted += found) {
@@ -31,12 +31,12 @@ export async function endRanks({ app }: Pick<Work, 'app'>, run: SourceRun): Prom
   return deleted
 }
 
-/** What sources say of some vulnerabilities, by their ids. */
+/** Ranks of some vulnerabilities by CVE ID. */
 export function ranksOf({ db }: Pick<App, 'db'>, cves: readonly string[]): Promise<Map<string, Rank>> {
   return store.ranksOf(db, [...new Set(cves)])
 }
 
-/** How many there are of each source, by the number of the source. */
+/** Number of ranks of each source, by its number. */
 export function countRanks({ db }: Pick<App, 'db'>): Promise<Map<number, number>> {
   return store.countRanks(db)
 }
