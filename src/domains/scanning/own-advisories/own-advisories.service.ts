@@ -1,5 +1,5 @@
-// Our own advisories as a source: those that the public organisation publishes count for everybody, those of another
-// organisation for its own images.
+// Our own advisories as a data source. Public advisories count for all images; advisories of another organization count for its
+// own images.
 import { hash } from 'node:crypto'
 import type { App } from '#app.ts'
 import { kindOfEcosystem } from '#contents/ecosystems.ts'
@@ -19,7 +19,7 @@ import { findCurrent, findSource } from '../records/records.store.ts'
 
 export const ownSource = 'pinfold/advisories'
 
-/** The number of the source, which is made when it is first needed. */
+/** Number of the source. The source is created when it is first needed. */
 export async function openOwnSource(app: App): Promise<number> {
   return (await findSource(app.db, ownSource))?.sourceNo ?? (await beginSource({ app }, factsOf(app))).sourceNo
 }
@@ -33,7 +33,7 @@ const factsOf = ({ config }: App) => ({
 
 const advisoriesAtOnce = 500
 
-/** Has all advisories taken anew when the settings name other distributions for them than when they were taken. */
+/** Queues all advisories again if the settings now name other distributions for them. */
 export async function followSettings(app: App, signal: AbortSignal): Promise<void> {
   const known = await findSource(app.db, ownSource)
   const facts = factsOf(app)
@@ -46,11 +46,14 @@ export async function followSettings(app: App, signal: AbortSignal): Promise<voi
     after = last
     await app.db.tx((tx) => queueAdvisories(tx, uids, app.clock().toISOString()))
   }
-  // Last, so that whoever was interrupted begins again.
+  // Stored last, so that an interrupted run is repeated.
   await beginSource({ app }, facts)
 }
 
-/** Brings what we say of one advisory to what it says now; nothing is said of one that is not there any more. */
+/**
+ * Updates the record of one advisory. Removes the record if the advisory does not exist any more, or if it states nothing about a
+ * package.
+ */
 export async function takeAdvisory(app: App, tx: Tx, sourceNo: number, uid: string): Promise<void> {
   const now = app.clock().toISOString()
   const advisory = await findForMatching(tx, uid)
@@ -59,14 +62,14 @@ export async function takeAdvisory(app: App, tx: Tx, sourceNo: number, uid: stri
   const place = published !== undefined && isAtOrBelow(uid, published) ? '' : root
   const record = advisory && recordOf(advisory, place === '' ? app.config.advisoryEcosystems : undefined)
   if (!record || record.affected.length === 0) return retire(tx, await findCurrent(tx, sourceNo, [uid]), now)
-  // The place is part of what is said, since an organisation may become the public one.
+  // The scope is part of the hash, because another organization can become the public one.
   const content = hash('sha256', JSON.stringify([place, record]), 'base64url')
   await putSlice(tx, { sourceNo, generation: 0, now }, [{ record, place, hash: content }])
 }
 
 /**
- * What the last conclusive approved event says; undefined while there is none. It counts for the given distributions, or
- * for any that has packages of its kind: an organisation says itself what it has in its images.
+ * Record of an advisory from its last approved determination. Returns undefined if there is none. Public advisories apply to the
+ * given distributions, those of other organizations to all packages of their kind.
  */
 export function recordOf(
   { uid, advisoryId, aliases, artifactName, artifactType, ...advisory }: Advisory,
@@ -102,7 +105,7 @@ export function recordOf(
         qualifiers: {
           ...(arch === '' ? {} : { arch }),
           ...(except.length > 0 ? { except } : {}),
-          // An advisory does not say for which stream of a module its fix is.
+          // An advisory does not name the module stream of its fix.
           ...(last.type === 'fixed' && artifactType === 'rpm' && isModular(String(fixedVersion)) ? { stream: '' } : {}),
         },
       })),
@@ -112,7 +115,7 @@ export function recordOf(
 
 const namesOf = (type: string, name: string): string[] => (type === 'golang' ? goNamesOf(name) : [name])
 
-/** To detect something, not to look into it, or to move it says nothing for certain. */
+/** A detection, a decision not to analyze, or a move of the component is not a determination. */
 const inconclusive: ReadonlySet<string> = new Set(['detection', 'analysisNotPlanned', 'componentLocationChanged'])
 
 const states: Readonly<Record<string, SourceRecord['affected'][number]['state']>> = {
@@ -120,7 +123,7 @@ const states: Readonly<Record<string, SourceRecord['affected'][number]['state']>
   fixNotPlanned: 'wont_fix',
 }
 
-/** Queues all that has to do with these advisories. */
+/** Queues these advisories for comparison. */
 export async function queueAdvisories(tx: Tx, uids: readonly string[], now: string): Promise<void> {
   const items = [...new Set(uids)].sort().map((uid) => ({ kind: 'advisory' as const, place: rootOf(uid), item: uid }))
   await queueMatches(tx, items, now)
