@@ -7,14 +7,14 @@ import type { ViewCache } from './views/view-cache.ts'
 
 /** Caches, signals and clients of this domain, for as long as the process runs. */
 export type PolicyParts = {
-  /** A retention plan is to be made, or applied. */
+  /** Signals that a retention plan is to be computed or applied. */
   retention: Signal
-  /** Digests of tags as of an age, for tags that were pulled lately. */
+  /** Digests of tags in views, for tags that were pulled recently. */
   views: ViewCache
-  /** Pull rules, at most half a second old. */
+  /** Pull rules, at most 0.5 s stale. */
   pullRules: RuleCache<PullRule>
-  /** Admission gates, at most half a second old, and their recent verdicts. */
+  /** Admission gates, at most 0.5 s stale, and their recent verdicts. */
   gates: GateCache
-  /** Retention rules, tag rules, holds and quarantines, at most half a second old. */
+  /** Retention rules, tag rules, holds and quarantines, at most 0.5 s stale. */
   laws: LawCache
 }

@@ -13,7 +13,7 @@ import {
 import { deleteFormerRulesAt, raiseLaw } from './retention/retention.store.ts'
 
 export const policyHooks = (app: App): DomainHooks => ({
-  /** Fills the cache of retention policies, which remembers nothing that a transaction reads. */
+  /** Fills the cache of retention rules, because it does not cache reads in a transaction. */
   async pushBeginning(place) {
     await app.laws.of(app.db, place)
   },
@@ -28,7 +28,7 @@ export const policyHooks = (app: App): DomainHooks => ({
   tagLeft: (tx, repo, left) => promiseLeft(tx, { app }, repo, left),
   mayDelete: (tx, { caller, cause }, repo, digest) => requireUnkept(tx, { app, caller, cause }, repo, digest),
 
-  /** Deletes the rules that were made at the repository and ends its exceptions. Quarantines stay: they are a record. */
+  /** Deletes the rules of the repository and ends its exemptions. Quarantines stay as a record. */
   async repoHidden(tx, { uid, actor }, now) {
     await deleteRulesAt(tx, 'pull_rules', uid)
     await deleteRulesAt(tx, 'gates', uid)

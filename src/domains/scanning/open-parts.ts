@@ -8,7 +8,7 @@ import { createReportMemory } from './scan-reports/report-memory.service.ts'
 
 export function openScanning({ config, db, monotonic }: Ground): ScanningParts {
   const scans = createSignal()
-  // A run that asks scanners takes in what is queued meanwhile.
+  // A running job also processes scan jobs that are queued in the meantime.
   db.onCommit((changes) => {
     if (changes.has('insert scan_jobs')) scans.notify()
   })
@@ -17,7 +17,7 @@ export function openScanning({ config, db, monotonic }: Ground): ScanningParts {
       ...{ reported: createSignal(), scans },
       ...{ reading: createReportMemory(), turns: createReadTurns(monotonic, reportTurnLimits) },
     },
-    // Http stays on this machine, where nobody else reads it, and only where the list has it.
+    // HTTP is allowed only for mirrors on this machine, whose traffic others cannot read.
     toSources: createOutgoing({
       allowed: privateAddresses(config.vulnerabilityPrivate),
       allowHttp: /^http:\/\/(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])[:/]/.test(config.vulnerabilityMirror),

@@ -53,8 +53,8 @@ export type GateText = Pick<Gate, 'name' | 'mode' | 'exemptPulledDays'> & {
 } & { vulnerabilities: VulnerabilityText | undefined }
 
 /**
- * `count` is a number of vulnerabilities. `pending` is true if the image is not scanned yet. `unknownSeverity` is the number of
- * findings of unknown severity that the gate does not count.
+ * `count` is a number of vulnerabilities. `pending` is true if information on the image is still missing and may come later.
+ * `unknownSeverity` is the number of findings of unknown severity that the gate does not count.
  */
 export type Verdict = {
   denied: boolean

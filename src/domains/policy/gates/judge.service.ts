@@ -1,5 +1,5 @@
-// Verdict of one gate on a manifest, from stored scan results. It reads and compares no content, and an image that is not scanned
-// yet passes.
+// Verdict of one gate on a manifest, from stored data. It reads and compares no content. An image passes while information on it
+// is still missing.
 import type { Work } from '#app.ts'
 import { type Support, supportOf } from '#domains/registry/lifecycles/lifecycles.service.ts'
 import { wasPulledBetween } from '#domains/registry/usage/recent-pulls.service.ts'

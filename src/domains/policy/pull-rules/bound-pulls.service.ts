@@ -127,7 +127,7 @@ export class Passing {
     return (await this.#bySubject(digest, steps)) || this.#above(digest, 1, steps)
   }
 
-  /** True if one of the parents can be pulled. The oldest come first, because later ones cannot displace them. */
+  /** True if one of the parents can be pulled. The oldest are checked first, because a later push cannot add an older one. */
   async #above(digest: string, kind: 1 | undefined, steps: number): Promise<boolean> {
     for (const manifest of await linkedFrom(this.#work.app.db, this.#repo.id, { digest, kind, most: mostAbove })) {
       if (await this.manifest(manifest, steps + 1)) return true

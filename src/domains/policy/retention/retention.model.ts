@@ -31,7 +31,7 @@ export type TagLaw = {
   tags: string[]
   exceptTags: string[]
   immutable: boolean
-  /** Uids of identities or groups. Empty if everybody with push permission is allowed to move the tags. */
+  /** Uids of identities, including their push tokens. Empty if no further permission is needed to move the tags. */
   movers: string[]
   /** Missing in rules of earlier versions. */
   keepListed?: boolean

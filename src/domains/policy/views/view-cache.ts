@@ -18,7 +18,7 @@ export type ViewCache = {
   /**
    * Resolves the tag, and caches the result if a digest is served. Changes made by this server take effect at once, and so does
    * the time at which another digest is old enough. Deletions and quarantines of other servers take effect after 0.5 s, as for
-   * pulls by digest; releases of them take up to 5 s.
+   * pulls by digest. Content that other servers restore or release is served after up to 5 s.
    */
   of(repo: LedgerRepo, tag: string, question: Question): Promise<Served | Nothing>
   clear(): void

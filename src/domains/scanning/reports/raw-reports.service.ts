@@ -103,8 +103,8 @@ export type OpenReport = {
 }
 
 /**
- * Opens the report of a ticket. Throws NOT_FOUND if the ticket is invalid or the report has changed, and PERMISSION_DENIED if the
- * ticket has expired.
+ * Opens the report of a ticket. Throws NOT_FOUND if the ticket is invalid, or if the report is missing or has changed. Throws
+ * PERMISSION_DENIED if the ticket has expired.
  */
 export async function openRaw(opening: Opening, ticket: string): Promise<OpenReport> {
   const { app } = opening

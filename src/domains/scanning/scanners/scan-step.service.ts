@@ -29,7 +29,7 @@ const longestScanMs = 30 * 60_000
 export const awayMs = 60_000
 const backOffMs = 10_000
 const longestBackOffMs = 3_600_000
-/** Most attempts of a scan. Attempts without an answer do not count. */
+/** Most attempts of a scan. Attempts while the scanner was unavailable do not count. */
 const mostAttempts = 8
 
 /** Processes one step of a job. Throws only errors that the scanner did not cause. */

@@ -29,7 +29,10 @@ export async function listScanners({ app }: Call): Promise<ShownScanner[]> {
   return scanners.map((one) => ({ ...one, waiting: waiting.get(one.id) ?? 0 }))
 }
 
-/** Creates or replaces the scanner with this name. A caller who changes its URL must supply the credential again. */
+/**
+ * Creates or replaces the scanner with this name. If the scanner has a credential and the URL changes, the caller must supply the
+ * credential again.
+ */
 export async function putScanner(call: Call, input: ScannerInput): Promise<ShownScanner> {
   const { db, sealer } = call.app
   checkScanner(input)
