@@ -1,4 +1,5 @@
-// Brings the content of what repos follow, one manifest of an organisation after the other, several organisations at once.
+// Background job that fetches the content of mirrors. It serves several organizations at once, and one manifest of each at a
+// time.
 import type { App } from '#app.ts'
 import type { Lease } from '#db/leases.ts'
 import type { Duty } from '#duty.ts'
@@ -6,11 +7,11 @@ import { bringOne, type Fetched } from './fetches.service.ts'
 import { nextFetch, organizationsToFetch } from './fetches.store.ts'
 
 const everyMs = 10_000
-/** How long the content of one organisation is brought before others have their turn; what was begun is ended. */
+/** Longest turn of one organization before others are served. A fetch that has begun is finished. */
 const turnMs = 2_000
 const atOnce = 4
 const organizationsAtOnce = 1000
-/** How long one manifest may take with all that it lists. */
+/** Time limit for one manifest with everything that it lists. */
 const longestMs = 600_000
 
 export const fetchFollowed = fetchFollowedWithin(longestMs)
@@ -35,7 +36,7 @@ export function fetchFollowedWithin(longestMs: number): Duty {
       }
       const unsubscribe = app.follows.fetches.subscribe(queue.look)
       try {
-        // Each ends its own, whatever becomes of the others.
+        // Each worker finishes its own organization, even if another worker fails.
         const ended = await Promise.allSettled(Array.from({ length: atOnce }, serve))
         const failure = ended.find(({ status }) => status === 'rejected')
         if (failure?.status === 'rejected') throw failure.reason
@@ -48,10 +49,13 @@ export function fetchFollowedWithin(longestMs: number): Duty {
 }
 
 type Queue = {
-  /** An organisation that nobody serves; waits for one as long as others are served, since that may take long. */
+  /**
+   * Returns an organization that is not being served. Waits for one while others are served, since serving may take long. Returns
+   * undefined if all are served, or if the lease is lost.
+   */
   next(): Promise<string | undefined>
   done(organization: string): void
-  /** It is not served again in this run: what is asked of it does not come. */
+  /** Excludes the organization from the rest of this run, because a fetch took too long. */
   rest(organization: string): void
   look(): void
 }

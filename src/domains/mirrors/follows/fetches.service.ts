@@ -1,5 +1,5 @@
-// Brings what a repo follows before anybody pulls it, and with each manifest what is about it: signatures and the like,
-// which may come later than what they are about and are therefore looked for again.
+// Fetches the content of mirrors before it is pulled, and the referrers of each manifest, such as signatures. Referrers may be
+// pushed later than their subject, so they are looked up again.
 import type { App } from '#app.ts'
 import type { Lease } from '#db/leases.ts'
 import { findRepoBlobs } from '#domains/registry/blobs/blobs.store.ts'
@@ -19,23 +19,23 @@ import { findFollowAlone } from './follows.store.ts'
 import { askedBy, bringBlob, bringManifest, type Pulling } from './pull-through.service.ts'
 import { FollowEnded, recordMove } from './upstream-moves.service.ts'
 
-/** `longestMs` is how long it may take. */
+/** `longestMs` is the time limit of the fetch. */
 export type Fetching = { app: App; lease: Lease; fetch: store.Fetch; longestMs: number }
-/** `slow` tells that it took longer than it may. */
+/** `slow` is true if the fetch ran into its time limit. */
 export type Fetched = { fetched: number; failed: number; slow: boolean }
 
 const hourMs = 3_600_000
-/** When to look again for what is about a manifest, after each time that it was all here. */
+/** Delays before the referrers of a manifest are looked up again, after each complete fetch. */
 const againMs = [hourMs, 24 * hourMs, 7 * 24 * hourMs]
 const firstRetryMs = 60_000
-/** How often something is tried that cannot be had whole, before it waits for a day. */
+/** Failed attempts at incomplete content before it is tried once a day only. */
 const mostTries = 5
-/** Of what is about one manifest. */
+/** Limit for the referrers of one manifest. */
 const mostReferrers = 100
 const mostListed = 2500
 const patienceMs = 60_000
 
-/** Brings one of what waits, and notes when to go on. Throws only what is nobody's fault but ours. */
+/** Fetches one queued manifest and schedules its next attempt. Throws only if the lease is lost or the database fails. */
 export async function bringOne(fetching: Fetching): Promise<Fetched> {
   const { app, lease, fetch, longestMs } = fetching
   const signal = AbortSignal.any([lease.signal, AbortSignal.timeout(longestMs)])
@@ -74,7 +74,7 @@ function note(
   return lease.tx((tx) => store.noteFetch(tx, fetch, { round, failures, problem, dueTime }), write)
 }
 
-/** 0 where only the turn of the host has to be waited for. */
+/** Returns 0 if the fetch only has to wait for the rate limit of the host. */
 async function noteFailure(fetching: Fetching, error: unknown): Promise<0 | 1> {
   const { app, fetch } = fetching
   const waitMs = error instanceof UpstreamError ? (error.waitMs ?? 0) : 0
@@ -95,12 +95,12 @@ async function noteFailure(fetching: Fetching, error: unknown): Promise<0 | 1> {
   return 1
 }
 
-/** It cannot be had whole, and the message says why. */
+/** Content that cannot be fetched completely; the message has the reason. */
 class NotWhole extends Error {
   override name = 'NotWhole'
 }
 
-/** All else of it is here. */
+/** Missing platforms of an index. Everything else was fetched. */
 class NoPlatform extends NotWhole {
   override name = 'NoPlatform'
 }
@@ -111,7 +111,7 @@ function problemOf(error: unknown): string | undefined {
   if (error instanceof UpstreamError) return error.message
   if (error instanceof FollowEnded) return 'it is not followed any more'
   if (error instanceof NotWhole) return error.message
-  // How much the organisation has is not for all who may see the repo.
+  // Not everyone who can see the repository may see the quota of the organization.
   const isFull = error instanceof AppError && error.reason === 'RESOURCE_LIMIT_EXCEEDED'
   return isFull ? 'there is no room for all of it' : undefined
 }
@@ -129,7 +129,10 @@ async function pullingOf(app: App, uid: string, beforehand: AbortSignal): Promis
 
 type Bringing = { pulling: Pulling; follow: FollowStatus; lease: Lease; signal: AbortSignal }
 
-/** On demand, content comes with its pull, and only what is about it beforehand. */
+/**
+ * Fetches a manifest and its referrers. Mirrors on demand fetch the manifest itself when it is pulled, and only its referrers
+ * here.
+ */
 async function bringAll(bringing: Bringing, digest: string): Promise<void> {
   let missing: NotWhole | undefined
   if (bringing.follow.mode === followModes.full) {
@@ -149,11 +152,11 @@ async function bringAll(bringing: Bringing, digest: string): Promise<void> {
   await bringNamed(bringing, digest)
   if (lost) missing ??= new NotWhole(lost.message)
   if (about.length > mostReferrers) missing ??= new NotWhole('more refers to it than is brought beforehand')
-  // Of what is about it, one keeps the others from nothing.
+  // A referrer that cannot be fetched does not stop the fetch of the others.
   if (missing) throw missing
 }
 
-/** The manifest, what it lists, and their contents; nothing is asked for that is here. */
+/** Fetches a manifest, the manifests it lists, and their blobs. Skips content that is already stored. */
 async function bringWhole({ pulling, follow, lease }: Bringing, root: string): Promise<void> {
   const { app, repo } = pulling
   const wanted = new Set([root])
@@ -166,7 +169,7 @@ async function bringWhole({ pulling, follow, lease }: Bringing, root: string): P
     try {
       if (!(await bringManifest(pulling, digest))) throw unknown()
     } catch (error) {
-      // The others of an index can be brought all the same.
+      // Other manifests of the index can still be fetched.
       if (!(error instanceof UpstreamError && error.reason === 'over-limit')) throw error
       overLimit ||= error.message
       continue
@@ -190,13 +193,15 @@ async function bringWhole({ pulling, follow, lease }: Bringing, root: string): P
   if (lacksPlatforms) throw new NoPlatform('an index has no image of the platforms that were asked for')
 }
 
-/** Whether what an index lists is a blob, which is here from now on. */
+/** Returns true if the listed digest is a blob, and fetches that blob. */
 async function isBlob(pulling: Pulling, digest: string): Promise<boolean> {
   const here = await findRepoBlobs(pulling.app.db, pulling.repo.id, [digest])
   return here.length > 0 || (await bringBlob(pulling, digest)) !== 'unknown'
 }
 
-/** What the registry says refers to the manifest, or an index under the name that stands for that says so. */
+/**
+ * Referrers of the manifest by the referrers API of the upstream. If the upstream has none, by the index under its fallback tag.
+ */
 async function referrersOf(
   { pulling, follow, signal }: Bringing,
   digest: string,
@@ -206,7 +211,7 @@ async function referrersOf(
   const options = { patienceMs, signal }
   const asked = { digest, most: mostReferrers }
   const told = await app.upstreams.referrers(upstream, path, asked, options).catch((error: unknown) => {
-    // Not every registry knows the question.
+    // Not every registry has the referrers API.
     if (error instanceof UpstreamError && error.reason === 'malformed') return undefined
     throw error
   })
@@ -217,7 +222,10 @@ async function referrersOf(
   return { digests: index ? readManifest(index.content, index.mediaType).manifests : [] }
 }
 
-/** Tags by which cosign names what is about the manifest; they are tags here as well, and the ledger says so. */
+/**
+ * Fetches the tags that cosign derives from the digest of a manifest. They become tags of the mirror, and rows of its tag
+ * history.
+ */
 async function bringNamed(bringing: Bringing, digest: string): Promise<void> {
   const { pulling, follow, lease, signal } = bringing
   const { app, repo } = pulling
@@ -229,7 +237,7 @@ async function bringNamed(bringing: Bringing, digest: string): Promise<void> {
     await bringWhole(bringing, pointed.digest)
     const move = { tag, digest: pointed.digest, sent, now: app.clock().toISOString(), dueTime: sent, checkedBefore: '' }
     await recordMove({ app, tx: lease.tx, follow, path }, move).catch((error: unknown) => {
-      // What a rule keeps here stays as it is.
+      // A tag that a rule protects from updates keeps its digest.
       if (!(error instanceof UpstreamError && error.reason === 'guarded')) throw error
     })
   }

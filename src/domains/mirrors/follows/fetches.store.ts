@@ -1,13 +1,13 @@
 import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import { rootOf } from '#lib/uid.ts'
 
-/** A manifest of which something is still to be brought, or what is about it is to be looked for again. */
+/** Queued fetch of a manifest with missing content, or of a manifest whose referrers are to be looked up again. */
 export type Fetch = { repo: string; digest: string; round: number; failures: number; dueTime: string }
 
-/** How many of one repo wait; what comes beyond that is brought by a pull alone. */
+/** Most fetches queued for one repository. Content beyond this limit is fetched by pulls only. */
 const mostWaiting = 20_000
 
-/** Does nothing for what waits already. */
+/** Queues a fetch. Does nothing if the manifest is queued already. */
 export async function queueFetch(tx: Tx, repo: string, digest: string, now: string): Promise<void> {
   await tx.run(sql`
     INSERT INTO follow_fetches (repo_uid, organization, digest, round, failures, problem, due_time)
@@ -17,7 +17,9 @@ export async function queueFetch(tx: Tx, repo: string, digest: string, now: stri
         ON CONFLICT (repo_uid, digest) DO NOTHING`)
 }
 
-/** Shows why a manifest could not be brought, and has it tried again when it is due; one that waits already keeps its time. */
+/**
+ * Records why a manifest could not be fetched, and queues it for another attempt. If it is queued already, its due time stays.
+ */
 export async function noteProblem(
   tx: Tx,
   repo: string,
@@ -27,7 +29,10 @@ export async function noteProblem(
   await tx.run(sql`UPDATE follow_fetches SET problem = ${problem} WHERE repo_uid = ${repo} AND digest = ${digest}`)
 }
 
-/** The same for what the tags that are looked at point to. With `anew`, what was all here by another measure is looked at again. */
+/**
+ * Queues the manifests of all watched tags. With `anew`, those with a queued fetch start again, for example because other
+ * platforms are wanted.
+ */
 export async function queueTags(tx: Tx, repo: { id: number; uid: string }, now: string, anew: boolean): Promise<void> {
   const renewal = sql`DO UPDATE SET round = 0, failures = 0, problem = '', due_time = excluded.due_time`
   await tx.run(sql`
@@ -43,12 +48,15 @@ export async function forgetFetches(tx: Tx, repo: string): Promise<void> {
   await tx.run(sql`DELETE FROM follow_fetches WHERE repo_uid = ${repo}`)
 }
 
-/** The organisations with something to bring, the one that has waited longest first. */
+/** Organizations with fetches that are due; the organization whose fetch has waited longest comes first. */
 export async function organizationsToFetch(reader: Reader, now: string, most: number): Promise<string[]> {
   return organizationsIn(reader, sql`follow_fetches`, now, most)
 }
 
-/** The same of any such queue, which has an index of organisations and times. One look-up each. */
+/**
+ * Organizations with due rows in a queue table, the longest wait first. The index of organizations and times makes it one look-up
+ * for each.
+ */
 export async function organizationsIn(reader: Reader, queue: Sql, now: string, most: number): Promise<string[]> {
   const next = (after: Sql): Sql =>
     sql`(SELECT organization FROM ${queue} WHERE organization > ${after} ORDER BY organization LIMIT 1)`
@@ -67,18 +75,18 @@ export async function organizationsIn(reader: Reader, queue: Sql, now: string, m
   return rows.map(({ organization }) => organization)
 }
 
-/** Of an organisation, the one that has waited longest. */
+/** The fetch of the organization that has waited longest. */
 export async function nextFetch(reader: Reader, organization: string, now: string): Promise<Fetch | undefined> {
   return reader.get<Fetch>(sql`
     SELECT repo_uid AS repo, digest, round, failures, due_time AS "dueTime" FROM follow_fetches
      WHERE organization = ${organization} AND due_time <= ${now} ORDER BY due_time, repo_uid, digest LIMIT 1`)
 }
 
-/** As it was read: what has been asked for anew meanwhile is still to be brought. */
+/** Matches the fetch only if it is unchanged since it was read, so that a fetch queued anew is kept. */
 const asRead = ({ repo, digest, round, dueTime }: Fetch): Sql =>
   sql`repo_uid = ${repo} AND digest = ${digest} AND round = ${round} AND due_time = ${dueTime}`
 
-/** Notes how it went, and when to go on. */
+/** Stores the result of a fetch, and when it is due again. */
 export async function noteFetch(
   tx: Tx,
   fetch: Fetch,

@@ -1,16 +1,16 @@
-// What all that follows upstreams does in one way: in whose name, and once where many want the same.
+// Identity of the mirroring service, and one shared request for concurrent callers.
 import type { App, Work } from '#app.ts'
 import { noRights } from '#domains/iam/access/rights.ts'
 import { ownCause } from '#lib/cause.ts'
 import { followerActor } from './follows.model.ts'
 
-/** In the name of the service that follows: what a pull brings is not what whoever pulls has pushed. */
+/** Work of the mirroring service. Content fetched by a pull is not a push of the caller. */
 export function followerWork(app: App): Work {
   const caller = { uid: followerActor, operator: false, rights: noRights }
   return { app, caller, cause: ownCause(app.clock, followerActor), log: app.log }
 }
 
-/** Those who want the same at the same time wait for the first. */
+/** Runs `fly` once for concurrent callers with the same key. Later callers wait for the result of the first. */
 export async function oneFlight<T>(
   flights: Map<string, Promise<unknown>>,
   key: string,

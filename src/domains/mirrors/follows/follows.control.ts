@@ -84,7 +84,7 @@ const histories: Record<HistoryApi, Follow_History> = {
   [historyApis.none]: Follow_History.NONE,
 }
 
-/** Not in lists, where reading the patterns of all of them would take long. */
+/** Lists leave the problem out, since parsing the patterns of all mirrors would take long. */
 function withProblem(follow: FollowStatus): FollowMessage {
   const message = toMessage(follow)
   return { ...message, problem: message.problem || storedPatternProblem('tags', follow.tags, tagLimits) }

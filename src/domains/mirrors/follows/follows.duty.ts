@@ -1,5 +1,5 @@
-// Looks at the upstreams of repos that follow some. Organisations take turns, and so do the repos of one; several are
-// looked at at once, so that an upstream which does not answer keeps few others waiting.
+// Background job that checks the upstreams of mirrors. Organizations take turns, and so do the mirrors of one. Several are
+// checked at once, so that an upstream without an answer delays few others.
 import type { App } from '#app.ts'
 import type { Lease } from '#db/leases.ts'
 import type { Duty } from '#duty.ts'
@@ -7,7 +7,7 @@ import { nextDueFollow, organizationsWithDue } from './follows.store.ts'
 import { type Listings, type Looked, lookAtUpstream, noteLookFailed } from './watch.service.ts'
 
 const everyMs = 5_000
-/** How long the upstreams of one organisation are looked at before others have their turn. */
+/** Longest turn for the upstreams of one organization before others are served. */
 const turnMs = 2_000
 const atOnce = 8
 const organizationsAtOnce = 1000
@@ -53,7 +53,7 @@ async function turnOf(
   const until = performance.now() + turnMs
   const turnIsOver = () => performance.now() >= until
   do {
-    // One at a time, as it is now: somebody may have changed what waits.
+    // Reads one mirror at a time, since the queue may have changed meanwhile.
     const follow = await nextDueFollow(app.db, organization, app.clock().toISOString())
     if (!follow) return
     const looking = { app, lease, follow, listings, turnIsOver }

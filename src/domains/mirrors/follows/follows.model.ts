@@ -2,49 +2,49 @@ import { type FollowMode, followModes } from '#domains/registry/repo-ref.model.t
 import { kindOf } from '#lib/events/event-body.ts'
 import { type SyncState, syncStates } from './sync-states.model.ts'
 
-/** Whether content comes here, with a pull at the latest. */
+/** True if the mode copies content, at the latest with a pull. */
 export function bringsContent(mode: FollowMode): boolean {
   return mode !== followModes.watch
 }
 
-/** What a repo follows. */
+/** Configuration of a mirror. */
 export type Follow = {
   /** The uid of the repo. */
   repo: string
   /** The uid of the upstream. */
   upstream: string
-  /** Below the prefix of the upstream. */
+  /** Path at the upstream, below its prefix. */
   path: string
   mode: FollowMode
-  /** Names, and regular expressions in RE2 syntax for whole names; empty for all. */
+  /** Tag names, and regular expressions in RE2 syntax for whole names. Empty means all tags. */
   tags: string[]
-  /** Of which the images of an index are brought beforehand; empty for all. */
+  /** Platforms to prefetch from an index. Empty means all platforms. */
   platforms: string[]
   intervalMs: number
-  /** For how long what is here is served while the upstream does not answer. */
+  /** Time for which stored content is still served while the upstream does not answer. */
   staleForMs: number
-  /** Who has set it, whom rules of who moves tags judge. */
+  /** Identity that configured the mirror. Tag protection rules apply to it. */
   setter: string
   createTime: string
   updateTime: string
 }
 
-/** How the following goes, as the copying of a repo does. */
+/** Progress of a mirror, with the same states as a scheduled sync. */
 export type FollowProgress = {
   state: SyncState
   stateTime: string
   problem: string
-  /** In a row. */
+  /** Number of failures in a row. */
   failures: number
-  /** When the last look at the list of all tags began; empty before the first. */
+  /** Time at which the last listing of all tags began. Empty before the first. */
   listTime: string
   listDue: string
   dueTime: string
 }
 
 /**
- * `checkTime` is when somebody last asked for a look at once, `waiting` is how many manifests are still to be brought, and
- * `fetchProblem` why one was not; the same of the tags whose past is still to be asked for.
+ * `checkTime` is when a check was last requested. `waiting` is the number of queued fetches, and `fetchProblem` the reason why
+ * one failed. The fields of the history are the same for requests of upstream tag history.
  */
 export type FollowStatus = Follow &
   FollowProgress & {
@@ -58,14 +58,14 @@ export type FollowStatus = Follow &
   }
 
 // The numbers are stored, and are those of the contract.
-/** How an upstream tells of the past of its tags: as ours does, by the draft of distribution-spec#606, or not at all. */
+/** API by which an upstream serves tag history: our own, the draft of distribution-spec#606, or none. */
 export const historyApis = { unknown: 0, service: 1, draft: 2, none: 3 } as const
 export type HistoryApi = (typeof historyApis)[keyof typeof historyApis]
-/** How many told moves are kept of one tag, and of one repo. */
+/** Most assignments that are stored from upstream tag history, for one tag and for one repository. */
 export const maxToldOfTag = 10_000
 export const maxTold = 100_000
 
-/** Begins at once. */
+/** Progress of a new mirror, which is due at once. */
 export function newProgress(now: string): FollowProgress {
   return {
     state: syncStates.queued,
@@ -78,7 +78,7 @@ export function newProgress(now: string): FollowProgress {
   }
 }
 
-/** As it stands at a moment: what is due waits for its turn, since it is due. */
+/** State at a moment: a mirror whose due time has passed is queued. */
 export function withStanding<T extends Pick<FollowProgress, 'state' | 'stateTime' | 'dueTime'>>(
   one: T,
   now: string,
@@ -88,16 +88,16 @@ export function withStanding<T extends Pick<FollowProgress, 'state' | 'stateTime
   return { ...one, state: syncStates.queued, stateTime: dueTime > stateTime ? dueTime : stateTime }
 }
 
-/** A tag that is looked at. */
+/** A watched tag. */
 export type FollowedTag = {
   tag: string
-  /** When the last look began that saw it as the ledger has it; empty before the first. */
+  /** Start of the last check that found the digest in our tag history. Empty before the first. */
   checkedTime: string
-  /** How many looks in a row have not found it. */
+  /** Number of checks in a row that did not find the tag. */
   missed: number
 }
 
-/** A move as it was seen. Times are ISO texts; `digest` is empty for a deletion. */
+/** An assignment as it was observed at the upstream. Times are ISO texts; `digest` is empty for a deletion. */
 export type UpstreamMove = {
   repo: string
   upstream: string
@@ -114,7 +114,7 @@ export const anUpstreamMove = kindOf<UpstreamMove>('upstream move')
 
 export const followType = 'registry.pinfold.dev/Follow'
 
-/** Who the ledger and the events say it was: the product's own service of the contract that takes in what is elsewhere. */
+/** Actor in the tag history and in events: the ingester service principal of the contract. */
 export const followerActor = 'SERVICE_PRINCIPAL_INGESTER'
 
 const minuteMs = 60_000
@@ -123,18 +123,18 @@ export const shortestIntervalMs = 5 * minuteMs
 export const longestIntervalMs = 7 * 24 * 60 * minuteMs
 export const usualStaleForMs = 30 * 24 * 60 * minuteMs
 export const longestStaleForMs = 3650 * 24 * 60 * minuteMs
-/** How long a look counts for those who pull. */
+/** Time for which pulls rely on the last check of a tag. */
 export const freshMs = 5 * minuteMs
-/** How often anybody may have a repo looked at before that is due. */
+/** Shortest time between two checks of a mirror that clients request. */
 export const checkedAgainMs = minuteMs
 export const maxTagPatterns = 100
 export const maxPlatforms = 20
-/** An operating system, an architecture, and perhaps a variant, as images name them. */
+/** Operating system, architecture and optional variant, as image configurations name them. */
 export const platformPattern = /^[a-z0-9]{1,32}\/[a-z0-9_]{1,32}(?:\/[a-z0-9.]{1,32})?$/
-/** How many tags one repo follows. */
+/** Most tags that one mirror watches. */
 export const maxFollowedTags = 5000
-/** How many names the list of an upstream may have, of which those count that match. */
+/** Most tags in the list of an upstream. Only those that match are watched. */
 export const maxListedTags = 100_000
-/** How many looks in a row have to miss a tag before it counts as deleted, and how far they are apart. */
+/** Checks in a row that must miss a tag before it counts as deleted, and the time between them. */
 export const missesOfDeletion = 3
 export const missedAgainMs = 20 * minuteMs

@@ -1,4 +1,4 @@
-// What repos follow elsewhere, and how that goes.
+// Configuration and status of mirrors.
 import type { Call } from '#app.ts'
 import type { Reader, Tx } from '#db/sql.ts'
 import { capabilityNumber } from '#domains/iam/access/capabilities.ts'
@@ -50,7 +50,7 @@ import { findUpstream } from './upstreams.store.ts'
 
 const settingsUpdate = [capabilityNumber('registry.settings.update')]
 
-/** Times are undefined for the usual ones. */
+/** Times are undefined for the defaults. */
 export type FollowInput = {
   upstream: string
   path: string
@@ -65,7 +65,7 @@ export async function getFollow(call: Call, repo: string): Promise<FollowStatus>
   return withStanding(found(await store.findFollow(call.app.db, repo), followType, repo), call.now)
 }
 
-/** A page of those at a group and below it. */
+/** A page of the mirrors in a group and below it. */
 export async function listFollows(call: Call, group: string, page: Page) {
   const { db } = call.app
   const rows = await store.followsBelow(db, group, page)
@@ -77,7 +77,7 @@ export async function listFollows(call: Call, group: string, page: Page) {
   )
 }
 
-/** Where only patterns or times change, it goes on from where it is. */
+/** Makes the repository a mirror, or changes it. If only patterns or times change, the progress is kept. */
 export async function followRepo(call: Call, repo: string, input: FollowInput): Promise<FollowStatus> {
   checkFollow(input, (await store.findFollowAlone(call.app.db, repo))?.tags)
   const allows = await readAllowed(call, input)
@@ -87,7 +87,7 @@ export async function followRepo(call: Call, repo: string, input: FollowInput): 
     const before = await store.findFollow(tx, repo)
     const isSame = before?.upstream === asked.upstream && before.path === asked.path
     if (!isSame) await requireUnguarded(tx, call, row)
-    // What a pattern asks for anew may have been there all the time.
+    // Tags that match only a new pattern may have existed all along.
     const listTime = isSame && JSON.stringify(before.tags) === JSON.stringify(asked.tags) ? before.listTime : ''
     const createTime = isSame ? before.createTime : call.now
     const setter = call.caller.uid
@@ -111,7 +111,7 @@ export async function followRepo(call: Call, repo: string, input: FollowInput): 
   return saved
 }
 
-/** Has everything looked at as soon as possible; more often than once a minute it changes nothing. */
+/** Requests a check of all tags as soon as possible. Does nothing if the last request is less than a minute old. */
 export async function checkNow(call: Call, repo: string): Promise<FollowStatus> {
   const before = new Date(Date.parse(call.now) - checkedAgainMs).toISOString()
   const { follow, isDue } = await call.app.db.tx(async (tx) => {
@@ -123,7 +123,7 @@ export async function checkNow(call: Call, repo: string): Promise<FollowStatus> 
   return follow
 }
 
-/** The repo keeps what it has. */
+/** Turns a mirror into an ordinary repository, which keeps its content. */
 export async function unfollowRepo(call: Call, repo: string): Promise<void> {
   await call.app.db.tx(async (tx) => {
     await lockRepoRow(tx, repo, 'alone')
@@ -134,7 +134,7 @@ export async function unfollowRepo(call: Call, repo: string): Promise<void> {
   call.log.info('repo follows nothing any more', { repo })
 }
 
-/** Throws FAILED_PRECONDITION where the repo has its tags from an upstream, so that nobody else changes them. */
+/** Throws FAILED_PRECONDITION if the repository is a mirror, since its tags come from the upstream. */
 export async function requireOwnTags(reader: Reader, repo: string): Promise<void> {
   if (await store.findFollowAlone(reader, repo)) throw followed(repo)
 }
@@ -144,7 +144,10 @@ function followed(repo: string) {
   return failedPrecondition({ type: 'REPO_FOLLOWED', subject: repo, description })
 }
 
-/** Whether the patterns of an upstream allow the path. Read before the transaction, since matching lets others run. */
+/**
+ * Result of matching a path against the patterns of an upstream. Read before the transaction, since matching yields to other
+ * work.
+ */
 type Allows = { allow: string; isAllowed: boolean }
 
 async function readAllowed({ app, caller }: Call, { upstream: uid, path }: FollowInput): Promise<Allows | undefined> {
@@ -153,7 +156,10 @@ async function readAllowed({ app, caller }: Call, { upstream: uid, path }: Follo
   return { allow: JSON.stringify(upstream.allow), isAllowed: await matchesNames(upstream.allow, path) }
 }
 
-/** Permission comes before existence, for the upstream as well: with it goes what its account may read there. */
+/**
+ * Permission on the upstream is checked before its existence, since a mirror gets everything that the account of the upstream can
+ * read.
+ */
 async function requireFollowable(
   tx: Tx,
   { caller }: Call,
@@ -180,7 +186,7 @@ async function requireFollowable(
   return row
 }
 
-/** Patterns that are there already may be above limits that came later. */
+/** Patterns that were stored before limits were introduced may exceed them. */
 function checkFollow(input: FollowInput, before?: readonly string[]): void {
   const { upstream, path, tags, platforms, mode, intervalMs = usualIntervalMs, staleForMs = 0 } = input
   const isSame = JSON.stringify(tags) === JSON.stringify(before)

@@ -37,14 +37,14 @@ export async function findFollow(reader: Reader, repo: string): Promise<FollowSt
   return row && fromRow(row)
 }
 
-/** The same without counting its tags, which pulls need not know. */
+/** Finds a mirror without counting its tags, a number that pulls do not need. */
 export async function findFollowAlone(reader: Reader, repo: string): Promise<FollowStatus | undefined> {
   const row = await reader.get<Row>(sql`
     SELECT ${columns}, ${noCounts} FROM ${from} WHERE f.repo_uid = ${repo}`)
   return row && fromRow(row)
 }
 
-/** A page of those below a group, and one more; without what they are to bring. */
+/** A page of the mirrors below a group and one more, without their queued fetches. */
 export async function followsBelow(reader: Reader, place: string, page: Page): Promise<FollowStatus[]> {
   const key = page.order.column === 'uid' ? sql`f.repo_uid` : ident(`f.${page.order.column}`)
   const rows = await reader.all<Row>(sql`
@@ -71,13 +71,13 @@ const statusAt =
     return { repo: row.repo, state, since }
   }
 
-/** As the copying of repos tells how it goes. */
+/** Status of a mirror in the form of the status of a sync. */
 export async function findFollowState(reader: Reader, repo: string, now: string): Promise<SyncStatus | undefined> {
   const row = await reader.get<StateRow>(sql`SELECT ${stateColumns} FROM follow_states WHERE repo_uid = ${repo}`)
   return row && statusAt(now)(row)
 }
 
-/** In the order of the uids of the repos. */
+/** Ordered by the uids of the repositories. */
 export async function followStatesBelow(
   reader: Reader,
   place: string,
@@ -96,7 +96,7 @@ export async function countByUpstream(reader: Reader, upstream: string): Promise
   return row!.total
 }
 
-/** Begins from the start where the repo follows something else from now on. */
+/** Stores a mirror. If it has another source than before, its progress starts from the beginning. */
 export async function saveFollow(tx: Tx, one: Follow, progress: FollowProgress): Promise<void> {
   await tx.run(sql`
     INSERT INTO follows
@@ -117,12 +117,12 @@ export async function saveFollow(tx: Tx, one: Follow, progress: FollowProgress):
            list_due = excluded.list_due, due_time = excluded.due_time`)
 }
 
-/** With its progress and the tags that it looks at. `false` when the repo follows nothing. */
+/** Deletes the mirror with its progress and its watched tags. Returns false if the repository is not a mirror. */
 export async function deleteFollow(tx: Tx, repo: string): Promise<boolean> {
   return (await tx.run(sql`DELETE FROM follows WHERE repo_uid = ${repo}`)) > 0
 }
 
-/** Whether nobody has changed meanwhile what the repo follows. Whoever does has locked the repo. */
+/** True if the configuration is unchanged. A change locks the repository. */
 export async function isCurrentFollow(reader: Reader, { repo, updateTime }: Follow): Promise<boolean> {
   const row = await reader.get(sql`
     SELECT 1 AS found FROM follows WHERE repo_uid = ${repo} AND update_time = ${updateTime}`)
@@ -135,7 +135,7 @@ export async function forgetTags(tx: Tx, repo: string): Promise<void> {
 
 const dueNow = (now: string): Sql => sql`s.due_time <= ${now}`
 
-/** The organisations with something to look at, the one that has waited longest first. */
+/** Organizations with mirrors that are due; the organization that has waited longest comes first. */
 export async function organizationsWithDue(reader: Reader, now: string, most: number): Promise<string[]> {
   const rows = await reader.all<{ organization: string }>(sql`
     SELECT substr(s.repo_uid, 1, 40) AS organization FROM follow_states s
@@ -143,7 +143,7 @@ export async function organizationsWithDue(reader: Reader, now: string, most: nu
   return rows.map(({ organization }) => organization)
 }
 
-/** Of an organisation, the one that has waited longest. */
+/** The mirror of the organization that has waited longest. */
 export async function nextDueFollow(
   reader: Reader,
   organization: string,
@@ -156,7 +156,7 @@ export async function nextDueFollow(
   return row && fromRow(row)
 }
 
-/** Forgets when the repos that follow the upstream were looked at, and ends the looks under way. */
+/** Clears the check times of all mirrors of the upstream, and invalidates checks that are running. */
 export async function beginAnew(tx: Tx, upstream: string, now: string): Promise<void> {
   const followers = sql`(SELECT repo_uid FROM follows WHERE upstream_uid = ${upstream})`
   await tx.run(sql`UPDATE follow_tags SET checked_time = '', missed = 0 WHERE repo_uid IN ${followers}`)
@@ -169,8 +169,8 @@ export async function beginAnew(tx: Tx, upstream: string, now: string): Promise<
 }
 
 /**
- * Has everything looked at from now on, but for what was missing lately: whoever asks again and again deletes nothing sooner.
- * Does nothing, and answers `false`, where that was asked for after `before`.
+ * Makes all tags of a mirror due, except those that a recent check missed, so that repeated requests delete nothing sooner. Does
+ * nothing and returns false if a check was requested after `before`.
  */
 export async function makeDue(tx: Tx, repo: string, now: string, before: string): Promise<boolean> {
   const asked = await tx.run(sql`
@@ -187,7 +187,7 @@ export async function makeDue(tx: Tx, repo: string, now: string, before: string)
   return true
 }
 
-/** What failed stays so until a look does not. Does nothing where the repo follows something else by now. */
+/** Sets the state to in progress. A failed state stays until a check succeeds. Does nothing if the configuration has changed. */
 export async function noteLookBegun(tx: Tx, { repo, updateTime }: Follow, now: string): Promise<void> {
   await tx.run(sql`
     UPDATE follow_states SET state = ${syncStates.inProgress}, state_time = ${now}
@@ -199,7 +199,7 @@ const isStill = (repo: string, updateTime: string): Sql =>
 
 export type ProgressPatch = Omit<FollowProgress, 'stateTime'> & { now: string }
 
-/** Does nothing where the repo follows something else by now. */
+/** Does nothing if the configuration has changed. */
 export async function noteFollowProgress(tx: Tx, { repo, updateTime }: Follow, patch: ProgressPatch): Promise<void> {
   const { state, problem, failures, listTime, listDue, dueTime, now } = patch
   await tx.run(sql`
@@ -210,21 +210,21 @@ export async function noteFollowProgress(tx: Tx, { repo, updateTime }: Follow, p
      WHERE repo_uid = ${repo} AND ${isStill(repo, updateTime)}`)
 }
 
-/** The tags to look at now, those that have waited longest first. */
+/** Watched tags that are due, the longest wait first. */
 export async function dueTags(reader: Reader, repo: string, now: string, most: number): Promise<FollowedTag[]> {
   return reader.all<FollowedTag>(sql`
     SELECT tag, checked_time AS "checkedTime", missed FROM follow_tags
      WHERE repo_uid = ${repo} AND due_time <= ${now} ORDER BY due_time, tag LIMIT ${most}`)
 }
 
-/** When the next tag is due; empty without tags. */
+/** Due time of the next tag. Empty without tags. */
 export async function nextTagDue(reader: Reader, repo: string): Promise<string> {
   const row = await reader.get<{ due: string }>(sql`
     SELECT due_time AS due FROM follow_tags WHERE repo_uid = ${repo} ORDER BY due_time LIMIT 1`)
   return row?.due ?? ''
 }
 
-/** A tag that is looked at, by its name. */
+/** Finds a watched tag by its name. */
 export async function findFollowedTag(reader: Reader, repo: string, tag: string): Promise<FollowedTag | undefined> {
   return reader.get<FollowedTag>(sql`
     SELECT tag, checked_time AS "checkedTime", missed FROM follow_tags WHERE repo_uid = ${repo} AND tag = ${tag}`)
@@ -241,7 +241,7 @@ export async function followedTagNames(reader: Reader, repo: string): Promise<st
   return rows.map(({ tag }) => tag)
 }
 
-/** Tags to look at from now on; those that are there stay as they are. */
+/** Adds watched tags. Existing ones stay unchanged. */
 export async function addFollowedTags(
   tx: Tx,
   repo: string,
@@ -260,7 +260,7 @@ export async function dropFollowedTags(tx: Tx, repo: string, tags: readonly stri
   }
 }
 
-/** What a look at tags came to that were as the ledger has them. A later look stays the last one. */
+/** Stores a check that found the tags as they are in our tag history. A later check time stays. */
 export async function noteChecked(
   tx: Tx,
   repo: string,
@@ -280,7 +280,7 @@ export async function noteMissed(tx: Tx, repo: string, tag: string, missed: numb
     UPDATE follow_tags SET missed = ${missed}, due_time = ${dueTime} WHERE repo_uid = ${repo} AND tag = ${tag}`)
 }
 
-/** Adds to the ledger what its row cannot say: the last look before. Nothing changes a row. */
+/** Stores the time of the check before an assignment, which its row in the tag history lacks. Rows are never changed. */
 export async function insertObservation(
   tx: Tx,
   ledger: number,

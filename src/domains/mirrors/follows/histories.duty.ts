@@ -1,4 +1,4 @@
-// Asks upstreams for the past of what repos follow, an organisation after the other, several at once.
+// Background job that requests the tag history of upstreams. Organizations take turns; several are served at once.
 import type { App } from '#app.ts'
 import type { Lease } from '#db/leases.ts'
 import type { Duty } from '#duty.ts'
@@ -6,7 +6,7 @@ import { askForOne } from './histories.service.ts'
 import { nextAsking, organizationsAsking } from './histories.store.ts'
 
 const everyMs = 10_000
-/** How long is asked for one organisation before others have their turn. */
+/** Longest turn of one organization before others are served. */
 const turnMs = 2_000
 const atOnce = 4
 const organizationsAtOnce = 1000
@@ -35,7 +35,10 @@ export const askForHistories: Duty = {
   },
 }
 
-/** Of an organisation the upstreams that others leave no turns for a while, and whether all that waits is of these. */
+/**
+ * Upstreams of an organization that are skipped for a while because their rate limit is used up. `isServed` is true if all
+ * requests that are due go to these upstreams.
+ */
 type Rest = { until: number; upstreams: string[]; isServed: boolean }
 type Rests = Map<string, Rest>
 type Run = { app: App; lease: Lease; sum: { told: number; failed: number }; rests: Rests }

@@ -1,5 +1,5 @@
-// Asks upstreams for the past of the tags that are followed there, where they tell of it. What they say is theirs: it is kept apart
-// from the ledger, which has what was seen from here.
+// Requests the history of mirrored tags from upstreams that serve one. It is stored apart from our own tag history, which has
+// only what this server observed.
 import type { App } from '#app.ts'
 import type { Lease } from '#db/leases.ts'
 import type { Tx } from '#db/sql.ts'
@@ -18,24 +18,24 @@ import { askedFor } from './upstreams.service.ts'
 import { findUpstream } from './upstreams.store.ts'
 
 export type AskingOne = { app: App; lease: Lease; asking: store.Asking }
-/** `waitsFor` is the upstream whose turn did not come, or empty. */
+/** `waitsFor` is the upstream whose rate limit was reached, or empty. */
 export type AskedOne = { told: number; failed: number; waitsFor: string }
 
 const hourMs = 3_600_000
 const firstRetryMs = 60_000
-/** When a tag is asked for again of which an upstream tells what cannot be, and with whose move one that tells nothing. */
+/** Delay after an invalid history, and after an upstream turned out to serve none. */
 const restMs = 24 * hourMs
-/** How often a tag is tried that others would not fare better than, before it rests; and a repo that was never told anything. */
+/** Failures of a tag before it is tried once a day only, and failures of a repository that never got a history. */
 const mostTries = 5
-/** How long the turn of the host is waited for. */
+/** Longest wait for the rate limit of the host. */
 const patienceMs = 1_000
-/** The same in the midst of a draft, of which nothing counts until all of it is there. */
+/** The same between the pages of a draft history, which is used only if it is complete. */
 const patienceOfDraftMs = 15_000
-/** How many pages are read of one tag before others have their turn. */
+/** Pages of one tag that are read before others are served. */
 const mostPages = 10
 const rowsAtOnce = 500
 
-/** Asks for the past of one tag, and notes when to go on. Throws only what is nobody's fault but ours. */
+/** Requests the history of one tag and schedules the next request. Throws only if the lease is lost or the database fails. */
 export async function askForOne(one: AskingOne): Promise<AskedOne> {
   const { app, lease, asking } = one
   const follow = await findFollowAlone(app.db, asking.repo)
@@ -65,7 +65,10 @@ async function end({ lease, asking }: AskingOne): Promise<AskedOne> {
   return nothing
 }
 
-/** Does nothing, and throws, where the repo follows something else by now: that upstream has said nothing so far. */
+/**
+ * Runs a change if the configuration of the mirror is unchanged. Throws FollowEnded otherwise, since the new upstream has
+ * answered nothing so far.
+ */
 function note({ lease }: AskingOne, follow: FollowStatus, change: (tx: Tx) => Promise<void>): Promise<void> {
   return lease.tx(async (tx) => {
     await requireFollow(tx, follow)
@@ -81,7 +84,7 @@ async function wayOf(app: App, follow: FollowStatus): Promise<Way | undefined> {
   if (!row || !known) return undefined
   const { upstream, path } = await askedFor(app, known, follow.path)
   const teller = { ledger: row.ledger, upstream: follow.upstream, origin: upstream.origin, path }
-  // Nobody waits for what was: it takes the turns that others leave.
+  // History is not urgent, so it uses only spare requests of the rate limit.
   return { follow, upstream: { ...upstream, spare: true }, path, teller }
 }
 
@@ -126,7 +129,10 @@ const tooMuch = `it tells of more moves than are kept: ${maxToldOfTag} of a tag,
 type Api = Exclude<(typeof historyApis)[keyof typeof historyApis], 0 | 3>
 const ways: Record<Api, HistoryApi> = { [historyApis.service]: 'service', [historyApis.draft]: 'draft' }
 
-/** By what it is known to answer with, or by whatever it answers with. `undefined` where it tells nothing at all. */
+/**
+ * First page from the API that the upstream is known to have, or from the first that answers. Returns undefined if it serves no
+ * history.
+ */
 async function firstPage(one: AskingOne, way: Way, after: string) {
   const { historyApi } = way.follow
   const { service, draft } = historyApis
@@ -135,7 +141,7 @@ async function firstPage(one: AskingOne, way: Way, after: string) {
   for (const api of known === draft ? ([draft, service] as const) : ([service, draft] as const)) {
     try {
       const page = await ask(one, way, { api, after })
-      // One that has told of this tag would tell of it again; of another one it may tell in the other way.
+      // The known API would have this tag again if it had it before. Another tag may be at the other API only.
       if (page || (api === known && after !== '')) return { api, page }
     } catch (error) {
       if (api === known || !(error instanceof UpstreamError && isRefusal(error.reason))) throw error
@@ -161,7 +167,10 @@ type Pages = { api: Api; page: HistoryPage; after: string }
 type Moves = { moves: ToldMove[]; isAll: boolean; waits: boolean }
 const noMoves: Moves = { moves: [], isAll: true, waits: false }
 
-/** Oldest first, as many as could be had. Of a draft, which tells the newest first, all of it or nothing. */
+/**
+ * Assignments from the oldest on, as many as could be read. The draft API starts with the newest, so its history is used
+ * completely or not at all.
+ */
 async function restOf(one: AskingOne, way: Way, { api, page: first, after }: Pages): Promise<Moves> {
   if (api === historyApis.draft) return allOfDraft(one, way, first, after)
   const { moves } = first
@@ -195,7 +204,7 @@ async function allOfDraft(one: AskingOne, way: Way, first: HistoryPage, after: s
   return { ...noMoves, moves: pages.toReversed().flatMap(({ moves }) => moves) }
 }
 
-/** Only the turn of the host has to be waited for. */
+/** True if the request only has to wait for the rate limit of the host. */
 const isWait = (error: unknown): boolean =>
   error instanceof UpstreamError && (error.reason === 'paced' || error.reason === 'paused')
 
@@ -203,11 +212,11 @@ async function noteFailure(one: AskingOne, follow: FollowStatus, error: unknown)
   const { app, asking } = one
   if (isWait(error)) return { ...nothing, waitsFor: follow.upstream }
   const isTheirs = error instanceof UpstreamError
-  // So that it does not keep others waiting.
+  // An error of our own is recorded as a failure, so that other tags are not delayed.
   if (!isTheirs) app.log.error('the past of a tag could not be asked for', { repo: asking.repo, error })
   const { reason, message, waitMs = 0 } = isTheirs ? error : new UpstreamError('unavailable')
   const isUnknown = follow.historyApi === historyApis.unknown || follow.historyApi === historyApis.none
-  // Whom it refuses one tag it refuses all, and who has never answered as one that tells of tags is none.
+  // An upstream that refuses one tag refuses all. An upstream with invalid answers that never served a history has none.
   const isNone = reason === 'malformed' ? isUnknown : isRefusal(reason) || reason === 'not-allowed'
   const isPassing = reason === 'throttled' || reason === 'unavailable'
   const failures = asking.failures + 1

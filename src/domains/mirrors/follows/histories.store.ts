@@ -3,10 +3,10 @@ import { list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import { rootOf } from '#lib/uid.ts'
 import { organizationsIn } from './fetches.store.ts'
 
-/** A tag whose past at the upstream is still to be asked for. */
+/** Queued request for the upstream history of a tag. */
 export type Asking = { repo: string; tag: string; failures: number; dueTime: string }
 
-/** What has failed and rests goes on resting; does nothing while the upstream is known to tell nothing. */
+/** Queues requests. A failed request keeps its due time. Does nothing while the upstream is known to serve no history. */
 export async function queueHistories(tx: Tx, repo: string, tags: readonly string[], now: string): Promise<void> {
   if (tags.length === 0) return
   const rests = await tx.get(
@@ -15,7 +15,7 @@ export async function queueHistories(tx: Tx, repo: string, tags: readonly string
   if (rests) return
   const rows = tags.map((tag) => sql`(${repo}, ${rootOf(repo)}, ${tag}, 0, '', ${now})`)
   const into = sql`INSERT INTO follow_histories (repo_uid, organization, tag, failures, problem, due_time)`
-  // Another time, so that a question which is under way does not end this one.
+  // A new due time prevents that a request in progress removes this one.
   const orAnew = sql`
     ON CONFLICT (repo_uid, tag) DO UPDATE SET due_time = excluded.due_time WHERE follow_histories.failures = 0`
   for (const insert of insertsOf(into, rows, orAnew)) await tx.run(insert)
@@ -27,12 +27,12 @@ export async function forgetHistories(tx: Tx, repo: string): Promise<void> {
     UPDATE follow_states SET history_api = 0, history_due = '', history_problem = '' WHERE repo_uid = ${repo}`)
 }
 
-/** The organisations with something to ask for, the one that has waited longest first. */
+/** Organizations with due requests; the organization that has waited longest comes first. */
 export async function organizationsAsking(reader: Reader, now: string, most: number): Promise<string[]> {
   return organizationsIn(reader, sql`follow_histories`, now, most)
 }
 
-/** Of an organisation, the one that has waited longest, but for those whose upstream rests. */
+/** The request of the organization that has waited longest, except those to the resting upstreams. */
 export async function nextAsking(
   reader: Reader,
   organization: string,
@@ -46,7 +46,7 @@ export async function nextAsking(
      ORDER BY due_time, repo_uid, tag LIMIT 1`)
 }
 
-/** As it was read: what has been asked for anew meanwhile still waits. */
+/** Matches the request only if it is unchanged since it was read, so that a request queued anew is kept. */
 const asRead = ({ repo, tag, dueTime }: Asking): Sql =>
   sql`repo_uid = ${repo} AND tag = ${tag} AND due_time = ${dueTime}`
 
@@ -64,20 +64,20 @@ export async function noteAsking(
      WHERE ${asRead(asking)}`)
 }
 
-/** How often it has failed to ask for any of the tags of a repo that wait. */
+/** Sum of the failures of all queued requests of a repository. */
 export async function failuresOf(reader: Reader, repo: string): Promise<number> {
   const row = await reader.get<{ total: number }>(sql`
     SELECT CAST(coalesce(sum(failures), 0) AS BIGINT) AS total FROM follow_histories WHERE repo_uid = ${repo}`)
   return row?.total ?? 0
 }
 
-/** All tags of the repo that wait go on waiting until then. */
+/** Delays all queued requests of the repository to this time. */
 export async function delayAskings(tx: Tx, repo: string, dueTime: string): Promise<void> {
   await tx.run(sql`
     UPDATE follow_histories SET failures = failures + 1, due_time = ${dueTime} WHERE repo_uid = ${repo}`)
 }
 
-/** What is known of how the upstream of a repo tells of the past. */
+/** Stores which history API the upstream of a repository has. With a due time, deletes the queued requests. */
 export async function noteHistoryApi(
   tx: Tx,
   repo: string,

@@ -1,4 +1,4 @@
-// Repositories that a pull makes below a group, because an upstream of that is to make them and has what is pulled.
+// Repositories that a pull creates below a group, because an upstream of the group is set to do so and has the image.
 import type { App } from '#app.ts'
 import { checkGroup } from '#domains/iam/groups/groups.service.ts'
 import { emit } from '#domains/outbox/emit.ts'
@@ -18,13 +18,13 @@ import { type Upstream, upstreamPathPattern } from './upstreams.model.ts'
 import { askedFor, pathAt } from './upstreams.service.ts'
 import { findUpstream, upstreamsMaking } from './upstreams.store.ts'
 
-/** What somebody pulls where there is no repo; `reference` is a tag or a digest. */
+/** Pull from a repository that does not exist; `reference` is a tag or a digest. */
 export type Missing = { below: RepoBelow; reference: string }
 
 /**
- * Makes the repo, in the name of the service that follows, when an upstream of the groups above has what is asked for.
- * `false` where none is to, or has it not. Throws an UpstreamError where it cannot be asked, RESOURCE_EXHAUSTED where the
- * organisation has no room.
+ * Creates the repository as the mirroring service if an upstream of the groups above has the reference. Returns false if no
+ * upstream is set to do so, or if it lacks the reference. Throws UpstreamError if it does not answer, and RESOURCE_EXHAUSTED if a
+ * quota of the organization is reached.
  */
 export async function makeFollowed(app: App, { below, reference }: Missing): Promise<boolean> {
   if (!(await mayBe(app, below))) return false
@@ -45,7 +45,7 @@ export async function makeFollowed(app: App, { below, reference }: Missing): Pro
   })
 }
 
-/** Whether there can be such a repo, whoever makes it: groups nest only so deep, and not every name is one. */
+/** True if such a repository is possible: the depth of groups is limited, and so are names. */
 async function mayBe(app: App, below: RepoBelow): Promise<boolean> {
   try {
     await checkRepoBelow(followerWork(app), below, async (work, parent, folder) => checkGroup(work, folder, parent))
@@ -58,7 +58,7 @@ async function mayBe(app: App, below: RepoBelow): Promise<boolean> {
 
 type Source = { upstream: Upstream; path: string }
 
-/** The upstream that decides about the path, and the path there. One that does not allow it leaves it to the next. */
+/** First upstream that allows the path, and the path there. */
 async function sourceFor({ db }: App, { group, folders, name }: RepoBelow): Promise<Source | undefined> {
   const upstreams = await upstreamsMaking(db, lineage(group))
   if (upstreams.length === 0) return undefined
@@ -79,11 +79,11 @@ async function make(app: App, below: RepoBelow, { upstream, path }: Source): Pro
   if (below.folders.length > 0) await app.terms.check(below.group, ...app.eventTable.methods('iam.group.created'))
   try {
     return await pushToNewRepo(work, below, async (tx, repo) => {
-      // It may have been told otherwise, or deleted, since it was asked.
+      // The upstream may have been changed or deleted since the request.
       const still = await findUpstream(tx, upstream.uid)
       if (still?.updateTime !== upstream.updateTime) return false
       const { uid, group } = await repo()
-      // Nobody has asked for this repo, so rules of movers know nobody to judge.
+      // Created by a pull, so there is no setter whom tag protection rules could apply to.
       const setter = ''
       const what = { repo: uid, upstream: upstream.uid, path, mode: followModes.onDemand, tags: [], platforms: [] }
       const times = { intervalMs: usualIntervalMs, staleForMs: usualStaleForMs, createTime: now, updateTime: now }
@@ -94,7 +94,7 @@ async function make(app: App, below: RepoBelow, { upstream, path }: Source): Pro
       return true
     })
   } catch (error) {
-    // Another server has made it at the same time, or somebody has.
+    // Another server or a user has created the repository at the same time.
     if (error instanceof AppError && error.code === 'ALREADY_EXISTS') return true
     throw error
   }

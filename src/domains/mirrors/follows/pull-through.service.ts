@@ -1,4 +1,4 @@
-// What a pull finds out about a repo that follows on demand: where its tags point by now, and content that is not here yet.
+// Pull-through cache: checks tags of a mirror at its upstream, and fetches missing content during a pull.
 import { createHash } from 'node:crypto'
 import type { App } from '#app.ts'
 import type { Origin } from '#domains/outbox/emit-registry.ts'
@@ -33,29 +33,29 @@ import { askedFor } from './upstreams.service.ts'
 import { findUpstream } from './upstreams.store.ts'
 
 /**
- * One pull; `origin` is what its events say of where it came from. `beforehand` is there where nobody waits for it: it ends
- * with that signal, and takes only turns that others leave.
+ * One pull. `origin` is the origin in its events. A prefetch has the signal `beforehand`, which cancels it, and uses only spare
+ * requests of the rate limit.
  */
 export type Pulling = { app: App; repo: RepoRef; origin: Origin; beforehand?: AbortSignal }
 
-/** Where a blob goes besides the store, as it comes. */
+/** Copy of a blob to the client while it is stored. */
 export type Tee = {
-  /** Before the first bytes; not called where nobody knows how many will come. */
+  /** Called before the first bytes. Not called if the size is unknown. */
   begin(size: number): void
-  /** `false` where it takes no more: nobody waits for it then, and it is told no more of the blob. */
+  /** Returns false if the client accepts no more bytes. The blob is then stored without it. */
   write(chunk: Uint8Array): Promise<boolean>
 }
 
-/** How long a pull waits to hear where a tag points. */
+/** Longest wait of a pull for the digest of a tag. */
 export const lookMs = 3000
-/** How long content waits for the turn of its host: an image may have many layers. */
+/** Longest wait of content for the rate limit of its host. An image may have many layers. */
 const patienceMs = 60_000
-/** How many images that have the same layer are looked at when it comes. */
+/** Most images with the same layer that are checked for completeness when the layer arrives. */
 const maxQueued = 20
 
 /**
- * Finds out where a tag points by now, and brings the manifest. Answers with a warning where it is not known but may be
- * served as it was. Throws an UpstreamError where neither.
+ * Checks the digest of a tag at the upstream and fetches the manifest. Returns a warning if the check failed but the stored
+ * digest may be served. Throws UpstreamError if it may not.
  */
 export async function freshenTag(pulling: Pulling, tag: string): Promise<string | undefined> {
   const { app, repo } = pulling
@@ -66,7 +66,7 @@ export async function freshenTag(pulling: Pulling, tag: string): Promise<string 
   const whole = here !== undefined && (await hasManifest(app.db, repo.id, here.digest))
   const ageMs = looked?.checkedTime ? app.clock().getTime() - Date.parse(looked.checkedTime) : Number.POSITIVE_INFINITY
   if (whole && ageMs < freshMs) return undefined
-  // What it follows is in the name, so that nothing of before counts where that changes.
+  // The key contains the configuration, so that a change of it makes older answers invalid.
   const key = `${repo.uid} ${follow.updateTime} ${follow.checkTime} ${tag}`
   const silent = app.follows.silent.get(key, app.clock().getTime())
   if (silent !== undefined && (whole || here === undefined)) return silent || undefined
@@ -85,7 +85,7 @@ export async function freshenTag(pulling: Pulling, tag: string): Promise<string 
   }
 }
 
-/** `false` where the upstream has no such manifest. Throws an UpstreamError. */
+/** Fetches a manifest unless it is stored. Returns false if the upstream does not have it. Throws UpstreamError. */
 export async function bringManifest(pulling: Pulling, digest: string): Promise<boolean> {
   const { app, repo } = pulling
   if (await hasManifest(app.db, repo.id, digest)) return true
@@ -95,8 +95,8 @@ export async function bringManifest(pulling: Pulling, digest: string): Promise<b
 }
 
 /**
- * Brings a blob into the repo and, for whoever asks first, into `tee`. `sent` where all of it went there, `stored` where
- * it is here now, `unknown` where the upstream has none. Throws an UpstreamError; then nothing is stored.
+ * Fetches a blob into the repository, and for the first caller also into `tee`. Returns `sent` if all of it went to `tee`,
+ * `stored` if it is only stored, and `unknown` if the upstream does not have it. Throws UpstreamError; nothing is stored then.
  */
 export async function bringBlob(pulling: Pulling, digest: string, tee?: Tee): Promise<'sent' | 'stored' | 'unknown'> {
   const { app, repo } = pulling
@@ -116,7 +116,7 @@ export async function bringBlob(pulling: Pulling, digest: string, tee?: Tee): Pr
   return sent ? 'sent' : isThere ? 'stored' : 'unknown'
 }
 
-/** How large a blob is that is not here; `undefined` where the upstream has none. */
+/** Size in bytes of a blob that is not stored. Returns undefined if the upstream does not have it. */
 export async function sizeOfBlob(pulling: Pulling, digest: string): Promise<number | undefined> {
   const follow = await followOnDemand(pulling)
   if (!follow) return undefined
@@ -133,7 +133,7 @@ async function asksFor({ tags }: FollowStatus, tag: string): Promise<boolean> {
   return namedTags(tags).includes(tag) || (await tagMatcher(tags)?.(tag)) === true
 }
 
-/** What is about an image is named after it, and not as tags are. */
+/** True for a tag that is derived from the digest of a stored image, as cosign names signatures. */
 async function isAboutSomething({ app, repo }: Pulling, tag: string): Promise<boolean> {
   const about = digestAbout(tag)
   return about !== undefined && hasManifest(app.db, repo.id, about.digest)
@@ -151,12 +151,12 @@ export async function askedBy(
 
 const contentOptions = ({ beforehand }: Pulling) => ({ patienceMs, ...(beforehand && { signal: beforehand }) })
 
-/** What ends with a signal is not what a pull waits for. */
+/** A prefetch can be canceled, so it has its own key and no pull waits for it. */
 function inFlight<T>({ app, beforehand }: Pulling, what: string, fly: () => Promise<T>): Promise<T> {
   return oneFlight(app.follows.flights, beforehand ? `beforehand ${what}` : what, fly)
 }
 
-/** `gone` where the upstream has no such tag. */
+/** Checks one tag at the upstream. Returns `gone` if the upstream does not have it. */
 async function lookAt(pulling: Pulling, follow: FollowStatus, tag: string): Promise<'seen' | 'gone'> {
   const { app, repo } = pulling
   const { upstream, path } = await askedBy(pulling, follow)
@@ -171,7 +171,7 @@ async function lookAt(pulling: Pulling, follow: FollowStatus, tag: string): Prom
   if (!seen) {
     if (here === '') return 'gone'
     await lookLater()
-    // Whether it is gone for good is for the duty to find out, which looks again, and then again.
+    // The background job checks the tag again and decides whether it was deleted.
     await app.db.tx((tx) => store.noteMissed(tx, repo.uid, tag, looked?.missed ?? 0, sent), inRepo)
     return 'gone'
   }
@@ -186,7 +186,7 @@ async function lookAt(pulling: Pulling, follow: FollowStatus, tag: string): Prom
     const now = app.clock().toISOString()
     await recordMove(recording, { tag, digest: seen.digest, now, sent, dueTime, checkedBefore })
   }
-  // Content may have been long in coming, and a look of meanwhile has seen the tag elsewhere.
+  // The fetch may have taken long, and another check may have assigned another digest meanwhile.
   const noted = (await findTagNamed(app.db, repo.id, tag))?.digest ?? seen.digest
   if (noted !== seen.digest) await bringManifest(pulling, noted)
   return 'seen'
@@ -215,7 +215,7 @@ async function fetchManifest(pulling: Pulling, follow: FollowStatus, digest: str
   return true
 }
 
-/** What is about it is looked for, unless it is part of something, or about what is about something itself. */
+/** Queues the look-up of referrers, except for manifests of an index and for referrers of a referrer. */
 async function queueReferrers({ app, repo }: Pulling, subject: string, digest: string): Promise<void> {
   if (subject !== '' && (await subjectOf(app.db, repo.id, subject)) !== '') return
   if ((await indexesWith(app.db, repo.id, digest, 1)).length > 0) return
@@ -223,7 +223,7 @@ async function queueReferrers({ app, repo }: Pulling, subject: string, digest: s
   app.follows.fetches.notify()
 }
 
-/** Images of which all is here are read, as those are that were pushed. */
+/** Queues images for reading if all of their blobs are stored, as a push does. */
 async function queueWhole({ app, repo }: Pulling, digests: readonly string[]): Promise<void> {
   for (const digest of digests) {
     const manifest = await findManifest(app.db, repo.id, digest)
@@ -242,7 +242,7 @@ async function queueIfWhole({ app, repo }: Pick<Pulling, 'app' | 'repo'>, digest
 
 const dayMs = 24 * 3_600_000
 
-/** Throws UpstreamError. If a pull brings a manifest above a limit, the status of the mirror shows that for a day at least. */
+/** Throws UpstreamError. If a pull fetches a manifest above a limit, the status of the mirror shows that for at least a day. */
 async function readFetched(
   { app, repo, beforehand }: Pulling,
   digest: string,
@@ -255,7 +255,7 @@ async function readFetched(
     if (!(cause instanceof ManifestLimit)) throw new UpstreamError('malformed', { cause })
     const error = new UpstreamError('over-limit', { limit: cause.message, cause })
     const dueTime = new Date(app.clock().getTime() + dayMs).toISOString()
-    // What is brought beforehand has a status of its own.
+    // A prefetch stores its problem itself.
     if (!beforehand) {
       await app.db.tx((tx) => noteProblem(tx, repo.uid, { digest, problem: error.message, dueTime }), inRepo)
     }
@@ -264,8 +264,8 @@ async function readFetched(
 }
 
 /**
- * Stores what has the digest, and nothing else. The last bytes go to the client once it is stored. Answers with whether the
- * client has got all.
+ * Stores a blob if it has the digest. The client gets the last chunk only after that. Returns true if the client has received all
+ * of it.
  */
 async function storeBlob(
   { app, repo, origin }: Pulling,
@@ -295,7 +295,7 @@ async function storeBlob(
       held = chunk
     }
     if (`${algorithm}:${hash.digest('hex')}` !== digest) throw new UpstreamError('wrong-digest')
-    // From here on the content may be in use, also where this fails, and whoever keeps it knows.
+    // The content may be in use from here on, even if a later step fails, so it is not discarded here.
     isBegun = false
     const kept = await keepBlob(work, atRepo(app.db, repo), { digest, size, part, meter }, origin)
     if (!kept) throw new FollowEnded('the repo is gone')

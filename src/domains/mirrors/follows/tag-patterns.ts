@@ -1,17 +1,17 @@
-// Patterns for tags and for paths, each for the whole name. Names of tags among them stand for themselves.
+// Patterns for whole tag names and whole paths. An entry that is a tag name matches itself only.
 import type { FieldViolation } from '#lib/errors.ts'
 import { isTagName, maxPathLength, maxTagLength } from '#lib/oci-names.ts'
 import { limitsFor, type PatternLimits, patterns, storedProblem } from '#lib/patterns/patterns.ts'
 import { createYielder, type Yielder } from '#lib/scheduling/yielder.ts'
 
 export const tagLimits = limitsFor(maxTagLength, { bytes: 512, allSteps: 5000, allCompile: 8000 })
-/** Those of a hundred upstreams fit into the cache, since one pull may ask all of them. */
+/** The cache has room for the patterns of a hundred upstreams, since one pull may match all of them. */
 export const pathLimits = limitsFor(maxPathLength, { bytes: 512, allSteps: 2000, allCompile: 2500 })
 
 const positionsOf = (field: string, list: readonly string[]) =>
   list.map((pattern, i) => [`${field}[${i}]`, pattern] as const)
 
-/** Each pattern that cannot be read, or that is above the limits. */
+/** Violations for patterns that cannot be parsed or exceed the limits. */
 export function patternProblems(
   field: string,
   list: readonly string[],
@@ -21,7 +21,7 @@ export function patternProblems(
   return patterns.problems(positionsOf(field, list), limits)
 }
 
-/** The first pattern that was stored before the limits and is above them, and which names it still matches; empty for none. */
+/** The first stored pattern above the limits, and the names that it still matches. Empty if there is none. */
 export function storedPatternProblem(field: string, list: readonly string[], limits: PatternLimits): string {
   for (const [at, pattern] of positionsOf(field, list)) {
     const problem = storedProblem(pattern, limits)
@@ -30,7 +30,7 @@ export function storedPatternProblem(field: string, list: readonly string[], lim
   return ''
 }
 
-/** Whether one of the patterns matches a whole name. All names match where there are none. */
+/** True if a pattern matches the whole name. An empty list matches all names. */
 export async function matchesNames(
   list: readonly string[],
   name: string,
@@ -39,14 +39,14 @@ export async function matchesNames(
   return list.length === 0 || patterns.matchesAny(list, name, yielder)
 }
 
-/** The tags that a list asks for by their names. */
+/** Entries of a list that are tag names. */
 export function namedTags(list: readonly string[]): string[] {
   return list.filter(isTagName)
 }
 
 export type MatchTag = (tag: string) => Promise<boolean>
 
-/** Matches tags against the patterns of a list, without the names among them; `undefined` where there are only names. */
+/** Matches tags against the patterns of a list, without its tag names. Returns undefined if there are no patterns. */
 export function tagMatcher(list: readonly string[], yielder: Yielder = createYielder()): MatchTag | undefined {
   const others = list.filter((pattern) => !isTagName(pattern))
   if (list.length > 0 && others.length === 0) return undefined

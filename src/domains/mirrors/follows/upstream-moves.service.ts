@@ -1,4 +1,4 @@
-// What was seen of a tag elsewhere becomes a row of the ledger: whichever look saw it, that of the duty or that of a pull.
+// Writes an assignment observed at an upstream to the tag history, for checks of the background job and of pulls.
 import type { App } from '#app.ts'
 import type { Db, Tx } from '#db/sql.ts'
 import { emit } from '#domains/outbox/emit.ts'
@@ -20,21 +20,24 @@ import * as store from './follows.store.ts'
 import { queueHistories } from './histories.store.ts'
 import { namedTags } from './tag-patterns.ts'
 
-/** The repo follows something else by now, or is gone. */
+/** The repository has another source by now, or is deleted. */
 export class FollowEnded extends Error {
   override name = 'FollowEnded'
 }
 
-/** `path` is that at the upstream, with its prefix; `tx` is that of the lease, where there is one. */
+/** `path` is the path at the upstream, with its prefix. `tx` is that of the lease, if there is one. */
 export type Recording = { app: App; tx: Db['tx']; follow: FollowStatus; path: string }
 
-/** Times are ISO texts: when it was seen, when the look began, when to look again, and the look before or nothing. */
+/**
+ * Times are ISO texts: `now` of the observation, `sent` of the request, `dueTime` of the next check. `checkedBefore` is the check
+ * before, or empty.
+ */
 export type Move = { tag: string; digest: string; now: string; sent: string; dueTime: string; checkedBefore: string }
 
 /**
- * Writes the move, its row of the ledger with the look before, and its events; an empty digest is a deletion. Nothing moves where
- * somebody has looked since, since what was seen then is newer. Throws an
- * UpstreamError where a rule keeps a tag that was set here, before the repo followed.
+ * Writes the assignment, the time of the check before it, and its events; an empty digest is a deletion. Does nothing if a later
+ * check was recorded, since that is newer. Throws UpstreamError if a rule protects a tag that was set before the repository
+ * became a mirror.
  */
 export async function recordMove({ app, tx: run, follow, path }: Recording, move: Move): Promise<number> {
   const { tag, digest, now, sent, dueTime } = move
@@ -48,12 +51,12 @@ export async function recordMove({ app, tx: run, follow, path }: Recording, move
       return 0
     }
     const last = await lastTime(tx, repo.ledger, tag)
-    // Once it counts as deleted it is not watched any more, so only the ledger has what was seen since.
+    // A deleted tag is no longer watched, so only the tag history has later observations.
     if (!looked && last > sent) return 0
     const written = await writeMove(tx, by, { ...mover, repo, name: tag }, digest)
     if (written) {
       const { time, previousDigest } = written
-      // A look before a deletion says nothing of when the tag came again.
+      // A check before a deletion does not limit when the tag was created again.
       const checkedBefore = previousDigest === '' && move.checkedBefore <= last ? '' : move.checkedBefore
       if (checkedBefore !== '') await store.insertObservation(tx, repo.ledger, { tag, time, checkedBefore })
       const { repo: uid, upstream } = follow
@@ -101,7 +104,7 @@ async function writeMove(
   return { time: tag.assignTime, previousDigest }
 }
 
-/** The repo, locked, which still follows the same. */
+/** Locks the repository of the mirror. Throws FollowEnded if it was deleted or its configuration has changed. */
 export async function requireFollow(tx: Tx, follow: FollowStatus): Promise<RepoRow> {
   const repo = await lockRepoRow(tx, follow.repo, 'alone')
   if (!repo || !(await store.isCurrentFollow(tx, follow))) throw new FollowEnded('the repo follows something else')

@@ -36,7 +36,7 @@ function fromMessage(upstream: UpstreamMessage | undefined): UpstreamInput {
   return contentOf(upstream, 'upstream', ...given)
 }
 
-/** Not in lists, where reading the patterns of all upstreams would take long. */
+/** Lists leave the problem out, since parsing the patterns of all upstreams would take long. */
 function withProblem(upstream: Upstream): UpstreamMessage {
   return { ...toMessage(upstream), problem: storedPatternProblem('allow', upstream.allow, pathLimits) }
 }

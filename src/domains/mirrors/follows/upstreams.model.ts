@@ -2,26 +2,26 @@ import { kindOf } from '#lib/events/event-body.ts'
 import type { Fields } from '#lib/fields.ts'
 import { maxPathLength } from '#lib/oci-names.ts'
 
-/** A registry elsewhere as one account sees it; repos of its group and below can follow what is there. */
+/** Another registry, and the account used there. Repositories of its group and below can mirror from it. */
 export type Upstream = {
   uid: string
   name: string
   /** An origin, such as `https://registry.example.com`. */
   url: string
-  /** Stands before every path that is followed there; empty for none. */
+  /** Prefix of every path that is mirrored. Empty for none. */
   prefix: string
   username: string
   hasPassword: boolean
-  /** Which paths may be followed, in RE2 syntax; empty for all. */
+  /** Patterns in RE2 syntax for paths that may be mirrored. Empty means all paths. */
   allow: string[]
   requestsPerSecond: number
-  /** Whether a pull of what is not here makes a repo that follows it. */
+  /** True if a pull of a missing image creates a repository that mirrors it. */
   makeRepos: boolean
   createTime: string
   updateTime: string
 }
 
-/** `password` is undefined where it stays as it is. */
+/** An undefined `password` stays unchanged. */
 export type UpstreamInput = Pick<
   Upstream,
   'name' | 'url' | 'prefix' | 'username' | 'allow' | 'requestsPerSecond' | 'makeRepos'
@@ -33,10 +33,10 @@ export const upstreamType = 'registry.pinfold.dev/Upstream'
 
 const component = '[a-z0-9]+(?:(?:\\.|_|__|-+)[a-z0-9]+)*'
 
-/** The path of a repository elsewhere, which may have one part only. */
+/** Path of a repository at another registry. It may have only one component. */
 export const upstreamPathPattern = new RegExp(`^${component}(?:/${component})*$`)
 
-/** What a client may set, sort by and filter on. */
+/** Fields that a client may set, sort by and filter on. */
 export const upstreamFields = {
   uid: { column: 'uid', sort: true },
   name: {

@@ -1,4 +1,4 @@
-// The registries elsewhere that repos follow. Their passwords are sealed, and leave only towards them.
+// Registries that repositories mirror from. Passwords are sealed, and sent only to their registry.
 import type { App, Call } from '#app.ts'
 import type { Reader } from '#db/sql.ts'
 import { requireGroup } from '#domains/iam/groups/groups.service.ts'
@@ -60,10 +60,10 @@ export async function createUpstream(call: Call, parent: string, input: Upstream
   return created
 }
 
-/** All that follows an upstream may begin anew with it. */
+/** A change may restart any number of mirrors. */
 const ofAnySize = { aside: 'disk' } as const
 
-/** Who changes where a password goes has to know it. */
+/** Changes an upstream. A change of its URL requires the password again. */
 export async function updateUpstream(call: Call, uid: string, patch: Patch<UpstreamInput>): Promise<Upstream> {
   const password = patch.paths.includes('password') ? (patch.value.password ?? '') : undefined
   const upstream = await call.app.db.tx(async (tx) => {
@@ -83,7 +83,7 @@ export async function updateUpstream(call: Call, uid: string, patch: Patch<Upstr
     }
     const sealed = password === undefined ? await store.sealedPasswordOf(tx, uid) : seal(call, password)
     if (!(await store.patchUpstream(tx, before, after, sealed))) throw nameTaken(after.name)
-    // When something was last seen elsewhere says nothing of what is there now.
+    // Earlier checks at another address are not valid for the new one.
     if (before.url !== after.url || before.prefix !== after.prefix) await beginAnew(tx, uid, call.now)
     const event = { subject: uid, group: parentOf(uid), resource: anUpstream(after) }
     await emit(tx, call, 'control.registry.upstream.updated', event)
@@ -107,7 +107,7 @@ export async function deleteUpstream(call: Call, uid: string): Promise<void> {
   call.log.info('upstream deleted', { uid })
 }
 
-/** How the client of registries asks for a path that is followed. Throws where it may not be followed any more. */
+/** Upstream and full path for the registry client. Throws if the path is no longer allowed. */
 export async function askedFor(
   app: Pick<App, 'db' | 'sealer'>,
   upstream: Upstream,
@@ -127,7 +127,7 @@ async function askedAs({ db, sealer }: Pick<App, 'db' | 'sealer'>, upstream: Ups
   return { ...asker, origin: new URL(url).origin, username, password }
 }
 
-/** The path there, with the prefix. */
+/** Path at the upstream, with its prefix. */
 export function pathAt({ prefix }: Pick<Upstream, 'prefix'>, path: string): string {
   return prefix === '' ? path : `${prefix}/${path}`
 }
@@ -144,7 +144,7 @@ const explanations: Record<string, string> = {
 
 type Checked = { upstream: Upstream; before?: Upstream; password: string }
 
-/** Never repeats a password. Patterns that are there already may be above limits that came later. */
+/** Violations never contain a password. Patterns that were stored before limits were introduced may exceed them. */
 function checkUpstream({ app }: Call, { upstream, before, password }: Checked): void {
   const { url, allow, requestsPerSecond } = upstream
   const reason = url === '' ? undefined : app.upstreams.problemOf(url)

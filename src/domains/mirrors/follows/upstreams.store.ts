@@ -22,13 +22,13 @@ const upstreams = nodeTable({ table: 'upstreams', columns, ...namedNodes }, from
 
 export const { list: upstreamList, find: findUpstream, delete: deleteUpstream } = upstreams
 
-/** Sealed; empty when there is none. */
+/** The sealed password. Empty if there is none. */
 export async function sealedPasswordOf(reader: Reader, uid: string): Promise<Uint8Array> {
   const row = await reader.get<{ password: Uint8Array }>(sql`SELECT password FROM upstreams WHERE uid = ${uid}`)
   return row?.password ?? new Uint8Array()
 }
 
-/** Those of these groups that make repos, the nearest group first. */
+/** Upstreams of these groups that create repositories. The nearest group comes first. */
 export async function upstreamsMaking(reader: Reader, groups: readonly string[]): Promise<Upstream[]> {
   const rows = await reader.all<Row>(sql`
     SELECT ${columns} FROM upstreams t
@@ -55,12 +55,12 @@ const valuesOf = (one: Upstream, password: Uint8Array) => ({
   update_time: one.updateTime,
 })
 
-/** False when another upstream of the group has the name. */
+/** Returns false if another upstream of the group has the name. */
 export function insertUpstream(tx: Tx, one: Upstream, password: Uint8Array): Promise<boolean> {
   return upstreams.insert(tx, one, { ...valuesOf(one, password), create_time: one.createTime })
 }
 
-/** False when another upstream of the group has the new name. */
+/** Returns false if another upstream of the group has the new name. */
 export function patchUpstream(tx: Tx, before: Upstream, after: Upstream, password: Uint8Array): Promise<boolean> {
   return upstreams.update(tx, before, after, valuesOf(after, password))
 }

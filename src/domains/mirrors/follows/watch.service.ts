@@ -1,5 +1,5 @@
-// Looks at what a repo follows: one HEAD for each tag, and the list of tags where patterns ask for it. What has moved
-// becomes a row of the ledger, with the look before, so that the two say between which moments it moved.
+// Checks the tags of a mirror: one HEAD request for each, and a list of all tags if there are patterns. A changed digest becomes
+// a row of the tag history, with the time of the check before. The tag was changed between these two times.
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { App } from '#app.ts'
 import type { Lease } from '#db/leases.ts'
@@ -27,7 +27,7 @@ import { FollowEnded, recordMove, requireFollow } from './upstream-moves.service
 import { askedFor } from './upstreams.service.ts'
 import { findUpstream } from './upstreams.store.ts'
 
-/** A list of tags of which some pages were read; `left` are the others, and `unmatched` the rest of the last page. */
+/** A list of tags that was read in part. `left` has the remaining pages, and `unmatched` the rest of the last page. */
 type Listing = {
   of: FollowStatus
   began: string
@@ -35,29 +35,32 @@ type Listing = {
   unmatched: string[]
   found: Set<string>
   tookMs: number
-  /** Why it ends before its last page. */
+  /** Error that ends the list before its last page. */
   cut?: UpstreamError
 }
-/** Those that the turns of their repos were too short for, by the repo. */
+/** Unfinished lists of tags by repository, to be continued in a later turn. */
 export type Listings = Map<string, Listing>
 
-/** One repo whose upstream is looked at; `turnIsOver` tells that others are to have their turn. */
+/** One mirror to check. `turnIsOver` is true if others are to be served. */
 export type Looking = { app: App; lease: Lease; follow: FollowStatus; listings: Listings; turnIsOver(): boolean }
 export type Looked = { looks: number; moves: number; failed: boolean }
 
 const tagsAtOnce = 50
-/** How long the host is waited for within a turn. */
+/** Longest wait for the rate limit of a host within a turn. */
 const waitWithinTurnMs = 1000
 const firstRetryMs = 60_000
 const longestRetryMs = 3_600_000
-/** How long a list of tags may take altogether. */
+/** Time limit for a whole list of tags. */
 const longestListMs = 120_000
-/** How many lists wait to be read on. */
+/** Most unfinished lists. */
 const mostListings = 100
 
 const write = { isolation: 'rowLocks', durability: 'later' } as const
 
-/** Looks at what is due, a turn of it at least, and notes when to go on. Throws only what is nobody's fault but ours. */
+/**
+ * Checks what is due, for at least one turn, and schedules the next check. Throws only if the lease is lost or for internal
+ * errors.
+ */
 export async function lookAtUpstream(looking: Looking): Promise<Looked> {
   const { app, lease, follow } = looking
   const looked: Looked = { looks: 0, moves: 0, failed: false }
@@ -91,12 +94,12 @@ export async function lookAtUpstream(looking: Looking): Promise<Looked> {
   return looked
 }
 
-/** Notes that a repo could not be looked at for a reason of our own, so that it does not keep others waiting. */
+/** Records that a mirror could not be checked because of an internal error, so that it does not delay others. */
 export async function noteLookFailed(looking: Looking): Promise<void> {
   await noteTurn(looking, looking.follow, new UpstreamError('unavailable'), false)
 }
 
-/** What the list of tags, or one tag, fails by alone: the others may fare better. */
+/** True if the failure concerns only the list of tags, or one tag. Other tags may still succeed. */
 function isOfOne({ reason }: UpstreamError): boolean {
   return ['malformed', 'lost-page', 'too-large', 'guarded'].includes(reason)
 }
@@ -118,11 +121,11 @@ async function noteTurn(
 ): Promise<void> {
   const now = isoOf(app)
   const next = await store.nextTagDue(app.db, follow.repo)
-  // A list that goes on waits behind those that have waited meanwhile.
+  // An unfinished list is queued behind mirrors that have become due meanwhile.
   const listDue = listings.has(follow.repo) ? now : progress.listDue
   const due = next === '' || listDue < next ? listDue : next
   const failures = failure && !patient ? progress.failures + 1 : failure ? progress.failures : 0
-  // What failed alone waits alone.
+  // The failure of one tag or of the list delays only that one.
   const waitMs =
     failure && !isOfOne(failure) ? Math.max(failure.waitMs ?? 0, patient ? 0 : retryMs(failures)) : undefined
   const isFailed = patient ? follow.state === syncStates.failed : failure !== undefined
@@ -139,12 +142,12 @@ async function noteTurn(
 
 type Asking = Looking & { repo: RepoRow; upstream: Asked; path: string }
 
-/** Finds out which tags there are to look at. */
+/** Updates the set of watched tags. */
 async function beginRound(asking: Asking, progress: FollowProgress): Promise<void> {
   const { app, lease, follow } = asking
   const now = isoOf(app)
   if (follow.mode === followModes.onDemand) {
-    // Only what somebody has pulled is looked at.
+    // Mirrors on demand watch only tags that were pulled.
     progress.listDue = later(now, follow.intervalMs)
     return
   }
@@ -160,21 +163,21 @@ async function beginRound(asking: Asking, progress: FollowProgress): Promise<voi
   if (wanted.size > maxFollowedTags) throw new UpstreamError('too-large')
   const known = new Set(await store.followedTagNames(app.db, follow.repo))
   const fresh = [...wanted].filter((tag) => !known.has(tag))
-  // What came along with an image is looked at once somebody has pulled it, as on demand.
+  // Tags of signatures that were fetched with an image stay watched after a pull, as on demand.
   const cameAlong = (tag: string) => follow.mode === followModes.full && subjectOfTag(tag) !== undefined
   const dropped: string[] = []
   for (const tag of known) {
-    // A tag may be on a page that could not be read.
+    // The tag may be on a page that could not be read.
     if (listed.cut) break
     if (!wanted.has(tag) && !cameAlong(tag) && (await matches?.(tag)) !== true) dropped.push(tag)
   }
   lease.check()
-  // What is listed no more is looked at until it is known to be gone, and there is an end to that, too.
+  // Tags that are no longer listed stay watched until they count as deleted. Their number is limited, too.
   if (known.size - dropped.length + fresh.length > 2 * maxFollowedTags) throw new UpstreamError('too-large')
   await lease.tx(async (tx) => {
     await requireFollow(tx, follow)
     await store.dropFollowedTags(tx, follow.repo, dropped)
-    // The look at the list before did not see them.
+    // The list before did not contain these tags.
     await store.addFollowedTags(tx, follow.repo, fresh, { checkedTime: progress.listTime, now })
   }, inRepo)
   if (listed.cut) throw listed.cut
@@ -199,7 +202,7 @@ async function listedTags(asking: Asking, matches: MatchTag): Promise<Listing | 
       if (page.done) return listing
       listing.unmatched = page.value.reverse()
     }
-    // Patterns may take longer than the turn, and another turn goes on with the rest of the page.
+    // Matching may take longer than the turn. The next turn continues with the rest of the page.
     for (let tag = listing.unmatched.pop(); tag !== undefined; tag = listing.unmatched.pop()) {
       if (await matches(tag)) listing.found.add(tag)
       if (turnIsOver()) break
@@ -213,7 +216,7 @@ async function listedTags(asking: Asking, matches: MatchTag): Promise<Listing | 
   }
 }
 
-/** Where the list was left, unless the repo follows something else by now. */
+/** The unfinished list, or a new one if there is none or the configuration has changed. */
 function listingOf({ app, lease, upstream, path, follow, listings }: Asking): Listing {
   const begun = listings.get(follow.repo)
   if (begun?.of.updateTime === follow.updateTime) return begun
@@ -228,7 +231,7 @@ function listingOf({ app, lease, upstream, path, follow, listings }: Asking): Li
   }
 }
 
-/** Answers with what kept it from a tag; the tag waits then, and those after it where the reason is that of all of them. */
+/** Returns the last failure. A failed tag is postponed. The turn ends if the failure concerns all tags. */
 async function lookAtTags(asking: Asking, looked: Looked): Promise<UpstreamError | undefined> {
   const { app, lease, follow, turnIsOver } = asking
   let failure: UpstreamError | undefined
@@ -260,7 +263,7 @@ async function lookAtTags(asking: Asking, looked: Looked): Promise<UpstreamError
       await lease.tx(
         async (tx) => {
           await store.noteChecked(tx, follow.repo, same, checked)
-          // It may have been followed before, and have moved in between.
+          // The tag may have been mirrored before, and may have changed since.
           await queueHistories(tx, follow.repo, first, firstSent)
         },
         { isolation: 'rowLocks' },
@@ -272,7 +275,7 @@ async function lookAtTags(asking: Asking, looked: Looked): Promise<UpstreamError
   return failure
 }
 
-/** How many moves that made, or what kept it from looking or from noting what was seen. */
+/** Returns the number of assignments, or the error that prevented the check or its record. */
 async function lookAtTag(asking: Asking, tag: FollowedTag, before: string, sent: string) {
   try {
     const seen = await headOf(asking, tag.tag)
@@ -296,17 +299,17 @@ async function headOf({ app, lease, upstream, path, turnIsOver }: Asking, tag: s
   }
 }
 
-/** `true` when no other tag would fare better. */
+/** Returns true if all other tags would fail as well. */
 async function postpone({ app, lease, follow }: Asking, { tag, missed }: FollowedTag, failure: UpstreamError) {
   const { reason } = failure
   if (reason === 'paced' || reason === 'paused') return true
-  // Behind the others, so that one tag which always fails does not keep them from being looked at.
+  // Queued behind the others, so that a tag that always fails does not block them.
   const dueTime = later(isoOf(app), Math.min(follow.intervalMs, retryMs(follow.failures + 1)))
   await lease.tx((tx) => store.noteMissed(tx, follow.repo, tag, missed, dueTime), { isolation: 'rowLocks' })
   return !isOfOne(failure)
 }
 
-/** What differs from what the ledger has. Answers with how many tags moved. */
+/** Records a digest that differs from our tag history. Returns the number of tags that changed. */
 async function noteSeen(
   asking: Asking,
   { tag, checkedTime, missed }: FollowedTag,
@@ -321,7 +324,7 @@ async function noteSeen(
   const recording = { app, tx: lease.tx, follow, path: asking.path }
   if (seen) return recordMove(recording, { ...move, digest: seen.digest })
   if (before === '') {
-    // It was not there the last time either. What a pattern found is found again when it comes.
+    // The tag is not in our tag history, and was missing again. A tag found by a pattern is found again once it exists.
     const isNamed = namedTags(follow.tags).includes(tag)
     await lease.tx(async (tx) => {
       if (isNamed) await store.noteChecked(tx, follow.repo, [tag], { checkedTime: sent, dueTime })
