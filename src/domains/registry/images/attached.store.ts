@@ -1,14 +1,14 @@
-// SBOMs and statements about an image.
+// SBOMs and statements that refer to an image.
 import { type Reader, sql } from '#db/sql.ts'
 import type { Manifest } from '../manifests/manifests.model.ts'
 import { maxSboms, statementType } from './image-contents.model.ts'
 
-/** `sbomTypes` and `statementType`, in the very words of the index, without which it would not be used. */
+/** `sbomTypes` and `statementType`, exactly as in the partial index. With other text the index would not be used. */
 const mayHaveSbom = sql`
   artifact_type IN ('application/spdx+json', 'text/spdx+json', 'application/vnd.cyclonedx+json',
                     'application/vnd.in-toto+json')`
 
-/** The manifests of SBOMs that refer to the image, the newest first. */
+/** Manifests of SBOMs that refer to the image, the newest first. */
 export async function listSboms(reader: Reader, repo: number, subject: string): Promise<Manifest[]> {
   return reader.all(sql`
     SELECT digest, media_type AS "mediaType", content FROM manifests
@@ -16,7 +16,7 @@ export async function listSboms(reader: Reader, repo: number, subject: string): 
      ORDER BY id DESC LIMIT ${maxSboms}`)
 }
 
-/** The same with statements about the image. */
+/** Manifests of SBOMs and of statements that refer to the image, the newest first. */
 export async function listSbomsAndStatements(
   reader: Reader,
   repo: number,
@@ -28,10 +28,12 @@ export async function listSbomsAndStatements(
      WHERE repo_id = ${repo} AND subject = ${subject} AND ${mayHaveSbom} ORDER BY id DESC LIMIT ${most}`)
 }
 
-/** A manifest that refers to an image; of two the later one has the higher number. */
+/** Manifest that refers to an image. A later one has a higher number. */
 export type Attached = Manifest & { id: number }
 
-/** What `isEnvelopeType` names, in the very words of the index. Bundles of before version 0.3 have their version behind the type. */
+/**
+ * Types of `isEnvelopeType`, exactly as in the partial index. Bundles before version 0.3 have a version parameter in the type.
+ */
 const isEnvelope = sql`
   artifact_type IN ('application/vnd.dsse.envelope.v1+json', 'application/vnd.dev.sigstore.bundle.v0.3+json',
                     'application/vnd.dev.sigstore.bundle+json;version=0.1',
@@ -40,7 +42,7 @@ const isEnvelope = sql`
 
 const maxAnnotations = 65_536
 
-/** The newest statements in envelopes that refer to the image, with their annotations, which are left out where they are long. */
+/** The newest statements in envelopes that refer to the image, with their annotations. Long annotations are left out. */
 export async function listEnvelopes(
   reader: Reader,
   repo: number,
@@ -55,7 +57,7 @@ export async function listEnvelopes(
   })
 }
 
-/** The indexes that list the manifest, which are no more than `maxIndexesWith`, the newest first. */
+/** Indexes that list the manifest, the newest first and at most `maxIndexesWith`. */
 export async function listIndexesWith(reader: Reader, repo: number, digest: string): Promise<string[]> {
   const rows = await reader.all<{ id: number; digest: string }>(sql`
     SELECT m.id, m.digest

@@ -1,5 +1,5 @@
-// What images contained that are gone, and what was known of images before: reports of past days are of it, and whoever may push could
-// fill the database with it. So of each organisation the newest of it is kept.
+// Contents of deleted images, and earlier contents of images that were read again. Reports of past days need them. Members who
+// push could fill the database with them, so only the newest of each organization are kept.
 import { setImmediate } from 'node:timers/promises'
 import type { App } from '#app.ts'
 import type { Db } from '#db/sql.ts'
@@ -7,7 +7,7 @@ import { chunks } from '#lib/chunks.ts'
 import * as store from './deleted-contents.store.ts'
 import { deleteSomeContents } from './image-contents.store.ts'
 
-/** `tx` is that of a lease; `check` throws when it has ended. */
+/** `tx` is that of a lease; `check` throws if the lease has ended. */
 export type Forgetting = { app: Pick<App, 'db' | 'config'>; tx: Db['tx']; check(): void }
 
 type Kept = { repo: number; digest: string; time: string; isGone: boolean }
@@ -15,7 +15,7 @@ type Kept = { repo: number; digest: string; time: string; isGone: boolean }
 const pageSize = 500
 const atOnce = 100
 
-/** Forgets what is over the bound of an organisation, the oldest first. */
+/** Deletes rows above the limit of each organization, the oldest first. */
 export async function forgetGone(forgetting: Forgetting): Promise<void> {
   const most = forgetting.app.config.goneContents
   const kept = new Map<string, Kept[]>()
@@ -23,7 +23,7 @@ export async function forgetGone(forgetting: Forgetting): Promise<void> {
     const rows = kept.get(organization) ?? []
     kept.set(organization, rows)
     rows.push(one)
-    // No more than twice the bound is in memory, and what is over it goes either way.
+    // At most twice the limit is in memory. Rows above the limit are deleted in any case.
     if (rows.length >= 2 * most) await forgetOldest(forgetting, rows, most)
   }
   for (const rows of kept.values()) await forgetOldest(forgetting, rows, most)
@@ -48,7 +48,7 @@ async function* keptRows({ app, check }: Forgetting): AsyncGenerator<Kept & { or
   }
 }
 
-/** Leaves the newest `most` of the rows. */
+/** Deletes all but the newest `most` rows. */
 async function forgetOldest(forgetting: Forgetting, rows: Kept[], most: number): Promise<void> {
   if (rows.length <= most) return
   rows.sort((one, other) => (one.time > other.time ? -1 : one.time < other.time ? 1 : 0))
@@ -61,7 +61,7 @@ async function forgetOldest(forgetting: Forgetting, rows: Kept[], most: number):
 async function forget({ tx, check }: Forgetting, repo: number, some: readonly Kept[]): Promise<void> {
   const [images, past] = [some.filter(({ isGone }) => isGone), some.filter(({ isGone }) => !isGone)]
   await tx(async (within) => {
-    // An image may have come back meanwhile.
+    // An image may have been pushed again meanwhile.
     const digests = images.map(({ digest }) => digest)
     const gone = digests.length === 0 ? [] : await store.goneOf(within, repo, digests)
     if (gone.length > 0) {

@@ -1,10 +1,10 @@
 import { join, list, type Reader, sql, type Tx } from '#db/sql.ts'
 import { organization } from './image-contents.store.ts'
 
-/** What an image contained that is not there any more, or what was known of one before: one of these rows. */
+/** Row with the contents of a deleted image, or with earlier contents of an image. */
 export type KeptRow = { repo: number; digest: string; time: string; organization: string }
 
-/** Images behind one, in order, of which it is known what they contained, and whether they are gone. */
+/** Images after the cursor whose contents are stored, in order. `gone` tells whether the image is deleted. */
 export async function contentsAfter(
   reader: Reader,
   { repo, digest }: Pick<KeptRow, 'repo' | 'digest'>,
@@ -19,7 +19,7 @@ export async function contentsAfter(
   return rows.map(({ gone, ...row }) => ({ ...row, repo: Number(row.repo), isGone: Number(gone) === 1 }))
 }
 
-/** What was known before of images behind one, in order. */
+/** Earlier contents of images after the cursor, in order. */
 export async function pastAfter(reader: Reader, { repo, digest, time }: Omit<KeptRow, 'organization'>, most: number) {
   const rows = await reader.all<KeptRow>(sql`
     SELECT c.repo_id AS repo, c.digest, c.until_time AS time, ${organization} AS organization
@@ -29,7 +29,7 @@ export async function pastAfter(reader: Reader, { repo, digest, time }: Omit<Kep
   return rows.map((row) => ({ ...row, repo: Number(row.repo) }))
 }
 
-/** Those of the images that the repo does not have. */
+/** Digests that the repository does not have. */
 export async function goneOf(reader: Reader, repo: number, digests: readonly string[]): Promise<string[]> {
   const rows = await reader.all<{ digest: string }>(sql`
     SELECT m.digest FROM manifests m WHERE m.repo_id = ${repo} AND m.digest IN (${list(digests)})`)
@@ -37,7 +37,7 @@ export async function goneOf(reader: Reader, repo: number, digests: readonly str
   return digests.filter((one) => !there.has(one))
 }
 
-/** What was known of images of a repo before, until some moments. */
+/** Deletes earlier contents of images of a repository, by digest and end time. */
 export async function deletePast(tx: Tx, repo: number, some: readonly Pick<KeptRow, 'digest' | 'time'>[]) {
   const pairs = join(
     some.map(({ digest, time }) => sql`(${digest}, ${time})`),

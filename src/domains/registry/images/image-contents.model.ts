@@ -1,13 +1,13 @@
 import { manifestTypes } from '../manifests/manifests.model.ts'
 
-// The numbers are stored; they keep their meaning for good.
-/** `unknown`: it was read, and nothing in it says what is installed. */
+// The numbers are stored and never change their meaning.
+/** `unknown`: the image was read, but nothing in it lists the installed packages. */
 export const contentsStates = { known: 1, unknown: 2, unreadable: 3 } as const
 export type ContentsState = keyof typeof contentsStates
 
 /**
- * `images`: what the images of an index contain together. The last two are an image and an index of which nothing says which
- * packages of a distribution there are, but some of languages are known.
+ * `images`: joined contents of the images of an index. The last two are for an image and an index without a package database:
+ * only packages of languages are known.
  */
 export const contentsSources = {
   ...{ none: 0, sbom: 1, layers: 2, images: 3, layersAndSbom: 4 },
@@ -15,56 +15,57 @@ export const contentsSources = {
 } as const
 export type ContentsSource = keyof typeof contentsSources
 
-/** Whether a comparison with it can tell that a package of a distribution has gone. */
+/** True if packages of the distribution are known, so that a comparison can tell that one was removed. */
 export const knowsDistribution = (source: ContentsSource): boolean =>
   source !== 'languages' && source !== 'languagesOfImages'
 
 /**
- * Which reader we are: what an earlier one has read is read again in the background. 0 knew packages of distributions only,
- * 1 knows those of languages as well, 2 those of rpm, every entry of an SBOM, SBOMs in envelopes, and gaps for the rest.
+ * Version of this reader. Images read by an earlier one are read again in the background. Version 0 knew packages of
+ * distributions only. Version 1 added packages of languages. Version 2 added rpm, every entry of an SBOM, SBOMs in envelopes, and
+ * coverage gaps for the rest.
  */
 export const readerVersion = 2
 
-/** Where what could not be read is, a word for why, and a sentence. */
+/** Path of unread content, a reason code, and a sentence. */
 export type ContentsGap = { path: string; reason: string; message: string }
 
-/** What was found in the image or index of this digest. */
+/** Contents found in the image or index of this digest. */
 export type ContentsRecord = {
   digest: string
   state: ContentsState
   source: ContentsSource
-  /** The hash of its list of packages; empty unless the state is known. */
+  /** Hash of the list of packages. Empty unless the state is `known`. */
   packages: string
   distribution: { id: string; version: string }
-  /** What of it could not be read; of an index of all its images. */
+  /** Coverage gaps. An index has those of all its images. */
   gaps: readonly ContentsGap[]
-  /** Why it is unreadable, in a word and in a sentence. */
+  /** Reason code and sentence if the state is `unreadable`. */
   reason: string
   message: string
 }
 
-/** What it was known to contain, from one moment to another: empty is since ever, and until now. */
+/** Contents from one time to another. An empty `fromTime` has no lower limit, and an empty `untilTime` means now. */
 export type ContentsSpan = ContentsRecord & { fromTime: string; untilTime: string }
 
-/** What a config must be for the manifest to be an image that can be run, and not some other artifact. */
+/** Config types of images that can be run. Manifests with another config are other artifacts. */
 const imageConfigs: ReadonlySet<string> = new Set([
   'application/vnd.oci.image.config.v1+json',
   'application/vnd.docker.container.image.v1+json',
 ])
 
-/** What an SBOM that refers to an image calls itself. */
+/** Artifact types of SBOMs that refer to an image. */
 export const sbomTypes = ['application/spdx+json', 'text/spdx+json', 'application/vnd.cyclonedx+json'] as const
 
-/** What a statement of a builder or a scanner calls itself; what it states may be an SBOM. */
+/** Media type of statements of builders and scanners, which may contain an SBOM. */
 export const statementType = 'application/vnd.in-toto+json'
 
-/** How many statements in envelopes are looked at of one image, the newest first; the others are a coverage gap. */
+/** Most statements in envelopes that are read for one image, the newest first. Others are a coverage gap. */
 export const maxEnvelopes = 100
 
-/** How many SBOMs of one image are tried, the newest first. */
+/** Most SBOMs that are tried for one image, the newest first. */
 export const maxSboms = 10
 
-/** Whether something can be installed in what a manifest of these types describes. */
+/** True if a manifest of these types describes an image or index, so that packages can be installed in it. */
 export function hasContents(mediaType: string, artifactType: string): boolean {
   return manifestTypes[mediaType] === 'index' || imageConfigs.has(artifactType)
 }

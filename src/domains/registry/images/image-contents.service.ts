@@ -1,4 +1,4 @@
-// What images contain: the queue of those that are to be read, and what was found.
+// Contents of images: the queue of images to be read, and the results.
 import { hash, randomBytes } from 'node:crypto'
 import type { App } from '#app.ts'
 import { isSameDistribution } from '#contents/ecosystems.ts'
@@ -38,7 +38,7 @@ export { createReader, type Reader, type ReaderLimits, readerLimits } from '#con
 export type { ContentsRecord, ContentsSpan } from './image-contents.model.ts'
 export type { DueRead } from './image-contents.store.ts'
 
-/** Queues what a manifest that was just stored gives to read. Call `app.images.pushed.notify` after the commit. */
+/** Queues what has to be read because a manifest was stored. Call `app.images.pushed.notify` after the commit. */
 export async function queueContents(
   tx: Tx,
   repo: number,
@@ -53,18 +53,18 @@ export async function queueContents(
   }
 }
 
-/** Queues an image that something else was stated about. Call `app.images.pushed.notify` after the commit. */
+/** Queues an image after a new statement about it. Call `app.images.pushed.notify` after the commit. */
 export async function queueAttested(tx: Tx, repo: number, image: string, now: string): Promise<void> {
   const about = await store.typesOf(tx, repo, image)
   if (about && hasContents(about.mediaType, about.artifactType)) await store.queueRead(tx, repo, image, now)
 }
 
-/** Deletes what is known of images of a repo that is deleted: of these, or of all. Returns of how many. */
+/** Deletes contents of images of a deleted repository: of these digests, or of all. Returns the number of images. */
 export async function forgetContents(tx: Tx, repo: number, digests?: readonly string[]): Promise<number> {
   return digests ? store.deleteSomeContents(tx, repo, digests) : store.deleteContents(tx, repo)
 }
 
-/** What is known of images of a repo; of one that was not read there is nothing. */
+/** Contents of images of a repository. Images that were not read are left out. */
 export async function contentsOf(
   reader: DbReader,
   repo: number,
@@ -76,18 +76,18 @@ export async function contentsOf(
   return found
 }
 
-/** Whether the repo has an image or index of this digest, read or not. */
+/** True if the repository has an image or index of this digest, even if it was not read yet. */
 export async function isKnownImage(reader: DbReader, repo: number, digest: string): Promise<boolean> {
   const types = await store.typesOf(reader, repo, digest)
   return types !== undefined && hasContents(types.mediaType, types.artifactType)
 }
 
-/** Digests of images of a repo of which it is known what they contain. */
+/** Digests of the images of a repository with known contents. */
 export const knownImages = store.listKnownImages
 
 const atOnce = 100
 
-/** The hashes of the lists of packages in those images of which it is known which packages of a distribution they contain. */
+/** Hashes of the package lists of those images whose packages of a distribution are known. */
 export async function knownContents(
   reader: DbReader,
   repo: number,
@@ -107,12 +107,12 @@ export async function knownContents(
   return known
 }
 
-/** The list of packages of this hash; some have megabytes, which the walk pays for. */
+/** Packages of the list with this hash. Lists can have megabytes, which count against the limits of the walk. */
 export async function packagesOf(reader: DbReader, list: string, walk: Walk): Promise<Package[]> {
   return (await keptPackagesOf(reader, list, walk)) ?? []
 }
 
-/** The same; undefined when no image has the list any more. */
+/** Packages of the list with this hash. Returns undefined if no image has the list any more. */
 export async function keptPackagesOf(reader: DbReader, list: string, walk: Walk): Promise<Package[] | undefined> {
   await walk.pause()
   const text = await store.findPackages(reader, list)
@@ -121,22 +121,22 @@ export async function keptPackagesOf(reader: DbReader, list: string, walk: Walk)
   return packagesIn(text)
 }
 
-/** What is kept of the next list of packages behind the hash: once for each distribution that has it. */
+/** The next stored list after the hash, once for each distribution that has it. */
 export async function nextContents(reader: DbReader, after: string): Promise<store.KeptList[]> {
   return store.nextContents(reader, after)
 }
 
-/** The same packages mean something else in another distribution. Lists of earlier readers keep the hash of their text alone. */
+/** The same packages have another meaning in another distribution. Lists of earlier readers keep the hash of their text alone. */
 function listHash(text: string, { id, version }: Distribution): string {
   return hash('sha256', `${JSON.stringify([id, version])}\n${text}`)
 }
 
-/** What reading came to; `undefined` when there is nothing to store: the image has gone, or images of an index wait. */
+/** Result of a read. Undefined if there is nothing to store: the image is deleted, or images of an index are still queued. */
 type Outcome = Omit<ContentsRecord, 'digest' | 'packages'> & { packages: readonly Package[] }
 
 const nothing = { packages: [], distribution: { id: '', version: '' }, reason: '', message: '', gaps: [] }
 
-/** Reads one image that is due and stores what it found. Throws when it should be tried again. */
+/** Reads one queued image and stores the result. Throws if the read should be tried again. */
 export async function readContentsOf(
   app: App,
   reader: Reader,
@@ -175,17 +175,17 @@ export function unreadable(reason: UnreadableReason | 'FAILED', message: string)
   return { ...nothing, state: 'unreadable', source: 'none', reason, message }
 }
 
-/** How much the lists of packages of an index's images may hold together. */
+/** Limits for the package lists of all images of an index together. */
 const indexWalk = { steps: maxListedManifests, bytes: 64 * 1024 * 1024 }
 
-/** Together what its images contain. One that cannot be read hides what the whole contains; one without packages does not. */
+/** Joined contents of the images of an index. An unreadable image makes the whole unreadable; one without packages does not. */
 async function readIndex(
   reader: DbReader,
   repo: number,
   images: readonly string[],
   signal: AbortSignal,
 ): Promise<Outcome | undefined> {
-  // The last of them queues the index again.
+  // The last of these images queues the index again.
   if (await store.isQueued(reader, repo, images)) return undefined
   const found = await contentsOf(reader, repo, images)
   const broken = found.find(({ state }) => state === 'unreadable')
@@ -195,7 +195,7 @@ async function readIndex(
   const walk = new Walk(indexWalk, signal, (limit) => {
     return new Unreadable('LIMIT_EXCEEDED', `the lists of packages of its images have more than ${limit}`)
   })
-  // A list is compared as one of one distribution, so the packages of another would be taken for packages of this.
+  // A list is compared for one distribution. Packages of another one would be taken for packages of this one.
   const { distribution } = known.find((one) => one.distribution.id !== '') ?? known[0]!
   const all = new PackageList()
   const gaps = new GapList()
@@ -215,7 +215,10 @@ async function readIndex(
   return { ...nothing, state: 'known', source, distribution, packages: all.sorted(), gaps: gaps.all() }
 }
 
-/** Ends the read and stores the outcome, unless the repo was deleted meanwhile. `size`: how much a pull of it transfers. */
+/**
+ * Ends the read and stores the outcome, unless the repository was deleted meanwhile. `size` is the number of bytes that a pull of
+ * the image transfers.
+ */
 export async function finishRead(app: App, read: store.DueRead, given: Outcome | undefined, size = 0): Promise<void> {
   const { repo, digest } = read
   if (read.again && !given) return endReadAgain(app, read)
@@ -246,11 +249,11 @@ export async function finishRead(app: App, read: store.DueRead, given: Outcome |
     app.log.info('image read', { repo, digest, state: outcome.state, source: outcome.source, reason: outcome.reason })
 }
 
-/** What reports follow from. */
+/** Parts of the contents that reports depend on. */
 const contentOf = ({ state, packages, distribution, gaps }: ContentsRecord): string =>
   JSON.stringify([state, packages, distribution.id, distribution.version, gaps])
 
-/** Without an outcome: the image has gone and its contents stay as they are, or images of an index wait, and it after them. */
+/** Ends a read without an outcome. Either the image is deleted and its contents stay, or the index waits for its images. */
 async function endReadAgain(app: App, read: store.DueRead): Promise<void> {
   const { repo, digest } = read
   const dueTime = new Date(app.clock().getTime() + indexWaitMs).toISOString()
@@ -261,7 +264,7 @@ async function endReadAgain(app: App, read: store.DueRead): Promise<void> {
 }
 const indexWaitMs = 60_000
 
-/** What an earlier reader has found is not forgotten because this one fails, be it for what has been deleted since. */
+/** Keeps the result of an earlier reader if this one fails, for example because a layer has been deleted since. */
 async function atLeastBefore(reader: DbReader, { repo, digest }: store.DueRead, outcome: Outcome): Promise<Outcome> {
   if (outcome.state !== 'unreadable') return outcome
   const [before] = await store.findContents(reader, repo, [digest])
@@ -274,10 +277,10 @@ async function atLeastBefore(reader: DbReader, { repo, digest }: store.DueRead, 
   return { ...before, packages: await packagesOf(reader, before.packages, walk), gaps: gaps.all() }
 }
 
-/** Of each organisation so many wait at a time, and so many of all of them. */
+/** Limits for images waiting to be read again: for each organization, for all, and for the repositories looked at. */
 const mostAgain = { each: 20, all: 200, repos: 1000 }
 
-/** Some images that an earlier reader has read, from any organisation on. */
+/** Finds some images that were read by an earlier reader, beginning at a random organization. */
 export async function findOutdated({ db }: App, signal: AbortSignal): Promise<{ repo: number; digest: string }[]> {
   const found: { repo: number; digest: string }[] = []
   if (!(await store.hasOutdated(db))) return found
@@ -296,7 +299,7 @@ export async function findOutdated({ db }: App, signal: AbortSignal): Promise<{ 
       const digests = room > 0 ? await store.listOutdated(db, next.repo, room) : []
       found.push(...digests.map((digest) => ({ repo: next.repo, digest })))
       left.set(organization, room - digests.length)
-      // The next repo, or that of the next organisation: a slash comes before the digit.
+      // Continues with the next repository, or behind the uids of this organization: "0" is the character after the slash.
       after = room - digests.length > 0 ? next.uid : `${organization}0`
     }
   }
@@ -314,14 +317,14 @@ export async function queueAgain(
 export type ReadTaker = {
   node: string
   isGone(node: string): boolean
-  /** The organisation whose image was read last; those behind it come first. */
+  /** Organization whose image was read last. Organizations after it come first. */
   after?: string
 }
 
-/** Takes an image that is due, or one whose reader is gone; `undefined` when there is none. Organisations take turns. */
+/** Claims an image that is due, or one whose reader has stopped. Organizations take turns. Returns undefined if there is none. */
 export async function claimRead(app: App, { node, isGone, after = '' }: ReadTaker): Promise<store.DueRead | undefined> {
   for (;;) {
-    // A node reads one image at a time, so one of its own is left over from a read that could not even be given back.
+    // A node reads one image at a time. An image that it already owns is left over from a read that it failed to release.
     const left = (await store.ownedReads(app.db)).find(({ owner }) => owner === node || isGone(owner))
     const next = left ?? (await nextDue(app, after))
     if (!next) return undefined
@@ -332,7 +335,7 @@ export async function claimRead(app: App, { node, isGone, after = '' }: ReadTake
 
 async function nextDue(app: App, after: string): Promise<store.DueRead | undefined> {
   const now = app.clock().toISOString()
-  // What nobody has read comes before what is read again.
+  // Images that were never read come before those to be read again.
   for (const again of [0, 1]) {
     if (!(await store.isAnyDue(app.db, again, now))) continue
     const chosen = await app.images.turns.choose(dueReads(app, { after, now, again }))
@@ -341,7 +344,7 @@ async function nextDue(app: App, after: string): Promise<store.DueRead | undefin
   return undefined
 }
 
-/** Of each organisation that has any, and room, the first that is due, those behind `after` first. */
+/** The first image that is due of each organization within its quota. Organizations after `after` come first. */
 async function* dueReads(
   app: App,
   { after, now, again }: { after: string; now: string; again: number },
@@ -351,7 +354,7 @@ async function* dueReads(
   }
 }
 
-/** Whether somebody else waits while an organisation's image is read; anybody does while it is read again. */
+/** True if another organization waits while the image is read. For an image that is read again, any image never read counts. */
 export async function othersWait(app: App, { organization, again }: store.DueRead): Promise<boolean> {
   const now = app.clock().toISOString()
   if (again && (await store.isAnyDue(app.db, 0, now))) return true
@@ -361,7 +364,7 @@ export async function othersWait(app: App, { organization, again }: store.DueRea
   return false
 }
 
-/** Gives a claimed image back, to be tried again after `ms`. */
+/** Releases a claimed image, to be tried again after `ms`. */
 export async function postponeRead(app: App, read: store.DueRead, ms: number, attempts = read.attempts): Promise<void> {
   const dueTime = new Date(app.clock().getTime() + ms).toISOString()
   await app.db.tx((tx) => store.giveBackRead(tx, read, { dueTime, attempts }))

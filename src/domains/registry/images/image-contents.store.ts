@@ -37,7 +37,7 @@ function fromRow({ state, source, gaps, distribution, distributionVersion, ...ro
   }
 }
 
-/** In no particular order; of a digest that was not read there is none. */
+/** Contents of these digests, in no particular order. Digests that were not read are left out. */
 export async function findContents(
   reader: Reader,
   repo: number,
@@ -48,7 +48,7 @@ export async function findContents(
   return rows.map(fromRow)
 }
 
-/** The repos behind `after` in which it is known what the image of this digest contains, with that; in order. */
+/** Repositories after `after`, in order, in which the contents of this digest are known, with these contents. */
 export async function findEverywhere(
   reader: Reader,
   digest: string,
@@ -61,7 +61,7 @@ export async function findEverywhere(
   return rows.map(({ repo, repoUid, ...row }) => ({ ...fromRow(row), repo: Number(repo), repoUid }))
 }
 
-/** Digests of images of a repo of which it is known what they contain; indexes contain what their images do. */
+/** Digests of the images of a repository with known contents. Indexes that have the contents of their images are left out. */
 export async function listKnownImages(reader: Reader, repo: number, most: number): Promise<string[]> {
   const rows = await reader.all<{ digest: string }>(sql`
     SELECT digest FROM image_contents
@@ -85,19 +85,19 @@ export async function saveContents(tx: Tx, repo: number, found: ContentsRecord, 
            gaps = excluded.gaps`)
 }
 
-/** Notes how many bytes a pull of an image transfers. */
+/** Stores how many bytes a pull of the image transfers. */
 export async function saveSize(tx: Tx, repo: number, digest: string, size: number): Promise<void> {
   await tx.run(sql`UPDATE image_contents SET size = ${size} WHERE repo_id = ${repo} AND digest = ${digest}`)
 }
 
-/** The same by the digests, as far as it was noted. */
+/** Stored sizes by digest. Images without a stored size are left out. */
 export async function findSizes(reader: Reader, repo: number, digests: readonly string[]) {
   const rows = await reader.all<{ digest: string; size: number }>(sql`
     SELECT digest, size FROM image_contents WHERE repo_id = ${repo} AND digest IN (${list(digests)}) AND size >= 0`)
   return rows.map(({ digest, size }) => ({ digest, size: Number(size) }))
 }
 
-/** Keeps what was known until now. */
+/** Stores the contents that were valid until now. */
 export async function keepPast(tx: Tx, repo: number, before: ContentsRecord, now: string): Promise<void> {
   const { state, source, distribution } = before
   await tx.run(sql`
@@ -108,7 +108,7 @@ export async function keepPast(tx: Tx, repo: number, before: ContentsRecord, now
         ON CONFLICT (repo_id, digest, until_time) DO NOTHING`)
 }
 
-/** What was known before of some images, of each the newest first. */
+/** Earlier contents of these images, for each image the newest first. */
 export async function findPast(
   reader: Reader,
   repo: number,
@@ -123,7 +123,7 @@ export async function findPast(
   return rows.map(({ untilTime, ...row }) => ({ ...fromRow(row), untilTime }))
 }
 
-/** Whether an image has, or had while its repo is there, the packages of this hash. */
+/** True if an image has the packages of this hash, or had them and its repository still exists. */
 export async function isInUse(reader: Reader, hash: string): Promise<boolean> {
   const now = await reader.get(
     sql`SELECT 1 AS found FROM image_contents WHERE packages <> '' AND packages = ${hash} LIMIT 1`,
@@ -135,7 +135,10 @@ export async function isInUse(reader: Reader, hash: string): Promise<boolean> {
   )
 }
 
-/** The organisations of some images that have, or had while their repo is there, the packages of this hash. */
+/**
+ * Organizations of images that have, or had, the packages of this hash, for at most `most` images. Repositories that were deleted
+ * do not count.
+ */
 export async function organizationsWith(reader: Reader, hash: string, most: number): Promise<string[]> {
   const rows = await reader.all<{ uid: string }>(sql`
     SELECT replace(r.uid, '!', '') AS uid
@@ -148,7 +151,7 @@ export async function organizationsWith(reader: Reader, hash: string, most: numb
   return [...new Set(rows.map(({ uid }) => rootOf(uid)))].sort()
 }
 
-/** Deletes the text of a list of packages unless an image has it. */
+/** Deletes the text of a package list unless an image has it. */
 export async function dropPackages(tx: Tx, hash: string): Promise<void> {
   await tx.run(sql`
     DELETE FROM package_lists
@@ -156,7 +159,7 @@ export async function dropPackages(tx: Tx, hash: string): Promise<void> {
        AND NOT EXISTS (SELECT 1 FROM image_contents o WHERE o.packages = package_lists.hash AND o.packages <> '')`)
 }
 
-/** Until the transaction ends, nobody takes the list for one that no image has. */
+/** Stores the text and locks it, so that no other transaction deletes it as unused before this one ends. */
 export async function savePackages(tx: Tx, hash: string, packages: string): Promise<void> {
   await tx.run(sql`
     INSERT INTO package_lists (hash, packages) VALUES (${hash}, ${packages})
@@ -168,10 +171,10 @@ export async function findPackages(reader: Reader, hash: string): Promise<string
   return row?.packages
 }
 
-/** A list of packages with one of the organisations that have it. */
+/** Package list with one of the organizations that have it. */
 export type KeptList = { packages: string; distribution: { id: string; version: string }; organization: string }
 
-/** The next list behind the hash, once for each distribution that has it. */
+/** The next list after the hash, once for each distribution that has it. */
 export async function nextContents(reader: Reader, after: string): Promise<KeptList[]> {
   type Kept = { packages: string; id: string; version: string; organization: string }
   const rows = await reader.all<Kept>(sql`
@@ -186,10 +189,10 @@ export async function nextContents(reader: Reader, after: string): Promise<KeptL
   })
 }
 
-/** The first part of a uid is the organisation. */
+/** The first part of a uid is the organization. */
 export const organization = sql`substr(r.uid, 1, 40)`
 
-/** Puts the image into the queue, or to its front when it is there; whoever reads it now will not be believed. */
+/** Queues the image, or moves it to the front of the queue. The result of a read in progress is then discarded. */
 export async function queueRead(tx: Tx, repo: number, digest: string, dueTime: string): Promise<void> {
   await tx.run(sql`
     INSERT INTO image_reads (repo_id, digest, due_time, attempts, organization)
@@ -199,7 +202,7 @@ export async function queueRead(tx: Tx, repo: number, digest: string, dueTime: s
            fence = image_reads.fence + 1`)
 }
 
-/** Puts an image behind all that nobody has read; does nothing for one that is in the queue. */
+/** Queues an image to be read again, behind all that were never read. Does nothing if it is queued already. */
 export async function queueReadAgain(tx: Tx, repo: number, digest: string, dueTime: string): Promise<void> {
   await tx.run(sql`
     INSERT INTO image_reads (repo_id, digest, due_time, attempts, organization, again)
@@ -208,7 +211,7 @@ export async function queueReadAgain(tx: Tx, repo: number, digest: string, dueTi
         ON CONFLICT (repo_id, digest) DO NOTHING`)
 }
 
-/** The same for every index of the repo that lists the manifest. */
+/** Queues every index of the repository that lists the manifest. */
 export async function queueIndexesWith(tx: Tx, repo: number, digest: string, dueTime: string): Promise<void> {
   await tx.run(sql`
     INSERT INTO image_reads (repo_id, digest, due_time, attempts, organization)
@@ -219,7 +222,7 @@ export async function queueIndexesWith(tx: Tx, repo: number, digest: string, due
            again = 0, fence = image_reads.fence + 1`)
 }
 
-/** `owner` is the node that reads it, or empty; `fence` goes up with every change of hands. */
+/** `owner` is the node that reads the image, or empty. `fence` increases with every change of owner. */
 export type DueRead = {
   repo: number
   organization: string
@@ -228,13 +231,13 @@ export type DueRead = {
   attempts: number
   owner: string
   fence: number
-  /** 1: an earlier reader has read it, and what that found stands meanwhile. */
+  /** 1 if an earlier reader has read the image. Its result is valid meanwhile. */
   again: number
 }
 
 const readColumns = sql`repo_id AS repo, organization, digest, due_time AS "dueTime", attempts, owner, fence, again`
 
-/** Whether one is due that nobody reads: of those that are read again, or of the others. */
+/** True if an image is due that no node reads; `again` selects images to be read again. */
 export async function isAnyDue(reader: Reader, again: number, now: string): Promise<boolean> {
   const row = await reader.get(sql`
     SELECT 1 AS found FROM image_reads WHERE owner = '' AND again = ${again} AND due_time <= ${now}
@@ -242,21 +245,21 @@ export async function isAnyDue(reader: Reader, again: number, now: string): Prom
   return row !== undefined
 }
 
-/** Of the next organisation that has any which nobody reads, the one that is due first, be it now or later. */
+/** The earliest queued image of the next organization, whether it is due or not. Images that a node reads are left out. */
 export async function nextRead(reader: Reader, again: number, after: string): Promise<DueRead | undefined> {
   return reader.get<DueRead>(sql`
     SELECT ${readColumns} FROM image_reads WHERE owner = '' AND again = ${again} AND organization > ${after}
      ORDER BY owner, again, organization, due_time, repo_id, digest LIMIT 1`)
 }
 
-/** Those that a node says to be reading. */
+/** Images that are claimed by a node. */
 export async function ownedReads(reader: Reader): Promise<DueRead[]> {
   return reader.all<DueRead>(
     sql`SELECT ${readColumns} FROM image_reads WHERE owner > '' ORDER BY owner, again, due_time`,
   )
 }
 
-/** Takes one as it was seen; `undefined` when something has happened to it since. */
+/** Claims an image if it is unchanged since it was read. Returns undefined otherwise. */
 export async function claimRead(tx: Tx, seen: DueRead, node: string): Promise<DueRead | undefined> {
   return tx.get<DueRead>(sql`
     UPDATE image_reads SET owner = ${node}, fence = fence + 1, attempts = attempts + 1
@@ -264,21 +267,21 @@ export async function claimRead(tx: Tx, seen: DueRead, node: string): Promise<Du
     RETURNING ${readColumns}`)
 }
 
-/** Gives it back, to be read at `dueTime` or later. Does nothing when somebody else has it or it was queued again. */
+/** Releases the image, to be read at `dueTime` or later. Does nothing if another node owns it or it was queued again. */
 export async function giveBackRead(tx: Tx, read: DueRead, to: { dueTime: string; attempts: number }): Promise<void> {
   await tx.run(sql`
     UPDATE image_reads SET owner = '', fence = fence + 1, due_time = ${to.dueTime}, attempts = ${to.attempts}
      WHERE repo_id = ${read.repo} AND digest = ${read.digest} AND fence = ${read.fence}`)
 }
 
-/** `false` when somebody else has it or it was queued again. */
+/** Removes the image from the queue. Returns false if another node owns it or it was queued again. */
 export async function endRead(tx: Tx, { repo, digest, fence }: DueRead): Promise<boolean> {
   const ended = await tx.run(sql`
     DELETE FROM image_reads WHERE repo_id = ${repo} AND digest = ${digest} AND fence = ${fence}`)
   return ended === 1
 }
 
-/** Whether one of the images waits or is being read. */
+/** True if one of the images is queued or being read. */
 export async function isQueued(reader: Reader, repo: number, digests: readonly string[]): Promise<boolean> {
   for (const some of chunks(digests, perStatement)) {
     const row = await reader.get(sql`
@@ -288,14 +291,14 @@ export async function isQueued(reader: Reader, repo: number, digests: readonly s
   return false
 }
 
-/** What a manifest is; `undefined` when the repo does not have it. */
+/** Types of a manifest. Returns undefined if the repository does not have it. */
 export async function typesOf(reader: Reader, repo: number, digest: string) {
   return reader.get<{ mediaType: string; artifactType: string }>(sql`
     SELECT media_type AS "mediaType", artifact_type AS "artifactType"
       FROM manifests WHERE repo_id = ${repo} AND digest = ${digest}`)
 }
 
-/** Images of a repo that an earlier reader has read, and that do not wait to be read again. */
+/** Images of a repository that an earlier reader has read, and that are not queued to be read again. */
 export async function listOutdated(reader: Reader, repo: number, most: number): Promise<string[]> {
   const rows = await reader.all<{ digest: string }>(sql`
     SELECT c.digest FROM image_contents c
@@ -305,7 +308,7 @@ export async function listOutdated(reader: Reader, repo: number, most: number): 
   return rows.map(({ digest }) => digest)
 }
 
-/** How many images of an organisation wait to be read again, up to `most`. */
+/** Number of images of an organization that are queued to be read again, up to `most`. */
 export async function countAgain(reader: Reader, organization: string, most: number): Promise<number> {
   const rows = await reader.all(sql`
     SELECT 1 AS found FROM image_reads WHERE owner = '' AND again = 1 AND organization = ${organization}
@@ -313,13 +316,13 @@ export async function countAgain(reader: Reader, organization: string, most: num
   return rows.length
 }
 
-/** What is known of it stays, as far as this reader is concerned. */
+/** Keeps the contents and marks them as read by this reader. */
 export async function keepContents(tx: Tx, repo: number, digest: string): Promise<void> {
   await tx.run(sql`
     UPDATE image_contents SET reader = ${readerVersion} WHERE repo_id = ${repo} AND digest = ${digest}`)
 }
 
-/** The next repo, by uid, with such an image. */
+/** The next repository, by uid, with an image that an earlier reader has read. */
 export async function nextOutdated(reader: Reader, after: string): Promise<{ repo: number; uid: string } | undefined> {
   return reader.get(sql`
     SELECT r.id AS repo, r.uid FROM repos r
@@ -333,19 +336,19 @@ export async function hasOutdated(reader: Reader): Promise<boolean> {
   return row !== undefined
 }
 
-/** With their repo. Lists of packages go when no other repo has an image with the same. */
+/** Deletes all contents of a repository. Package lists are deleted if no other repository has an image with them. */
 export async function deleteContents(tx: Tx, repo: number): Promise<number> {
   return deleteWhere(tx, sql`repo_id = ${repo}`, sql`o.repo_id <> ${repo}`)
 }
 
-/** What is known of some of the images of a repo, and the lists of packages that only they have. */
+/** Deletes contents of some images of a repository, and the package lists that only these images have. */
 export async function deleteSomeContents(tx: Tx, repo: number, digests: readonly string[]): Promise<number> {
   const some = sql`repo_id = ${repo} AND digest IN (${list(digests)})`
   return deleteWhere(tx, some, sql`NOT (o.repo_id = ${repo} AND o.digest IN (${list(digests)}))`)
 }
 
 async function deleteWhere(tx: Tx, some: Sql, others: Sql): Promise<number> {
-  // Whoever gives another image one of them now waits, or has said so before the next statement looks.
+  // Locks the lists. A transaction that gives one of them to another image now waits, or has committed before the next statement.
   await tx.all(sql`
     SELECT hash FROM package_lists
      WHERE hash IN (SELECT packages FROM image_contents WHERE ${some} AND packages <> '')

@@ -1,17 +1,17 @@
-// Images by the list of packages that they have in common with others.
+// Images by the package list that they share with others.
 import { list, type Reader, sql } from '#db/sql.ts'
 import { top } from '#lib/uid.ts'
 import { contentsStates } from './image-contents.model.ts'
 
-/** A list of packages in a distribution. */
+/** Package list in a distribution. */
 export type ListName = { hash: string; distribution: { id: string; version: string } }
 
 export type ListedImage = { repo: number; repoUid: string; digest: string }
 
-/** Where a page of images goes on: behind this one. */
+/** Cursor of a page: the last image of the page before. */
 export type ImageCursor = { repo: number; digest: string }
 
-/** Images that are there and have this list, behind the cursor, in order. */
+/** Existing images with this list after the cursor, in order. */
 export async function imagesOfList(
   reader: Reader,
   { hash, distribution }: ListName,
@@ -27,17 +27,17 @@ export async function imagesOfList(
   return rows.map((row) => ({ ...row, repo: Number(row.repo) }))
 }
 
-/** Those of the hashes that images have. */
+/** Hashes that are the package list of an image. */
 export async function hashesInUse(reader: Reader, hashes: readonly string[]): Promise<Set<string>> {
   const rows = await reader.all<{ hash: string }>(sql`
     SELECT DISTINCT c.packages AS hash FROM image_contents c WHERE c.packages IN (${list(hashes)}) AND c.packages <> ''`)
   return new Set(rows.map(({ hash }) => hash))
 }
 
-/** The node of this uid and all below: between these in the order of uids. */
+/** End of the range of uids of a node and everything below it. */
 const endOf = (place: string): string => `${place}0`
 
-/** The lists of images in a place, of as many images as `most`; a list may be there several times. */
+/** Package lists of at most `most` images in a scope. A list may occur several times. */
 export async function listsBelow(reader: Reader, place: string, most: number): Promise<ListName[]> {
   const rows = await reader.all<{ hash: string; id: string; version: string }>(sql`
     SELECT c.packages AS hash, c.distribution AS id, c.distribution_version AS version
@@ -46,10 +46,7 @@ export async function listsBelow(reader: Reader, place: string, most: number): P
   return rows.map(({ hash, id, version }) => ({ hash, distribution: { id, version } }))
 }
 
-/**
- * Images in a place of which nothing, or not all, says what they contain, in which no package was found, and those that wait
- * to be read, some of them.
- */
+/** Some images in a scope whose contents are unknown or known in part, that have no packages, or that are still queued. */
 export async function unknownBelow(reader: Reader, place: string, most: number): Promise<ListedImage[]> {
   const within = place === top ? sql`1 = 1` : sql`r.uid >= ${place} AND r.uid < ${endOf(place)}`
   const rows = await reader.all<ListedImage>(sql`
@@ -76,7 +73,7 @@ export async function unknownBelow(reader: Reader, place: string, most: number):
   return rows.map((row) => ({ ...row, repo: Number(row.repo) }))
 }
 
-/** The repos with an image that has one of the lists. */
+/** Repositories with an image that has one of the lists. */
 export async function reposOfLists(
   reader: Reader,
   hashes: readonly string[],
@@ -87,12 +84,12 @@ export async function reposOfLists(
   return rows.map((row) => ({ ...row, repo: Number(row.repo) }))
 }
 
-/** A tag, and the list of the image that it points to. */
+/** A tag, and the package list of its image. */
 export type TaggedImage = { tag: string; digest: string; list: ListName }
 
 const mostTags = 20_000
 
-/** The tags of a repo that point to images of which it is known what they contain, by name; some of them where they are many. */
+/** Tags of a repository that point to images with known contents, by name. The number is limited. */
 export async function liveTags(reader: Reader, repo: number): Promise<TaggedImage[]> {
   const rows = await reader.all<{ tag: string; digest: string; hash: string; id: string; version: string }>(sql`
     SELECT t.name AS tag, t.digest, c.packages AS hash, c.distribution AS id, c.distribution_version AS version

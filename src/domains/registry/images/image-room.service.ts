@@ -1,10 +1,13 @@
-// Whether images of an organisation are read: what is found in them is kept, and is charged to it.
+// Quota check before images are read: their stored contents are charged to the organization.
 import type { App } from '#app.ts'
 import { isWithinQuota } from '../blobs/usage.service.ts'
 
 const noRoomMs = 10 * 60_000
 
-/** What is found in images is kept, and nobody would be kept from pushing more of them. One without room is asked again later. */
+/**
+ * True if the organization is within its quota. Otherwise contents of pushed images could fill the database. A full organization
+ * is checked again after 10 minutes.
+ */
 export async function hasRoom(app: App, organization: string): Promise<boolean> {
   const now = app.clock().getTime()
   if (app.images.full.get(organization, now)) return false

@@ -2,21 +2,21 @@ import { jsonProblem } from '#lib/json/json-limits.ts'
 
 export const imageType = 'registry.pinfold.dev/Image'
 
-/** What is meant where a request names none. */
+/** Architecture of requests that name none. */
 export const defaultArchitecture = 'amd64'
 
-/** Configurations are some kilobytes; what is larger is something else. */
+/** Configurations have some kilobytes; anything larger is not a configuration. */
 export const maxConfigBytes = 4 * 1024 * 1024
-/** Depth, and members of objects and elements of arrays together. */
+/** Depth, and the total of members of objects and elements of arrays. */
 export const configLimits = { depth: 32, members: 20_000 }
 
-/** The largest SBOM that an answer holds; larger ones can be pulled. */
+/** Largest SBOM in a response. Larger ones can be pulled. */
 export const maxSbomAnswer = 8 * 1024 * 1024
 
-/** How many manifests and configurations one question about an image reads, and how much they hold together. */
+/** Limits for one request about an image: number and total bytes of the manifests and configurations that it reads. */
 export const imageWalk = { steps: 4500, bytes: 32 * 1024 * 1024 }
 
-/** How an image is run, in the terms of the OCI image specification. */
+/** Runtime configuration in the terms of the OCI image specification. */
 export type ImageConfig = {
   user: string
   exposedPorts: string[]
@@ -29,7 +29,7 @@ export type ImageConfig = {
   stopSignal: string
 }
 
-/** Reads what was pushed as a configuration, which may be anything; members of the wrong type are passed over. */
+/** Reads a configuration as it was pushed. Members of the wrong type are ignored. */
 export function imageConfigOf(bytes: Uint8Array): ImageConfig {
   const document = parseConfig(bytes)
   const config = membersOf(membersOf(document).config)
@@ -47,7 +47,7 @@ export function imageConfigOf(bytes: Uint8Array): ImageConfig {
   }
 }
 
-/** A configuration that is above the limits, or no JSON, has no members. */
+/** Parses a configuration. Returns undefined if it is no JSON or above the limits. */
 export function parseConfig(bytes: Uint8Array): unknown {
   if (jsonProblem(bytes, configLimits)) return undefined
   try {

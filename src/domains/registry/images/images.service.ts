@@ -1,4 +1,4 @@
-// What manifests and configurations say of images: for which architectures they are, and how much a pull transfers.
+// Properties of images from manifests and configurations: their architectures, and the bytes that a pull transfers.
 import type { Call } from '#app.ts'
 import { chunks } from '#lib/chunks.ts'
 import { sha256Pattern } from '#lib/digest.ts'
@@ -25,13 +25,13 @@ import {
   parseConfig,
 } from './images.model.ts'
 
-/** Each once, in the order of the index; none for what is no image, such as a chart. */
+/** Architectures in the order of the index, each once. Artifacts that are not images, such as charts, have none. */
 export async function getArchitectures(call: Call, repoUid: string, digest: string): Promise<string[]> {
   const variants = await findVariants(call, await requireRepo(call, repoUid, digest), digest)
   return [...found(variants, imageType, digest).keys()]
 }
 
-/** Compressed bytes of the configuration and the layers of the first image that is for the architecture. */
+/** Compressed bytes of the configuration and the layers of the first image for the architecture. */
 export async function getSize(call: Call, repoUid: string, digest: string, architecture: string): Promise<number> {
   return sizeOf(call, await requireRepo(call, repoUid, digest), digest, architecture)
 }
@@ -40,12 +40,12 @@ async function sizeOf(looking: Looking, repo: Repo, digest: string, architecture
   const { config, layers } = await imageIn(looking, repo, digest, architecture)
   const parts = [config, ...layers]
   const stored = await blobsOf(looking, repo, parts)
-  // Of what is not here there is only what the pusher wrote, which may be anything.
+  // The size of content that is not stored is taken from the descriptor, which the client wrote and which may be anything.
   const total = parts.reduce((sum, { digest: one, size }) => sum + (stored.get(one)?.size ?? size), 0)
   return Math.min(total, Number.MAX_SAFE_INTEGER)
 }
 
-/** The same for an image that may be gone, of which nothing is known then. */
+/** Compressed bytes of an image for the default architecture. Returns undefined if the image was deleted or has none. */
 export async function sizeOfImage(looking: Looking, repo: Repo, digest: string): Promise<number | undefined> {
   try {
     return await sizeOf(looking, repo, digest, defaultArchitecture)
@@ -55,7 +55,7 @@ export async function sizeOfImage(looking: Looking, repo: Repo, digest: string):
   }
 }
 
-/** How the image says that it is to be run. */
+/** Runtime configuration of the first image for the architecture. */
 export async function getConfig(
   call: Call,
   repoUid: string,
@@ -74,12 +74,12 @@ export async function getConfig(
 }
 
 type Repo = { id: number }
-/** Who looks, and for how long. */
+/** Limits the search by the signal of the request. */
 type Looking = Pick<Call, 'app' | 'log' | 'signal'>
-/** An image of one platform, and what it lists. */
+/** An image of one platform with its configuration and layers. */
 export type FoundImage = { repo: Repo; manifest: Manifest; config: Descriptor; layers: readonly Descriptor[] }
 
-/** The first image behind the digest that is for the architecture. */
+/** The first image for the architecture behind the digest. Throws NOT_FOUND if there is none. */
 export async function requireImage(
   call: Call,
   repoUid: string,
@@ -113,12 +113,15 @@ type Search = {
   call: Looking
   repo: Repo
   walk: Walk
-  /** Of each architecture the digest of the first image that is for it. */
+  /** Digest of the first image for each architecture. */
   variants: Map<string, string>
 }
 type Entry = Pick<Descriptor, 'digest' | 'architecture'>
 
-/** The images behind a digest; `undefined` when the repo does not have it. Attestations have no architecture. */
+/**
+ * Images behind a digest, by architecture. Returns undefined if the repository does not have the digest. Attestations have no
+ * architecture.
+ */
 export async function findVariants(call: Looking, repo: Repo, digest: string): Promise<Search['variants'] | undefined> {
   const walk = new Walk(imageWalk, call.signal, (limit) => {
     return tooLarge(digest, `the image lists so much that more than ${limit} would have to be read`)
@@ -129,7 +132,7 @@ export async function findVariants(call: Looking, repo: Repo, digest: string): P
   return isThere ? search.variants : undefined
 }
 
-/** Where the index says nothing of the architecture, the manifest that it lists does, or that one's own entries. */
+/** If the index has no architecture for an entry, it comes from the configuration or the entries of the listed manifest. */
 async function lookInto(search: Search, entries: readonly Entry[]): Promise<void> {
   const { walk } = search
   const unsaid = entries.filter(({ digest, architecture }) => architecture === undefined && walk.isNew(digest))
@@ -176,10 +179,10 @@ async function blobsOf({ app }: Looking, repo: Repo, parts: readonly Descriptor[
   return new Map(blobs.map((blob) => [blob.digest, blob]))
 }
 
-/** One after the other, each would wait for the store and for all that goes on meanwhile. */
+/** Reading one after the other would wait for the blob store each time. */
 const readAtOnce = 16
 
-/** What the configurations of the manifests say. */
+/** Architectures in the configurations of the manifests. */
 async function architecturesOf(
   search: Search,
   manifests: ReadonlyMap<string, Listed>,
@@ -195,7 +198,7 @@ async function architecturesOf(
   return found
 }
 
-/** What the configuration says, which is whatever was pushed; nothing of one that is none, or missing, or too large. */
+/** Architecture in the configuration, as it was pushed. Undefined if the configuration is missing, too large or invalid. */
 async function architectureOf({ call, repo, walk }: Search, config: Blob | undefined): Promise<unknown> {
   if (!config || config.size > maxConfigBytes) return undefined
   walk.spend(1, config.size)
@@ -204,13 +207,13 @@ async function architectureOf({ call, repo, walk }: Search, config: Blob | undef
   return bytes && (parseConfig(bytes) as { architecture?: unknown } | null | undefined)?.architecture
 }
 
-/** How many images one statement asks about. */
+/** Most images in one statement. */
 const atOnce = 500
 
-/** Lives as long as a request; zero for an image of which nothing is known any more. */
+/** Sizes cached for one request. An image whose size cannot be determined has size 0. */
 type Sizes = { of(digest: string): Promise<number> }
 
-/** Sizes of images of a repository. An image that was read before sizes were noted is read when it is asked for. */
+/** Sizes of images of a repository. An image that was read before sizes were stored is read on demand. */
 export async function createSizes(
   call: Call,
   repo: { id: number; uid: string },

@@ -1,4 +1,4 @@
-// Version 1 of images: what manifests and configurations say of them, and what is in them.
+// Version 1 of images: their properties from manifests and configurations, and their contents.
 
 import type { Handlers } from '#app.ts'
 import { ImageConfigSchema, ManifestMetadataListSchema } from '#gen/pinfold/registry/v1/images_pb.ts'
@@ -28,7 +28,7 @@ export const imagesV1: Handlers<typeof Registry> = {
     return { $typeName: 'pinfold.platform.registry.Size', size: BigInt(size), arch }
   },
 
-  // Nothing is kept about an image that the registry does not have, so it makes no difference where it is read from.
+  // Nothing is stored about an image that the registry does not have, so all sources give the same answer.
   async getImageConfig(call, { repoId, digest, arch }) {
     const config = await service.getConfig(call, repoId, digest, arch || defaultArchitecture)
     return toConfig({ ...config, exposedPorts: keyedBy(config.exposedPorts), volumes: keyedBy(config.volumes) })
@@ -61,7 +61,7 @@ export const imagesV1: Handlers<typeof Registry> = {
   },
 }
 
-/** The SBOM that was pushed, or only the packages where none was. */
+/** The SBOM that was pushed, or only the packages if there is none. */
 function toSbom({ image, document, graph }: Sbom): Sbom2 {
   const { packages, files, edges, ...rest } = graph
   const created = parseTimestamp(graph.created)
@@ -86,7 +86,7 @@ function toSbom({ image, document, graph }: Sbom): Sbom2 {
   })
 }
 
-/** A map whose keys are all that is known. */
+/** Map for a field of which only the keys are known. */
 function keyedBy(keys: readonly string[]): Record<string, object> {
   return Object.fromEntries(keys.map((key) => [key, {}]))
 }

@@ -1,7 +1,7 @@
-// Text of a list of packages, as it is stored.
+// Stored text of a package list.
 import type { Package } from '#contents/packages.ts'
 
-/** A package as it is stored; where it was found and whose that is only where that is known. */
+/** A package as it is stored. Optional columns at the end are left out if unknown. */
 type PackageRow = [
   kind: Package['kind'],
   name: string,
@@ -26,7 +26,7 @@ export function packagesText(packages: readonly Package[]): string {
   )
 }
 
-/** The packages of a stored list. */
+/** Packages of a stored list. */
 export function packagesIn(text: string): Package[] {
   return (JSON.parse(text) as PackageRow[]).map(
     ([kind, name, version, origin, originVersion, arch, locations, ownerName = '', ownerVersion = '', module]) => ({

@@ -1,16 +1,16 @@
-// What images contain as it was known over time, and wherever a digest is.
+// Contents of images over time, and in all repositories with a digest.
 import type { Reader as DbReader } from '#db/sql.ts'
 import { chunks } from '#lib/chunks.ts'
 import type { ContentsSpan } from './image-contents.model.ts'
 import { contentsOf } from './image-contents.service.ts'
 import * as store from './image-contents.store.ts'
 
-/** How many images one statement asks about. */
+/** Most images in one statement. */
 const atOnce = 500
 
 /**
- * What is known of images of a repo over time, by their digests and the newest first: when an image is read again, reports
- * of past days stay those of what was known then.
+ * Contents of images of a repository over time, by digest and the newest first. Reading an image again does not change reports of
+ * past days.
  */
 export async function contentsOverTime(
   reader: DbReader,
@@ -29,13 +29,13 @@ export async function contentsOverTime(
   return new Map(spans)
 }
 
-/** How much of the past is looked at. */
+/** Most rows of earlier contents that are read. */
 const mostPast = 5000
 
-/** How many repos with an image of one digest are looked at. */
+/** Most repositories with an image of one digest that are read. */
 const mostRepos = { page: 500, all: 20_000 }
 
-/** The repos, as many as `most`, that are seen and of which it is known what the image of this digest contains. */
+/** Repositories that the caller can see and in which the contents of this digest are known, at most `most`. */
 export async function contentsEverywhere(
   reader: DbReader,
   digest: string,
@@ -51,10 +51,10 @@ export async function contentsEverywhere(
   return found.slice(0, most)
 }
 
-/** Whether an image has, or had while its repo is there, the packages of this hash. */
+/** True if an image has the packages of this hash, or had them and its repository still exists. */
 export const isInUse = (reader: DbReader, { hash: of }: { hash: string }): Promise<boolean> => store.isInUse(reader, of)
 
-/** The organisations that have, or had, an image with the packages of this hash; of very many images some of them. */
+/** Organizations that have, or had, an image with the packages of this hash. Only the first images are examined. */
 export const organizationsWith = (reader: DbReader, { hash: of }: { hash: string }): Promise<string[]> =>
   store.organizationsWith(reader, of, mostUsers)
 const mostUsers = 1000

@@ -1,4 +1,4 @@
-// Reads what one image contains: its layers, and what SBOMs and statements about it name besides.
+// Reads the contents of one image: its layers, and packages named by SBOMs and statements about it.
 import type { App } from '#app.ts'
 import { ContentMissing } from '#blobs/blobs.ts'
 import { isOtherDistribution } from '#contents/ecosystems.ts'
@@ -32,18 +32,18 @@ import {
   statementType,
 } from './image-contents.model.ts'
 
-/** Content that the manifest lists is not in the repo, though it may still be pushed. */
+/** Content that the manifest lists is not in the repository. It may still be pushed. */
 export class BlobMissing extends Error {
   override name = 'BlobMissing'
 }
 
-/** Undefined contents: nothing in the image says what is installed. */
+/** Contents are undefined if nothing in the image lists installed packages. */
 export type ImageRead = { contents: ImageContents | undefined; source: ContentsSource }
 
-/** What one image is read with, and for as long as somebody waits for it. */
+/** Reader, repository, and the signal that cancels the read. */
 export type Reading = { app: App; reader: Reader; repo: number; signal: AbortSignal }
 
-/** Throws Unreadable when the fault is in the image. */
+/** Reads the contents of an image. Throws Unreadable if the image itself is the cause. */
 export async function readImage(reading: Reading, manifest: Manifest): Promise<ImageRead> {
   const named = await readAttached(reading, manifest.digest)
   const inLayers = await readLayers(reading, manifest).catch((error: unknown) => {
@@ -58,7 +58,7 @@ export async function readImage(reading: Reading, manifest: Manifest): Promise<I
   return { contents, source: inLayers?.hasDatabase ? 'layersAndSbom' : 'sbom' }
 }
 
-/** What SBOMs and statements about an image or an index name; undefined where they say nothing. */
+/** Contents named by SBOMs and statements about an image or an index. Returns undefined if there are none. */
 export async function readAttached(reading: Reading, digest: string): Promise<ImageContents | undefined> {
   const said = [
     await readReferrers(reading, digest),
@@ -70,7 +70,7 @@ export async function readAttached(reading: Reading, digest: string): Promise<Im
 
 type OfIndex = Pick<ContentsRecord, 'state' | 'source' | 'distribution' | 'gaps'> & { packages: readonly Package[] }
 
-/** Contents of an index with those that SBOMs of the index itself name; nothing where these say nothing. */
+/** Adds packages named by SBOMs of the index itself to its contents. Returns nothing if there are none. */
 export async function readBesides(reading: Reading, digest: string, index: OfIndex): Promise<Partial<OfIndex>> {
   const named = index.state === 'unreadable' ? undefined : await readAttached(reading, digest)
   if (!named) return {}
@@ -90,7 +90,7 @@ export async function readBesides(reading: Reading, digest: string, index: OfInd
   }
 }
 
-/** Packages of another distribution are not compared, and a gap. */
+/** Packages of another distribution are left out and reported as a coverage gap. */
 function withoutOthers(named: ImageContents, distribution: Distribution): ImageContents {
   if (!isOtherDistribution(named.distribution, distribution)) return named
   const [given, taken] = [named.distribution, distribution].map(({ id, version }) => `${id} ${version}`.trim())
@@ -100,7 +100,7 @@ function withoutOthers(named: ImageContents, distribution: Distribution): ImageC
   return { ...named, packages, gaps: [...named.gaps, ...gaps], hasDatabase: false }
 }
 
-/** The distribution is that of the first that names one. */
+/** Joins contents. The distribution is that of the first contents that have one. */
 function joined(all: readonly ImageContents[]): ImageContents | undefined {
   const meant = all.find(({ distribution }) => distribution.id !== '')?.distribution
   return all.length === 0 ? undefined : joinContents(meant ? all.map((one) => withoutOthers(one, meant)) : all)
@@ -115,7 +115,7 @@ async function readLayers({ app, reader, repo, signal }: Reading, manifest: Mani
   )
 }
 
-/** Whatever else is known of the image, that a part of it was not read is a coverage gap. */
+/** Coverage gap for a part of the image that was not read. Other parts may still be known. */
 function gapOf(error: unknown, what = 'the layers were'): ImageContents {
   if (!(error instanceof Unreadable) && !(error instanceof BlobMissing)) throw error
   const reason = error instanceof Unreadable ? error.reason : 'BLOB_MISSING'
@@ -123,7 +123,7 @@ function gapOf(error: unknown, what = 'the layers were'): ImageContents {
   return { packages: [], distribution: { id: '', version: '' }, hasDatabase: false, gaps: [gap] }
 }
 
-/** What the newest SBOM or statement that refers to the image says and names a package, with the gaps of newer ones. */
+/** Contents of the newest SBOM or statement that refers to the image and names a package, with the gaps of newer ones. */
 async function readReferrers(reading: Reading, digest: string): Promise<ImageContents | undefined> {
   const { attached, left } = await listAttached(reading, digest)
   const said: ImageContents[] = []
@@ -136,14 +136,14 @@ async function readReferrers(reading: Reading, digest: string): Promise<ImageCon
       break
     }
   }
-  // Older ones than the one that names packages count for nothing.
+  // Documents older than the one that names packages are ignored.
   if (left > last) said.unshift(gapOf(new Unreadable('LIMIT_EXCEEDED', tooMany), 'some statements were'))
   return joined(said)
 }
 
 const tooMany = 'too many refer to the image'
 
-/** All layers that may be an SBOM. The first may have a media type of any other kind, unless another layer has that of an SBOM. */
+/** Layers that may be an SBOM. The first may have a media type of any other kind, unless another layer has that of an SBOM. */
 function documentsIn(manifest: Manifest): Descriptor[] {
   const { layers } = readListed(manifest)
   const isSbom = ({ mediaType }: Descriptor): boolean => sbomTypes.some((type) => type === mediaType)
@@ -151,7 +151,7 @@ function documentsIn(manifest: Manifest): Descriptor[] {
   return named.some(isSbom) ? named : [...new Set([...layers.slice(0, 1), ...named])]
 }
 
-/** Newest first. `left`: the number of the newest that is left out, of which nobody knows whether it is an SBOM; 0 if none is. */
+/** Newest first. `left` is the number of the newest document that is left out and might be an SBOM; 0 if none is. */
 async function listAttached({ app: { db }, repo }: Reading, digest: string) {
   const envelopes = await listEnvelopes(db, repo, digest, maxEnvelopes + 1)
   const isSbom = ({ annotations }: (typeof envelopes)[number]): boolean =>
@@ -165,7 +165,7 @@ async function listAttached({ app: { db }, repo }: Reading, digest: string) {
   return { attached: attached.sort((one, other) => other.id - one.id), left: Math.max(...left) }
 }
 
-/** What the attestations say under the tag that cosign gives them. */
+/** Contents of the attestations under the tag that cosign gives them. */
 async function readAttestationTag(reading: Reading, digest: string): Promise<ImageContents | undefined> {
   const { app, repo } = reading
   const tag = await findTagNamed(app.db, repo, `${digest.replace(':', '-')}.att`)
@@ -173,7 +173,7 @@ async function readAttestationTag(reading: Reading, digest: string): Promise<Ima
   return manifest && readDocuments(reading, digest, readListed(manifest).layers.filter(mayStateSbom).reverse())
 }
 
-/** What builders state about the image in the newest index that lists it together with statements. */
+/** Contents of the attestations of builders in the newest index that lists the image together with attestations. */
 async function readAttestations(reading: Reading, digest: string): Promise<ImageContents | undefined> {
   const { app, repo } = reading
   for (const newest of (await listIndexesWith(app.db, repo, digest)).slice(0, maxSboms)) {
@@ -192,16 +192,16 @@ async function readAttestations(reading: Reading, digest: string): Promise<Image
   return undefined
 }
 
-/** Where the annotation that says what is stated is missing, the statement itself does. */
+/** Without the annotation for the predicate type, the type is read from the statement itself. */
 const mayBeSbom = (predicate: unknown): boolean => typeof predicate !== 'string' || isSbomType(predicate)
 
-/** Cosign writes the type of the predicate into an annotation of another name than BuildKit does. */
+/** Cosign and BuildKit use different annotations for the predicate type. */
 function mayStateSbom({ mediaType, annotations }: Descriptor): boolean {
   const isStatement = mediaType === statementType || isEnvelopeType(mediaType)
   return isStatement && mayBeSbom(annotations['in-toto.io/predicate-type'] ?? annotations.predicateType)
 }
 
-/** Undefined when none of them says anything. What is stated about something else does not count. */
+/** Joined contents of the documents. Statements about other images are ignored. Returns undefined if no document has any. */
 async function readDocuments(
   { app, reader, repo, signal }: Reading,
   about: string,
@@ -227,10 +227,10 @@ async function readDocuments(
 
 const tooManySboms = `a manifest has more than ${maxSboms}`
 
-/** Signatures and attestations pass for images by their config, but what they hold is no part of a file system. */
+/** Signatures and attestations have the config of an image, but their layers are not a file system. */
 const isArchive = /[.+]tar(?:[.+]|$)/i
 
-/** What the descriptor says of the size counts for nothing. */
+/** Opens the stored blob of a descriptor. The size in the descriptor is not trusted. */
 function opener(app: App, repo: number, { digest, mediaType }: Descriptor, most = Number.POSITIVE_INFINITY): Layer {
   return async (signal) => {
     const blob = await findRepoBlob(app.db, repo, digest)
@@ -250,7 +250,7 @@ function opener(app: App, repo: number, { digest, mediaType }: Descriptor, most 
   }
 }
 
-/** The images that an index lists, without what is no image of a platform, such as attestations. */
+/** Images that an index lists, without entries for no platform, such as attestations. */
 export function imagesOf(index: Manifest): string[] {
   const isImage = ({ architecture, annotations }: Descriptor) =>
     architecture !== 'unknown' && annotations['vnd.docker.reference.type'] === undefined

@@ -1,5 +1,5 @@
-// Reads what pushed images contain, one at a time. What is to be read is in the database, so a server that ends leaves
-// nothing undone, and several servers share the work: an image is its reader's for as long as that node gives signs of life.
+// Background job that reads the contents of pushed images, one at a time. The queue is in the database, so a stopped server loses
+// nothing and several servers share the work. A node owns an image until the read ends or the node is known to have stopped.
 import type { App } from '#app.ts'
 import type { Duty } from '#duty.ts'
 import {
@@ -19,12 +19,12 @@ import {
 } from './image-contents.service.ts'
 import { BlobMissing } from './read-image.ts'
 
-/** After the last attempt, about a day after the first, the image counts as unreadable. */
+/** Attempts over about a day. After the last one the image counts as unreadable. */
 const maxAttempts = 10
 const backOffMs = 10_000
 const longestBackOffMs = 6 * 3_600_000
 
-/** Reads all that is due. An image that cannot be read is put back, and fails no run. */
+/** Reads all images that are due. An image that cannot be read is queued again, and does not fail the run. */
 export const readImages: Duty = readImagesWithin(readerLimits)
 
 export function readImagesWithin(limits: ReaderLimits): Duty {

@@ -1,4 +1,4 @@
-// SBOMs that refer to images, and the packages that are known to be in them.
+// SBOMs that refer to images, and the packages that are known to be in images.
 
 import type { Call } from '#app.ts'
 import { packageUrl } from '#contents/package-url.ts'
@@ -20,12 +20,12 @@ import { type FoundImage, findVariants, requireImage, tooLarge } from './images.
 
 export type Sbom = {
   image: string
-  /** What was pushed; absent where the packages were read from the layers of the image. */
+  /** The document as it was pushed. Absent if the packages were read from the layers of the image. */
   document?: { digest: string; bytes: Buffer }
   graph: Omit<SbomGraph, 'format'> & { format: string }
 }
 
-/** The newest SBOM of the image, or of the index that it was found by, as it was pushed. */
+/** The newest SBOM of the image, or of the index through which it was found, as it was pushed. */
 export async function getRawSbom(call: Call, repoUid: string, digest: string, architecture: string): Promise<string> {
   const image = await requireImage(call, repoUid, digest, architecture)
   const bytes = await findDocument(call, image, digest)
@@ -33,7 +33,7 @@ export async function getRawSbom(call: Call, repoUid: string, digest: string, ar
   return bytes.toString()
 }
 
-/** What the newest SBOM says, else what is known from the layers. */
+/** Packages from the newest SBOM. If there is none, from the layers. */
 export async function getSbom(call: Call, repoUid: string, digest: string, architecture: string): Promise<Sbom> {
   const found = await requireImage(call, repoUid, digest, architecture)
   const image = found.manifest.digest
@@ -80,7 +80,7 @@ async function findDocument(call: Call, { repo, manifest }: FoundImage, digest: 
   return undefined
 }
 
-/** One image of a list, by its digest or by that of an index and an architecture. */
+/** One image of a list, by its digest or by the digest of an index and an architecture. */
 export type ImageName = { digest: string; architecture?: string | undefined }
 export type ImagePackages = { digest: string; packages: (Package & { purl: string; originPurl: string })[] }
 
@@ -88,7 +88,7 @@ const maxNamed = 100
 const maxImages = 1000
 const maxPackages = 100_000
 
-/** The packages of the images, or of all images of the repo; nothing of those of which nothing is known. */
+/** Packages of these images, or of all images of the repository. Images with unknown contents are left out. */
 export async function listPackages(call: Call, repoUid: string, names: readonly ImageName[]): Promise<ImagePackages[]> {
   if (names.length > maxNamed) throw invalid({ field: 'items', description: `must hold at most ${maxNamed} images` })
   const wrong = names.findIndex(({ digest }) => !isDigest(digest))

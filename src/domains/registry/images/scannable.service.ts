@@ -1,4 +1,4 @@
-// The images that can be looked at one by one.
+// Images that can be scanned one by one.
 import type { Reader, Tx } from '#db/sql.ts'
 import { type Counted, lockRepo } from '../blobs/blobs.store.ts'
 import { type ManifestDocument, manifestTypes } from '../manifests/manifests.model.ts'
@@ -9,7 +9,7 @@ import { imagesOf } from './read-image.ts'
 
 export type Scannable = { digest: string; mediaType: string }
 
-/** Whether a manifest is an image of one platform that can be run, and neither an index nor some other artifact. */
+/** True if a manifest is an image of one platform that can be run, and neither an index nor another artifact. */
 export function isScannable({
   mediaType,
   artifactType,
@@ -17,7 +17,7 @@ export function isScannable({
   return manifestTypes[mediaType] === 'image' && hasContents(mediaType, artifactType)
 }
 
-/** The image itself, or those that an index lists; none for what the repo does not have. */
+/** The image itself, or the images that an index lists. Empty if the repository does not have the digest. */
 export async function scannableIn(reader: Reader, repo: number, digest: string): Promise<Scannable[]> {
   const manifest = await findManifest(reader, repo, digest)
   if (!manifest) return []
@@ -31,8 +31,8 @@ export async function scannableIn(reader: Reader, repo: number, digest: string):
 }
 
 /**
- * Those that the repo still has. It stays locked, so that none of them goes until the transaction ends; `undefined` when the
- * repo itself is gone.
+ * Images that the repository still has. Locks the repository, so that none is deleted until the transaction ends. Returns
+ * undefined if the repository was deleted.
  */
 export async function stillIn(tx: Tx, repo: Counted, images: readonly Scannable[]): Promise<Scannable[] | undefined> {
   if (!(await lockRepo(tx, repo, 'alone'))) return undefined
