@@ -1,4 +1,4 @@
-// May the visitor do this here? Decided live for each request, before anything of the repository is looked at.
+// Permission checks of the registry. They run for each request, before anything of the repository is read.
 import type { EventTable } from '#app.ts'
 import { capabilityNumber } from '#domains/iam/access/capabilities.ts'
 import type { TagRights } from '#domains/registry/pushes/pushes.service.ts'
@@ -16,7 +16,7 @@ import { pathOf, type Visit } from './visit.ts'
 const numbers = (...names: string[]): readonly number[] => names.map(capabilityNumber)
 const need = (token: 'pull' | 'push' | 'delete', ...names: string[]) => ({ needs: numbers(...names), names, token })
 
-/** What each action needs: capabilities at the repo (behaviour 9.3), and the action that a token must name. */
+/** Requirements of each action: capabilities on the repository (behavior 9.3), and the action that a token must have. */
 const actions = {
   'manifest.read': need('pull', 'manifest.list', 'tag.list'),
   'blob.read': need('pull', 'repo.blobs.get'),
@@ -36,8 +36,8 @@ const tagUpdate = numbers('tag.update')
 const creation = { folder: numbers('groups.create'), repo: numbers('repo.create') }
 
 /**
- * The repo that the request is about, if the visitor may. Throws DENIED to whoever may not, whether or not there is such a
- * repo, NAME_UNKNOWN to whoever may, UNAUTHORIZED with a challenge when another token could.
+ * Repository of the request. Throws DENIED if the visitor has no permission, whether or not the repository exists. Throws
+ * NAME_UNKNOWN if it is missing, and UNAUTHORIZED with a challenge if another token would be enough.
  */
 export async function allow(visit: Visit, action: Action, what: What = {}): Promise<RepoRef> {
   const found = await decide(visit, action, what)
@@ -53,8 +53,8 @@ export type Target = PushTarget & { mayTag: TagRights }
 const noTags: TagRights = { create: false, move: false }
 
 /**
- * Decides on a push, once for all of its work. Throws as `allow` does, except that a missing repository throws only if the
- * visitor is not allowed to create it. A push that `setsTags` also obeys the terms of what sets tags; `mayTag` has its rights.
+ * Decides on a push, once for all of its work. Throws as `allow` does, but a missing repository is an error only if the visitor
+ * is not allowed to create it. A push that `setsTags` is also subject to the terms for setting tags, and `mayTag` has its rights.
  */
 export async function allowPush(visit: Visit, { setsTags = false } = {}): Promise<Target> {
   const found = await decide(visit, 'push', {})
@@ -63,7 +63,7 @@ export async function allowPush(visit: Visit, { setsTags = false } = {}): Promis
   if (!setsTags) return { ...target, mayTag: noTags }
   const { rights } = visit.call.caller
   const mayTag = { create: rights.holds(target.uid, tagCreate), move: rights.holds(target.uid, tagUpdate) }
-  // Without the rights the push itself refuses the tags.
+  // Without these rights, the push itself refuses the tags.
   if (mayTag.create || mayTag.move) await requireTerms(visit, target.uid, 'registry.tag.created')
   return { ...target, mayTag }
 }
@@ -74,7 +74,7 @@ async function targetAt(visit: Visit, found: Found): Promise<PushTarget> {
   return atNewRepo(visit.call, found, async () => targetAt(visit, await find(visit)))
 }
 
-/** Throws UNSUPPORTED for a repo that follows an upstream: it has what that has. */
+/** Throws UNSUPPORTED for a mirror, since its content comes from the upstream. */
 function requireOwn({ follow }: RepoRef): void {
   if (follow === undefined) return
   throw new OciError('UNSUPPORTED', 'the repository follows an upstream, and nothing is pushed to it or deleted here')
@@ -82,14 +82,17 @@ function requireOwn({ follow }: RepoRef): void {
 
 type What = { tag?: string; digest?: string }
 
-/** The repo that a pull makes where an upstream of a group above has what is pulled. A view shows what was seen already. */
+/**
+ * Repository that a pull creates because an upstream of a group above has the image. A view shows only content that is already
+ * stored.
+ */
 async function madeFor(visit: Visit, below: Missing, { tag, digest }: What): Promise<RepoRef | undefined> {
   const reference = digest ?? (tag !== undefined && isTagName(tag) ? tag : undefined)
   if (visit.view || below.group === '' || reference === undefined) return undefined
   return (await makeFollowed(visit, { below, reference })) ? (await find(visit)).repo : undefined
 }
 
-/** What is at the path, for a visitor who may do this there; throws as `allow` does otherwise. */
+/** Finds the path for an action that the visitor is allowed to do there. Throws as `allow` does otherwise. */
 async function decide(visit: Visit, action: Action, what: What): Promise<Found> {
   const { needs, token } = actions[action]
   const found = await find(visit)
@@ -98,14 +101,14 @@ async function decide(visit: Visit, action: Action, what: What): Promise<Found> 
     if (!isPublic(visit)) throw refused(visit, placeOf(found), actions[action].names)
     throw found.repo ? refused(visit, placeOf(found), actions[action].names) : unknown(visit)
   }
-  // The visitor may, but this token was not made for it; the client can get one that was.
+  // The visitor has permission, but the token does not cover the action. The client can get one that does.
   if (!covers(visit, token)) throw challenge(visit, token, 'insufficient_scope')
   return found
 }
 
 const grantors = 'an owner of the organisation can grant it'
 
-/** Who has something to do there is told what they lack: that says nothing of what is there. */
+/** DENIED for an action. Only members learn which capabilities they lack. This does not reveal what exists. */
 function refused(visit: Visit, place: string, names: readonly string[]): OciError {
   if (!isMember(visit, place)) return denied()
   const token = visit.call.caller.token?.narrowed ? ', or the token is good for less than its identity' : ''
@@ -116,28 +119,28 @@ function lackedAt({ call: { caller } }: Visit, place: string, names: readonly st
   return names.filter((name) => !caller.rights.holds(place, numbers(name))).join(', ')
 }
 
-/** Whether the visitor may push what is in this place. */
+/** True if the visitor is allowed to push to this scope. */
 export function mayPush(visit: Visit, place: string): boolean {
   return visit.call.caller.rights.holds(place, actions.push.needs)
 }
 
-/** Throws DENIED where terms guard what deletes tags, as deleting their manifest does. */
+/** Throws DENIED if terms guard the deletion of tags, since deleting a manifest deletes its tags. */
 export async function requireTagDeletionTerms(visit: Visit, repo: RepoRef): Promise<void> {
   await requireTerms(visit, repo.uid, 'registry.tag.deleted')
 }
 
-/** Whether the visitor has anything to do there but what anybody has. */
+/** True if the visitor has a permission in the scope that not everyone has. */
 function isMember({ call: { caller } }: Visit, place: string): boolean {
   const some = ['manifest.read', 'blob.read', 'tags.read', 'push'] as const
   return some.some((action) => caller.rights.holds(place, actions[action].needs))
 }
 
-/** Whether the visitor sees only the free tags of a public image, and `tags/list` must leave out the others. */
+/** True if the visitor sees only the free tags of a public image. `tags/list` must then leave out the others. */
 export function seesOnlyFreeTags(visit: Visit, repo: RepoRef): boolean {
   return !visit.call.caller.rights.holds(repo.uid, actions['tags.read'].needs)
 }
 
-/** Of `pull`, `push` and `delete`, those that the visitor may do at this path now. */
+/** Actions among `pull`, `push` and `delete` that the visitor is allowed to do at this path now. */
 export async function actionsAt(visit: Visit): Promise<TokenAction[]> {
   const found = await find(visit)
   const { rights } = visit.call.caller
@@ -149,7 +152,7 @@ export async function actionsAt(visit: Visit): Promise<TokenAction[]> {
   return able
 }
 
-/** Whether the path lies in the organisation whose images anybody may pull. */
+/** True if the path is in the organization whose images anyone may pull. */
 export function isPublic({ name, registry }: Visit): boolean {
   return name.slice(0, name.indexOf('/')) === registry.app.config.publicOrg
 }
@@ -166,8 +169,8 @@ async function find(visit: Visit): Promise<Found> {
 }
 
 /**
- * What is at the path, as the request has found it before or finds it now, and whether the visitor is a member there. `group`
- * is the lowest group that exists on the way, empty without one.
+ * Repository or group at the path, as found earlier in the request or now, and whether the visitor is a member. `group` is the
+ * lowest existing group on the path. Empty if there is none.
  */
 export async function standingOf(visit: Visit) {
   const found = visit.seen?.path === pathOf(visit) ? visit.seen.found : await find(visit)
@@ -175,7 +178,7 @@ export async function standingOf(visit: Visit) {
   return { repo: found.repo, group, member: isMember(visit, found.repo?.uid ?? group) }
 }
 
-/** Rights at what does not exist are those at the deepest group that does. */
+/** Permissions on a missing repository are those on the lowest group that exists. */
 function placeOf(found: Found): string {
   return found.repo ? found.repo.uid : found.group || top
 }
@@ -196,7 +199,7 @@ async function holds(
   return digest !== undefined && isFree(visit.registry.app.db, found.repo, digest)
 }
 
-/** A token of the token endpoint is good for what it names; one of the exchange says nothing of repositories. */
+/** A token of the token endpoint is valid for its scopes. A token of the exchange is not limited to repositories. */
 function covers(visit: Visit, action: TokenAction): boolean {
   const { access } = visit
   return (
@@ -207,7 +210,7 @@ function covers(visit: Visit, action: TokenAction): boolean {
 
 const repoList = numbers('repo.list')
 
-/** Where the visitor may list repositories: disjoint places. Throws UNAUTHORIZED where another token could. */
+/** Disjoint scopes in which the visitor is allowed to list repositories. Throws UNAUTHORIZED if another token would be enough. */
 export function listable(visit: Visit): readonly string[] {
   const { access, anonymous } = visit
   if (anonymous) throw challenge(visit, undefined, undefined, [catalogScope])
@@ -220,7 +223,7 @@ function unknown(visit: Visit): OciError {
   return new OciError('NAME_UNKNOWN', 'there is no such repository', { detail: { name: visit.name } })
 }
 
-/** Only who may do everything everywhere gets as far as that. */
+/** Only the operator, who has all permissions, gets this answer. */
 function noOrganization(visit: Visit): OciError {
   const name = pathOf(visit).split('/')[0]!
   return denied(`there is no organisation ${name}; pinfold iam organizations create ${name} makes it`)
@@ -235,7 +238,7 @@ function mayMake({ call: { caller } }: Visit, { group, folders }: Missing): bool
   )
 }
 
-/** By the same rules as the management API. */
+/** Checks the creation of a repository by the same rules as the management API. */
 async function checkMake(visit: Visit, missing: Missing): Promise<void> {
   if (missing.group === '') throw noOrganization(visit)
   if (!mayMake(visit, missing)) {
@@ -249,7 +252,7 @@ async function checkMake(visit: Visit, missing: Missing): Promise<void> {
 
 type Event = Parameters<EventTable['methods']>[0]
 
-/** The registry is no way around the terms that guard the methods of the API which do the same. */
+/** Pushes and deletions are subject to the terms of the API methods that do the same. */
 async function requireTerms({ registry: { app } }: Visit, place: string, event: Event): Promise<void> {
   await app.terms.check(place, ...app.eventTable.methods(event))
 }

@@ -14,19 +14,19 @@ import { answer, type Headers, isUnchanged, originOf, requireDigest } from './re
 import { checkDigest, requireClean } from './views/checks.ts'
 import { idleLimit, type Visit } from './visit.ts'
 
-/** GET and HEAD. */
+/** Serves GET and HEAD of a blob. */
 export async function getBlob(visit: Visit, reference: string): Promise<void> {
   const digest = requireDigest(reference)
   await observePull(visit, { type: 'blob', digest }, async () => {
     const repo = await allow(visit, 'blob.read', { digest })
     const isHead = visit.req.method === 'HEAD'
-    // A client that asks whether the blob is there will not push it again.
+    // A client that learns that the blob exists will not push it again.
     const look = isHead ? service.relyOnBlob : service.findBlob
     const etag = `"${digest}"`
     const headers = { 'docker-content-digest': digest, etag, 'accept-ranges': 'bytes' }
     const here = await look(visit.call, repo, digest)
     if (here || isOnDemand(repo)) await checkDigest(visit, repo, 'blob', digest)
-    // Whoever pushes asks whether it is here, and what is clean may need it too.
+    // HEAD is allowed for quarantined blobs: a client asks before a push, and clean images may need the blob too.
     if (!isHead) await requireClean(visit, repo, { type: 'blob', digest })
     if (!here && (await answeredFromUpstream(visit, repo, digest, headers))) return { repo, digest }
     const blob = here ?? (await look(visit.call, repo, digest))
@@ -53,7 +53,7 @@ export async function getBlob(visit: Visit, reference: string): Promise<void> {
   })
 }
 
-/** `true` when the answer has been given; `false` when the blob is here now, if it is anywhere. */
+/** Returns true if the response was sent. Returns false if the blob is stored now, or exists nowhere. */
 async function answeredFromUpstream(
   visit: Visit,
   repo: RepoRef,
@@ -68,7 +68,7 @@ async function answeredFromUpstream(
     visit.res.end()
     return true
   }
-  // A part of it is served once all of it is here.
+  // A part of the blob is served only when all of it is stored.
   const whole = visit.req.headers.range === undefined ? headers : undefined
   const brought = await bringBlob(visit, repo, digest, whole)
   if (typeof brought === 'string') return brought === 'sent'
@@ -76,7 +76,10 @@ async function answeredFromUpstream(
   return true
 }
 
-/** To a client that has had the beginning, and must not take that for all. */
+/**
+ * Sends the rest to a client that has received the beginning. On failure, the connection is cut, so that the client does not take
+ * the beginning for all of it.
+ */
 async function sendRest(visit: Visit, repo: RepoRef, digest: string, from: number): Promise<void> {
   const blob = await service.findBlob(visit.call, repo, digest)
   const rest = blob && { range: { start: from, end: blob.size - 1 }, client: visit.call.signal }
@@ -103,7 +106,7 @@ async function send(visit: Visit, content: Content): Promise<void> {
   try {
     await content.sendTo(visit.res)
   } catch (error) {
-    // A client may go away at any time.
+    // The client may disconnect at any time.
     if (!visit.res.destroyed) throw error
   }
 }
@@ -127,8 +130,8 @@ function unknownBlob(digest: string): OciError {
 }
 
 /**
- * Range of a blob that a request asks for (RFC 9110, 14.2). Undefined for all of it: without a range, with several, or with one
- * in another unit. Throws 416 for a range outside of the blob.
+ * Range that a request asks for (RFC 9110, 14.2). Undefined for the whole blob: without a range, with several, or with one in
+ * another unit. Throws 416 for a range outside of the blob.
  */
 function rangeOf({ method, headers }: IncomingMessage, size: number, etag: string): Range | undefined {
   const { range } = headers
@@ -149,10 +152,10 @@ function rangeOf({ method, headers }: IncomingMessage, size: number, etag: strin
   return { start, end }
 }
 
-/** Blobs up to this size arrive sooner from here than over a redirect. */
+/** Blobs up to this size arrive sooner from this server than over a redirect. */
 const smallBytes = 64 * 1024
 
-/** Address at the bucket from which the client reads a larger blob; undefined if it reads from here. */
+/** Address in the bucket for the download of a larger blob. Undefined if this server sends it. */
 async function addressFor({ registry, call, origin }: Visit, blob: Blob): Promise<string | undefined> {
   const { blobs, blobRedirects } = registry.app
   if (blob.size <= smallBytes || !blobs.addressOf || !blobRedirects.has(call.cause.source)) return undefined

@@ -2,16 +2,15 @@ import { isRepoPath } from '#lib/oci-names.ts'
 import { OciError } from './errors.ts'
 import type { Visit } from './visit.ts'
 
-/** Which actions a client should ask for when it wants to do one. */
+/** Actions that a client should request for one that it needs. */
 const wanted: Record<string, string> = { pull: 'pull', push: 'pull,push', delete: 'pull,push,delete' }
 
-/** What a client asks the token endpoint for to list the repositories. */
+/** Scope for listing the repositories. */
 export const catalogScope = 'registry:catalog:*'
 
 /**
- * 401 with where to get a token that would do (RFC 6750; the scopes are those of the token authentication that clients of
- * registries follow). A mount reads another repository too.
- * `further` are scopes that the client should ask for as well.
+ * Creates a 401 error with the token endpoint and the scopes to request (RFC 6750, and the Docker token specification). A mount
+ * also needs to pull from another repository. `further` are additional scopes.
  */
 export function challenge(
   visit: Visit,
@@ -20,7 +19,7 @@ export function challenge(
   further: readonly string[] = [],
 ): OciError {
   const { registry, name, origin } = visit
-  // Where the host stands for a part of the path, the token endpoint adds it again.
+  // If the host replaces a part of the path, the token endpoint adds that part again.
   const asked = visit.prefix === '' ? name : visit.written
   const from = visit.query.get('from') ?? ''
   const mounts = action === 'push' && visit.query.has('mount') && isRepoPath(from)
@@ -30,8 +29,8 @@ export function challenge(
     ...(named && mounts ? [`repository:${from}:pull`] : []),
     ...further,
   ]
-  // Clients name repositories to the token endpoint as they name them to the registry, so it is asked under the same host.
-  // The service is called the same under each.
+  // Clients use the same repository names at the token endpoint, so it is on the same host. The name of the service does not
+  // depend on the host.
   const parts = [`realm="${origin}/token"`, `service="${registry.host}"`]
   if (scopes.length > 0) parts.push(`scope="${[...new Set(scopes)].join(' ')}"`)
   if (error !== undefined) parts.push(`error="${error}"`)

@@ -1,4 +1,4 @@
-// Who a client of the registry is, from its Authorization header.
+// Authentication of registry clients by the Authorization header.
 import type { Caller } from '#caller.ts'
 import { narrowingOf } from '#domains/iam/push-tokens/live-push-tokens.ts'
 import { openPushToken } from '#domains/iam/push-tokens/push-token-use.service.ts'
@@ -13,13 +13,13 @@ import { isUid } from '#lib/uid.ts'
 import { OciError } from './errors.ts'
 import type { Registry } from './visit.ts'
 
-/** The user name that goes with an access token. */
+/** User name that goes with an access token. */
 const tokenUser = '_token'
 
-/** A credential as it came, and from where. */
+/** Credential of a request, and its source address. */
 type Shown = Pick<HttpArrival, 'authorization' | 'source' | 'countStranger'>
 
-/** Throws UNAUTHORIZED for what is not a good token, DENIED for one that was issued for another audience. */
+/** Verifies a bearer token. Throws UNAUTHORIZED for an invalid token, and DENIED for one that was issued for another audience. */
 export async function readBearer(
   { app }: Registry,
   verify: Verifier,
@@ -36,8 +36,8 @@ export async function readBearer(
 }
 
 /**
- * `_token` with an access token, the user name of a push token with its secret, or the uid of an identity with a long-lived
- * token that proves to be its own.
+ * Verifies basic authentication. The user name is `_token` with an access token, or that of a push token with its secret. It can
+ * also be the uid of an identity with a long-lived token of that identity.
  */
 export async function readBasic(registry: Registry, verify: Verifier, shown: Shown): Promise<Caller> {
   const { authorization = '', source } = shown
@@ -50,7 +50,7 @@ export async function readBasic(registry: Registry, verify: Verifier, shown: Sho
   if (!isUid(user)) throw refused(`the user name must be ${tokenUser}, that of a push token or the uid of an identity`)
   const { app, url } = registry
   const now = app.clock()
-  // A password is no token of ours, and takes longer to look at.
+  // The password is a token of another issuer, which takes longer to verify.
   shown.countStranger()
   const { uid } = await explained(proveIdentity({ app, issuer: url, source }, password, user, now))
   app.lastSeen.note(uid, now.toISOString())
@@ -65,7 +65,7 @@ async function readPushToken({ app, host }: Registry, shown: Shown, user: string
       const opened = await openPushToken(app, { userName: user, secret: password, source })
       if (!opened) throw unauthenticated('the push token is not one that is good now')
       const { uid, identityUid, createTime, expireTime } = opened
-      // Only what is proven counts, so that nobody uses up what somebody else may ask for.
+      // Counted only after verification, so that other callers cannot use up the limit of an identity.
       app.limits.check('identity', uid)
       const [issuedAt, expiry] = [createTime, expireTime].map((time) => Math.floor(Date.parse(time) / 1000))
       return callerOf(app, identityUid, {

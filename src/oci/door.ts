@@ -1,4 +1,4 @@
-// The registry's door: finds out who calls and what the request is about, and renders what goes wrong.
+// Entry point of the registry. Authenticates the caller, finds the route, and renders errors.
 import { afterUnread } from '#edge/answer.ts'
 import type { Edge } from '#edge/arrival.ts'
 import { type Door, type HttpArrival, withVerbs } from '#edge/doors.ts'
@@ -14,14 +14,14 @@ import { issueToken } from './token.ts'
 import { nameFrom, noName, plainName, prefixAt } from './views/names.ts'
 import { type Named, type Registry, type Visit, VisitCall } from './visit.ts'
 
-/** The door of the registry: `/v2/…` and `/token`. */
+/** Entry point of the registry: `/v2/…` and `/token`. */
 export function registryDoor({ app, url }: Edge): Door {
   const { host } = new URL(url)
   const registry: Registry = { app, url, host }
   const verify = createVerifier(app.keyring, url, host, app.clock, true)
   const warnOfName = createNameWarning(registry)
   return {
-    // No deadline: an upload takes as long as it takes.
+    // Without a deadline, since uploads may take any time.
     name: 'registry',
     verifies: true,
     methods: withVerbs([...Object.keys(handlers), 'token']),
@@ -34,9 +34,11 @@ export function registryDoor({ app, url }: Edge): Door {
   }
 }
 
-/** Says once in the log that clients know the server by another name than its own, and are led astray for their tokens. */
+/**
+ * Warns once in the log if clients use a host name that the server does not know. They are then sent to another name for tokens.
+ */
 function createNameWarning({ app, url }: Registry): (arrival: HttpArrival) => void {
-  // Whoever has set a URL knows.
+  // No warning if a URL is configured.
   let warned = app.config.url !== ''
   return (arrival) => {
     if (warned || arrival.called !== undefined) return
@@ -60,7 +62,7 @@ async function serve(registry: Registry, verify: Verifier, arrival: HttpArrival)
   else await handle(visit, route)
 }
 
-/** A view is read only, whoever asks. */
+/** Resolves the name, which may have a view. Views are read-only for all callers. */
 async function namedBy(registry: Registry, arrival: HttpArrival, name: string): Promise<Named> {
   const named = await nameFrom(registry, prefixAt(registry, arrival), name)
   if (named.view && arrival.verb !== 'GET' && arrival.verb !== 'HEAD') {
@@ -79,7 +81,7 @@ async function handle(visit: Visit, route: Route): Promise<void> {
   }
 }
 
-/** Who calls. Throws a challenge where a credential is needed and none is there. */
+/** Authenticates the caller. Throws a challenge if a credential is required and missing. */
 async function enter(
   registry: Registry,
   verify: Verifier,
@@ -94,10 +96,10 @@ async function enter(
     throw challenge(stranger, tokenActionOf(route, req.method), undefined, furtherOf(route))
   }
   try {
-    // Clients such as curl send a password with each request. What it allows, and what a wrong one costs, is as at the token endpoint.
+    // Clients such as curl send a password with each request. Its permissions and rate limits are those of the token endpoint.
     const read = /^Basic /i.test(authorization) ? readBasic : readBearer
     const caller = await read(registry, verify, arrival)
-    // A token of nobody is one that anybody can get.
+    // A token without an identity is one that anyone can get.
     if (caller.uid === '') arrival.countStranger()
     arrival.admit(caller)
     return visitOf(registry, arrival, named)
@@ -124,7 +126,7 @@ function visitOf(registry: Registry, arrival: HttpArrival, named: Named): Visit 
     whole: named.whole,
     view: named.view,
     prefix: prefixAt(registry, arrival),
-    // A host that is not ours does no harm here, but nobody is led there.
+    // An unknown host does no harm here, but clients are not sent to it.
     origin: called?.origin ?? registry.url,
     subdomain: called?.subdomain ?? '',
     query: new URLSearchParams(search),
@@ -144,7 +146,7 @@ function furtherOf({ kind }: Route): readonly string[] {
 }
 
 async function tokenOrRefuse(visit: Visit): Promise<void> {
-  // A client that tries POST first goes on with GET after this.
+  // Clients that try POST first continue with GET after this error.
   if (visit.req.method !== 'GET' && visit.req.method !== 'HEAD')
     throw new OciError('UNSUPPORTED', 'only GET, HEAD', { headers: { allow: 'GET, HEAD' } })
   await issueToken(visit)
@@ -162,7 +164,7 @@ async function refuse({ edge: { app }, req, res, requestId, path }: HttpArrival,
   await linger(req)
   const error = toOciError(thrown)
   if (error.cause instanceof UpstreamError) {
-    // Nothing is wrong here: there is something to mend elsewhere.
+    // The server works correctly; the upstream or its configuration needs attention.
     const { message: reason, cause } = error.cause
     app.log.warn('the upstream of a repository cannot be asked', { requestId, path, reason, cause })
   } else if (error.status >= 500) {

@@ -1,4 +1,4 @@
-// The errors of OCI distribution: { errors: [{ code, message, detail }] }, each code with its usual status.
+// Errors of OCI distribution: { errors: [{ code, message, detail }] }, each code with its default status.
 import { isUnavailable } from '#db/unavailable.ts'
 import { AppError, codes, retryHeaders } from '#lib/errors.ts'
 
@@ -25,14 +25,14 @@ export type OciCode = keyof typeof ociCodes
 
 export type OciErrorOptions = {
   detail?: unknown
-  /** Where HTTP has a better word than the code's own, such as 416. */
+  /** Used if HTTP has a more precise status than the code, such as 416. */
   status?: number
   headers?: Record<string, string>
   /** For the log only. */
   cause?: unknown
 }
 
-/** A failure that the client of the registry is to see. */
+/** Error that is shown to registry clients. */
 export class OciError extends Error {
   override name = 'OciError'
   readonly code: OciCode
@@ -49,11 +49,11 @@ export class OciError extends Error {
   }
 }
 
-/** The same words whether or not there is such a repository. */
+/** The text is the same whether or not the repository exists. */
 const strange =
   'access to the repository is denied: look whether its path begins with an organisation that you have a role in'
 
-/** Without a message as whoever has nothing to do with the place is told, whether or not there is something. */
+/** DENIED. The default message is for callers without any access. It is the same whether or not something exists. */
 export function denied(message = strange): OciError {
   return new OciError('DENIED', message)
 }
@@ -69,7 +69,7 @@ const asOci: Partial<Record<AppError['code'], OciCode>> = {
   UNAVAILABLE: 'UNAVAILABLE',
 }
 
-/** What the management API would say, in the words of OCI; everything that we did not mean to say becomes UNKNOWN. */
+/** Converts an error of the management API to an OCI error. Internal errors become UNKNOWN. */
 export function toOciError(error: unknown): OciError {
   if (error instanceof OciError) return error
   if (isUnavailable(error)) {
@@ -77,11 +77,11 @@ export function toOciError(error: unknown): OciError {
     return new OciError('UNAVAILABLE', 'the database cannot be reached now', options)
   }
   if (error instanceof AppError && error.reason === 'ETAG_MISMATCH') return preconditionError(error)
-  // Nobody reads it, but the log and the metrics have a status of it.
+  // The client has disconnected. The status is for the log and the metrics.
   if (error instanceof AppError && error.code === 'CANCELLED') {
     return new OciError('UNAVAILABLE', error.message, { status: error.http, cause: error })
   }
-  // What the port itself refuses has a status of its own.
+  // Errors of the listener have their own status.
   if (error instanceof AppError && error.http !== codes[error.code].http) {
     return new OciError('UNSUPPORTED', error.message, { status: error.http })
   }
@@ -98,7 +98,7 @@ export function toOciError(error: unknown): OciError {
   }
   const { until, rule, tags } = error.metadata
   if (rule !== undefined) {
-    // What is kept is there, and in the way; whoever may not move a tag is only not allowed to.
+    // Retained content exists and conflicts with the request: 409. A protected tag is only a missing permission: 403.
     const status = error.reason === 'CONTENT_KEPT' ? 409 : 403
     const detail = { ...(until === undefined ? {} : { until: until || null }), rule, tags: tags?.split(',') ?? [] }
     return new OciError('DENIED', error.message, { status, detail, cause: error })
@@ -106,7 +106,7 @@ export function toOciError(error: unknown): OciError {
   return new OciError(code, error.message, { headers: retryHeaders(error), cause: error })
 }
 
-/** Names what is there now, so that a client can decide whether to try again from there. */
+/** Contains the current digest, so that a client can decide whether to retry. */
 function preconditionError(error: AppError): OciError {
   const digest = error.metadata.etag ?? ''
   const headers: Record<string, string> = digest === '' ? {} : { etag: `"${digest}"` }
@@ -114,8 +114,8 @@ function preconditionError(error: AppError): OciError {
 }
 
 /**
- * Whether it says something of what was asked for. Clients begin without a token, to hear where to get one; they may go before
- * they are answered; and what fails on our side was refused to nobody.
+ * True if the request was refused because of its target. Clients begin without a token to get a challenge, they may disconnect,
+ * and server errors refuse no one.
  */
 export function isRefusal({ status }: OciError): boolean {
   return status !== 401 && status !== codes.CANCELLED.http && status < 500

@@ -1,5 +1,5 @@
-// How a tag moved, at two addresses: ours (behaviour 9.6), and the draft of pull request 606 of the distribution
-// specification, which shows deletions too.
+// Tag history at two endpoints: our own (behavior 9.6), and the draft of pull request 606 of the distribution specification,
+// which includes deletions.
 import { hash } from 'node:crypto'
 import { timePlus } from '#domains/policy/views/views.model.ts'
 import type { RepoRef } from '#domains/registry/repo-ref.model.ts'
@@ -12,7 +12,7 @@ import type { Visit } from './visit.ts'
 
 const maxRecords = 1000
 
-/** `/v2/<name>/_svc/history/<tag>`: oldest first, at most a thousand records of the window. */
+/** Serves `/v2/<name>/_svc/history/<tag>`: oldest first, at most 1000 records of the time window. */
 export async function tagHistory(visit: Visit, tag: string): Promise<void> {
   const repo = await allow(visit, 'history.read', { tag })
   const { db } = visit.call.app
@@ -24,7 +24,7 @@ export async function tagHistory(visit: Visit, tag: string): Promise<void> {
   send(visit, 'application/json', `{"history":[${records}]}`)
 }
 
-/** In a view the history ends where that reads it: at its moment, less the age. */
+/** In a view the history ends at the time of the view, minus its age. */
 function endIn(visit: Visit, before: string | undefined): string | undefined {
   if (!visit.view) return before
   const { until, age } = questionOf(visit, visit.view)
@@ -36,7 +36,9 @@ const indexType = 'application/vnd.oci.image.index.v1+json'
 const defaultEntries = 100
 const annotation = 'org.opencontainers.distribution.tag'
 
-/** `/v2/<name>/_oci/tag-history/<tag>`: newest first, an index whose descriptors say when and what happened. */
+/**
+ * Serves `/v2/<name>/_oci/tag-history/<tag>`: an index, newest first, with the time and kind of each change in its descriptors.
+ */
 export async function tagHistoryDraft(visit: Visit, tag: string): Promise<void> {
   const { app } = visit.call
   if (!app.config.ociTagHistory606) {
@@ -52,7 +54,7 @@ export async function tagHistoryDraft(visit: Visit, tag: string): Promise<void> 
   const found = repo && size > 0 ? await listHistory(app.db, repo, tag, window, size + 1) : []
 
   const entries = found.slice(0, size).map(({ mediaType, size: bytes, digest, time, event }) => ({
-    // Of an image that was only imported as history, nothing but the digest is known.
+    // Only the digest is known of an image whose history was imported without its content.
     mediaType: mediaType || 'application/octet-stream',
     size: bytes,
     digest,
@@ -67,13 +69,13 @@ export async function tagHistoryDraft(visit: Visit, tag: string): Promise<void> 
   send(visit, indexType, JSON.stringify({ schemaVersion: 2, mediaType: indexType, manifests: entries }), link)
 }
 
-/** The draft answers 404 only where it is not served: a repository that is not there has an empty history. */
+/** The draft allows 404 only if the endpoint is missing, so a missing repository has an empty history. */
 function nothingWhenUnknown(error: unknown): RepoRef | undefined {
   if (error instanceof OciError && error.code === 'NAME_UNKNOWN') return undefined
   throw error
 }
 
-/** What anybody may read can be kept and asked for again; the rest is not for caches. */
+/** Responses that are public can be cached and revalidated. Others are not stored in caches. */
 function send(visit: Visit, type: string, text: string, link?: string): void {
   const { req, res } = visit
   const etag = isPublic(visit) ? `"${hash('sha256', text, 'base64url')}"` : undefined

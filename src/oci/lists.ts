@@ -11,10 +11,13 @@ import { answerWith, version } from './respond.ts'
 import { listingFor } from './views/lists.ts'
 import type { Visit } from './visit.ts'
 
-/** Limits of one answer, also without a limit from the client. The Link header leads to the rest. */
+/** Limits of one response, also without a limit from the client. The Link header leads to the rest. */
 const [maxRepos, maxTags] = [1000, 10_000]
 
-/** Lists the repositories that the visitor may list, in the order of their bytes, from `last` on. An answer may hold fewer than asked for and still lead to more. */
+/**
+ * Lists the repositories that the visitor is allowed to list, in byte order after `last`. A response may have fewer than
+ * requested and still have a next page.
+ */
 export async function listRepositories(visit: Visit): Promise<void> {
   const places = listable(visit)
   const { query, call, subdomain } = visit
@@ -27,7 +30,7 @@ export async function listRepositories(visit: Visit): Promise<void> {
   })
 }
 
-/** Lists tags in the order of their bytes, from `last` on. In a view an answer may hold fewer than asked for and still lead to more. */
+/** Lists tags in byte order after `last`. In a view, a response may have fewer than requested and still have a next page. */
 export async function listTagNames(visit: Visit): Promise<void> {
   const repo = await allow(visit, 'tags.read')
   const { written } = visit

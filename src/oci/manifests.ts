@@ -28,12 +28,12 @@ import { idleLimit, type Visit } from './visit.ts'
 
 type Target = { digest: string } | { tag: string }
 
-/** A tag can have no colon, and every digest has one. */
+/** Tags cannot contain a colon, and every digest has one. */
 function targetOf(reference: string): Target {
   return reference.includes(':') ? { digest: requireDigest(reference) } : { tag: reference }
 }
 
-/** GET and HEAD. */
+/** Serves GET and HEAD of a manifest. */
 export async function getManifest(visit: Visit, reference: string): Promise<void> {
   const target = targetOf(reference)
   await observePull(visit, { type: 'manifest', digest: '', ...target }, async () => {
@@ -44,7 +44,7 @@ export async function getManifest(visit: Visit, reference: string): Promise<void
   })
 }
 
-/** Nobody has said anything of what may be pulled, anywhere, and what is asked for is what is here. */
+/** True if no policy, gate or pull rule can apply, and the repository is neither a view nor a mirror. */
 function isPlain({ view, call: { app, caller } }: Visit, repo: RepoRef): boolean {
   if (view || repo.follow !== undefined) return false
   return app.laws.isEmpty() && app.gates.isEmpty() && (caller.uid === '' || app.pullRules.isEmpty())
@@ -68,11 +68,11 @@ async function pullJudged(visit: Visit, repo: RepoRef, target: Target): Promise<
 }
 
 async function pullTag(visit: Visit, repo: RepoRef, tag: string): Promise<PulledTag | undefined> {
-  // A view shows what was seen already.
+  // A view shows only content that is already stored.
   const headers: Headers = isOnDemand(repo) && !visit.view ? await freshen(visit, repo, tag) : {}
   const pulled = await pullTagFor(visit, repo, tag)
   if (!pulled) return undefined
-  // One says that the tag may be older than at the upstream, the other that it is older than here.
+  // The first warning means older than at the upstream, the second older than the current tag here.
   const warnings = [headers.warning, pulled.headers?.warning].filter((one) => one !== undefined).map(String)
   return { ...pulled, headers: { ...headers, ...pulled.headers, ...(warnings.length > 0 && { warning: warnings }) } }
 }
@@ -88,10 +88,10 @@ function serve(visit: Visit, repo: RepoRef, pulled: PulledTag): Served {
   const { digest, mediaType, content } = manifest
   const etag = `"${digest}"`
   const headers: Headers = { 'docker-content-digest': digest, etag, ...pulled.headers }
-  // When this digest became this tag, so that clients can wait until it has been there for a while.
+  // Time of the assignment, so that clients can wait for a minimum age.
   if (since !== undefined) headers['last-modified'] = new Date(since).toUTCString()
   const served = { repo, digest, mediaType }
-  // In a view, and for whom a rule binds, a tag can go back: of these a time says nothing.
+  // In a view or under a cooldown policy a tag can go back to an older digest, so times cannot be compared.
   if (isUnchanged(visit, etag, pulled.isAged ? undefined : since)) {
     visit.res.writeHead(304, headers)
     visit.res.end()
@@ -107,7 +107,7 @@ export async function putManifest(visit: Visit, reference: string): Promise<void
     const tags = tagsOf(visit, target)
     const precondition = preconditionOf(visit, target)
     const place = await allowPush(visit, { setsTags: tags.length > 0 })
-    // Over HTTP/1.1 the whole request has a limit.
+    // Over HTTP/1.1 the whole request has a time limit.
     if (visit.req.httpVersionMajor === 2) idleLimit(visit)
     const content = await receiveSmall(visit, maxManifestBytes)
     const manifest = verified(content, target)
@@ -133,7 +133,7 @@ export async function putManifest(visit: Visit, reference: string): Promise<void
   })
 }
 
-/** The tag of the path, or those of the parameters of a push by digest. */
+/** The tag in the path, or the tags in the parameters of a push by digest. */
 function tagsOf({ query }: Visit, target: Target): string[] {
   const tags = 'tag' in target ? [target.tag] : [...new Set(query.getAll('tag'))]
   if (tags.length > maxTagsAtOnce) {
@@ -209,7 +209,10 @@ export async function deleteManifest(visit: Visit, reference: string): Promise<v
   answer(visit, 202)
 }
 
-/** What a tag has to point to for a write to be meant (distribution-spec, issue 251). A digest is always the same. */
+/**
+ * Precondition of a write on the current digest of the tag (distribution-spec, issue 251). A digest is its own precondition,
+ * since it never changes.
+ */
 function preconditionOf({ req: { headers } }: Visit, target: Target) {
   try {
     const precondition = readPrecondition(headers['if-match'], headers['if-none-match'])

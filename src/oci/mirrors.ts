@@ -1,4 +1,4 @@
-// Repositories that follow an upstream on demand: a pull looks there first, and brings what is not here yet.
+// Mirrors with content on demand: a pull checks the upstream first, and fetches missing content.
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { bringsContent } from '#domains/mirrors/follows/follows.model.ts'
@@ -11,7 +11,7 @@ import { OciError } from './errors.ts'
 import { originOf } from './respond.ts'
 import { idleLimit, type Visit } from './visit.ts'
 
-/** Whether what is not here may be there. */
+/** True if missing content may be at the upstream. */
 export function isOnDemand({ follow }: RepoRef): boolean {
   return follow !== undefined && bringsContent(follow)
 }
@@ -22,7 +22,7 @@ const pullingOf = (visit: Visit, repo: RepoRef): service.Pulling => ({
   origin: originOf(visit),
 })
 
-/** The headers of a tag that may be older than that of the upstream. */
+/** Warning header for a tag that may be older than at the upstream. */
 export async function freshen(visit: Visit, repo: RepoRef, tag: string): Promise<Record<string, string>> {
   const warning = await asOci(service.freshenTag(pullingOf(visit, repo), tag))
   return warning === undefined ? {} : { warning: `299 - "${warning.replaceAll(/["\\]/g, '')}"` }
@@ -32,7 +32,7 @@ export function bringManifest(visit: Visit, repo: RepoRef, digest: string): Prom
   return asOci(service.bringManifest(pullingOf(visit, repo), digest))
 }
 
-/** Whether there is a repo now, since an upstream has what is pulled. */
+/** True if the repository was created because an upstream has the image. */
 export function makeFollowed(visit: Visit, missing: Missing): Promise<boolean> {
   return asOci(makeRepo(visit.registry.app, missing))
 }
@@ -41,13 +41,13 @@ export function sizeThere(visit: Visit, repo: RepoRef, digest: string): Promise<
   return asOci(service.sizeOfBlob(pullingOf(visit, repo), digest))
 }
 
-/** For how long a client that takes nothing keeps others waiting for what comes, and for how long in all. */
+/** Longest stall of a slow client before others stop waiting for it: for one write, and in total. */
 const stalledMs = 1_000
 const behindMs = 10_000
 
 /**
- * Brings a blob, and answers with it as it comes where there are `headers`; `sent` when that was done. A client that did not
- * keep up has had the first `written` bytes, and gets the rest from the store.
+ * Fetches a blob. With `headers`, streams it to the client and returns `sent`. A client that is too slow got the first `written`
+ * bytes, and gets the rest from the blob store.
  */
 export async function bringBlob(
   visit: Visit,
@@ -58,7 +58,7 @@ export async function bringBlob(
   const { res } = visit
   let [size, written, patienceMs] = [0, 0, behindMs]
   const send = async (chunk: Uint8Array): Promise<boolean> => {
-    // What begins to come goes on to the store, also when the client has gone.
+    // The rest is still stored after the client has disconnected.
     if (res.destroyed) return false
     if (!res.headersSent) {
       idleLimit(visit)
@@ -69,7 +69,7 @@ export async function bringBlob(
     const began = performance.now()
     const keepsUp = await drained(res, Math.min(stalledMs, patienceMs))
     patienceMs -= performance.now() - began
-    // It waits for the rest, which may be long in coming.
+    // The client now waits for the rest, which may take long to arrive.
     if (!keepsUp) visit.req.setTimeout(0)
     return keepsUp
   }
@@ -79,19 +79,19 @@ export async function bringBlob(
   const tee = headers && { begin, write: send }
   try {
     const result = await asOci(service.bringBlob(pullingOf(visit, repo), digest, tee))
-    // Without a byte nothing was written.
+    // An empty blob writes nothing to the client.
     if (!res.headersSent) return result === 'sent' ? 'stored' : result
     if (result !== 'sent') return { written }
     res.end()
     return result
   } catch (error) {
-    // The client has a part of it, and must not take that for all.
+    // The client has a part of the blob and must not take it for all.
     if (res.headersSent) res.destroy()
     throw error
   }
 }
 
-/** Whether there is room for more within the time, and somebody left to read it. */
+/** True if the client accepts more data within the time. False if it has disconnected. */
 async function drained(res: Visit['res'], ms: number): Promise<boolean> {
   const over = new AbortController()
   const { signal } = over
@@ -112,7 +112,7 @@ async function asOci<T>(work: Promise<T>): Promise<T> {
   try {
     return await work
   } catch (error) {
-    // How much the organisation has is told to those who push, and not to whoever pulls.
+    // The quota of the organization is shown to clients that push, not to clients that pull.
     if (error instanceof AppError && error.reason === 'RESOURCE_LIMIT_EXCEEDED') {
       throw new OciError('DENIED', 'there is no room here for what the upstream has', { cause: error })
     }

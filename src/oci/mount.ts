@@ -1,4 +1,4 @@
-// Mounting: a push that finds the blob in another repository need not send it (distribution specification, "Mounting a
+// Mounting: the blob is already in another repository, so the client need not push it (distribution specification, "Mounting a
 // blob from another repository").
 import { findBlob, findWhole, mountBlob, reposWithBlob } from '#domains/registry/blobs/blobs.service.ts'
 import type { RepoRef } from '#domains/registry/repo-ref.model.ts'
@@ -10,13 +10,13 @@ import { checkDigest, requireClean } from './views/checks.ts'
 import { nameOrNone } from './views/names.ts'
 import { pathOf, type Visit } from './visit.ts'
 
-/** How many repositories are tried for a client that names none. */
+/** Most repositories that are tried for a client that names none. */
 const maxTried = 20
 
 /**
- * `false` when the client has to upload the blob. Throws a challenge when the caller may read it where the client says it
- * is, but this token is not good for that place: with one that is, the mount succeeds. A client that does not say where
- * cannot have asked for such a token, and many follow one challenge only, so without `from` there is none.
+ * Mounts a blob. Returns false if the client has to upload it. Throws a challenge if the caller is allowed to read the blob at
+ * `from`, but the token does not cover that repository. Without `from` there is no challenge: the client cannot have requested
+ * such a token, and many clients follow one challenge only.
  */
 export async function mount(visit: Visit, target: Target, digest: string, from: string | null): Promise<boolean> {
   const places = from ? await placeNamed(visit, from) : await placesOf(visit, digest)
@@ -54,7 +54,8 @@ async function sourceAt(visit: Visit, digest: string): Promise<RepoRef | 'needs 
   } catch (error) {
     if (!(error instanceof OciError)) throw error
     if (error.code !== 'UNAUTHORIZED') return undefined
-    // The caller may look there, so whether the blob is there is no secret; without it another token is of no use.
+    // The caller is allowed to read there, so the existence of the blob is no secret. If it is missing, another token does not
+    // help.
     const { repo } = await visit.registry.app.paths.find(pathOf(visit))
     return repo && (await findBlob(visit.call, repo, digest)) ? 'needs a token' : undefined
   }

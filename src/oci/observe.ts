@@ -1,5 +1,5 @@
-// Records of requests. Pulls and refused pushes of members are events; a push that succeeds writes its own. A sample of all
-// refusals is kept for the owners of the repository, also of those to strangers.
+// Records of requests. Pulls and refused pushes of members become events; a successful push writes its own event. A sample of all
+// refusals is stored for the owners of the repository, including refusals of strangers.
 import type { RefusedAction } from '#domains/events/refusals/refusal-log.ts'
 import type { Pulled, Pushed } from '#domains/outbox/emit-registry.ts'
 import type { RepoRef } from '#domains/registry/repo-ref.model.ts'
@@ -11,10 +11,10 @@ import { pathOf, type Visit } from './visit.ts'
 
 type What = { type: 'manifest' | 'blob'; digest: string; tag?: string }
 
-/** What is served, as far as it was not known before; `send` does what takes long. */
+/** Result of a pull; `send` streams the body, which may take long. */
 export type Served = { repo: RepoRef; digest: string; mediaType?: string; send?: () => Promise<void> }
 
-/** Runs a pull and notes it, also when it is refused. */
+/** Runs a pull and records it, even if it is refused. */
 export async function observePull(visit: Visit, what: What, work: () => Promise<Served>): Promise<void> {
   const method = visit.req.method === 'HEAD' ? 'HEAD' : 'GET'
   const note = (repo: RepoRef, pulled: Pulled) => {
@@ -24,8 +24,8 @@ export async function observePull(visit: Visit, what: What, work: () => Promise<
   try {
     const { repo, send, ...served } = await work()
     const { usage } = visit.registry.app
-    // Of an image that is in use, the manifest is what is pulled; its blobs may be very many, and come only once.
-    // What a scanner looks at is in no use by that.
+    // Only pulls of manifests count as usage. Images can have many blobs, which are pulled only once. Pulls of a scanner do not
+    // count.
     if (what.type === 'manifest' && visit.call.caller.token?.scanner === undefined) {
       usage.note(repo.id, served.digest, visit.call.caller.uid, method, visit.call.cause.now)
     }
@@ -40,7 +40,7 @@ export async function observePull(visit: Visit, what: What, work: () => Promise<
   await sending?.()
 }
 
-/** Runs a push and notes when it is refused. */
+/** Runs a push and records it if it is refused. */
 export async function observePush(visit: Visit, what: What, work: () => Promise<void>): Promise<void> {
   try {
     await work()
@@ -76,7 +76,7 @@ export async function noteRefusal(visit: Visit, reference: string, thrown: unkno
   const standing = await standingOf(visit).catch(() => undefined)
   if (!standing || standing.group === '') return
   const { repo, group, member } = standing
-  // The answer tells members about a typing mistake.
+  // Members see a typing mistake in the response.
   if (status !== 403 && member) return
   const { actor: caller, source: remoteAddress, now } = visit.call.cause
   const what = { group, repository: repo?.path, path, reference, action }

@@ -1,10 +1,10 @@
-// What the paths that list something take in their query.
+// Query parameters of the list endpoints.
 import { isDigest } from '#lib/digest.ts'
 import { parseTimestamp, toIso } from '#lib/timestamp.ts'
 import { OciError } from './errors.ts'
 import type { Visit } from './visit.ts'
 
-/** A whole number that is not negative; `undefined` when there is none in the query. */
+/** A whole number that is not negative. Returns undefined if the parameter is missing. */
 export function numberOf({ query }: Visit, name: string): number | undefined {
   const text = query.get(name)
   if (text === null) return undefined
@@ -13,13 +13,12 @@ export function numberOf({ query }: Visit, name: string): number | undefined {
 }
 
 /**
- * A time, as ISO text with milliseconds, which is how fine our times are: a finer one is rounded `up` or `down`. A day
- * stands for its beginning in UTC.
+ * A time as ISO text. Times have milliseconds here, so a finer one is rounded `up` or `down`. A date means its beginning in UTC.
  */
 export function timeOf({ query }: Visit, name: string, rounded: 'up' | 'down'): string | undefined {
   const text = query.get(name)
   if (text === null) return undefined
-  // In a query that was not encoded the plus of an offset reads as a space.
+  // In a query without encoding, the plus of a time zone offset arrives as a space.
   const full = /^\d{4}-\d{2}-\d{2}$/.test(text) ? `${text}T00:00:00Z` : text.replace(/ (?=\d{2}:\d{2}$)/, '+')
   const instant = parseTimestamp(full)
   if (!instant) throw refused(name, 'must be a time such as 2026-08-01T12:00:00Z, or a day')
@@ -34,14 +33,14 @@ export function digestOf({ query }: Visit): string | undefined {
   throw new OciError('DIGEST_INVALID', 'digest must be sha256 or sha512, in lower-case hex')
 }
 
-/** The same request from another place on, for the Link header. */
+/** Link header to the next page: the same request with changed parameters. */
 export function nextLink({ query }: Visit, path: string, changed: Record<string, string>): string {
   const next = new URLSearchParams(query)
   for (const [name, value] of Object.entries(changed)) next.set(name, value)
   return `<${path}?${next}>; rel="next"`
 }
 
-/** Refuses the value of a parameter. */
+/** Error for the value of a parameter. */
 export function refused(parameter: string, why: string): OciError {
   return new OciError('UNSUPPORTED', `${parameter} ${why}`, { status: 400, detail: { parameter } })
 }

@@ -1,4 +1,4 @@
-// Bodies of uploads: written as they come, in memory that does not grow with them.
+// Receives bodies of uploads and writes them as they arrive, with a constant amount of memory.
 import type { Hash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { ServerHttp2Stream } from 'node:http2'
@@ -8,15 +8,15 @@ import { turnBytes, turns } from '#lib/scheduling/turns.ts'
 import { OciError } from './errors.ts'
 import type { Visit } from './visit.ts'
 
-/** Larger writes are not faster (measured). One is under way while the next is collected. */
+/** Larger writes are not faster (measured). One is in progress while the next is collected. */
 const writeBytes = 1 << 20
 
-/** `cut` tells that the client went away before the end of its body; what came until then has been written. */
+/** `cut` is true if the client disconnected before the end of the body. The bytes received before that are written. */
 export type Receipt = { size: number; cut: boolean }
 
 /**
- * Writes the body of the request to `part`. Resolves when all of it is written, though not yet on disk. `take` is told of
- * each piece before it is written, and may throw.
+ * Writes the body of the request to `part`. Resolves when all of it is written, but not yet synced to disk. `take` is called with
+ * each size before the write, and may throw.
  */
 export async function receive(
   { req, registry }: Visit,
@@ -34,11 +34,11 @@ export async function receive(
     batch = []
     collected = 0
     const written = part.write(chunks)
-    // Looked at before the next write; without this it would count as unhandled until then.
+    // The result is checked before the next write. Until then a rejection would count as unhandled.
     written.catch(() => {})
     return written
   }
-  // The default would cut the connection when a write fails, and the client would not learn why.
+  // The default would close the connection if a write fails, and the client would not get the error.
   const body = req.iterator({ destroyOnReturn: false })
   try {
     for (;;) {
@@ -55,7 +55,7 @@ export async function receive(
       size += chunk.length
       collected += chunk.length
       if (collected < writeBytes) continue
-      // Meanwhile it is the store that may be slow.
+      // The blob store may be slow meanwhile, so the idle timeout is off.
       req.setTimeout(0)
       await writing
       req.setTimeout(registry.app.config.requestTimeoutMs)
@@ -64,16 +64,16 @@ export async function receive(
   } finally {
     await body.return?.()
   }
-  // A stream of HTTP/2 that was reset ends like any other.
+  // A reset HTTP/2 stream ends like a complete one.
   if ('stream' in req && (req.stream as ServerHttp2Stream).rstCode !== 0) cut = true
-  // From here on it is we who are silent.
+  // The server is the slow side from here on, so the idle timeout is off.
   req.setTimeout(0)
   await writing
   if (batch.length > 0) await write()
   return { size, cut }
 }
 
-/** Reads a body that must fit into memory. Throws SIZE_INVALID when it is larger. */
+/** Reads a body into memory. Throws SIZE_INVALID if it is larger than `maxBytes`. */
 export async function receiveSmall({ req }: Visit, maxBytes: number): Promise<Buffer> {
   const tooLarge = () => new OciError('SIZE_INVALID', `the body is larger than ${maxBytes} bytes`)
   if (Number(req.headers['content-length'] ?? 0) > maxBytes) throw tooLarge()
@@ -94,13 +94,13 @@ export async function receiveSmall({ req }: Visit, maxBytes: number): Promise<Bu
   return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, size)
 }
 
-/** Whether the request has a body at all; over HTTP/2 one may come without a length. */
+/** True if the request has a body. Over HTTP/2 a body may come without a length. */
 export function hasBody({ req }: Visit): boolean {
   if ('stream' in req) return !(req.stream as ServerHttp2Stream).endAfterHeaders
   return req.headers['transfer-encoding'] !== undefined || (req.headers['content-length'] ?? '0') !== '0'
 }
 
-/** What the client is told when a body could not be stored. */
+/** Error for the client if a body could not be stored. */
 export function storeProblem(error: unknown): unknown {
   if (error instanceof ContentTooLarge) return new OciError('SIZE_INVALID', error.message, { cause: error })
   if (!(error instanceof StoreFull)) return error
@@ -114,8 +114,8 @@ const lingerMs = 1000
 const lingerBytes = 32 * 1024 * 1024
 
 /**
- * Reads on for a moment what a refused client still sends. With unread bytes the connection would be reset, and the client
- * would not get to read why.
+ * Reads for a short time what a refused client still sends. With unread bytes the connection would be reset, and the client could
+ * not read the error.
  */
 export async function linger(req: IncomingMessage): Promise<void> {
   if (req.complete || req.destroyed || req.httpVersionMajor === 2 || req.headers.expect !== undefined) return

@@ -6,7 +6,7 @@ import { OciError } from './errors.ts'
 import { answerWith, requireDigest } from './respond.ts'
 import type { Visit } from './visit.ts'
 
-/** An index of the manifests whose subject is the digest; a long one goes on where the Link header says. */
+/** Serves an index of the manifests whose subject is the digest. A long index continues at the Link header. */
 export async function getReferrers(visit: Visit, reference: string): Promise<void> {
   const subject = requireDigest(reference)
   const repo = await allow(visit, 'referrers.read', { digest: subject }).catch(noRepo)
@@ -30,14 +30,14 @@ export async function getReferrers(visit: Visit, reference: string): Promise<voi
 }
 
 /**
- * The type to filter by; undefined for an empty one. A plus stands for itself: media types have one, and clients often leave it
- * as it is. Spaces, which forms write so, no media type has.
+ * Artifact type to filter by. Undefined if it is empty. A plus, which media types have and clients often do not encode, arrives
+ * as a space. No media type has spaces.
  */
 function typeOf({ query }: Visit): string | undefined {
   return query.get('artifactType')?.replaceAll(' ', '+') || undefined
 }
 
-/** Clients take 404 to mean that there is no such endpoint, and look for referrers in tags. */
+/** Clients take 404 as a missing endpoint and then look for referrers in tags. */
 function noRepo(error: unknown): undefined {
   if (!(error instanceof OciError) || error.code !== 'NAME_UNKNOWN') throw error
   return undefined

@@ -5,7 +5,7 @@ import type { Visit } from './visit.ts'
 
 export type Headers = Record<string, string | number | string[]>
 
-/** Header that clients of registries look for. */
+/** Header by which clients recognize a registry. */
 export const version = { 'docker-distribution-api-version': 'registry/2.0' } as const
 
 /** Answers without a body. */
@@ -14,14 +14,14 @@ export function answer({ res }: Visit, status: number, headers: Headers = {}): v
   res.end()
 }
 
-/** Answers 200 with a body, which a HEAD request does not get. It is JSON unless the headers have another type. */
+/** Answers 200 with a body. HEAD requests get no body. The type is JSON unless the headers have another one. */
 export function answerWith({ req, res }: Visit, content: string | Uint8Array, headers: Headers = {}): void {
   const length = Buffer.byteLength(content)
   res.writeHead(200, { 'content-type': 'application/json', 'content-length': length, ...headers })
   res.end(req.method === 'HEAD' ? undefined : content)
 }
 
-/** Throws DIGEST_INVALID unless it is a digest that we can check. */
+/** Returns the digest. Throws DIGEST_INVALID unless its algorithm is supported. */
 export function requireDigest(text: string): string {
   if (isDigest(text)) return text
   throw new OciError('DIGEST_INVALID', 'the digest must be sha256 or sha512, in lower-case hex', {
@@ -29,14 +29,14 @@ export function requireDigest(text: string): string {
   })
 }
 
-/** How events name what the client asked for. */
+/** Origin of a request in events. */
 export function originOf({ registry, whole, subdomain, view }: Visit): Origin {
   return { host: registry.host, subdomain, repository: whole, ...(view && { view: view.name }) }
 }
 
 /**
- * Whether the client has what it asks for already (RFC 9110, 13.1.2 and 13.1.3). `etag` is quoted; `changed` is a time of
- * ours, and counts only where the client sends no etag.
+ * True if the client already has the current version (RFC 9110, 13.1.2 and 13.1.3). `etag` is quoted. `changed` is an ISO time,
+ * used only if the client sends no etag.
  */
 export function isUnchanged({ req: { headers } }: Visit, etag: string, changed?: string): boolean {
   const match = headers['if-none-match']

@@ -9,7 +9,7 @@ import { deleteUpload, getUpload, patchUpload, postUpload, putUpload } from './u
 import { getResolution } from './views/resolve.ts'
 import type { Visit } from './visit.ts'
 
-/** What a path below `/v2/` is about. `reference` is what follows: a tag, a digest, or the id of an upload. */
+/** Route of a path below `/v2/`. `reference` is the last part: a tag, a digest, or the id of an upload. */
 export type Route = {
   kind:
     | 'base'
@@ -28,8 +28,9 @@ export type Route = {
 }
 
 /**
- * Paths of the distribution specification, "Endpoints", and those of the tag history. A name may hold any of the words
- * between the slashes, so they are looked for from the end. `token` is a further name of the history. Throws NAME_UNKNOWN for a path that there is not.
+ * Finds the route for a path of the distribution specification, "Endpoints", or of the tag history. A repository name may contain
+ * these words too, so the search starts at the end. `token` is another name of the history. Throws NAME_UNKNOWN if there is no
+ * such route.
  */
 export function routeOf(path: string, token: string | undefined): Route {
   const parts = path.slice('/v2/'.length).split('/')
@@ -54,7 +55,7 @@ export function routeOf(path: string, token: string | undefined): Route {
   throw new OciError('NAME_UNKNOWN', 'there is no such path')
 }
 
-/** No tag and no digest has a control character, and no database takes them all. */
+/** Tags and digests have no control characters, and not every database accepts them. */
 function asked(route: Route): Route {
   if (!/\p{Cc}/u.test(route.reference)) return route
   throw new OciError('MANIFEST_UNKNOWN', 'there is no such tag or digest')
@@ -68,7 +69,7 @@ function decoded(text: string): string {
   }
 }
 
-/** Handler of a route: it decides with `allow` first, then does the work and writes the response. */
+/** Handler of a route. It first decides with `allow`, then does the work and writes the response. */
 export type Handler = (visit: Visit, reference: string) => Promise<void>
 
 /** Handlers by kind of path and HTTP method. */
@@ -86,7 +87,7 @@ export const handlers: Record<Route['kind'], Record<string, Handler>> = {
   'tag-history': { GET: tagHistoryDraft, HEAD: tagHistoryDraft },
 }
 
-/** Tells clients that there is a registry, and that the token is good. */
+/** Confirms that this is a registry, and that the token is valid. */
 async function base(visit: Visit): Promise<void> {
   answerWith(visit, '{}', version)
 }

@@ -1,6 +1,5 @@
-// GET /token: trades credentials for a token that is good for the repositories named in `scope`, for five minutes
-// at most.
-// The parameters and the answer are those of the token authentication that clients of registries speak.
+// GET /token: exchanges credentials for a token that is valid for the repositories in `scope`, for at most five minutes.
+// Parameters and response are those of the Docker token specification.
 
 import { type RepositoryAccess, signAccessToken } from '#issuer/access-token.ts'
 import { componentPattern, isRepoPath } from '#lib/oci-names.ts'
@@ -14,7 +13,10 @@ import { pathOf, type Visit } from './visit.ts'
 const lifetimeSeconds = 300
 const maxScopes = 32
 
-/** Writes `{ token, access_token, expires_in, issued_at }`. Actions that the caller may not do are left out of the token. */
+/**
+ * Writes `{ token, access_token, expires_in, issued_at }`. Actions that the caller is not allowed to do are left out of the
+ * token.
+ */
 export async function issueToken(visit: Visit): Promise<void> {
   const { registry, call } = visit
   if (visit.access) throw new OciError('UNAUTHORIZED', 'a token of this endpoint is no credential for another one')
@@ -24,10 +26,10 @@ export async function issueToken(visit: Visit): Promise<void> {
     const named = await nameOrNone(visit.registry, visit.prefix, scope.name)
     if (named && isRepoPath(named.name)) visits.push({ scope, at: { ...visit, ...named } })
   }
-  // Without a credential there is only what anybody may pull.
+  // Without a credential, only public images can be pulled.
   if (visit.anonymous && (catalog || visits.length === 0 || !visits.every(({ at }) => isPublic(at))))
     throw challenge(visit)
-  // What the list shows is decided when it is asked for.
+  // The content of the catalog is decided when it is listed.
   const access: RepositoryAccess[] = catalog ? [{ type: 'registry', name: 'catalog', actions: ['*'] }] : []
   for (const { scope, at } of visits) {
     const able = await actionsAt(at)
@@ -58,7 +60,10 @@ export async function issueToken(visit: Visit): Promise<void> {
 
 type Scope = { name: string; actions: readonly string[] }
 
-/** `repository:<name>:<action>,…` and `registry:catalog:*`, several in one parameter with spaces. What is neither is left out. */
+/**
+ * Reads `repository:<name>:<action>,…` and `registry:catalog:*`. One parameter may have several, separated by spaces. Other
+ * scopes are ignored.
+ */
 function readScopes(parameters: readonly string[]): { repositories: Scope[]; catalog: boolean } {
   const texts = parameters.flatMap((parameter) => parameter.split(' ')).filter((text) => text !== '')
   if (texts.length > maxScopes) throw new OciError('DENIED', `at most ${maxScopes} scopes`, { status: 400 })

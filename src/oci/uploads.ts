@@ -16,7 +16,7 @@ import { hasBody, receive, storeProblem } from './receive.ts'
 import { answer, originOf, requireDigest } from './respond.ts'
 import { idleLimit, type Visit } from './visit.ts'
 
-/** Starts an upload; mounts a blob instead, or takes all of it at once, where the client asks for that. */
+/** Starts an upload. If the client requests it, mounts the blob or receives all of it at once instead. */
 export async function postUpload(visit: Visit): Promise<void> {
   const { query } = visit
   const mountDigest = query.get('mount')
@@ -36,7 +36,7 @@ export async function postUpload(visit: Visit): Promise<void> {
 }
 
 async function start(visit: Visit, target: Target): Promise<void> {
-  // A push that is refused leaves no repo behind.
+  // A refused push must not create the repository.
   if (!target.repo) await service.requireUpload(visit.call, target.uid)
   const upload = await service.startUpload(visit.call, target)
   if (!upload) throw new OciError('NAME_UNKNOWN', 'there is no such repository')
@@ -68,7 +68,7 @@ function answerPush(visit: Visit, digest: string, pushed: service.PushedBlob): v
   throw new OciError('DIGEST_INVALID', 'the content does not have this digest', { detail })
 }
 
-/** The body, hashed while it is written. Nothing when the client went away before its end. */
+/** Receives the body and hashes it while it is written. Returns undefined if the client disconnected before its end. */
 async function take(visit: Visit, meter: Meter, algorithm: Algorithm): Promise<service.Received | undefined> {
   idleLimit(visit)
   const hash = createHash(algorithm)
@@ -84,10 +84,10 @@ async function take(visit: Visit, meter: Meter, algorithm: Algorithm): Promise<s
   return undefined
 }
 
-/** How long the body says it is; 0 where it does not. */
+/** Length of the body in bytes. 0 if it is unknown. */
 const lengthOf = ({ req }: Visit): number => Number(req.headers['content-length'] ?? 0)
 
-/** What `work` receives counts as on its way until it is stored, or `work` has failed. */
+/** Runs `work` with a meter. Received bytes count against the quota until they are stored or `work` has failed. */
 async function metered(
   visit: Visit,
   place: { uid: string },
@@ -102,7 +102,7 @@ async function metered(
   }
 }
 
-/** The next piece of an upload, of a known length or not. */
+/** Receives the next chunk of an upload, with or without a known length. */
 export async function patchUpload(visit: Visit, uid: string): Promise<void> {
   const { repo, upload } = await find(visit, uid)
   checkPlace(visit, upload)
@@ -123,7 +123,7 @@ async function takePiece(visit: Visit, repo: RepoRef, upload: Upload, meter: Met
   let mayBeKept = false
   try {
     ;({ size, cut } = await receive(visit, part, hash, (bytes) => meter.take(bytes)))
-    // What has come before a client went away counts, and the client can go on from there.
+    // Bytes received before a client disconnected are kept, and the client can continue from there.
     if (size > 0) {
       const hex = hash?.digest('hex')
       await part.finish(hex)
@@ -136,7 +136,8 @@ async function takePiece(visit: Visit, repo: RepoRef, upload: Upload, meter: Met
       if (!isAdded) throw await overtaken(visit, repo, upload.uid)
     } else await part.discard()
   } catch (error) {
-    // A commit can succeed without an answer, and then the upload has the piece; else the collection finds it.
+    // If the result of the commit is unknown, the upload may have the chunk, so it is not discarded. Garbage collection finds it
+    // otherwise.
     if (!mayBeKept || service.isNoRoom(error)) await part.discard()
     throw error
   }
@@ -144,7 +145,7 @@ async function takePiece(visit: Visit, repo: RepoRef, upload: Upload, meter: Met
   if (!cut) answer(visit, 202, whereabouts(visit, { uid: upload.uid, size: upload.size + size }))
 }
 
-/** Closes the upload, with a last piece where the request has a body. */
+/** Completes the upload, with a last chunk if the request has a body. */
 export async function putUpload(visit: Visit, uid: string): Promise<void> {
   const digest = requireDigest(visit.query.get('digest') ?? '')
   await observePush(visit, { type: 'blob', digest }, async () => {
@@ -173,7 +174,7 @@ async function close(
   answerPush(visit, digest, await service.closeUpload(visit.call, push, upload, last).catch(explain))
 }
 
-/** How far the upload has come. */
+/** Answers with the progress of the upload. */
 export async function getUpload(visit: Visit, uid: string): Promise<void> {
   const { upload } = await find(visit, uid)
   answer(visit, 204, whereabouts(visit, upload))
@@ -196,7 +197,7 @@ function unknownUpload(): OciError {
   return new OciError('BLOB_UPLOAD_UNKNOWN', 'there is no such upload; it may have been finished or cancelled')
 }
 
-/** A piece must begin where the last one has ended. */
+/** A chunk must begin at the end of the previous one. */
 function checkPlace(visit: Visit, upload: Upload): void {
   const given = visit.req.headers['content-range']
   if (given === undefined) return
@@ -222,7 +223,7 @@ async function overtaken(visit: Visit, repo: RepoRef, uid: string): Promise<OciE
   return upload ? misplaced(visit, upload) : unknownUpload()
 }
 
-/** The range of nothing is spelled like that of one byte. */
+/** The range of zero bytes is written like the range of one byte. */
 function whereabouts({ written }: Visit, { uid, size }: Pick<Upload, 'uid' | 'size'>): Record<string, string> {
   return {
     location: `/v2/${written}/blobs/uploads/${uid}`,
@@ -235,7 +236,7 @@ function created(visit: Visit, digest: string): void {
   answer(visit, 201, { location: `/v2/${visit.written}/blobs/${digest}`, 'docker-content-digest': digest })
 }
 
-/** The upload or its pieces are gone when another request has finished or cancelled it. */
+/** Another request has finished or canceled the upload, so it or its chunks are missing. */
 function explain(error: unknown): never {
   throw error instanceof ContentMissing ? unknownUpload() : storeProblem(error)
 }

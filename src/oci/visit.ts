@@ -1,4 +1,4 @@
-// One request at the registry's door, and who makes it.
+// One request at the registry, and its caller.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { App, Work } from '#app.ts'
 import type { Caller } from '#caller.ts'
@@ -10,22 +10,22 @@ import { limitIdle } from '#edge/idle-limit.ts'
 import type { RepositoryAccess } from '#issuer/access-token.ts'
 import type { Cause } from '#lib/cause.ts'
 
-/** What does not change from request to request. */
+/** Values that are the same for all requests. */
 export type Registry = {
   app: App
-  /** What clients call us. */
+  /** Base URL of the server. */
   url: string
   /** `host[:port]` of the URL: the audience of the registry's tokens, and the `service` of a challenge. */
   host: string
 }
 
-/** How a client names a repository. */
+/** Names of a repository in a request. */
 export type Named = {
-  /** The path without a view; it may still name groups by their uids. */
+  /** Path without the view. It may still have uids instead of names of groups. */
   name: string
-  /** As the client wrote it; what leads it on is written so, too. */
+  /** Path as the client wrote it. Links in responses use this form. */
   written: string
-  /** The same with what the host stands for, so that it means the same at the registry's own host. */
+  /** The same path with the part that the host replaces, so that it is valid at the main host of the registry. */
   whole: string
   view: View | undefined
 }
@@ -36,29 +36,29 @@ export type Visit = Named & {
   call: VisitCall
   req: IncomingMessage
   res: ServerResponse
-  /** What the settings put before each path at the host that the client has called. */
+  /** Path prefix that is configured for the host of the request. */
   prefix: string
-  /** What the client calls us: the URL, or another of our names, with the sub-domain. */
+  /** Origin under which the client reaches the server: the URL, or another name, with the subdomain. */
   origin: string
-  /** Of the registry's host, as the client called it; else empty. It stands for a folder of each organisation. */
+  /** Subdomain of the registry's host in the request. Empty without one. It stands for a folder of each organization. */
   subdomain: string
   query: URLSearchParams
-  /** The caller has shown no credential, only a token that anybody can get. */
+  /** True if the caller has no credential, or only a token that anyone can get. */
   anonymous: boolean
-  /** What the token is good for; absent for a token of the exchange, which says nothing of repositories. */
+  /** Scopes of the token. Undefined for a token of the exchange, which is not limited to repositories. */
   access: readonly RepositoryAccess[] | undefined
-  /** What rules said of what was pulled, for its event. */
+  /** Verdicts of policies on the pull, for its event. */
   judged?: readonly Judgement[]
-  /** What was at a path when the request looked last. */
+  /** Result of the last look-up of a path in this request. */
   seen?: { path: string; found: Found }
 }
 
-/** Where the repository is: a sub-domain of the registry is the folder between its organisation and the rest. */
+/** Path of the repository. A subdomain stands for the folder between the organization and the rest. */
 export function pathOf({ name, subdomain }: Pick<Visit, 'name' | 'subdomain'>): string {
   return subdomain === '' ? name : name.replace('/', () => `/${subdomain}/`)
 }
 
-/** In whose name the registry works on one request. */
+/** Caller, cause and log of the work for one request. */
 export class VisitCall implements Work {
   readonly app: App
   readonly caller: Caller
@@ -74,7 +74,7 @@ export class VisitCall implements Work {
     this.cause = { actor, act, now, source, userAgent, requestId, version: undefined }
   }
 
-  /** Aborted once the client has gone, or has its answer. */
+  /** Aborted when the client has disconnected or has its response. */
   get signal(): AbortSignal {
     return this.#arrival.signal
   }
@@ -84,5 +84,5 @@ export class VisitCall implements Work {
   }
 }
 
-/** Ends the request when nothing comes or goes for as long as a call to the API may take; its whole time is not limited. */
+/** Ends the request if no data moves for the timeout of an API request. The total time is not limited. */
 export const idleLimit = ({ req, registry }: Visit): void => limitIdle(req, registry.app.config.requestTimeoutMs)

@@ -12,7 +12,7 @@ import { OciError } from '../errors.ts'
 import type { Headers } from '../respond.ts'
 import type { Visit } from '../visit.ts'
 
-/** Notes the judgement of a rule for the event. Throws `refusal`, or one of its own, where an enforced one denies. */
+/** Adds the verdict of a rule to the pull event. If an enforced rule denies the pull, throws `refusal` or an error of its own. */
 export function judgedBy(visit: Visit, rule: PullRule, denied: boolean, refusal?: OciError): void {
   visit.judged = [
     ...(visit.judged ?? []),
@@ -27,7 +27,7 @@ function heldBack({ uid, name, age }: PullRule): OciError {
   return new OciError('DENIED', message, { detail: { rule: uid, minAge: durationText(age.ms) } })
 }
 
-/** Throws DENIED where a rule holds back what is pulled by its digest. */
+/** Throws DENIED if a rule holds back the content with this digest. */
 export async function checkDigest(
   visit: Visit,
   repo: RepoRef,

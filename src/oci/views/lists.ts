@@ -1,4 +1,4 @@
-// Lists of tags in a view, or for somebody whom a rule is for: what they can pull.
+// Lists of tags in a view, or for callers under a cooldown policy: the tags that they can pull.
 import { askedOf, isRefused, pullStatement } from '#domains/policy/pull-rules/asked-tags.service.ts'
 import { boundBy, Passing } from '#domains/policy/pull-rules/bound-pulls.service.ts'
 import { quarantinedAs } from '#domains/policy/retention/quarantine.service.ts'
@@ -9,7 +9,7 @@ import { digestAbout } from '#domains/registry/tags/tags.model.ts'
 import type { Visit } from '../visit.ts'
 import { questionOf } from './pulls.ts'
 
-/** `undefined` where the tags are listed as they are. */
+/** Returns undefined if the tags are listed unchanged. */
 export async function listingFor(visit: Visit, repo: RepoRef): Promise<Listing | undefined> {
   const { call, view } = visit
   const bound = await boundBy(call, repo)

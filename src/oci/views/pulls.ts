@@ -1,5 +1,4 @@
-// Pulls by tag that are not plain ones: in a view of the repository, or by somebody whom a rule holds back from what is
-// too young.
+// Pulls by tag in a view of the repository, or by callers under a cooldown policy.
 
 import { answerTag, type TagAnswer } from '#domains/policy/pull-rules/asked-tags.service.ts'
 import type { Nothing, Question, Served } from '#domains/policy/views/resolve.service.ts'
@@ -11,7 +10,7 @@ import type { Headers } from '../respond.ts'
 import type { Visit } from '../visit.ts'
 import { judgedBy } from './checks.ts'
 
-/** What the view says is asked, or without one, what is now. Throws NAME_INVALID where its moment has not come. */
+/** Time and age of the view. Without a view, the present. Throws NAME_INVALID for a time in the future. */
 export function questionOf({ call }: Visit, { at, age }: Partial<Pick<View, 'at' | 'age'>> = {}): Question {
   const { now } = call.cause
   if (at !== undefined && at > now) {
@@ -20,10 +19,10 @@ export function questionOf({ call }: Visit, { at, age }: Partial<Pick<View, 'at'
   return { until: at ?? now, isNow: at === undefined, age }
 }
 
-/** `isAged`: it was chosen by its age or as of a moment. */
+/** `isAged` is true if the digest was selected by age or time. */
 export type PulledTag = Pulled & { headers?: Headers; isAged?: true }
 
-/** What the tag stands for, for this visitor; `undefined` where there is no such tag. Throws the reason for anything else. */
+/** Digest of the tag for this visitor. Returns undefined if there is no such tag. Throws if a policy refuses the pull. */
 export async function pullTagFor(visit: Visit, repo: RepoRef, tag: string): Promise<PulledTag | undefined> {
   const answer = await answerTag(visit.call, repo, tag, questionOf(visit, visit.view))
   const { pulled, question, served, rule, observed } = answer
@@ -38,7 +37,7 @@ export async function pullTagFor(visit: Visit, repo: RepoRef, tag: string): Prom
   return served?.chosen ? { ...pulled, isAged: true, headers: warningOf(tag, question, served) } : pulled
 }
 
-/** Names what is held back; nothing where nothing is. */
+/** Warning header about newer assignments that are held back. Empty if there are none. */
 function warningOf(tag: string, { age }: Question, { chosen, latest, heldUntil }: Served): Headers {
   if (!age || latest.since === chosen.since) return {}
   const until = heldUntil === '' ? '' : `, and is held back until ${heldUntil}`

@@ -1,5 +1,5 @@
-// /v2/<name>/_svc/resolve/<tag>: what a tag stands for as of a moment or at an age, why newer assignments are passed over,
-// and what is served next.
+// Serves /v2/<name>/_svc/resolve/<tag>: the digest of a tag at a time or an age, the reasons why newer assignments are skipped,
+// and the next one.
 import { explainAsked } from '#domains/policy/pull-rules/asked-tags.service.ts'
 import { boundBy } from '#domains/policy/pull-rules/bound-pulls.service.ts'
 import type { Chosen, Explanation, Question, Resolved } from '#domains/policy/views/resolve.service.ts'
@@ -33,7 +33,7 @@ export async function getResolution(visit: Visit, tag: string): Promise<void> {
   answerWith(visit, text, { 'cache-control': 'no-store' })
 }
 
-/** The view of the path, or what the query says; one of them has to say everything. */
+/** The view in the path, or the parameters of the query. They cannot be combined. */
 function askedBy(visit: Visit): Pick<View, 'at' | 'age'> {
   const { query, view } = visit
   const [at, minimum] = [timeOf(visit, 'at', 'down'), spanOf(visit, 'min_age', maxAge)]
@@ -73,7 +73,7 @@ function bodyOf(tag: string, { until, age }: Question, resolved: Resolved, { ski
   }
 }
 
-/** An imported time is that of whoever imported it, and not the server's. */
+/** An imported time comes from the import, not from the clock of the server. */
 function shown({ digest, since, imported }: Chosen): object {
   return { digest, assignTime: since, ...(imported && { imported }) }
 }
