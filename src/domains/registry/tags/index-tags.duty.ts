@@ -6,7 +6,7 @@ import { type DueIndex, dropSome, dueIndexes } from './tag-parts.store.ts'
 
 const rowsAtOnce = 500
 
-/** Keeps the indexes of parts of large repos. */
+/** Background job that maintains the name indexes of large repositories. */
 export const indexTags: Duty = {
   name: 'tags.parts',
   everyMs: 15_000,
@@ -24,7 +24,7 @@ export const indexTags: Duty = {
   },
 }
 
-/** One of each organisation, so that none waits for all that another one has. */
+/** One index of each organization, so that none waits for all indexes of another. */
 function firstOfEach(indexes: readonly DueIndex[]): DueIndex[] {
   const firsts = new Map<string, DueIndex>()
   for (const index of indexes) if (!firsts.has(rootOf(index.uid))) firsts.set(rootOf(index.uid), index)

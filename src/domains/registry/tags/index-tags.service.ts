@@ -1,6 +1,6 @@
-// Makes the indexes of parts and keeps them up to date: which repos have so many tags that one needs it, and one segment after
-// the other of their names. The tags of a repo are made one transaction after the other, in which it is locked, so that behind
-// a tag that is seen there is none with a lower number still to come.
+// Builds the name indexes of large repositories and keeps them up to date, one segment of names after the other. Tags of a
+// repository are created one transaction after the other, since each locks it. So no tag with a lower number can appear after one
+// that was seen.
 import { setImmediate as rest, setTimeout as sleep } from 'node:timers/promises'
 import type { App } from '#app.ts'
 import type { Lease } from '#db/leases.ts'
@@ -13,10 +13,12 @@ import { everyShape } from './tags.model.ts'
 import { countTags } from './tags.store.ts'
 
 const numbersAtOnce = 20_000
-/** Of the tags of two repos one may be there later than the other and have the lower number. So many are looked at again. */
+/**
+ * Numbers that are read again. A tag of one repository may become visible after a tag of another repository with a higher number.
+ */
 const lateNumbers = 1000
 
-/** Looks at the tags that have come since the last time, and notes the repos that have a segment to get. */
+/** Examines the tags created since the last run and marks the repositories that need a segment. Returns how many. */
 export async function noteDue({ db }: App, lease: Lease): Promise<number> {
   let due = 0
   for (let late = lateNumbers; ; late = 0) {
@@ -25,7 +27,7 @@ export async function noteDue({ db }: App, lease: Lease): Promise<number> {
     if (late > 0 && (await store.lastNumber(db)) === seen) return due
     const repos = await store.reposBeyond(db, Math.max(0, seen - late), numbersAtOnce)
     const last = repos.length === 0 ? await store.lastNumber(db) : Math.max(...repos.map((one) => Number(one.last)))
-    // It is lower where the newest tags are gone and their numbers are given again.
+    // The number is lower if the newest tags were deleted and their numbers were reused.
     if (last === seen || (repos.length === 0 && last > seen)) return due
     const large: number[] = []
     for (const { repo } of repos) if (await hasSegmentToGet(db, repo)) large.push(repo)
@@ -49,13 +51,13 @@ async function noteDueRepo(tx: Tx, repo: number): Promise<void> {
   else await store.insertIndex(tx, repo)
 }
 
-/** What one transaction writes. */
+/** Most index entries in one transaction. */
 const partsAtOnce = 400
-/** Nothing is lost with what a power cut undoes, and the end of the segment takes it along. */
+/** A power cut may undo these writes without harm. The end of the segment makes them durable. */
 const later = { ...inRepo, durability: 'later' } as const
 const pauseMs = 20
 
-/** Adds one segment; answers with how many were added. */
+/** Adds one segment. Returns the number of added names. */
 export async function addSegment({ db }: App, lease: Lease, index: store.DueIndex): Promise<number> {
   const tags = await store.namesBeyond(db, index.repo, index.upTo, segmentSize)
   if (tags.length < segmentSize) {
@@ -78,7 +80,7 @@ export async function addSegment({ db }: App, lease: Lease, index: store.DueInde
   }, inRepo)
 }
 
-/** An index that has far more names than there are tags is made anew, and asked until the new one is ready. */
+/** Rebuilds an index that has far more names than there are tags. The old index is used until the new one is ready. */
 async function endDue(db: App['db'], lease: Lease, { id, repo, uid, segments }: store.DueIndex): Promise<void> {
   const tags = await countTags(db, [{ below: uid }], { name: '', digest: '', updatedSince: '', asked: everyShape })
   const outgrown = segments * segmentSize > 2 * (tags + segmentSize)

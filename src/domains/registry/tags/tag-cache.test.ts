@@ -5,7 +5,7 @@ import { createTagCache } from './tag-cache.ts'
 
 const repo = { id: 1 } as Parameters<ReturnType<typeof createTagCache>['of']>[0]
 
-/** A database that says of each tag what `digest` is now, when `wait` lets it. */
+/** Database that returns `digest` for every tag, after `wait` has resolved. */
 function scene(engine: 'sqlite' | 'postgres') {
   const state = { digest: 'one', asked: 0, now: 0, wait: Promise.resolve() }
   const get = async () => {
@@ -17,7 +17,7 @@ function scene(engine: 'sqlite' | 'postgres') {
   return { state, cache: createTagCache({ engine, get } as unknown as Db, () => state.now) }
 }
 
-test('a tag is remembered for half a second, and not once a commit has changed any', async () => {
+test('keeps a tag for half a second, or until a commit changes any tag', async () => {
   const { state, cache } = scene('sqlite')
   for (const _ of [1, 2]) assert.equal((await cache.of(repo, 'a'))?.digest, 'one')
   assert.equal(state.asked, 1)
@@ -36,7 +36,7 @@ test('a tag is remembered for half a second, and not once a commit has changed a
   assert.equal((await cache.of(repo, 'a'))?.digest, 'four')
 })
 
-test('what was read while a tag moved is not remembered', async () => {
+test('does not keep a tag that was read while it moved', async () => {
   const { state, cache } = scene('sqlite')
   const { promise, resolve } = Promise.withResolvers<void>()
   state.wait = promise
@@ -48,7 +48,7 @@ test('what was read while a tag moved is not remembered', async () => {
   assert.equal((await cache.of(repo, 'a'))?.digest, 'two')
 })
 
-test('servers that share a database ask it each time', async () => {
+test('reads the database each time if servers share it', async () => {
   const { state, cache } = scene('postgres')
   for (const digest of ['one', 'two']) {
     state.digest = digest
@@ -56,7 +56,7 @@ test('servers that share a database ask it each time', async () => {
   }
 })
 
-test('only so many tags are remembered, the newest', async () => {
+test('keeps a limited number of tags, the newest', async () => {
   const { state, cache } = scene('sqlite')
   for (let i = 0; i <= 10_000; i++) await cache.of(repo, `tag-${i}`)
   const { asked } = state

@@ -6,18 +6,19 @@ import { digestOf } from './tags.store.ts'
 export type PulledAs = { digest: string; since: string }
 
 /**
- * Where tags that were pulled lately point to, on an embedded database: one process alone writes to it, and forgets all of them
- * with each commit that changes one. Servers that share a database ask it each time, since a move counts at once on all of them.
+ * Digests of recently pulled tags, for an embedded database only. One process writes to it, and clears the cache with each commit
+ * that changes a tag. Servers that share a database read it each time, since an assignment must be visible on all of them at
+ * once.
  */
 export type TagCache = {
-  /** Where the tag points, and since when; `undefined` when there is no such tag, which is not remembered. */
+  /** Digest of the tag and the time of its assignment. Returns undefined if there is no such tag, a result that is not cached. */
   of(repo: TagRepo, name: string): Promise<PulledAs | undefined>
   clear(): void
 }
 
 /**
- * Answers are at most half a second old, for whoever changes the database past the server. `monotonic` gives milliseconds of a
- * clock that never steps.
+ * Creates a cache whose entries are at most half a second old, in case another program changes the database. `monotonic` returns
+ * milliseconds of a clock that never steps.
  */
 export function createTagCache(db: Db, monotonic: () => number): TagCache {
   const cache = createAged<PulledAs | undefined>(monotonic, { rereads: true }, (found) => found !== undefined)

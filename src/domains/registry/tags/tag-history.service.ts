@@ -22,17 +22,17 @@ const listIdentities = [capabilityNumber('identity.list')]
 
 export type RecordFilter = { tag: string; digest: string; from: string | undefined; before: string | undefined }
 
-/** The digest that a tag points to now, if it does to any. */
+/** Current digest of a tag. Returns undefined if the tag does not exist or has no digest. */
 export async function pointsTo(reader: Reader, repo: { id: number }, tag: string): Promise<string | undefined> {
   return (await findTagNamed(reader, repo.id, tag))?.digest || undefined
 }
 
-/** Whether the tag is there or ever was. */
+/** True if the tag exists or ever existed. */
 export async function isInHistory(reader: Reader, repo: TagRepo, tag: string): Promise<boolean> {
   return (await store.lastTime(reader, repo.ledger, tag)) !== ''
 }
 
-/** What the tag pointed to in a window, as the members of a JSON list, oldest first; empty for nothing. */
+/** Assignments of a tag in a time window, as the members of a JSON list, oldest first. Empty if there are none. */
 export async function historyText(
   reader: Reader,
   repo: TagRepo,
@@ -43,7 +43,7 @@ export async function historyText(
   return store.historyText(reader, repo.ledger, tag, window, limit)
 }
 
-/** The rows of a tag in a window, deletions too, newest first. */
+/** Rows of a tag in a time window with its deletions, newest first. */
 export async function listHistory(
   reader: Reader,
   repo: TagRepo,
@@ -54,7 +54,10 @@ export async function listHistory(
   return store.listHistory(reader, repo.ledger, tag, window, limit)
 }
 
-/** Where a tag pointed in a window, oldest first, before it was deleted and made again too; empty without such a tag. */
+/**
+ * Assignments of a tag in a time window, oldest first. Includes those before the tag was deleted and created again. Empty if
+ * there is no such tag.
+ */
 export async function listMoves(
   call: Call,
   tagUid: string,
@@ -67,14 +70,14 @@ export async function listMoves(
   return repo ? store.movesIn(db, repo.ledger, tag.name, window, most) : []
 }
 
-/** A page of the rows of a tag, of a digest (which tags it has carried, and from when to when), or of the whole repo. */
+/** A page of the rows of a tag, of a digest (the tags it had, each with start and end), or of the whole repository. */
 export async function listRecords(call: Call, repoUid: string, page: Page, filter: RecordFilter) {
   checkRequest(page, filter)
   const { ledger } = found(await findRepoRow(call.app.db, { uid: repoUid }), repoType, repoUid)
   return pageOfRecords(call, repoUid, ledger, page, filter)
 }
 
-/** The same of a repo that was deleted, with what a repo that was made again in its place has added since. */
+/** A page of the rows of a deleted repository. Includes rows of a new repository with the same path. */
 export async function listRecordsOfDeleted(call: Call, repoUid: string, page: Page, filter: RecordFilter) {
   checkRequest(page, filter)
   const { ledger } = found(await findDeletedRepo(call.app.db, repoUid), deletedRepoType, repoUid)
@@ -102,13 +105,13 @@ async function pageOfRecords(
   const window = { from, before, digest: digest || undefined }
   const { db } = call.app
   const rows = await store.listRecords(db, ledger, tag || undefined, window, page)
-  // Whoever may only pull sees uids.
+  // Callers who are only allowed to pull see uids, not names.
   const named = call.caller.rights.holds(repoUid, listIdentities) ? rows : []
   const names = await actorNames(
     db,
     named.map(({ actor }) => actor),
   )
-  // The place of a record in the list is its tag and its time.
+  // The cursor of a record is its tag and its time.
   const tieOf = (row: store.EndedRecord) => (page.order.field === 'time' ? row.tag : row.time)
   return toListed(
     call,
@@ -121,7 +124,10 @@ async function pageOfRecords(
 export type ToldRecord = told.ToldRecord
 const readUpstreams = [capabilityNumber('registry.settings.update')]
 
-/** Lists a page of the past of tags as upstreams tell it; no rule and no view reads it. `origin` is empty for callers who are not allowed to see upstreams. */
+/**
+ * Lists a page of the tag history that upstreams serve. No rule and no view uses it. `origin` is empty for callers who are not
+ * allowed to see upstreams.
+ */
 export async function listTold(call: Call, repoUid: string, page: Page, filter: RecordFilter) {
   checkRequest(page, filter)
   const { db } = call.app
@@ -139,7 +145,7 @@ export async function listTold(call: Call, repoUid: string, page: Page, filter: 
   )
 }
 
-/** Tags that anybody may pull from the public organization (free-tier public images). */
+/** Tags that anyone may pull from the public organization (free-tier public images). */
 export const freeTags: readonly string[] = ['latest', 'latest-dev']
 
 /** Returns whether a free tag of the repository ever pointed to this manifest, or to one that needs this manifest or blob. */

@@ -8,11 +8,14 @@ import { lineage, parentOf } from '#lib/uid.ts'
 import { eventNumbers, type HistoryRecord, kindNumbers, sourceNumbers } from './tag-history.model.ts'
 import type { Source, TagRepo } from './tags.model.ts'
 
-// The column `repo_id` has the number of the ledger: that of the first repo which wrote to it.
+// The column `repo_id` has the number of the history: that of the first repository which wrote to it.
 const into = sql`
   INSERT INTO tag_history (repo_id, tag, time, event, digest, previous_digest, media_type, size, actor, source)`
 
-/** Adds to the ledger, with what the manifests say of themselves, where they are here. Nothing changes a row, and each waits for its entry in the log. */
+/**
+ * Adds rows to the tag history, with type and size from the manifests if they are stored. Rows are never changed. Each one is
+ * queued for its entry in the transparency log.
+ */
 export async function insertRecords(tx: Tx, repo: TagRepo, records: readonly HistoryRecord[]): Promise<void> {
   const rows = records.map((record) => {
     const { digest } = record
@@ -27,7 +30,10 @@ export async function insertRecords(tx: Tx, repo: TagRepo, records: readonly His
   await notePending(tx, repo, records)
 }
 
-/** The deletion of every tag that `where` picks of the tags `t`, all at one time, which must be later than any of theirs. */
+/**
+ * Adds the deletion of every tag `t` that `where` selects, all with one time. The time must be later than the last row of each of
+ * them.
+ */
 export async function insertDeletions(
   tx: Tx,
   repo: TagRepo,
@@ -62,7 +68,10 @@ export function within({ from, after, before, digest }: Window): Sql {
   return bounds.length === 0 ? sql`1 = 1` : join(bounds, ' AND ')
 }
 
-/** The assignments of a window as the members of a JSON list, oldest first: text, since it may be a thousand of them. */
+/**
+ * Assignments of a time window as the members of a JSON list, oldest first. The result is text, since there may be a thousand of
+ * them.
+ */
 export async function historyText(reader: Reader, ledger: number, tag: string, window: Window, limit: number) {
   const row = await reader.get<{ text: string | null }>(sql`
     SELECT string_agg('{"updateTimestamp":"' || records.time || '","digest":"' || records.digest || '"' ||
@@ -87,8 +96,8 @@ function fromRow(row: Row): DescribedRecord {
 }
 
 /**
- * The rows that `where` picks, in an order of tag and time. Those of a digest are first looked for in its index alone: for
- * whole rows SQLite would rather read all of the tag.
+ * Rows that `where` selects, ordered by tag and time. Rows of a digest are first found in its index alone, since SQLite would
+ * otherwise read all rows of the tag.
  */
 function selectRows(
   ledger: number,
@@ -107,19 +116,19 @@ type Selected = { of?: Sql; where: Sql; order: Order; limit: number; skip?: numb
 
 const newestFirst: Order = (row) => sql`${row}.time DESC`
 
-/** The rows of a tag, newest first. */
+/** Rows of a tag, newest first. */
 export async function listHistory(reader: Reader, ledger: number, tag: string, window: Window, limit: number) {
   const where = sql`tag = ${tag} AND ${within(window)}`
   return (await reader.all<Row>(selectRows(ledger, { where, order: newestFirst, limit }))).map(fromRow)
 }
 
-/** `checkedBefore` is empty unless it was seen at an upstream, with a look before. */
+/** `checkedBefore` is empty unless the assignment was observed at an upstream after an earlier check. */
 export type EndedRecord = HistoryRecord & { endTime: string; checkedBefore: string }
 
 /** A page of records and one more, ordered by `time` or by `tag`. */
 export type RecordPage = Pick<Page, 'order' | 'after' | 'size' | 'skip'>
 
-/** The rows of a tag, of a digest, or of all tags; each with the time of its tag's next row, empty for the last. */
+/** Rows of a tag, of a digest, or of all tags. Each has the time of the next row of its tag, which is empty for the last. */
 export async function listRecords(
   reader: Reader,
   ledger: number,
@@ -151,7 +160,7 @@ const matching = (tag: string | undefined, window: Window): Sql => {
   return tag === undefined ? within(window) : sql`tag = ${tag} AND ${within(window)}`
 }
 
-/** Number of records; `undefined` for more than `most`. */
+/** Number of records. Returns undefined if there are more than `most`. */
 export async function countRecords(
   reader: Reader,
   ledger: number,
@@ -166,12 +175,12 @@ export async function countRecords(
   return (row?.total ?? 0) > most ? undefined : (row?.total ?? 0)
 }
 
-/** The rows of a ledger. The index of whole repos by time is written for the negative number. */
+/** Condition for the rows of a history. The index for whole repositories by time is on the negative number. */
 function rowsOf(ledger: number, isWhole: boolean): Sql {
   return isWhole ? sql`-repo_id = ${-ledger}` : sql`repo_id = ${ledger}`
 }
 
-/** The sort keys of a page. Its cursor has one of them as the value, and the other as the uid. */
+/** Sort keys of a page. The cursor has one of them as its value, and the other one as its uid. */
 function keysOf({ order, after }: RecordPage, tag: string | undefined): { names: Sql[]; past: Sql } {
   const keys = tag !== undefined ? ['time'] : order.field === 'tag' ? ['tag', 'time'] : ['time', 'tag']
   const values = keys.map((key) => (key === order.field ? after?.value : after?.uid) ?? '')
@@ -179,7 +188,7 @@ function keysOf({ order, after }: RecordPage, tag: string | undefined): { names:
   return { names, past: pastCursor({ order, after }, names, values) }
 }
 
-/** What the tag pointed to at a time; empty when there was no such tag then. */
+/** Digest of the tag at a time. Empty if the tag did not exist then. */
 export async function digestAt(reader: Reader, ledger: number, tag: string, time: string): Promise<string> {
   const row = await reader.get<{ event: number; digest: string }>(sql`
     SELECT event, digest FROM tag_history
@@ -187,21 +196,24 @@ export async function digestAt(reader: Reader, ledger: number, tag: string, time
   return row === undefined || row.event === eventNumbers.deleted ? '' : row.digest
 }
 
-/** The time of the latest row of a tag; empty when the ledger has none. */
+/** Time of the last row of a tag. Empty if it has none. */
 export async function lastTime(reader: Reader, ledger: number, tag: string): Promise<string> {
   const row = await reader.get<{ time: string }>(sql`
     SELECT time FROM tag_history WHERE repo_id = ${ledger} AND tag = ${tag} ORDER BY time DESC LIMIT 1`)
   return row?.time ?? ''
 }
 
-/** By which door the last row of a tag came; `undefined` without one. */
+/** Source of the last row of a tag. Returns undefined if it has none. */
 export async function lastSource(reader: Reader, ledger: number, tag: string): Promise<Source | undefined> {
   const row = await reader.get<{ source: number }>(sql`
     SELECT source FROM tag_history WHERE repo_id = ${ledger} AND tag = ${tag} ORDER BY time DESC LIMIT 1`)
   return row && nameOf(sourceNumbers, row.source)
 }
 
-/** When a repo of this ledger was deleted that is still being removed, of which the ledger may not have all; else empty. */
+/**
+ * Deletion time of a repository of this history that is still being removed, so that its last rows may be missing. Empty
+ * otherwise.
+ */
 export async function removalTime(reader: Reader, ledger: number): Promise<string> {
   const row = await reader.get<{ time: string | null }>(sql`
     SELECT max(delete_time) AS time FROM repo_removals WHERE ledger_id = ${ledger}`)
@@ -241,7 +253,7 @@ export function movesBefore(
      ORDER BY time DESC LIMIT ${most}`)
 }
 
-/** When the last repo of this ledger was deleted; what a repo of the same name did before is not what this one did. */
+/** Deletion time of the last repository of this history. Rows up to it belong to an earlier repository of the same name. */
 export function beganAfter(ledger: number): Sql {
   return sql`(SELECT coalesce(max(d.delete_time), '') FROM deleted_repos d WHERE d.ledger_id = ${ledger})`
 }
@@ -253,7 +265,7 @@ export async function wasEverTagged(reader: Reader, ledger: number, digest: stri
   return row !== undefined
 }
 
-/** Whether one of the tags of this repo ever pointed to an image or an index that needs the digest, however deep inside. */
+/** True if a tag of this repository ever pointed to an image or an index that needs the digest, at any depth. */
 export async function wasNeeded(
   reader: Reader,
   { id, ledger }: Pick<TagRepo, 'id' | 'ledger'>,
@@ -271,7 +283,7 @@ export async function wasNeeded(
   return row !== undefined
 }
 
-/** Erases a ledger for good, and answers with how many rows it had. Nothing but an explicit command may ask for this. */
+/** Erases the history permanently and returns the number of its rows. Only an explicit command may call this. */
 export async function deleteHistory(tx: Tx, ledger: number): Promise<number> {
   return tx.run(sql`DELETE FROM tag_history WHERE repo_id = ${ledger}`)
 }
@@ -283,14 +295,14 @@ function kindOf(source: Source): number {
   return source === 'import' ? kindNumbers.import : kindNumbers.live
 }
 
-/** Path of the repository now, in names. */
+/** Current path of the repository, in names. */
 function pathNow({ id, uid }: Pick<TagRepo, 'id' | 'uid'>): Sql {
   const groups = lineage(parentOf(uid)).reverse()
   const names = groups.map((group) => sql`(SELECT name FROM groups WHERE uid = ${group})`)
   return sql`coalesce(${join([...names, sql`(SELECT name FROM repos WHERE id = ${id})`], ` || '/' || `)}, '')`
 }
 
-/** Path of a repository that is being removed, with the name that it had. */
+/** Path of a repository that is being removed, with its last name. */
 function lastPath(repo: Pick<TagRepo, 'id' | 'uid'>): Sql {
   return sql`coalesce((SELECT path FROM deleted_repos WHERE id = ${repo.id}), ${pathNow(repo)})`
 }
@@ -309,7 +321,7 @@ async function readPath(reader: Reader, repo: TagRepo): Promise<string> {
   return row!.path
 }
 
-/** Adds pending entries of deletions, all at one time, of the tags `t` that `where` selects. */
+/** Adds pending entries of deletions, all with one time, of the tags `t` that `where` selects. */
 async function notePendingDeletions(
   tx: Tx,
   repo: TagRepo,

@@ -1,4 +1,4 @@
-// Histories of tags that come from elsewhere: rows are only ever added after what the ledger says already.
+// Imports of tag histories. Rows are only ever added after the last row of a tag.
 
 import type { Call } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
@@ -14,16 +14,16 @@ import { appendPastMoves } from './tag-moves.service.ts'
 import { aTag, type Tag, type TagRepo, tagFields } from './tags.model.ts'
 
 export type ImportedRecord = { time: string; digest: string }
-/** Records oldest first. */
+/** Records are ordered with the oldest first. */
 export type ImportedTag = { name: string; deprecated: boolean; records: readonly ImportedRecord[] }
 export type ImportCounts = { tagsCreated: number; recordsCreated: number; recordsUnchanged: number }
 
 const maxTags = 1000
 const maxRecords = 10_000
-/** In thousands of statements, which change thousands of pages. */
+/** An import has thousands of statements, which change thousands of pages. */
 const ofManyRecords = { ...inRepo, aside: 'disk' } as const
 
-/** All of it or nothing, with an event for each tag that points elsewhere now. Running it again changes nothing. */
+/** Imports everything or nothing, with an event for each tag whose digest changes. Repeating an import changes nothing. */
 export async function importTagHistory(call: Call, uid: string, tags: readonly ImportedTag[]): Promise<ImportCounts> {
   checkTags(tags, call.now)
   const counts = await call.app.db.tx(async (tx) => {

@@ -1,6 +1,6 @@
-// A tag moves only here, whichever door asked, so that the tag and the row of the ledger are always one transaction, in
-// which the repo is locked (`lockRepo`). What
-// deletes a tag writes its event here too; that of an assignment is the door's own, a push or a call of the API.
+// The only module that assigns and deletes tags. The tag and its row in the tag history are written in one transaction, in which
+// the repository is locked (`lockRepo`). Deletions write their events here. The caller writes the event of an assignment, for
+// example the push.
 import type { Work } from '#app.ts'
 import type { Sql, Tx } from '#db/sql.ts'
 import { emitEach } from '#domains/outbox/emit.ts'
@@ -13,15 +13,15 @@ import * as history from './tag-history.store.ts'
 import type { Mover, Tag, TagRepo } from './tags.model.ts'
 import * as store from './tags.store.ts'
 
-/** Without a digest, a tag keeps the one that it has; a new one points to nothing yet, of which the ledger says nothing. */
+/** Without a digest, an existing tag keeps its digest. A new tag then points to nothing, and has no row in the tag history. */
 export type Assignment = Mover & { repo: TagRepo; name: string; digest: string | undefined }
 
-/** `previousDigest` is empty when the tag had none; `changed` tells whether the ledger has got a row. */
+/** `previousDigest` is empty if the tag had no digest. `changed` is true if the tag history has a new row. */
 export type Assigned = { tag: Tag; previousDigest: string; changed: boolean }
 
 /**
- * Points the tag to the digest, making it when it is not there, and gives it what `also` names. The same again changes
- * nothing. What it pointed to gets its date. Throws where a rule of tags forbids the move.
+ * Assigns the digest to the tag with the fields in `also`, and creates the tag if necessary. Does nothing if it has them already.
+ * The previous digest gets its retention date. Throws if a tag rule forbids the assignment.
  */
 export async function assignTag(
   tx: Tx,
@@ -30,7 +30,7 @@ export async function assignTag(
   also: Partial<Pick<Tag, 'deprecated' | 'bundles'>> = {},
 ): Promise<Assigned> {
   const { repo, name, now, actor, source, inNameOf = actor } = to
-  // Nobody else moves tags of the repo now, but what is no longer rebuilt is noted at any time.
+  // No other request assigns tags of the repository now, but the end of life of a tag may be recorded at any time.
   const before = await store.lockTagNamed(tx, repo.id, name)
   const previousDigest = before?.digest ?? ''
   const digest = to.digest ?? previousDigest
@@ -43,14 +43,14 @@ export async function assignTag(
   if (changed) {
     for (const may of hooks.mayAssignTag) await may(tx, repo, { name, previousDigest, actor: inNameOf, source })
   }
-  // `updateTime` is never earlier than the tag's last row of the ledger.
+  // `updateTime` is never earlier than the last row of the tag in the tag history.
   const time = timeAfter(now, before ? before.updateTime : await lastTimeOf(tx, repo, name))
   const tag: Tag = {
     uid: before?.uid ?? newUid(repo.uid),
     name,
     digest,
     deprecated,
-    // What it pointed to before says nothing of what it points to now.
+    // End of life of the previous digest does not apply to the new one.
     inactive: !changed && (before?.inactive ?? false),
     bundles,
     createTime: before?.createTime ?? time,
@@ -70,8 +70,8 @@ export async function assignTag(
 }
 
 /**
- * Throws ABORTED unless the precondition holds for a tag that points to `digest`, empty when it points to nothing. To be
- * asked in the transaction that has locked the repo, of what the tag was before it.
+ * Throws ABORTED unless the precondition holds for the tag, with an empty `digest` if it points to nothing. Call it in the
+ * transaction that has locked the repository, with the tag as it was before.
  */
 export function requireTagAt(precondition: Precondition | undefined, name: string, digest: string): void {
   if (!precondition || holds(precondition, digest === '' ? [] : [digest])) return
@@ -79,13 +79,13 @@ export function requireTagAt(precondition: Precondition | undefined, name: strin
   throw preconditionFailed(`the tag ${name} ${now}, which is not what the request is meant for`, digest)
 }
 
-/** Of a tag that is not there: also of a deletion that the ledger is still to get. */
+/** Time of the last row of a tag that does not exist, including a deletion that is not yet in the tag history. */
 async function lastTimeOf(tx: Tx, { ledger }: TagRepo, name: string): Promise<string> {
   const [last, removed] = [await history.lastTime(tx, ledger, name), await history.removalTime(tx, ledger)]
   return last > removed ? last : removed
 }
 
-/** Tells higher domains of the digest that a tag pointed to, if it did to any. */
+/** Calls the hooks for the previous digest of a tag, if it had one. */
 async function tellLeft(
   tx: Tx,
   { app }: Pick<Work, 'app'>,
@@ -96,10 +96,10 @@ async function tellLeft(
   for (const tagLeft of app.hooks.tagLeft) await tagLeft(tx, repo, left)
 }
 
-/** In whose name, for the event. */
+/** Cause of the event. */
 type By = Pick<Work, 'app' | 'cause'>
 
-/** What it pointed to gets its date. Throws where a rule of tags or a hold forbids it. */
+/** Deletes the tag. Its digest gets its retention date. Throws if a tag rule or a hold forbids it. */
 export async function removeTag(tx: Tx, by: By, tag: Tag, removal: Mover & { repo: TagRepo }): Promise<void> {
   const { repo, now, actor, source } = removal
   const { name, digest } = tag
@@ -111,7 +111,7 @@ export async function removeTag(tx: Tx, by: By, tag: Tag, removal: Mover & { rep
   await tell(tx, by, [tag.uid])
 }
 
-/** The tag that was deleted; `undefined` when there is none of this name. */
+/** Deletes the tag of this name and returns it. Returns undefined if there is none. */
 export async function removeTagNamed(
   tx: Tx,
   by: By,
@@ -135,8 +135,8 @@ export async function removeTagsOf(tx: Tx, by: By, digest: string, removal: Move
 }
 
 /**
- * Deletes at most so many tags of a repo that is deleted, or all of them. The history has one time for all of them, and the
- * event of the repo tells of them. Returns how many.
+ * Deletes at most `limit` tags of a deleted repository, or all of them. Their rows have one time, and the event of the repository
+ * covers them. Returns the number of deleted tags.
  */
 export async function removeTagsOfRemoval(tx: Tx, removal: Removal, limit: number): Promise<number> {
   const { id, uid, ledger, actor, deleteTime } = removal
@@ -148,7 +148,10 @@ export async function removeTagsOfRemoval(tx: Tx, removal: Removal, limit: numbe
   return store.deleteTagsWhere(tx, repo, where)
 }
 
-/** When the last of all tags of a repo was changed; empty without one. From lists, however many there are. */
+/**
+ * Time of the last change of any tag of a repository. Empty if it has none. Reads the lists, so the number of tags does not
+ * matter.
+ */
 export function lastMoveIn(tx: Tx, { uid }: Pick<TagRepo, 'uid'>): Promise<string> {
   return store.lastUpdateIn(tx, uid)
 }
@@ -164,24 +167,24 @@ async function removeWhere(tx: Tx, where: Sql, removal: Mover & { repo: TagRepo 
   const { repo, now, actor, source } = removal
   const last = await store.lastUpdateOf(tx, where)
   if (last === '') return
-  // One time for all: after the last move of each of them.
+  // One time for all, after the last assignment of each of them.
   const time = timeAfter(now, last)
   await history.insertDeletions(tx, repo, where, { time, actor, source })
   await store.deleteTagsWhere(tx, repo, where)
 }
 
-/** What happened to a tag elsewhere: from when on it pointed where, the oldest first. */
+/** Imported assignments of a tag, the oldest first. */
 export type PastMoves = {
   name: string
   moves: readonly { time: string; digest: string }[]
-  /** Counts only when this makes the tag. */
+  /** Used only if the import creates the tag. */
   deprecated: boolean
   actor: string
 }
 
 /**
- * Adds moves with the times that they had elsewhere; each must be later than what the ledger has of the tag. The tag then
- * points where the last one says. `made` when there was no such tag.
+ * Adds assignments with their original times, which must be later than the last row of the tag. The tag then points to the last
+ * digest. `made` is true if the tag did not exist.
  */
 export async function appendPastMoves(
   tx: Tx,
@@ -203,7 +206,7 @@ export async function appendPastMoves(
       await tagAssigning(tx, repo, { tag: name, digest, time: by.cause.now }, by.cause.now)
   }
   await history.insertRecords(tx, repo, records)
-  // Known from now on, whatever their times elsewhere.
+  // Retention starts with the import, whatever the original times are.
   for (const digest of new Set(records.map(({ previousDigest }) => previousDigest))) {
     await tellLeft(tx, by, repo, { tag: name, digest, time: by.cause.now })
   }
@@ -223,10 +226,10 @@ export async function appendPastMoves(
   return { tag, made: true }
 }
 
-/** What the last record of a ledger says of a tag: its time, empty without one, and where the tag then pointed, if anywhere. */
+/** Last row of a tag: its time, empty without a row, and the digest, empty after a deletion. */
 export type LastRecord = { time: string; digest: string }
 
-/** Gives the ledger a record of where a tag points that it says something else of; where they agree, only the time is its. */
+/** Adds a row if the last one has another digest than the tag. If they agree, only the time of the tag is corrected. */
 export async function settleTag(tx: Tx, repo: TagRepo, tag: Tag, last: LastRecord, by: Mover): Promise<void> {
   const { now, actor, source } = by
   if (last.digest !== '' && last.digest === tag.digest) {
@@ -241,7 +244,7 @@ export async function settleTag(tx: Tx, repo: TagRepo, tag: Tag, last: LastRecor
   await store.patchTag(tx, tag, { ...tag, updateTime: time, assignTime: tag.digest === '' ? '' : time })
 }
 
-/** A tag that the ledger has and that is not there, as it was; one that cannot stand, since its manifest is lost, gets its deletion. */
+/** Restores a tag that exists only in the tag history. If its manifest is lost, adds its deletion instead. */
 export async function bringBackTag(
   tx: Tx,
   repo: TagRepo,

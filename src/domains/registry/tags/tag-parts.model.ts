@@ -1,5 +1,5 @@
-// How the names of a large repo are kept so that a part of them is found: a segment holds so many names in their order, in buckets,
-// and for each one, two or three characters that follow each other in any of them which names these are.
+// Name index of a large repository, for searches by a part of a name. A segment holds a fixed number of names in order, divided
+// into buckets. For each sequence of one, two or three characters it has the positions of the names that contain it.
 import { shapeOf, type Tag } from './tags.model.ts'
 
 export const segmentSize = 8192
@@ -8,7 +8,7 @@ export const bucketsPerSegment = segmentSize / bucketSize
 
 const gramSizes = [1, 2, 3] as const
 const bitmapBytes = segmentSize / 8
-/** What holds more names is shorter as a bit for each name of the segment. */
+/** Longer lists take more space than a bitmap with one bit for each name of the segment. */
 const mostListed = bitmapBytes / 2
 
 export type Part = { gram: string; held: Uint8Array }
@@ -17,7 +17,7 @@ export type Segment = { parts: Part[]; buckets: string[]; fences: string }
 const namesBetweenRests = 256
 const gramsBetweenRests = 512
 
-/** Of `segmentSize` different names. Others have their turn at each `rest`. */
+/** Builds a segment from `segmentSize` different names. Other work runs at each `rest`. */
 export async function segmentOf(names: readonly string[], rest: () => Promise<unknown>): Promise<Segment> {
   const sorted = [...names].sort()
   const held = new Map<string, number[]>()
@@ -45,7 +45,7 @@ function note(held: Map<string, number[]>, text: string, from: number, size: num
   else if (list.at(-1) !== at) list.push(at)
 }
 
-/** No tag has a line break in its name. */
+/** Tag names contain no line break. */
 const joined = (names: readonly string[]): string => names.join('\n')
 export const split = (names: string): string[] => names.split('\n')
 
@@ -73,7 +73,7 @@ function bitsOf(held: Uint8Array): Uint8Array {
   return bits
 }
 
-/** The buckets of a segment with a name that has all of these, in their order. */
+/** Buckets of a segment with a name that is in all of these sets, in order. */
 export function bucketsWith(all: readonly Uint8Array[]): number[] {
   const bits = all.map(bitsOf)
   const bytesPerBucket = bucketSize / 8
@@ -85,10 +85,10 @@ export function bucketsWith(all: readonly Uint8Array[]): number[] {
   })
 }
 
-/** More of a long text would not make the choice of the rarest any better. */
+/** More sequences of a long text would not improve the choice of the rarest ones. */
 const mostGrams = 12
 
-/** What a name has in it that has the text. */
+/** Sequences that a name with this text must contain. */
 export function gramsOf(part: string): string[] {
   const text = part.toLowerCase()
   const size = gramSizes.at(-1)!
@@ -98,7 +98,7 @@ export function gramsOf(part: string): string[] {
   return grams.filter((_, i) => i % step === 0)
 }
 
-/** What a name has to begin with, and to have anywhere in it; an empty text bounds nothing. `asked` are the shapes not to hide. */
+/** Required prefix and part of a name. Empty texts match every name. `asked` has the shapes not to hide. */
 export type NameFilter = { prefix: string; part: string; asked: number }
 
 export function matches(name: string, last: string, { prefix, part, asked }: NameFilter): boolean {
@@ -110,10 +110,10 @@ export function matches(name: string, last: string, { prefix, part, asked }: Nam
   )
 }
 
-/** Buckets of one segment that may have matches, in their order, and where in them a search is. */
+/** Buckets of one segment that may have matches, in order, and the position of the search in them. */
 export type Cursor = { segment: number; fences: string[]; buckets: number[]; at: number }
 
-/** Of the buckets those that a page behind `last` can have names of. */
+/** Creates a cursor for those buckets that can have names after `last`. */
 export function cursorOf(
   segment: number,
   fences: string[],
@@ -129,10 +129,10 @@ export function cursorOf(
   return { segment, fences, buckets: wanted, at: 0 }
 }
 
-/** The first name of the bucket that is next. */
+/** First name of the next bucket. */
 const fenceOf = ({ fences, buckets, at }: Cursor): string => fences[buckets[at]!]!
 
-/** The one whose next bucket begins first; `undefined` once all are through. */
+/** Cursor whose next bucket begins first. Returns undefined if all are done. */
 function firstOf(cursors: readonly Cursor[]): Cursor | undefined {
   let first: Cursor | undefined
   for (const cursor of cursors) {
@@ -141,7 +141,7 @@ function firstOf(cursors: readonly Cursor[]): Cursor | undefined {
   return first
 }
 
-/** The numbers of the next buckets, in the order of their first names. */
+/** Numbers of the next buckets, ordered by their first names. */
 export function takeBuckets(cursors: readonly Cursor[], most: number): number[] {
   const taken: number[] = []
   for (let cursor = firstOf(cursors); cursor && taken.length < most; cursor = firstOf(cursors)) {
@@ -151,19 +151,19 @@ export function takeBuckets(cursors: readonly Cursor[], most: number): number[] 
   return taken
 }
 
-/** Nothing that is left begins before it; `undefined` once nothing is left. */
+/** First name of all remaining buckets. Returns undefined if there are none. */
 export function nextName(cursors: readonly Cursor[]): string | undefined {
   const first = firstOf(cursors)
   return first && fenceOf(first)
 }
 
-/** Before the name, and behind all that is before it: names are of printable ASCII. */
+/** Text that sorts directly before the name and after all names before it. Names are printable ASCII. */
 export function justBefore(name: string): string {
   const end = name.length - 1
   return `${name.slice(0, end)}${String.fromCharCode(name.charCodeAt(end) - 1)}\u007f`
 }
 
-/** By name, each once. */
+/** Merges tags by name, each once. */
 export function merged(some: readonly Tag[], others: readonly Tag[]): Tag[] {
   const byName = new Map([...some, ...others].map((tag) => [tag.name, tag]))
   return [...byName.values()].sort((a, b) => (a.name < b.name ? -1 : 1))

@@ -1,4 +1,5 @@
-// Tags of a large repo by a part of their names, from its index of parts and from the few tags that this does not know yet.
+// Searches tags of a large repository by a part of their names, in its name index and among the few tags that are not indexed
+// yet.
 
 import type { Call } from '#app.ts'
 import type { Reader } from '#db/sql.ts'
@@ -24,22 +25,22 @@ import {
 import * as store from './tag-parts.store.ts'
 import type { Tag } from './tags.model.ts'
 
-/** Tags by name. With `upTo` there may be more behind that name, and none before it; without it there are none. */
+/** Tags by name. With `upTo`, more may follow after that name, and none before it. Without it, there are no more. */
 export type FoundTags = { tags: Tag[]; upTo: string | undefined }
 
 export type Wanted = { last: string; limit: number }
 
-/** How many tags one request reads that the index does not know. With more of them the index of names is faster. */
+/** Most tags outside the index that one request reads. If there are more, reading the tags by name is faster. */
 const mostNew = 2 * segmentSize
-/** More would hardly leave fewer names to look at. */
+/** More sequences would hardly reduce the names to look at. */
 const rarest = 4
 const bucketsAtOnce = 128
 const mostBuckets = 1024
 const namesAtOnce = 200
-/** An index also has the names of tags that are gone. */
+/** An index also has the names of deleted tags. */
 const mostLookedUp = 10_000
 
-/** The tags behind `last` that match; `undefined` where there is no index that could say so. */
+/** Matching tags after `last`. Returns undefined if no index can answer. */
 export async function findByPart(
   reader: Reader,
   repo: number,
@@ -52,13 +53,13 @@ export async function findByPart(
   const news = await store.newTagsWith(reader, repo, index.upTo, filter, { ...wanted, most: mostNew })
   const cursors = await cursorsOf(reader, index, filter, wanted.last)
   const { tags, upTo } = await known(reader, { repo, index: index.id }, cursors, filter, wanted)
-  // What was made anew meanwhile may have lost rows while they were read.
+  // A rebuilt index may have lost rows while they were read.
   if ((await store.indexOf(reader, repo))?.id !== index.id) return undefined
   const reached = upTo === undefined ? news : news.filter(({ name }) => name <= upTo)
   return { tags: merged(tags, reached).slice(0, wanted.limit), upTo }
 }
 
-/** Where the index has names that may match. */
+/** Cursors for buckets that may have matching names. */
 async function cursorsOf(
   reader: Reader,
   index: store.PartIndex,
@@ -81,7 +82,7 @@ async function cursorsOf(
   return rows.map(({ segment, fences }) => cursorOf(segment, split(fences), buckets.get(segment)!, last, prefix))
 }
 
-/** Those that the index knows, `limit` of them at least where there are so many. */
+/** Indexed tags that match, at least `limit` of them if there are as many. */
 async function known(
   reader: Reader,
   { repo, index }: { repo: number; index: number },
@@ -97,7 +98,7 @@ async function known(
       for (const name of split(names)) if (matches(name, last, filter)) matching.add(name)
     }
     read += buckets.length
-    // What is left to be read may have names behind this one, and none before it.
+    // Unread buckets may have names after this one, and none before it.
     const next = nextName(cursors)
     const reached = [...matching].filter((name) => next === undefined || name < next).sort()
     for (const names of chunks(reached, namesAtOnce)) {
@@ -111,11 +112,11 @@ async function known(
   }
 }
 
-/** Number of names that one page looks at in the order of names. A repo may have millions, and few of them may match. */
+/** Number of names that one page looks at in the order of names. A repository may have millions, and few of them may match. */
 const mostNames = 10_000
 const mostCharacters = 128
 
-/** The tags of a repo by what their names begin with and have in them. A page may be short, and has a token all the same. */
+/** Tags of a repository by a prefix and a part of their names. A short page can still have a token for the next one. */
 export async function searchTags(
   call: Call,
   repoUid: string,
@@ -127,13 +128,13 @@ export async function searchTags(
   const { id } = found(await findRepoRow(db, { uid: repoUid }), repoType, repoUid)
   const wanted = { last: page.after?.value ?? '', limit: page.skip + page.size + 1 }
   const { desc } = page.order
-  // The index of parts is read forward only.
+  // The name index is read forward only.
   const byPart = filter.part === '' || desc ? undefined : await findByPart(db, id, filter, wanted)
   const matching = byPart ?? (await findByName(db, id, filter, { ...wanted, desc }))
   const tags = matching.tags.slice(page.skip)
   const total = await countTags(db, id, filter)
   if (tags.length > page.size) return toListed(call, page, tags, total)
-  // The next page goes on behind the last name that was looked at, whether it matched or not.
+  // The next page continues after the last name that was looked at, whether it matched or not.
   const toSkip = Math.max(0, page.skip - matching.tags.length)
   return listedUpTo(call, page, { items: tags, total, last: matching.upTo, toSkip })
 }
@@ -148,7 +149,7 @@ async function findByName(reader: Reader, repo: number, filter: NameFilter, want
   return { tags, upTo: end.more ? end.name : undefined }
 }
 
-/** Undefined where so many tags have the prefix that counting would take long. */
+/** Number of matching tags. Undefined if too many tags have the prefix to count them quickly. */
 async function countTags(reader: Reader, repo: number, filter: NameFilter): Promise<number | undefined> {
   const end = await store.lastNameOf(reader, repo, filter, { last: '', desc: false, most: mostNames + 1 })
   if (!end) return 0

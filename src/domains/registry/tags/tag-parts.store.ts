@@ -6,18 +6,18 @@ import { bucketsPerSegment, type NameFilter, type Part, type Segment } from './t
 import { type Tag, visibleShapes } from './tags.model.ts'
 import { fromRow, type Row, tagColumns } from './tags.store.ts'
 
-/** What an index of parts knows: the tags of a repo up to a number, in so many segments. */
+/** Name index with `segments` segments, of the tags up to the number `upTo`. */
 export type PartIndex = { id: number; upTo: number; segments: number }
 
 const columns = sql`id, up_to AS "upTo", segments`
 
-/** The one that is asked: of two the other is still being made. */
+/** The index for searches. If there are two, the other one is still being built. */
 export async function indexOf(reader: Reader, repo: number): Promise<PartIndex | undefined> {
   return reader.get<PartIndex>(sql`
     SELECT ${columns} FROM tag_part_indexes WHERE repo_id = ${repo} ORDER BY id LIMIT 1`)
 }
 
-/** The tags of a repo that an index up to this number does not know, as `t`, in the order of their numbers. */
+/** Tags `t` of a repository after the indexed number, ordered by number. */
 function beyond(repo: number, upTo: number, wanted: Sql, limit: number): Sql {
   return sql`
     SELECT ${wanted} FROM tags t WHERE -t.repo_id = ${-repo} AND -t.id < ${-upTo} ORDER BY -t.id DESC LIMIT ${limit}`
@@ -35,7 +35,7 @@ export function namesBeyond(reader: Reader, repo: number, upTo: number, limit: n
   return reader.all(beyond(repo, upTo, sql`t.id, t.uid, t.name`, limit))
 }
 
-/** Of the tags that the index does not know, `most` at most, those that match and come behind `last`, by name. */
+/** Matching tags after `last`, by name, among the first `most` tags that are not indexed. */
 export async function newTagsWith(
   reader: Reader,
   repo: number,
@@ -50,7 +50,7 @@ export async function newTagsWith(
   return rows.map(fromRow)
 }
 
-/** Those that are there and not hidden, by name. */
+/** Existing tags of these names that are not hidden, by name. */
 export async function visibleTagsNamed(
   reader: Reader,
   repo: number,
@@ -63,7 +63,7 @@ export async function visibleTagsNamed(
   return rows.map(fromRow).sort((a, b) => (a.name < b.name ? -1 : 1))
 }
 
-/** Those of the texts that any name has, the rarest first. */
+/** Sequences that occur in a name, the rarest first. */
 export async function byRarity(reader: Reader, index: number, grams: readonly string[]): Promise<string[]> {
   const rows = await reader.all<{ gram: string }>(sql`
     SELECT gram FROM tag_parts WHERE index_id = ${index} AND gram IN (${list(grams)})
@@ -71,7 +71,7 @@ export async function byRarity(reader: Reader, index: number, grams: readonly st
   return rows.map(({ gram }) => gram)
 }
 
-/** Which names of each segment have each of the texts. */
+/** Positions of the names that contain the sequences, for each segment. */
 export function partsOf(
   reader: Reader,
   { id, segments }: PartIndex,
@@ -97,7 +97,7 @@ export async function namesIn(reader: Reader, index: number, buckets: readonly n
   return rows.map(({ names }) => names)
 }
 
-/** The numbers of the next tags of all, by repo: the last one of each. */
+/** Repositories of the next tags by number, each with the last of these numbers. */
 export function reposBeyond(reader: Reader, number: number, most: number): Promise<{ repo: number; last: number }[]> {
   return reader.all(sql`
     SELECT repo_id AS repo, max(id) AS last
@@ -108,7 +108,7 @@ export async function lastNumber(reader: Reader): Promise<number> {
   return (await reader.get<{ last: number | null }>(sql`SELECT max(id) AS last FROM tags`))?.last ?? 0
 }
 
-/** Up to which number the tags were looked at. */
+/** Number up to which tags were examined. */
 export async function seenNumber(reader: Reader): Promise<number> {
   return Number((await readFact(reader, 'tags_seen')) ?? 0)
 }
@@ -119,7 +119,7 @@ export function setSeenNumber(tx: Tx, number: number): Promise<void> {
 
 export type DueIndex = PartIndex & { repo: number; uid: string }
 
-/** Those that have a segment to get, the oldest first; not those of repos that are being removed. */
+/** Indexes that need a segment, the oldest first. Repositories that are being removed are left out. */
 export function dueIndexes(reader: Reader): Promise<DueIndex[]> {
   return reader.all(sql`
     SELECT i.id, i.up_to AS "upTo", i.segments, i.repo_id AS repo, r.uid
@@ -127,7 +127,7 @@ export function dueIndexes(reader: Reader): Promise<DueIndex[]> {
      WHERE i.due = 1 ORDER BY i.id`)
 }
 
-/** The one that gets what is new. */
+/** The index that gets new tags. */
 export async function newestIndexOf(reader: Reader, repo: number): Promise<PartIndex | undefined> {
   return reader.get<PartIndex>(sql`
     SELECT ${columns} FROM tag_part_indexes WHERE repo_id = ${repo} ORDER BY id DESC LIMIT 1`)
@@ -141,7 +141,7 @@ export async function setDue(tx: Tx, index: number, due: boolean): Promise<void>
   await tx.run(sql`UPDATE tag_part_indexes SET due = ${Number(due)} WHERE id = ${index}`)
 }
 
-/** Of what was begun before and not ended, nothing is left that is wrong: a name that does not match after all is passed over. */
+/** Rows of an interrupted run do no harm: names are checked, and those that do not match are skipped. */
 export async function insertParts(tx: Tx, { id, segments }: PartIndex, parts: readonly Part[]): Promise<void> {
   const rows = parts.map(({ gram, held }) => sql`(${id}, ${gram}, ${segments}, ${held})`)
   const into = sql`INSERT INTO tag_parts (index_id, gram, segment, held)`
@@ -159,7 +159,7 @@ export async function insertNames(tx: Tx, { id, segments }: PartIndex, { buckets
         ON CONFLICT (index_id, segment) DO UPDATE SET fences = excluded.fences`)
 }
 
-/** From now on it is found. Does nothing when the index has changed meanwhile, or when the last of the tags is not the same any more. */
+/** Makes the segment visible to searches. Does nothing if the index has changed meanwhile, or if its last tag was replaced. */
 export async function endSegment(tx: Tx, { id, upTo, segments }: PartIndex, last: NumberedName): Promise<number> {
   return tx.run(sql`
     UPDATE tag_part_indexes SET up_to = ${last.id}, segments = ${segments + 1}
@@ -167,7 +167,7 @@ export async function endSegment(tx: Tx, { id, upTo, segments }: PartIndex, last
        AND EXISTS (SELECT 1 FROM tags WHERE id = ${last.id} AND uid = ${last.uid})`)
 }
 
-/** Those of the repo before this one are left over; answers with how many. */
+/** Detaches the older indexes of the repository. Returns how many. */
 export async function leaveOlder(tx: Tx, repo: number, index: number): Promise<number> {
   return tx.run(sql`UPDATE tag_part_indexes SET repo_id = NULL, due = 0 WHERE repo_id = ${repo} AND id < ${index}`)
 }
@@ -177,7 +177,7 @@ export async function leaveAll(tx: Tx, repo: number): Promise<void> {
   await tx.run(sql`UPDATE tag_part_indexes SET repo_id = NULL, due = 0 WHERE repo_id = ${repo}`)
 }
 
-/** Deletes some rows of what is left over; answers with how many. */
+/** Deletes some rows of detached indexes. Returns how many. */
 export async function dropSome(tx: Tx, most: number): Promise<number> {
   const left = await tx.get<{ id: number }>(sql`
     SELECT id FROM tag_part_indexes WHERE repo_id IS NULL ORDER BY id LIMIT 1`)
@@ -198,7 +198,7 @@ export async function dropSome(tx: Tx, most: number): Promise<number> {
 /** Start and direction of a page of names. `last` is empty for the first page. */
 type NameRange = { last: string; desc: boolean }
 
-/** The last name of the next `most` after `last`, and whether there are more of them that can match. */
+/** Last name of the next `most` names after `last`, and whether more of them can match. */
 export async function lastNameOf(
   reader: Reader,
   repo: number,
@@ -213,7 +213,7 @@ export async function lastNameOf(
   return found?.name ? { name: found.name, more: Number(found.looked) === most } : undefined
 }
 
-/** The tags behind `last` and up to `upTo` that match, by name. */
+/** Matching tags after `last` and up to `upTo`, by name. */
 export async function tagsByName(
   reader: Reader,
   repo: number,
@@ -249,7 +249,7 @@ function hasPart(part: string): Sql {
 
 const afterAll = '\u{10ffff}'
 
-/** A range of the index of names, with one lower bound: of two SQLite would search by the first only, however far it is. */
+/** Range in the index of names, with one lower bound. If there were two, SQLite would search by the first one only. */
 function within(prefix: string, last: string): Sql {
   const from = last < prefix ? sql`name >= ${prefix}` : sql`name > ${last}`
   return prefix === '' ? from : sql`${from} AND name < ${prefix + afterAll}`

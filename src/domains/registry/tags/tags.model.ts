@@ -4,20 +4,20 @@ import { kindOf } from '#lib/events/event-body.ts'
 import type { Fields } from '#lib/fields.ts'
 import { tagPattern } from '#lib/oci-names.ts'
 
-/** A name in a repo that points to an image. */
+/** A name in a repository that points to an image. */
 export type Tag = {
   uid: string
   name: string
-  /** Empty when it points to nothing yet; then it cannot be pulled, and the ledger does not know it. */
+  /** Empty if the tag points to nothing yet. Such a tag cannot be pulled and has no row in the tag history. */
   digest: string
-  /** A client has said that it has reached its end of life. */
+  /** True if a client has marked the tag as deprecated. */
   deprecated: boolean
-  /** It is no longer rebuilt, as far as is known of what it points to; brought up to date by a duty. */
+  /** True if the image is no longer rebuilt, as far as is known. Updated by a background job. */
   inactive: boolean
   bundles: string[]
   createTime: string
   updateTime: string
-  /** When it took its present digest; empty without one. */
+  /** Time of the assignment of the current digest. Empty without one. */
   assignTime: string
 }
 
@@ -25,25 +25,25 @@ export const aTag = kindOf<Tag>('tag')
 
 export const tagType = 'registry.pinfold.dev/Tag'
 
-/** The repo of a tag: its number, its uid, and the number of the ledger that its tags are written to. */
+/** Repository of a tag: its number, its uid, and the number of its tag history. */
 export type TagRepo = { id: number; uid: string; ledger: number }
 
-/** Who moves a tag, by which door, and when as far as the server's clock knows. */
+/** Actor, source and time of an assignment, by the clock of the server. */
 export type Mover = {
   now: string
   actor: string
   source: Source
-  /** Whom rules of movers judge, where the ledger names something else. */
+  /** Identity to which tag protection rules apply, if it is not the actor. */
   inNameOf?: string
 }
 export type Source = 'oci' | 'api' | 'import' | 'sync' | 'upstream'
 
-/** Uid of the actor in the tag history: the push token, whose uid begins with that of its maker, or the caller. */
+/** Uid of the actor in the tag history: the push token, whose uid begins with the uid of its owner, or the caller. */
 export function actorOf({ caller }: Pick<By, 'caller'>): string {
   return caller.token?.pushToken ?? caller.uid
 }
 
-/** What a client may set, sort by and filter on. */
+/** Fields that a client may set, sort by and filter on. */
 export const tagFields = {
   uid: { column: 'uid', sort: true },
   name: { column: 'name', sort: true, required: true, pattern: tagPattern },
@@ -56,10 +56,10 @@ export const tagFields = {
   updateTime: { column: 'update_time', sort: true },
 } as const satisfies Fields<Tag>
 
-/** How many bundles one tag may have. */
+/** Most bundles of one tag. */
 export const maxBundles = 1000
 
-/** The kinds of names that lists hide unless asked for (behaviour 8.4), as bits: a name can be of several kinds. */
+/** Kinds of names that lists hide unless requested (behavior 8.4), as bits: a name can be of several kinds. */
 export const shapes = { referrers: 1, dates: 2, epochs: 4 } as const
 export const everyShape = shapes.referrers | shapes.dates | shapes.epochs
 
@@ -73,57 +73,57 @@ export function shapeOf(name: string): number {
   )
 }
 
-/** Signatures, attestations and SBOMs. */
+/** Suffixes of signatures, attestations and SBOMs. */
 const suffixesOfCosign = ['sig', 'att', 'sbom']
 
 /**
- * What a tag names that is called after a digest: `sha256-HEX` of clients without the referrers API, `sha256-HEX.SUFFIX` of
- * cosign and others. `undefined` for other tags; one that is called after a SHA-512 in full would be too long for a tag.
+ * Digest in the name of a tag: `sha256-HEX` of clients without the referrers API, `sha256-HEX.SUFFIX` of cosign and others.
+ * Undefined for other tags. A whole SHA-512 would be too long for a tag.
  */
 export function digestAbout(name: string): { digest: string; suffix: string } | undefined {
   const [, hex, suffix = ''] = /^sha256-([0-9a-f]{64})(?:\.(.+))?$/.exec(name) ?? []
   return hex === undefined ? undefined : { digest: `sha256:${hex}`, suffix }
 }
 
-/** What a tag of cosign names: the digest that it has signatures, attestations or SBOMs of; undefined for other tags. */
+/** Digest that a cosign tag has signatures, attestations or SBOMs of. Undefined for other tags. */
 export function subjectOfTag(name: string): string | undefined {
   const about = digestAbout(name)
   return about && suffixesOfCosign.includes(about.suffix) ? about.digest : undefined
 }
 
-/** The tags that `subjectOfTag` says this digest of. */
+/** Cosign tags for a digest, the inverse of `subjectOfTag`. */
 export function tagsAbout(digest: string): string[] {
   return suffixesOfCosign
     .map((suffix) => `${digest.replace(':', '-')}.${suffix}`)
     .filter((tag) => subjectOfTag(tag) === digest)
 }
 
-/** The image that a tag has attestations of, as cosign names them; undefined for other tags. */
+/** Image of an attestation tag, as cosign names it. Undefined for other tags. */
 export function attestedByTag(tag: string): string | undefined {
   const [, digest] = /^((?:sha256|sha512)-[0-9a-f]+)\.att$/.exec(tag) ?? []
   const image = digest?.replace('-', ':')
   return image !== undefined && isDigest(image) ? image : undefined
 }
 
-/** The shapes that a list shows which asks for the kinds of `asked`. */
+/** Shapes that a list shows if the kinds in `asked` are requested. */
 export function visibleShapes(asked: number): number[] {
   return Array.from({ length: 8 }, (_, shape) => shape).filter((shape) => (shape & ~asked) === 0)
 }
 
-/** The tags of a repo in short: how many, when one of them last changed, and what is its latest image. */
+/** Summary of the tags of a repository: number, last change, and the latest image. */
 export type TagsSummary =
   | { count: 0 }
   | {
       count: number
       lastUpdated: string
-      /** The tag `latest`, else the one that changed last. */
+      /** The tag `latest`, or else the tag that was changed last. */
       latest: Tag
-      /** The longest other name of that image; empty when it has none. */
+      /** Longest other name of that image. Empty if it has none. */
       latestVersion: string
     }
 
-/** A repo with a tag that moved within a week is kept up to date. */
+/** A repository counts as maintained if a tag was assigned within a week. */
 export const recentMs = 7 * 24 * 3_600_000
 
-/** How many records one answer about the history of a tag holds; the next ones start at the time of the last. */
+/** Most records in one response about the history of a tag. The next ones start at the time of the last. */
 export const maxRecords = 1000

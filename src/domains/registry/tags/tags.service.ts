@@ -31,7 +31,7 @@ import {
 } from './tags.model.ts'
 import * as store from './tags.store.ts'
 
-/** Without a digest it keeps the one that it has, or points to nothing yet. */
+/** Without a digest, the tag keeps its digest, or points to nothing yet. */
 export type NewTag = Pick<Tag, 'name' | 'deprecated' | 'bundles'> & { digest: string | undefined }
 
 export async function getTag(call: Call, uid: string): Promise<Tag> {
@@ -52,7 +52,7 @@ export async function listTags(call: Call, query: ListQuery<store.TagFilter>): P
 
   const branches: store.TagBranch[] = []
   for (const branch of scope) {
-    // The children of a repo are all that is below it, and those of a group are no tags.
+    // The children of a repository are everything below it. Children of a group are not tags.
     if (!('childrenOf' in branch)) branches.push(branch)
     else if (await isRepo(branch.childrenOf)) branches.push({ below: branch.childrenOf })
   }
@@ -60,7 +60,7 @@ export async function listTags(call: Call, query: ListQuery<store.TagFilter>): P
   return listFrom(call, query, branches, { list: store.listTags, count: store.countTags })
 }
 
-/** Creates the tag, or moves the one of this name and gives it the other fields too. */
+/** Creates the tag. If the name exists, assigns the digest and replaces the other fields. */
 export async function createTag(call: Call, parent: string, input: NewTag): Promise<Tag> {
   checkTag(input)
   const { tag, changed } = await call.app.db.tx(async (tx) => {
@@ -72,7 +72,7 @@ export async function createTag(call: Call, parent: string, input: NewTag): Prom
   return tag
 }
 
-/** Replaces all but its name and, where none is given, its digest. */
+/** Replaces all fields except the name. The digest stays if none is given. */
 export async function updateTag(call: Call, uid: string, input: NewTag): Promise<Tag> {
   const { tag, changed } = await call.app.db.tx(async (tx) => {
     const repo = await lockRepoRow(tx, parentOf(uid), 'alone')
@@ -123,7 +123,10 @@ export async function deleteTag(call: Call, uid: string): Promise<void> {
   call.log.info('tag deleted', { uid })
 }
 
-/** The manifest stays pullable by its digest. `false` when there is no such tag; throws as `requireTagAt` does. */
+/**
+ * Deletes a tag. The manifest can still be pulled by its digest. Returns false if there is no such tag; throws as `requireTagAt`
+ * does.
+ */
 export async function deleteTagNamed(
   work: Work,
   repo: TagRepo,
@@ -141,7 +144,7 @@ export async function deleteTagNamed(
   return tag !== undefined
 }
 
-/** The tags of a repo in short, those of the asked shapes alone; of a repo that is not there as of one without any. */
+/** Summary of the tags of a repository, for the requested shapes only. A missing repository counts as one without tags. */
 export async function getTagsSummary(call: Call, repoUid: string, asked: number): Promise<TagsSummary> {
   const { db } = call.app
   const [branches, filter] = [[{ below: repoUid }], { name: '', digest: '', updatedSince: '', asked }]
@@ -154,7 +157,7 @@ export async function getTagsSummary(call: Call, repoUid: string, asked: number)
   return { count, lastUpdated: newest.updateTime, latest, latestVersion }
 }
 
-/** Whether a tag of the repo has moved or changed in the last days. */
+/** True if a tag of the repository was changed within the last 7 days. */
 export async function isRecentlyUpdated(call: Call, repoUid: string): Promise<boolean> {
   found(await findRepoRow(call.app.db, { uid: repoUid }), repoType, repoUid)
   const filter = { name: '', digest: '', updatedSince: '', asked: everyShape }
@@ -173,7 +176,7 @@ async function newestTag(reader: Reader, branches: store.TagBranch[], filter: st
   return newest
 }
 
-/** Where the tag points, and since when; one read of one index. */
+/** Digest of the tag and the time of its assignment, with one read of one index. */
 export async function tagForPull(
   reader: Reader,
   repo: TagRepo,
@@ -182,7 +185,7 @@ export async function tagForPull(
   return store.digestOf(reader, repo.id, name)
 }
 
-/** The names of a repo's tags after `last`, in the order of their bytes; with `among`, only these. */
+/** Tag names of a repository after `last`, in byte order. With `among`, only these. */
 export async function tagNames(
   reader: Reader,
   repo: TagRepo,
@@ -200,7 +203,7 @@ async function requireRepo(tx: Tx, uid: string): Promise<TagRepo> {
   throw notFound(repoType, uid)
 }
 
-/** What the contract shows of a tag: `deprecated` is also what is no longer rebuilt. */
+/** Body of a tag for events and responses. `deprecated` is also true if the image is no longer rebuilt. */
 export function bodyOf({ uid, name, digest, deprecated, inactive, bundles, createTime, updateTime }: Tag) {
   return { uid, name, digest, deprecated: deprecated || inactive, bundles, createTime, updateTime }
 }

@@ -25,7 +25,7 @@ const columns = sql`
   t.uid, t.name, t.digest, t.deprecated, t.inactive, t.bundles,
   t.create_time AS "createTime", t.update_time AS "updateTime", t.assign_time AS "assignTime"`
 
-// A kind for each shape of names, so that hidden tags cost nothing and are not counted, however many there are.
+// A counter kind for each shape of names, so that hidden tags cost nothing and are not counted.
 const kindOf = (shape: number): string => `tags.${shape}`
 const listingOf = (shape: number): Listing => ({
   kind: kindOf(shape),
@@ -60,14 +60,14 @@ export async function findTagNamed(reader: Reader, repo: number, name: string): 
   return row && fromRow(row)
 }
 
-/** The tag of this name; keeps others from changing the row until the transaction ends. */
+/** Tag of this name, with its row locked until the transaction ends. */
 export async function lockTagNamed(tx: Tx, repo: number, name: string): Promise<Tag | undefined> {
   const row = await tx.get<Row>(sql`
     SELECT ${columns} FROM tags t WHERE t.repo_id = ${repo} AND t.name = ${name} ${locking(tx, 'alone')}`)
   return row && fromRow(row)
 }
 
-/** Those that are there, in no particular order. */
+/** Existing tags of these names, in no particular order. */
 export async function tagsNamed(reader: Reader, repo: number, names: readonly string[]): Promise<Tag[]> {
   if (names.length === 0) return []
   const rows = await reader.all<Row>(sql`
@@ -75,13 +75,13 @@ export async function tagsNamed(reader: Reader, repo: number, names: readonly st
   return rows.map(fromRow)
 }
 
-/** What a pull needs of a tag; nothing of one that points to nothing. */
+/** Digest and assignment time for a pull. Returns undefined if the tag points to nothing. */
 export async function digestOf(reader: Reader, repo: number, name: string) {
   return reader.get<{ digest: string; since: string }>(sql`
     SELECT digest, assign_time AS since FROM tags WHERE repo_id = ${repo} AND name = ${name} AND digest <> ''`)
 }
 
-/** The names that can be pulled after `last`, in the order of their bytes; with `among`, only these. */
+/** Names after `last` that can be pulled, in byte order. With `among`, only these. */
 export async function tagNames(
   reader: Reader,
   repo: number,
@@ -101,13 +101,13 @@ export async function tagNames(
 /** `asked` are the shapes that are not to be hidden. */
 export type TagFilter = { name: string; digest: string; updatedSince: string; asked: number }
 
-/** What a list of tags covers: what is below a group or a repo, or certain tags. */
+/** Branch of a list of tags: everything below a group or a repository, or certain tags. */
 export type TagBranch = { below: string } | { uids: readonly string[] }
 
-/** One row more than the page has room for. */
+/** A page of tags and one row more. */
 export async function listTags(reader: Reader, branches: readonly TagBranch[], page: Page, filter: TagFilter) {
   const { listings, conditions, places, beyond } = planOf(branches, filter)
-  // Their tags are in no list any more. At all other times this is a look at an empty table.
+  // Tags of repositories being removed are not in the lists. The table of removals is usually empty.
   const isRemoving = (await reader.get(sql`SELECT 1 AS found FROM repo_removals LIMIT 1`)) !== undefined
   if (isRemoving) {
     const since = beyond ? [sql`t.update_time > ${beyond.value}`] : []
@@ -149,12 +149,13 @@ function planOf(branches: readonly TagBranch[], { name, digest, updatedSince, as
     const beyond = updatedSince === '' ? {} : { beyond: { column: 'update_time', value: updatedSince } }
     return { listings, conditions, places, ...beyond }
   }
-  // These pick few tags, which are searched once, not once for each shape; the plus keeps SQLite from searching by shape.
+  // These conditions select few tags, which are searched once and not once for each shape. The plus keeps SQLite from searching
+  // by shape.
   if (updatedSince !== '') conditions.push(sql`t.update_time > ${updatedSince}`)
   return { listings: [{ ...listingOf(0), only: sql`+t.shape IN (${list(shapes)})` }], conditions, places }
 }
 
-/** The longest other name of what this tag points to, among these shapes; empty when it has none. */
+/** Longest other name for the digest of this tag, among these shapes. Empty if it has none. */
 export async function longestNameWith(
   reader: Reader,
   repo: Pick<TagRepo, 'id' | 'uid'>,
@@ -170,7 +171,7 @@ export async function longestNameWith(
   return row?.name ?? ''
 }
 
-/** The names of tags that point to the digest, some of them. */
+/** Names of some tags that point to the digest. */
 export async function namesWith(
   reader: Reader,
   repo: Pick<TagRepo, 'id' | 'uid'>,
@@ -204,7 +205,7 @@ export async function patchTag(tx: Tx, before: Tag, after: Tag): Promise<void> {
   await moveInLists(tx, kindOf(shapeOf(name)), uid, keysOf(before), keysOf(after), placesOfLeaf(uid))
 }
 
-/** Does nothing when the tag has moved meanwhile. Answers with how many were changed. */
+/** Sets the flag. Does nothing if the tag was reassigned meanwhile. Returns how many tags were changed. */
 export async function setInactive(
   tx: Tx,
   { uid, digest }: Pick<Tag, 'uid' | 'digest'>,
@@ -220,7 +221,7 @@ export async function deleteTag(tx: Tx, tag: Tag): Promise<void> {
   await removeFromLists(tx, kindOf(shapeOf(tag.name)), tag.uid, keysOf(tag), placesOfLeaf(tag.uid))
 }
 
-/** All tags of a repo, or those that point to one digest. */
+/** Condition for all tags of a repository, or for those that point to one digest. */
 export function ofRepo(repo: Pick<TagRepo, 'id' | 'uid'>, digest?: string): Sql {
   if (digest === undefined) return sql`t.repo_id = ${repo.id}`
   return sql`t.digest = ${digest} AND t.uid > ${`${repo.uid}/`} AND t.uid < ${`${repo.uid}0`}`
@@ -230,7 +231,7 @@ export function ofUids(uids: readonly string[]): Sql {
   return sql`t.uid IN (${list(uids)})`
 }
 
-/** When the last of the tags of a repo was changed; empty when it has none. */
+/** Time of the last change of a tag below a repository. Empty if there is none. */
 export async function lastUpdateIn(reader: Reader, repo: string): Promise<string> {
   let last = ''
   for (const shape of visibleShapes(everyShape)) {
@@ -250,20 +251,20 @@ export async function tagsWhere(reader: Reader, where: Sql): Promise<Tag[]> {
   return (await reader.all<Row>(sql`SELECT ${columns} FROM tags t WHERE ${where} ORDER BY t.uid`)).map(fromRow)
 }
 
-/** Some of their uids after this one, in order. */
+/** Some uids after this one, in order. */
 export async function uidsWhere(reader: Reader, where: Sql, after: string, limit: number): Promise<string[]> {
   const rows = await reader.all<{ uid: string }>(sql`
     SELECT t.uid FROM tags t WHERE ${where} AND t.uid > ${after} ORDER BY t.uid LIMIT ${limit}`)
   return rows.map(({ uid }) => uid)
 }
 
-/** The uids of some tags of a repo. */
+/** Uids of some tags of a repository. */
 export async function someUids(reader: Reader, repo: number, most: number): Promise<string[]> {
   const rows = await reader.all<{ uid: string }>(sql`SELECT uid FROM tags WHERE repo_id = ${repo} LIMIT ${most}`)
   return rows.map(({ uid }) => uid)
 }
 
-/** When the last of the tags that `where` picks was changed; empty when there are none. */
+/** Time of the last change among the tags that `where` selects. Empty if there are none. */
 export async function lastUpdateOf(reader: Reader, where: Sql): Promise<string> {
   const row = await reader.get<{ time: string | null }>(
     sql`SELECT max(t.update_time) AS time FROM tags t WHERE ${where}`,
@@ -271,10 +272,10 @@ export async function lastUpdateOf(reader: Reader, where: Sql): Promise<string> 
   return row?.time ?? ''
 }
 
-/** With so few, PostgreSQL touches nothing but their own rows, and so meets no other writer. */
+/** For so few rows PostgreSQL locks only them, and so meets no other writer. */
 const few = 100
 
-/** Deletes all the tags of a repo that `where` picks, in a few statements however many there are; returns how many. */
+/** Deletes all tags of a repository that `where` selects, in a few statements for any number. Returns how many. */
 export async function deleteTagsWhere(tx: Tx, repo: TagRepo, where: Sql): Promise<number> {
   const found = await tx.all<{ shape: number; total: number }>(sql`
     SELECT t.shape AS shape, count(*) AS total FROM tags t WHERE ${where} GROUP BY t.shape`)

@@ -1,4 +1,4 @@
-// Version 1 of tags: other names, lists in full that hide nothing unless told to, and tags that point to nothing yet.
+// Version 1 of tags: other names, unpaged lists that hide nothing by default, and tags that point to nothing yet.
 
 import { create } from '@bufbuild/protobuf'
 import type { Handlers } from '#app.ts'

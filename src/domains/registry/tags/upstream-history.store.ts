@@ -1,5 +1,5 @@
-// What upstreams tell of how tags moved there. Nobody here has seen it: it stands apart from the ledger, and nothing that decides
-// reads it.
+// Tag history as upstreams serve it. This server has not observed it, so it is stored apart from the tag history, and no decision
+// depends on it.
 import { insertsOf } from '#db/bulk.ts'
 import { pageTail, pastCursor } from '#db/listing-beyond.ts'
 import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
@@ -9,7 +9,7 @@ import type { ToldMove } from '#lib/registries/registry-histories.ts'
 import { eventNumbers, type TagEvent } from './tag-history.model.ts'
 import { type Window, within } from './tag-history.store.ts'
 
-/** A repository elsewhere, at the address that it has told from. `path` is with the prefix of the upstream. */
+/** Source of a history: a repository at the address that served it. `path` includes the prefix of the upstream. */
 export type Teller = { ledger: number; upstream: string; origin: string; path: string }
 type TellerRow = { id: number; moves: number }
 
@@ -18,7 +18,7 @@ export async function findTeller(reader: Reader, { ledger, origin, path }: Telle
     SELECT id, moves FROM history_tellers WHERE ledger_id = ${ledger} AND origin = ${origin} AND path = ${path}`)
 }
 
-/** How much is kept of all who have told of a ledger. */
+/** Number of stored assignments of all sources for a repository. */
 export async function countTold(reader: Reader, ledger: number): Promise<number> {
   const row = await reader.get<{ total: number }>(sql`
     SELECT CAST(coalesce(sum(moves), 0) AS BIGINT) AS total FROM history_tellers WHERE ledger_id = ${ledger}`)
@@ -27,7 +27,7 @@ export async function countTold(reader: Reader, ledger: number): Promise<number>
 
 type Last = { time: string; event: number; digest: string }
 
-/** The last move of a tag that this teller has told of. */
+/** Last assignment of a tag from this source. */
 export async function lastTold(reader: Reader, teller: Teller, tag: string): Promise<Last | undefined> {
   return reader.get<Last>(sql`
     SELECT m.time, m.event, m.digest FROM told_moves m
@@ -36,7 +36,7 @@ export async function lastTold(reader: Reader, teller: Teller, tag: string): Pro
      ORDER BY m.time DESC LIMIT 1`)
 }
 
-/** How much is kept of one tag, whoever has told it. */
+/** Number of stored assignments of one tag, from all sources. */
 export async function countOfTag(reader: Reader, ledger: number, tag: string): Promise<number> {
   const row = await reader.get<{ total: number }>(sql`
     SELECT count(*) AS total FROM told_moves WHERE ledger_id = ${ledger} AND tag = ${tag}`)
@@ -46,7 +46,7 @@ export async function countOfTag(reader: Reader, ledger: number, tag: string): P
 const into = sql`
   INSERT INTO told_moves (ledger_id, tag, time, teller_id, event, digest, checked_before, told_time)`
 
-/** Adds what is later than all that this teller has told of the tag, and answers with how much that was. */
+/** Adds assignments that are later than all from this source for the tag. Returns how many. */
 export async function addTold(
   tx: Tx,
   teller: Teller,
@@ -72,7 +72,7 @@ export async function addTold(
   return rows.length
 }
 
-/** `endTime` is that of the next move which the same teller knows of; it and `checkedBefore` may be empty. */
+/** `endTime` is the time of the next assignment from the same source. It and `checkedBefore` may be empty. */
 export type ToldRecord = {
   tag: string
   time: string
@@ -86,10 +86,10 @@ export type ToldRecord = {
   path: string
   teller: number
 }
-/** The uid of its cursor has the teller, a space, and that of time and tag which is not the order. */
+/** The uid of the cursor has the source, a space, and the key that is not the sort order: time or tag. */
 export type ToldPage = Pick<Page, 'order' | 'after' | 'size' | 'skip'>
 
-/** A page of those of a tag, of a digest or of all, ordered by `time` or by `tag`. */
+/** A page of the assignments of a tag, of a digest or of all, ordered by `time` or by `tag`. */
 export async function listTold(
   reader: Reader,
   ledger: number,
@@ -110,7 +110,7 @@ export async function listTold(
   return rows.map((row) => ({ ...row, event: nameOf(eventNumbers, row.event) }))
 }
 
-/** Number of records; `undefined` for more than `most`. */
+/** Number of records. Returns undefined if there are more than `most`. */
 export async function countMatching(
   reader: Reader,
   ledger: number,
@@ -131,7 +131,7 @@ function matching(ledger: number, tag: string | undefined, window: Window): Sql 
 
 type Keys = { columns: readonly Sql[]; values: readonly (string | number)[] }
 
-/** The sort key of a page, and its value at the cursor. */
+/** Sort key of a page, and its value at the cursor. */
 function keysOf({ order, after }: ToldPage, tag: string | undefined): Keys {
   const [teller = '', tie = ''] = after?.uid.split(' ') ?? []
   const [time, name] = order.field === 'time' ? [after?.value ?? '', tie] : [tie, after?.value ?? '']
