@@ -1,17 +1,17 @@
-/** A content of the registry. Repos that have it link to it; `location` is where the store keeps it. */
+/** Content in the registry. Repositories that have it link to it; `location` is its name in the blob store. */
 export type Blob = { digest: string; size: number; location: string }
 
-/** An upload that is under way. `size` is how much of it is on disk, in how many pieces. */
+/** An open upload. `size` is the number of bytes on disk, and `parts` the number of chunks. */
 export type Upload = { uid: string; size: number; parts: number }
 
-/** One piece of an upload. `digest` is the SHA-256 of the piece that starts the upload, else empty. */
+/** Chunk of an upload. `digest` is the SHA-256 of the first chunk, and empty for others. */
 export type UploadPart = { start: number; size: number; location: string; digest: string }
 
 /**
- * Storage that an organization uses in the registry. `bytes` are those of its blobs, each once, and of its manifests, each once for
- * each repo that has it; `uploadBytes` those that open uploads have brought so far.
+ * Storage that an organization uses. `bytes` counts each blob once, and each manifest once for each repository. `uploadBytes` are
+ * the bytes of open uploads.
  */
 export type Usage = { bytes: number; uploads: number; uploadBytes: number }
 
-/** Bytes that each statement of a trusted signer about an image counts. */
+/** Bytes counted for each statement of a trusted signer about an image. */
 export const bytesOfSigned = 1024

@@ -1,4 +1,4 @@
-// Blobs that a repo has: reading, relying on them while pushing, mounting from other repos, deleting.
+// Blobs of a repository: reading, look-ups before a push, mounting from other repositories, and deletion.
 import type { Work } from '#app.ts'
 import { type Content, ContentMissing, type Reading } from '#blobs/blobs.ts'
 import { emitDeletion, emitPush, type Origin } from '#domains/outbox/emit-registry.ts'
@@ -7,7 +7,7 @@ import type { Blob } from './blobs.model.ts'
 import * as store from './blobs.store.ts'
 import { requireBytes } from './usage.service.ts'
 
-/** What reading takes, whoever it is for. */
+/** Dependencies of a read by any kind of caller. */
 type Looking = Pick<Work, 'app' | 'log'>
 
 export async function findBlob(
@@ -18,16 +18,16 @@ export async function findBlob(
   return store.findRepoBlob(work.app.db, repo.id, digest)
 }
 
-/** Where the content of a blob is, for what is read in the background. */
+/** Location of the content of a blob, for background jobs. */
 export const locationIn = store.findRepoBlob
 
-/** The same, but for a blob whose content is lost. */
+/** Finds a blob of the repository. Returns undefined if its content is lost. */
 export async function findWhole(work: Work, repo: Pick<RepoRef, 'id'>, digest: string): Promise<Blob | undefined> {
   const blob = await findBlob(work, repo, digest)
   return blob && (await hasContent(work, blob, true)) ? blob : undefined
 }
 
-/** What the database knows of may be lost in the store, which somebody should hear of. Whoever pushes it again mends it. */
+/** True if the blob store has the content. A loss is logged. The next push of the blob repairs it. */
 export async function hasContent(work: Work, blob: Blob, asFarAsKnown: boolean): Promise<boolean> {
   const has = await work.app.blobs.has(blob, asFarAsKnown)
   if (!has) noteLoss(work, blob)
@@ -39,7 +39,10 @@ function noteLoss({ app, log }: Looking, { digest, location }: Blob): void {
   log.error('content of a blob is lost; pushing it again restores it', { digest, location })
 }
 
-/** The content of a blob, as `Blobs.read` reads it; `undefined` when the repo does not have it (any more), or it is lost. */
+/**
+ * Opens the content of a blob, as `Blobs.read` does. Returns undefined if the repository does not have the blob, or its content
+ * is lost.
+ */
 export async function openBlob(
   work: Looking,
   repo: Pick<RepoRef, 'id'>,
@@ -50,14 +53,14 @@ export async function openBlob(
     return await work.app.blobs.read(blob, reading)
   } catch (error) {
     if (!(error instanceof ContentMissing)) throw error
-    // Collected and pushed again between the two look-ups, or gone.
+    // The blob was collected and pushed again between the two look-ups, or it was deleted.
     const now = await findBlob(work, repo, blob.digest)
     if (now?.location === blob.location) return noteLoss(work, now) ?? undefined
     return now && (await work.app.blobs.read(now, reading))
   }
 }
 
-/** The bytes of a small blob; `undefined` when the repo does not have it (any more), or when there are more than `most`. */
+/** Bytes of a small blob. Returns undefined if the repository does not have it, or if it has more than `most` bytes. */
 export async function readBlob(
   work: Looking,
   repo: Pick<RepoRef, 'id'>,
@@ -77,8 +80,8 @@ export async function readBlob(
 }
 
 /**
- * Finds a blob for a client that may go on to push a manifest with it: it will not be collected for the time of grace. One
- * whose content is lost is not found, so that the client pushes it.
+ * Finds a blob for a client that may push a manifest with it next, and protects it from garbage collection for the grace period.
+ * A blob whose content is lost is not found, so that the client pushes it.
  */
 export async function relyOnBlob(work: Work, repo: RepoRef, digest: string): Promise<Blob | undefined> {
   const { db } = work.app
@@ -88,14 +91,14 @@ export async function relyOnBlob(work: Work, repo: RepoRef, digest: string): Pro
   return (await db.tx((tx) => store.touchBlob(tx, repo.id, digest, work.cause.now), store.inRepo)) ? blob : undefined
 }
 
-/** A touch is written again only when a good part of the grace is over. */
+/** The touch time is written only after a quarter of the grace period. */
 function isStale(work: Work, touchTime: string): boolean {
   return Date.parse(work.cause.now) - Date.parse(touchTime) > work.app.config.blobGraceSeconds * 250
 }
 
 /**
- * Gives the repo a blob that another has. `false` when that does not have it, or either is gone. Throws RESOURCE_EXHAUSTED
- * when the organisation has no room for it.
+ * Links a blob of another repository. Returns false if that one does not have it, or if one of them was deleted. Throws
+ * RESOURCE_EXHAUSTED if a quota of the organization is reached.
  */
 export async function mountBlob(
   work: Work,
@@ -112,17 +115,17 @@ export async function mountBlob(
   })
 }
 
-/** How many repos are looked at for one that the caller may mount from. */
+/** Most repositories that are examined for one that the caller may mount from. */
 const maxSources = 100
 
-/** Uids of repos that have the blob; not all when there are very many. */
+/** Uids of repositories that have the blob, at most 100. */
 export async function reposWithBlob(work: Work, digest: string): Promise<string[]> {
   return store.reposWithBlob(work.app.db, digest, maxSources)
 }
 
 const maxShown = 10
 
-/** `usedBy` names manifests that need the blob; then nothing is deleted. */
+/** Deletes a blob. If manifests need it, returns them in `usedBy` and deletes nothing. */
 export async function deleteBlob(
   work: Work,
   repo: RepoRef,

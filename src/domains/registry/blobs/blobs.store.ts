@@ -18,7 +18,7 @@ export async function findRepoBlob(reader: Reader, repo: number, digest: string)
 
 const perStatement = 100
 
-/** Those that the repo has, in no particular order. */
+/** Blobs of these digests that the repository has, in no particular order. */
 export async function findRepoBlobs(reader: Reader, repo: number, digests: readonly string[]): Promise<Blob[]> {
   const found: Blob[] = []
   for (const some of chunks(digests, perStatement)) {
@@ -31,7 +31,7 @@ export async function findRepoBlobs(reader: Reader, repo: number, digests: reado
   return found
 }
 
-/** A page of the blobs of a repo, by their digests. */
+/** A page of the blobs of a repository, by digest. */
 export async function blobSizes(reader: Reader, repo: number, after: string, limit: number) {
   return reader.all<{ digest: string; size: number }>(sql`
     SELECT r.digest, b.size FROM repo_blobs r JOIN blobs b ON b.digest = r.digest
@@ -42,7 +42,7 @@ export async function findBlob(reader: Reader, digest: string): Promise<Blob | u
   return reader.get<Blob>(sql`SELECT digest, size, location FROM blobs WHERE digest = ${digest}`)
 }
 
-/** `false` when there is one already, which then stays as it is. */
+/** Inserts a blob. Returns false if it exists; it then stays unchanged. */
 export async function insertBlob(tx: Tx, blob: Blob, now: string): Promise<boolean> {
   const inserted = await tx.run(sql`
     INSERT INTO blobs (digest, size, location, create_time)
@@ -51,19 +51,19 @@ export async function insertBlob(tx: Tx, blob: Blob, now: string): Promise<boole
   return inserted === 1
 }
 
-/** Gives a blob another location, unless it has one already. */
+/** Moves a blob to another location. Returns false if its location has changed meanwhile. */
 export async function moveBlob(tx: Tx, { digest, location }: Blob, to: string): Promise<boolean> {
   const moved = await tx.run(sql`
     UPDATE blobs SET location = ${to} WHERE digest = ${digest} AND location = ${location}`)
   return moved === 1
 }
 
-/** What is counted for the organisation of a repo. */
+/** Repository whose blobs are counted for its organization. */
 export type Counted = Pick<RepoRef, 'id' | 'uid'>
 
 /**
- * Lets the repo serve the blob; where it does already, it counts as touched. Returns the bytes that this adds to the
- * organisation: none where another of its repos has the blob.
+ * Links the blob to the repository, or updates the touch time of the link. Returns the bytes added to the organization: 0 if
+ * another of its repositories has the blob.
  */
 export async function linkBlob(tx: Tx, { id, uid }: Counted, digest: string, now: string): Promise<number> {
   const linked = await tx.run(sql`
@@ -74,21 +74,21 @@ export async function linkBlob(tx: Tx, { id, uid }: Counted, digest: string, now
   return 0
 }
 
-/** `false` when the repo does not have it any more. */
+/** Updates the touch time. Returns false if the repository no longer has the blob. */
 export async function touchBlob(tx: Tx, repo: number, digest: string, now: string): Promise<boolean> {
   const touched = await tx.run(sql`
     UPDATE repo_blobs SET touch_time = ${now} WHERE repo_id = ${repo} AND digest = ${digest}`)
   return touched === 1
 }
 
-/** `false` when the repo does not have it. */
+/** Unlinks the blob. Returns false if the repository does not have it. */
 export async function unlinkBlob(tx: Tx, { id, uid }: Counted, digest: string): Promise<boolean> {
   if ((await tx.run(sql`DELETE FROM repo_blobs WHERE repo_id = ${id} AND digest = ${digest}`)) === 0) return false
   await removeLink(tx, rootOf(uid), digest)
   return true
 }
 
-/** The digests of manifests of the repo that need the blob, and of indexes that list it. */
+/** Digests of manifests of the repository that need the blob, and of indexes that list it. */
 export async function manifestsWithBlob(reader: Reader, repo: number, digest: string, most: number): Promise<string[]> {
   const rows = await reader.all<{ manifest: string }>(sql`
     SELECT manifest FROM manifest_links
@@ -97,7 +97,7 @@ export async function manifestsWithBlob(reader: Reader, repo: number, digest: st
   return rows.map((row) => row.manifest)
 }
 
-/** Some of the repos that have the blob. */
+/** Some repositories that have the blob. */
 export async function reposWithBlob(reader: Reader, digest: string, most: number): Promise<string[]> {
   const rows = await reader.all<{ uid: string }>(sql`
     SELECT r.uid FROM repo_blobs b JOIN repos r ON r.id = b.repo_id
@@ -106,15 +106,18 @@ export async function reposWithBlob(reader: Reader, digest: string, most: number
   return rows.map((row) => row.uid)
 }
 
-/** The repo may be deleted while a client pushes to it; its number is never given to another one. One that is being removed has no ledger. */
+/**
+ * True if the repository exists. It may be deleted during a push, and its number is never reused. A repository that is being
+ * removed has no `ledger_id`.
+ */
 export async function repoExists(reader: Reader, { id }: Pick<RepoRef, 'id'>): Promise<boolean> {
   return (await reader.get(sql`SELECT 1 AS found FROM repos WHERE id = ${id} AND ledger_id IS NOT NULL`)) !== undefined
 }
 
 /**
- * The same, and locks the repo: `shared` for what adds blobs to it, which keeps it from being deleted; `alone` for whatever
- * reads its manifests, tags or links and writes what follows from them. Transactions of the isolation `rowLocks` meet there.
- * With the uid of the repo few of this process do at once; duties, which are one after the other, need none.
+ * Locks the repository. Returns false if it was deleted. `shared` is for adding blobs, and prevents the deletion of the
+ * repository. `alone` is for writes that depend on its manifests, tags or links. Transactions with the isolation `rowLocks` wait
+ * for each other here. With the uid, only few transactions of this process run at once; background jobs do not need that.
  */
 export async function lockRepo(tx: Tx, { id, uid }: { id: number; uid?: string }, lock: RowLock): Promise<boolean> {
   if (uid !== undefined) await meetAt(tx, uid, lock)
@@ -123,20 +126,20 @@ export async function lockRepo(tx: Tx, { id, uid }: { id: number; uid?: string }
   return row !== undefined
 }
 
-/** How transactions run that lock the repo which they are about. */
+/** Options of transactions that lock the repository they change. */
 export const inRepo = { isolation: 'rowLocks' } as const
 
 export { meetingAt }
 
 /**
- * Repository that a push goes to, or the place where the push creates it. Each transaction of the push runs in `tx`. There,
- * `there` locks the repository and returns it, or `undefined` if it was deleted in the meantime. It creates a missing
- * repository, so that a refused push leaves none behind.
+ * Repository of a push, or the group in which the push creates it. Each transaction of the push runs in `tx`. There, `there`
+ * locks the repository and returns it, or `undefined` if it was deleted in the meantime. It creates a missing repository, so that
+ * a refused push leaves none behind.
  */
 export type PushTarget = {
-  /** Uid of the repository, or of the lowest group that exists on the way to it. */
+  /** Uid of the repository, or of the lowest existing group on its path. */
   uid: string
-  /** Repository, unless the push creates it. */
+  /** The repository. Undefined if the push creates it. */
   repo: RepoRef | undefined
   tx<T>(lock: PushLock, work: (tx: Tx, there: LockedRepo) => Promise<T>): Promise<T>
 }
@@ -146,13 +149,13 @@ export type PushLock = 'shared' | 'alone'
 /** A new repository comes with the limits of its organization, which its transaction has read. */
 export type LockedRepo = () => Promise<(RepoRef & { limits?: QuotaLimits }) | undefined>
 
-/** Returns how many blobs the repo had. */
+/** Unlinks all blobs of the repository. Returns how many it had. */
 export async function unlinkAll(tx: Tx, { id, uid }: Counted): Promise<number> {
   await removeLinksOf(tx, rootOf(uid), id)
   return tx.run(sql`DELETE FROM repo_blobs WHERE repo_id = ${id}`)
 }
 
-/** Some of the blobs, at most `limit`; which ones is as good as random. */
+/** At most `limit` blobs by digest, which is as good as a random choice. */
 export async function someBlobs(reader: Reader, limit: number): Promise<Blob[]> {
   return reader.all(sql`SELECT digest, size, location FROM blobs ORDER BY digest LIMIT ${limit}`)
 }

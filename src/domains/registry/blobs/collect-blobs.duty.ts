@@ -1,4 +1,4 @@
-// The garbage collection: a run is a row, which any node may ask for and look at, and which whoever has the lease runs.
+// Garbage collection of blobs. A run is a row that any node can request and read. The node with the lease executes it.
 import type { App } from '#app.ts'
 import type { Lease } from '#db/leases.ts'
 import type { Duty, DutyStatus } from '#duty.ts'
@@ -10,7 +10,7 @@ import * as store from './collection.store.ts'
 const hourMs = 3600_000
 const rowLocks = { isolation: 'rowLocks' } as const
 
-/** Asks for a collection often enough that what is due does not wait for long, whatever the grace is. */
+/** Requests a collection often enough for any configured grace period. */
 export const scheduleCollections: Duty = {
   name: 'blobs.schedule',
   everyMs: ({ config }) => Math.min(hourMs, config.blobGraceSeconds * 250),
@@ -21,7 +21,7 @@ export const scheduleCollections: Duty = {
   },
 }
 
-/** Runs the collections that were asked for, and those that a node which is gone has left unfinished. */
+/** Runs requested collections, and finishes those of a node that has stopped. */
 export const collectBlobs: Duty = {
   name: 'blobs.collect',
   everyMs: ({ db }) => (db.shared ? 1000 : 60_000),
@@ -43,7 +43,7 @@ async function runCollection(
   { id, dryRun, scheduled, ...before }: Collection,
 ): Promise<DutyStatus> {
   const { fence, node } = lease
-  // What was removed stays removed; what was only counted is counted again.
+  // Removed content stays counted. A dry run counts from the beginning.
   const goesOn = before.state === collectionStates.running && !dryRun
   const earlier = goesOn ? before.collected : nothingCollected
   const collected = { ...earlier }
@@ -65,7 +65,7 @@ async function runCollection(
   try {
     await collect({ app, lease, dryRun, scheduled, collected, step })
   } catch (error) {
-    // Whoever has the lease next goes on with it.
+    // The next owner of the lease continues the run.
     if (lease.holds()) await end(error instanceof Error ? error.message : String(error))
     throw error
   }

@@ -1,4 +1,5 @@
-// Removes what nobody can pull: while clients push and pull, in small steps, each of which checks again what it removes.
+// Removes content that can no longer be pulled, while clients push and pull. It works in small steps, and each step checks again
+// before it removes something.
 import { setImmediate as turn } from 'node:timers/promises'
 import type { App } from '#app.ts'
 import type { Stored } from '#blobs/blobs.ts'
@@ -14,30 +15,30 @@ export type Run = {
   app: App
   lease: Lease
   dryRun: boolean
-  /** Nobody has asked for it: where listing costs, a part of the store will do. */
+  /** True for runs that no one requested. If listing the store is expensive, they examine a part of it. */
   scheduled: boolean
-  /** Counted up as it goes on. */
+  /** Updated during the run. */
   collected: Collected
-  /** Called after each step. Throws when another node may have the lease by now. */
+  /** Called after each step. Throws if another node may have the lease. */
   step(): Promise<void>
 }
 
 type Step = Run & {
   now: number
   cutoff: string
-  /** When what loses its last row now may go; a run may take long. */
+  /** Earliest time to remove content that loses its last row now. Computed anew each time, since a run may take long. */
   due(): string
 }
 
 const page = 500
-/** What no row names may belong to a push between its file and its row; that takes moments. */
+/** Minimum age of a file without a row. It may belong to a push that has not written its row yet, which takes moments. */
 const leastFileAgeMs = 3600_000
-/** In a bucket; looked for less often, so there is no hurry. */
+/** Minimum age in a bucket, which is searched less often. */
 const leastObjectAgeMs = 24 * 3600_000
-/** A large content may be on its way to a bucket for long. */
+/** Minimum age of an upload to a bucket. Large content may take long. */
 const leastUploadAgeMs = 48 * 3600_000
 
-/** Removes, or with `dryRun` only counts, what has not been touched for the time of grace. */
+/** Removes content that was not touched during the grace period. With `dryRun` only counts it. */
 export async function collect(run: Run): Promise<void> {
   const { app } = run
   const now = app.clock().getTime()
@@ -47,7 +48,7 @@ export async function collect(run: Run): Promise<void> {
   await collectLinks(step)
   await collectBlobs(step)
   await collectUploads(step)
-  // Someone may have put another folder or bucket in its place since the start; nothing of that one is ours to remove.
+  // The folder or bucket may have been replaced since the start. Content of another store must not be removed.
   if (!(await isStoreOf(app.db, await app.blobs.readId()))) throw new Error('the store of blobs is another one by now')
   await collectFiles(step)
   if (!run.dryRun) await emptyTrash(step)
@@ -65,7 +66,7 @@ async function collectLinks({ app: { db }, lease, cutoff, dryRun, collected, ste
   }
 }
 
-/** Those of one repo together, since it is locked for that: pushes to others go on, and none waits for long. */
+/** Removes loose links by repository, since each is locked. Pushes to other repositories continue, and none waits for long. */
 async function removeLoose(lease: Lease, loose: readonly store.Link[], cutoff: string): Promise<number> {
   let removed = 0
   for (const [id, links] of Map.groupBy(loose, ({ repo }) => repo)) {
@@ -120,12 +121,12 @@ async function collectUploads({ app: { db, blobs }, lease, cutoff, dryRun, colle
 
 async function collectFiles({ app, now, due, lease, scheduled, dryRun, collected, step }: Step): Promise<void> {
   const { db, blobs, log, config } = app
-  // Times that the store has written are compared with its own clock.
+  // Times from the store are compared with the clock of the store.
   const theirs = await blobs.clock?.()
   const least = theirs === undefined ? leastFileAgeMs : leastObjectAgeMs
   const before = (theirs ?? now) - Math.max(config.blobGraceSeconds * 1000, least)
   if (!dryRun) await blobs.abortUploads?.((theirs ?? now) - leastUploadAgeMs)
-  // A database without any blob is more likely the wrong one for this folder than right about all of it.
+  // A database without any blob is probably the wrong one for this folder.
   const isEmpty = (await store.pageOfBlobs(db, '', '', 1)).length === 0
   let spared = 0
   const remove = async (files: readonly Stored[]): Promise<void> => {
@@ -159,19 +160,21 @@ const locationsOf = (files: readonly { location: string }[]): string[] => files.
 
 const hourOfWeek = (ms: number): number => Math.floor(ms / 3600_000) % 168
 
-/** Removes from the store what has waited for long enough. What the store would not remove is tried again after a day. */
+/**
+ * Removes content from the store after its time in the trash. Content that the store did not remove is tried again after a day.
+ */
 async function emptyTrash({ app: { db, blobs, log, clock }, lease, step }: Step): Promise<void> {
   const now = clock().getTime()
   const later = new Date(now + leastObjectAgeMs).toISOString()
   for (;;) {
-    // A backup copies what its database names, which may be what was deleted since.
+    // A backup copies the content that its database has, which may have been deleted since.
     if (await isHeld(db, clock().toISOString())) return
     const due = await dueTrash(db, new Date(now).toISOString(), page)
     if (due.length === 0) return
-    // No location is given out twice, but a restored database may know again what was forgotten.
+    // Locations are never reused, but a restored database may refer to deleted content again.
     const known = await store.knownLocations(db, locationsOf(due))
     if (known.size > 0) log.warn('contents in use were found in the trash, and stay', { contents: known.size })
-    // A file has no row that could refuse a node which has stalled since it looked.
+    // Files have no row with a fence that could stop a node which stalled after its check.
     lease.check()
     const left = new Set(await blobs.removeAll(locationsOf(due).filter((location) => !known.has(location))))
     if (left.size > 0) log.error('contents could not be removed from the store', { contents: left.size })

@@ -1,13 +1,13 @@
-/** What a collection has removed so far, or would remove. */
+/** Counts of content that a collection has removed, or would remove. */
 export type Collected = {
-  /** Blobs that a repo had and that no manifest of it needs. */
+  /** Links of a repository to blobs that none of its manifests needs. */
   links: number
-  /** Blobs that no repo has any more, and their size. */
+  /** Blobs without any link, and their size. */
   blobs: number
   bytes: number
-  /** Uploads that nobody went on with. */
+  /** Uploads that were abandoned. */
   uploads: number
-  /** Files that no row names, such as those of a server that was killed, and their size. */
+  /** Files without a row, for example of a server that was killed, and their size. */
   files: number
   fileBytes: number
 }
@@ -16,27 +16,27 @@ export const nothingCollected: Collected = { links: 0, blobs: 0, bytes: 0, uploa
 
 export const collectionStates = { waiting: 0, running: 1, done: 2, failed: 3 } as const
 
-/** A collection that was asked for, runs, or has ended. */
+/** A requested, running or finished collection. */
 export type Collection = {
   id: string
-  /** It only counts. */
+  /** True if the collection only counts. */
   dryRun: boolean
-  /** By the server itself, and not by a command. */
+  /** True if the server scheduled it, and no command requested it. */
   scheduled: boolean
   state: (typeof collectionStates)[keyof typeof collectionStates]
-  /** Which node runs it, or ran it last. */
+  /** Node that runs it, or ran it last. */
   node: string
-  /** Why it failed; empty unless it did. */
+  /** Reason of the failure. Empty without one. */
   problem: string
   collected: Collected
 }
 
 export const hasEnded = ({ state }: Collection): boolean => state >= collectionStates.done
 
-/** An address at the bucket is good for five minutes, and what was begun with one takes a while. */
+/** Signed addresses at the bucket are valid for five minutes, and a download that has begun takes a while. */
 const addressMs = 65 * 60_000
 
-/** How long a content stays in the store that no row names any more. */
+/** Time in milliseconds for which content without a row stays in the store. */
 export function trashMs(settings: { blobTrashSeconds: number; blobRedirects: readonly string[] }): number {
   const wanted = settings.blobTrashSeconds * 1000
   return settings.blobRedirects.join() === 'off' ? wanted : Math.max(wanted, addressMs)

@@ -1,4 +1,4 @@
-// Collections as they are asked for and waited for, on whichever node. Which one runs them, `collect-blobs.duty.ts` says.
+// Requests collections and waits for them, on any node. `collect-blobs.duty.ts` runs them.
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { App } from '#app.ts'
@@ -6,12 +6,12 @@ import { AppError, notFound } from '#lib/errors.ts'
 import { type Collection, collectionStates, hasEnded } from './collection.model.ts'
 import * as store from './collection.store.ts'
 
-/** So many that have ended can still be asked about. */
+/** Finished collections that are kept for requests. */
 const remembered = 100
-/** How often to look for what another node has done. */
+/** Interval for checking the progress on another node. */
 const lookMs = 200
 
-/** Asks for a collection; with `dryRun` it only counts. One that would do the same and has not ended is joined. */
+/** Requests a collection; with `dryRun` it only counts. Joins an unfinished collection of the same kind. */
 export async function requestCollection(
   { db, clock, collections }: App,
   dryRun: boolean,
@@ -29,7 +29,10 @@ export async function requestCollection(
   return id
 }
 
-/** Answers when the collection has ended, or after `waitMs` as far as it has got. Throws NOT_FOUND, ABORTED when it failed. */
+/**
+ * Returns the collection when it has ended, or its progress after `waitMs`. Throws NOT_FOUND for an unknown one, and ABORTED if
+ * it failed.
+ */
 export async function waitForCollection(
   app: App,
   id: string,

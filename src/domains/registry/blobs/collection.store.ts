@@ -5,7 +5,7 @@ import { removeLink, uidOfRepo } from './usage.store.ts'
 
 export type Link = { repo: number; digest: string }
 
-/** A page of what repos have, from an index, with whether it must stay. */
+/** A page of links, from an index, each with whether it must be kept. */
 export async function pageOfLinks(reader: Reader, after: Link, cutoff: string, most: number) {
   return reader.all<Link & { kept: number }>(sql`
     SELECT r.repo_id AS repo, r.digest,
@@ -15,7 +15,7 @@ export async function pageOfLinks(reader: Reader, after: Link, cutoff: string, m
      ORDER BY r.repo_id, r.digest LIMIT ${most}`)
 }
 
-/** `false` when it must stay after all. */
+/** Deletes a link. Returns false if it must be kept after all. */
 export async function deleteLooseLink(tx: Tx, { repo, digest }: Link, cutoff: string): Promise<boolean> {
   const deleted = await tx.run(sql`
     DELETE FROM repo_blobs AS r WHERE r.repo_id = ${repo} AND r.digest = ${digest} AND NOT (${linkIsKept(cutoff)})`)
@@ -25,7 +25,10 @@ export async function deleteLooseLink(tx: Tx, { repo, digest }: Link, cutoff: st
   return true
 }
 
-/** A manifest of the repo needs or lists it, it is what a scanner has said, or a push relied on it lately. */
+/**
+ * True if a manifest of the repository needs or lists the blob, a scanner report is in it, or a push relied on it during the
+ * grace period.
+ */
 function linkIsKept(cutoff: string) {
   return sql`r.touch_time >= ${cutoff} OR EXISTS (
     SELECT 1 FROM manifest_links l WHERE l.repo_id = r.repo_id AND l.digest = r.digest)
@@ -34,7 +37,7 @@ function linkIsKept(cutoff: string) {
 
 type Stored = { digest: string; size: number; location: string }
 
-/** A page of all blobs, with whether a repo will still have them once loose links are gone. */
+/** A page of all blobs, each with whether a repository still has it once loose links are deleted. */
 export async function pageOfBlobs(reader: Reader, after: string, cutoff: string, most: number) {
   return reader.all<Stored & { kept: number }>(sql`
     SELECT b.digest, b.size, b.location,
@@ -45,7 +48,7 @@ export async function pageOfBlobs(reader: Reader, after: string, cutoff: string,
      ORDER BY b.digest LIMIT ${most}`)
 }
 
-/** `false` when a repo has it again. */
+/** Deletes a blob. Returns false if a repository has it again. */
 export async function deleteUnlinkedBlob(tx: Tx, { digest, location }: Stored): Promise<boolean> {
   const deleted = await tx.run(sql`
     DELETE FROM blobs WHERE digest = ${digest} AND location = ${location}
@@ -53,7 +56,7 @@ export async function deleteUnlinkedBlob(tx: Tx, { digest, location }: Stored): 
   return deleted === 1
 }
 
-/** Uploads that nobody has continued since, the oldest first. */
+/** Uploads without activity since the cutoff, the oldest first. */
 export async function staleUploads(
   reader: Reader,
   cutoff: string,
@@ -70,7 +73,7 @@ export async function isStale(reader: Reader, upload: string, cutoff: string): P
   return row !== undefined
 }
 
-/** Of the locations, those that a row names. */
+/** Locations that have a row. */
 export async function knownLocations(reader: Reader, locations: readonly string[]): Promise<Set<string>> {
   const rows = await reader.all<{ location: string }>(sql`
     SELECT location FROM blobs WHERE location IN (${list(locations)})
@@ -79,7 +82,7 @@ export async function knownLocations(reader: Reader, locations: readonly string[
   return new Set(rows.map(({ location }) => location))
 }
 
-/** Of the locations, those that wait for their removal already. */
+/** Locations that are already in the trash. */
 export async function trashedLocations(reader: Reader, locations: readonly string[]): Promise<Set<string>> {
   const rows = await reader.all<{ location: string }>(sql`
     SELECT location FROM blob_trash WHERE location IN (${list(locations)})`)
@@ -116,7 +119,7 @@ export async function findCollection(reader: Reader, id: string): Promise<Collec
   return row && fromRow(row)
 }
 
-/** Collections that have not ended, the oldest first. */
+/** Unfinished collections, the oldest first. */
 export async function openCollections(reader: Reader): Promise<Collection[]> {
   const rows = await reader.all<Row>(sql`
     SELECT ${columns} FROM collections WHERE state < 2 ORDER BY request_time, id`)
@@ -134,7 +137,7 @@ export async function beginCollection(
      WHERE id = ${id}`)
 }
 
-/** Says how far it has got. Nothing when another node has taken it over. */
+/** Stores the progress. Does nothing if another node has taken over. */
 export async function noteProgress(tx: Tx, id: string, fence: number, collected: Collected): Promise<void> {
   await tx.run(sql`UPDATE collections SET ${counts(collected)} WHERE id = ${id} AND fence = ${fence}`)
 }
@@ -151,7 +154,7 @@ export async function endCollection(
      WHERE id = ${id} AND fence = ${fence}`)
 }
 
-/** Forgets all that have ended but the latest. */
+/** Deletes finished collections except the latest `kept`. */
 export async function forgetCollections(tx: Tx, kept: number): Promise<void> {
   await tx.run(sql`
     DELETE FROM collections WHERE state >= 2 AND id NOT IN (

@@ -1,12 +1,12 @@
-// Locations in the store of blobs: contents of a database page by page, content that waits for its removal, and holds of backups.
+// Locations in the blob store: content of a database page by page, the trash, and holds of backups.
 
 import { readFact } from '#db/facts.ts'
 import { list, type Reader, sql, type Tx } from '#db/sql.ts'
 
-/** `digest` is empty where nobody knows it. */
+/** `digest` is empty if it is unknown. */
 export type StoredContent = Trash & { digest: string }
 
-/** Blobs and pieces of uploads, in the order of their locations. */
+/** Blobs and chunks of uploads, by location. */
 export async function contentsAfter(reader: Reader, after: string, most: number): Promise<StoredContent[]> {
   return reader.all(sql`
     SELECT location, size, digest FROM (
@@ -28,7 +28,7 @@ export async function blobIsAt(reader: Reader, location: string): Promise<boolea
   return (await reader.get(sql`SELECT 1 AS found FROM blobs WHERE location = ${location}`)) !== undefined
 }
 
-/** The upload that has its piece there; nothing where it is a blob. */
+/** Upload with a chunk at this location. Returns undefined if it is a blob. */
 export async function uploadAt(reader: Reader, location: string): Promise<string | undefined> {
   const row = await reader.get<{ uid: string }>(sql`
     SELECT upload_uid AS uid FROM upload_parts WHERE location = ${location}`)
@@ -43,16 +43,16 @@ export async function addTrash(tx: Tx, { location, size }: Trash, due: string): 
     INSERT INTO blob_trash (location, size, due) VALUES (${location}, ${size}, ${due}) ON CONFLICT (location) DO NOTHING`)
 }
 
-/** Content that is due for removal, the oldest first. */
+/** Trash that is due for removal, the oldest first. */
 export async function dueTrash(reader: Reader, now: string, most: number): Promise<Trash[]> {
   return reader.all(sql`
     SELECT location, size FROM blob_trash WHERE due <= ${now} ORDER BY due, location LIMIT ${most}`)
 }
 
-/** `firstDue` is when the first of them is to be removed; empty for none. */
+/** `firstDue` is the earliest removal time. Empty without trash. */
 export type TrashDepth = { count: number; firstDue: string }
 
-/** Number of contents that wait for removal, counted up to `most`. */
+/** Number of contents in the trash, up to `most`. */
 export async function trashDepth(reader: Reader, most: number): Promise<TrashDepth> {
   const row = await reader.get<{ count: number; due: string | null }>(sql`
     SELECT (SELECT count(*) FROM (SELECT 1 AS one FROM blob_trash LIMIT ${most}) AS counted) AS count,
@@ -70,7 +70,7 @@ export async function delayTrash(tx: Tx, locations: readonly string[], due: stri
   await tx.run(sql`UPDATE blob_trash SET due = ${due} WHERE location IN (${list(locations)})`)
 }
 
-/** Returns whether the store with this id, as the store has it, is the one that the database was tied to. */
+/** True if the store with this id is the one that the database was tied to. */
 export async function isStoreOf(reader: Reader, id: string | undefined): Promise<boolean> {
   const wanted = `${await readFact(reader, 'blob_folder_id')} ${await readFact(reader, 'database_id')}`
   return id === wanted
@@ -81,8 +81,8 @@ export async function isHeld(reader: Reader, now: string): Promise<boolean> {
 }
 
 /**
- * Holds the contents until then, however the caller ends; `false` if somebody has a hold of this name. Those that have ended
- * are forgotten.
+ * Keeps all content until a time, even if the caller crashes. Returns false if a hold of this name exists. Expired holds are
+ * deleted.
  */
 export async function hold(tx: Tx, id: string, { now, until }: { now: string; until: string }): Promise<boolean> {
   await tx.run(sql`DELETE FROM backups WHERE until <= ${now}`)
@@ -91,7 +91,7 @@ export async function hold(tx: Tx, id: string, { now, until }: { now: string; un
   return held === 1
 }
 
-/** `false` where it is forgotten, since it had ended. */
+/** Extends a hold. Returns false if it has expired and was deleted. */
 export async function renewHold(tx: Tx, id: string, until: string): Promise<boolean> {
   return (await tx.run(sql`UPDATE backups SET until = ${until} WHERE id = ${id}`)) === 1
 }
@@ -104,13 +104,13 @@ export async function releaseAll(tx: Tx): Promise<void> {
   await tx.run(sql`DELETE FROM backups`)
 }
 
-/** Content that waits for its removal, in the order of the locations: an older backup of the database may name it. */
+/** Content in the trash by location. An older backup of the database may refer to it. */
 export async function trashAfter(reader: Reader, after: string, most: number): Promise<StoredContent[]> {
   return reader.all(sql`
     SELECT location, size, '' AS digest FROM blob_trash WHERE location > ${after} ORDER BY location LIMIT ${most}`)
 }
 
-/** Removes nothing in the trash before this time, since a restored database may need it again. */
+/** Delays the removal of all trash to at least this time, since a restored database may need it again. */
 export async function delayAllTrash(tx: Tx, due: string): Promise<number> {
   return tx.run(sql`UPDATE blob_trash SET due = ${due} WHERE due < ${due}`)
 }

@@ -1,4 +1,4 @@
-// Pushing blobs: pieces that arrive, uploads that go on after a restart, and what becomes of them when they are complete.
+// Pushes of blobs: chunks, uploads that continue after a restart, and the storage of complete blobs.
 import { createHash, randomBytes } from 'node:crypto'
 import type { Work } from '#app.ts'
 import { ContentMissing, type Located, type Part } from '#blobs/blobs.ts'
@@ -16,19 +16,22 @@ import * as store from './uploads.store.ts'
 import { type Meter, requireBytes, usageOf } from './usage.service.ts'
 
 /**
- * Content whose digest is known. It is open while it has not been finished, else only a name in the store. `meter` is what
- * counts it until it is stored.
+ * Content with a known digest. `part` is open until it is finished; afterwards it is only a name in the store. `meter` counts the
+ * content until it is stored.
  */
 export type Content = { digest: string; size: number; part: Part | string; meter?: Meter | undefined }
 
-/** Content that a request has sent. */
+/** Content received in a request. */
 export type Received = Content & { part: Part }
 
-/** `undefined` when the repo was deleted meanwhile. Throws RESOURCE_EXHAUSTED when the organisation has too many open. */
+/**
+ * Starts an upload. Returns undefined if the repository was deleted meanwhile. Throws RESOURCE_EXHAUSTED if the organization has
+ * too many open uploads.
+ */
 export async function startUpload(work: Work, target: blobs.PushTarget): Promise<Upload | undefined> {
   const uid = randomBytes(16).toString('hex')
   const organization = rootOf(target.uid)
-  // Nearly every organisation has this limit. Uploads of one begin one after the other, which takes a moment.
+  // Nearly every organization has this limit. Uploads of one organization begin one after the other, which takes a moment.
   return target.tx('shared', async (tx, there) => {
     const repo = await there()
     if (!repo) return undefined
@@ -39,13 +42,13 @@ export async function startUpload(work: Work, target: blobs.PushTarget): Promise
   })
 }
 
-/** Throws RESOURCE_EXHAUSTED when no upload may begin at the place; what has begun since is found out later. */
+/** Throws RESOURCE_EXHAUSTED if no upload may begin in the scope. Uploads that began since are checked again later. */
 export async function requireUpload(work: Work, place: string): Promise<void> {
   const { uploads } = await usageOf(work.app.db, rootOf(place))
   requireRoom(await limitsOf(work.app.db, work, rootOf(place)), 'uploads', uploads)
 }
 
-/** Throws RESOURCE_EXHAUSTED when the upload may have no further piece. One that closes it is none. */
+/** Throws RESOURCE_EXHAUSTED if the upload may have no further chunk. The last chunk, which closes the upload, does not count. */
 export async function requirePiece(work: Work, repo: RepoRef, upload: Upload): Promise<QuotaLimits> {
   const limits = await limitsOf(work.app.db, work, rootOf(repo.uid))
   requireRoom(limits, 'upload_pieces', upload.parts)
@@ -57,8 +60,8 @@ export async function findUpload(work: Work, repo: RepoRef, uid: string): Promis
 }
 
 /**
- * Adds a piece whose bytes are on disk. `false` when another request was faster, or the upload is gone. Throws
- * RESOURCE_EXHAUSTED when the organisation has no room for it.
+ * Adds a chunk whose bytes are on disk. Returns false if another request was faster, or if the upload has ended. Throws
+ * RESOURCE_EXHAUSTED if a quota of the organization is reached.
  */
 export async function addPart(
   work: Work,
@@ -74,19 +77,19 @@ export async function addPart(
   }, blobs.inRepo)
 }
 
-/** Forgets the upload and removes what it had. */
+/** Deletes the upload and its content. */
 export async function cancelUpload(work: Work, upload: Upload): Promise<void> {
   const ended = await work.app.db.tx((tx) => store.deleteUpload(tx, upload.uid), blobs.inRepo)
   await removeAll(work, ended?.locations ?? [])
 }
 
-/** A blob that a client pushes: where it goes, and the digest that its content has to have. */
+/** Push of a blob: its target, and the digest that the content must have. */
 export type BlobPush = { target: blobs.PushTarget; digest: string; origin: Origin }
 
-/** `other` is the digest that the content has instead. */
+/** `other` is the actual digest of the content. */
 export type PushedBlob = 'stored' | 'no repo' | { other: string }
 
-/** Keeps content that was received at once, as `keepBlob` does. Drops content that has another digest. */
+/** Stores content that was received in one request, as `keepBlob` does. Discards content with another digest. */
 export async function pushBlob(
   work: Work,
   { target, digest, origin }: BlobPush,
@@ -102,9 +105,8 @@ export async function pushBlob(
 }
 
 /**
- * The same for what the pieces of an upload make together, with `last` behind them. Requests of this server that close the
- * same upload do so one after the other: each would read all of it, and may copy it. The first one that ends it leaves
- * nothing to the others.
+ * Stores the joined chunks of an upload, followed by `last`. Requests on this server that close the same upload run one after the
+ * other, since each would read and perhaps copy all of it. The first one that succeeds leaves nothing to the others.
  */
 export async function closeUpload(work: Work, push: BlobPush, upload: Upload, last?: Received): Promise<PushedBlob> {
   const { closing } = work.app
@@ -130,9 +132,8 @@ export async function closeUpload(work: Work, push: BlobPush, upload: Upload, la
 }
 
 /**
- * What the pieces of an upload make together, with `last` behind them where the closing request brought one. Nothing is
- * read when it is one piece that was hashed while it came; several are copied into one, and checked on the way. Rejects
- * with ContentMissing when another request has ended the upload.
+ * Joins the chunks of an upload, followed by `last` if the request had a body. A single chunk that was hashed on arrival is not
+ * read again. Several are copied into one and verified. Rejects with ContentMissing if another request has ended the upload.
  */
 async function assemble(
   work: Work,
@@ -149,7 +150,7 @@ async function assemble(
     const digest = known ? first.digest : await join(work, [first], algorithm)
     return { digest, size: first.size, part: first.location }
   }
-  // Not by `upload`: pieces may have come since it was read.
+  // Not from `upload`, since chunks may have arrived after it was read.
   const size = parts.reduce((sum, one) => sum + one.size, last?.size ?? 0)
   const whole = await work.app.blobs.begin(size, organization)
   try {
@@ -178,10 +179,10 @@ async function join(work: Work, pieces: readonly Located[], algorithm: Algorithm
 }
 
 /**
- * Makes the content a blob of the repo, and ends the upload that brought it. Where the registry has it already, that copy
- * stays, unless it is lost. `false` when the repo was deleted meanwhile. Throws RESOURCE_EXHAUSTED when the organisation has
- * no room for it, and ContentMissing when another request has ended the upload. When it rejects otherwise, what it kept may
- * be in use all the same, since a commit can succeed without an answer; the collection finds out.
+ * Makes the content a blob of the repository and ends its upload. An existing copy in the registry is kept unless it is lost.
+ * Returns false if the repository was deleted meanwhile. Throws RESOURCE_EXHAUSTED if a quota of the organization is reached, and
+ * ContentMissing if another request has ended the upload. After any other error the content may be in use, since the result of
+ * the commit is unknown. Garbage collection finds it otherwise.
  */
 export async function keepBlob(
   work: Work,
@@ -198,9 +199,9 @@ export async function keepBlob(
     const added = await blobs.linkBlob(tx, repo, digest, now)
     const had = upload && (await store.deleteUpload(tx, upload.uid))
     ended = had?.locations ?? []
-    // Whoever has ended the upload has its pieces, and may have removed this one.
+    // The request that ended the upload has its chunks, and may have removed this one.
     if (typeof part === 'string' && !ended.includes(part)) throw new ContentMissing(part)
-    // What has come already was counted when it came.
+    // Bytes of earlier chunks were counted on arrival.
     await requireBytes(tx, work, repo, added - (had?.size ?? 0), meter?.limits ?? repo.limits)
     await emitPush(tx, work, repo, origin, { type: 'blob', digest })
   }
@@ -225,14 +226,14 @@ export async function keepBlob(
       return inserted ? 'stored' : 'had'
     })
     meter?.end()
-    // Of a repo that is gone the uploads are gone too, and what they had is left to the collection.
+    // Uploads of a deleted repository are deleted too. Garbage collection removes their content.
     const isLeftOver = stored === 'had' || (stored === 'gone' && location !== part)
     await removeAll(work, [...ended.filter((one) => one !== location), ...(isLeftOver ? [location] : [])])
     return stored !== 'gone'
   } catch (error) {
-    // Of these it is certain that nothing was committed; a piece is that of whoever has ended the upload.
+    // These errors mean that nothing was committed. A missing chunk belongs to the request that ended the upload.
     const isUndone = isNoRoom(error) || (error instanceof ContentMissing && location !== name)
-    // The upload's own piece goes with the upload, after the rows that name it.
+    // The chunk is removed with its upload, after the rows that refer to it.
     if (isUndone && location !== '' && location !== part) await removeAll(work, [location])
     if (upload) await endRefused(work, upload, error)
     throw error
@@ -241,19 +242,19 @@ export async function keepBlob(
   }
 }
 
-/** An upload that has no room is over, since what came of it would take up room until it is collected. */
+/** Cancels an upload that exceeds a quota. Its content would use storage until it is collected. */
 export async function endRefused(work: Work, upload: Upload, error: unknown): Promise<void> {
   if (isNoRoom(error)) await cancelUpload(work, upload)
 }
 
-/** The organisation is at a limit, so that nothing was committed. */
+/** True if a limit of the organization was reached, so that nothing was committed. */
 export function isNoRoom(error: unknown): boolean {
   return error instanceof AppError && error.reason === 'RESOURCE_LIMIT_EXCEEDED'
 }
 
 type Link = (tx: Tx, repo: RepoRef & { limits?: QuotaLimits }) => Promise<void>
 
-/** `undefined` when it has been collected meanwhile. */
+/** Links stored content. Returns undefined if it was collected meanwhile. */
 async function linkStored(
   tx: Tx,
   there: blobs.LockedRepo,
@@ -267,12 +268,12 @@ async function linkStored(
   return 'linked'
 }
 
-/** An upload may take longer than what nobody uses is kept, so its time is when it has come, not when it began. */
+/** Current time. An upload may take longer than the grace period, so the time of its end counts, not its beginning. */
 function timeOf({ app }: Work): string {
   return app.clock().toISOString()
 }
 
-/** Of what is committed nothing is taken back: what cannot be removed now, the sweep of what has no row finds. */
+/** Removes content after the commit, without undoing anything on failure. Garbage collection of files finds the rest. */
 async function removeAll({ app, log }: Work, locations: readonly string[]): Promise<void> {
   const removed = await Promise.allSettled(locations.map((location) => app.blobs.remove(location)))
   for (const one of removed) {

@@ -5,7 +5,7 @@ import type { RepoRef } from '../repo-ref.model.ts'
 import type { Upload, UploadPart } from './blobs.model.ts'
 import { addUpload, addUsage, uidOfRepo } from './usage.store.ts'
 
-/** Until the transaction ends, no other upload of the organisation begins. */
+/** Inserts an upload. No other upload of the organization can begin until the transaction ends. */
 export async function insertUpload(tx: Tx, uid: string, repo: RepoRef, now: string): Promise<void> {
   await tx.run(sql`
     INSERT INTO uploads (uid, repo_id, size, create_time, update_time) VALUES (${uid}, ${repo.id}, 0, ${now}, ${now})`)
@@ -16,7 +16,7 @@ export async function findUpload(reader: Reader, repo: number, uid: string): Pro
   return reader.get<Upload>(sql`SELECT uid, size, parts FROM uploads WHERE uid = ${uid} AND repo_id = ${repo}`)
 }
 
-/** `false` when the upload is gone, or has grown meanwhile, so that the part does not fit any more. */
+/** Appends a chunk. Returns false if the upload has ended or has grown meanwhile, so that the chunk no longer fits. */
 export async function appendPart(
   tx: Tx,
   repo: RepoRef,
@@ -35,7 +35,7 @@ export async function appendPart(
   return true
 }
 
-/** The pieces of an upload in their order; `undefined` when there is no such upload. */
+/** Chunks of an upload in order. Returns undefined if there is no such upload. */
 export async function partsOfOpen(reader: Reader, upload: string): Promise<UploadPart[] | undefined> {
   const rows = await reader.all<UploadPart | { [key in keyof UploadPart]: null }>(sql`
     SELECT p.start, p.size, p.location, p.digest FROM uploads u LEFT JOIN upload_parts p ON p.upload_uid = u.uid
@@ -45,15 +45,15 @@ export async function partsOfOpen(reader: Reader, upload: string): Promise<Uploa
     : rows.filter((row) => row.start !== null).sort((one, other) => one.start - other.start)
 }
 
-/** Until the transaction ends nobody adds to the upload, or ends it. */
+/** Locks the upload until the transaction ends, so that no other request adds to it or ends it. */
 export async function lockUpload(tx: Tx, uid: string): Promise<{ size: number; repo: number } | undefined> {
   return tx.get(sql`SELECT size, repo_id AS repo FROM uploads WHERE uid = ${uid} ${locking(tx, 'deleting')}`)
 }
 
-/** What an upload had that is over: its bytes, and where its pieces are. Nothing of it belongs to anybody else. */
+/** Bytes and locations of the chunks of a finished upload. No one else refers to them. */
 export type Ended = { size: number; locations: string[] }
 
-/** `undefined` when there was none, or another request has ended it. */
+/** Deletes an upload. Returns undefined if there was none, or if another request has ended it. */
 export async function deleteUpload(tx: Tx, uid: string): Promise<Ended | undefined> {
   const upload = await lockUpload(tx, uid)
   if (!upload) return undefined
@@ -67,9 +67,9 @@ export async function deleteUpload(tx: Tx, uid: string): Promise<Ended | undefin
   return { size: upload.size, locations: parts.map(({ location }) => location) }
 }
 
-/** Returns how many uploads the repo had. */
+/** Deletes the uploads of a repository. Returns how many it had. */
 export async function deleteUploadsOf(tx: Tx, repo: Pick<RepoRef, 'id' | 'uid'>, now: string): Promise<number> {
-  // Pieces that come meanwhile are there or not there, but not counted by halves.
+  // Locks the uploads, so that a chunk that arrives meanwhile is counted either completely or not at all.
   await tx.all(sql`SELECT uid FROM uploads WHERE repo_id = ${repo.id} ORDER BY uid ${locking(tx, 'deleting')}`)
   const row = await tx.get<{ uploads: number; bytes: number }>(sql`
     SELECT count(*) AS uploads, CAST(coalesce(sum(size), 0) AS BIGINT) AS bytes FROM uploads WHERE repo_id = ${repo.id}`)
@@ -80,8 +80,8 @@ export async function deleteUploadsOf(tx: Tx, repo: Pick<RepoRef, 'id' | 'uid'>,
 }
 
 /**
- * Takes away the first pieces of an upload of a repo that is going, and with the last of them the upload. Answers with how
- * many there were, the upload among them.
+ * Deletes the first chunks of an upload of a repository that is being removed, and the upload with the last of them. Returns the
+ * number of deleted rows.
  */
 export async function deleteSomeOfUpload(tx: Tx, uid: string, most: number, now: string): Promise<number> {
   await lockUpload(tx, uid)
@@ -92,7 +92,7 @@ export async function deleteSomeOfUpload(tx: Tx, uid: string, most: number, now:
   return gone + 1
 }
 
-/** Nothing was ever acknowledged with them alone, so they may go at once. */
+/** Moves chunks to the trash. They are due at once, since they alone were never acknowledged as a blob. */
 async function trashPieces(tx: Tx, which: ReturnType<typeof sql>, now: string): Promise<number> {
   await tx.run(sql`
     INSERT INTO blob_trash (location, size, due) SELECT location, size, ${now} FROM upload_parts WHERE ${which}

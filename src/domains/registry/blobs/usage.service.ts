@@ -1,4 +1,4 @@
-// What organisations store, and whether there is room for more.
+// Storage that organizations use, and their quotas.
 import type { Work } from '#app.ts'
 import type { Reader, Tx } from '#db/sql.ts'
 import { limitsOf, type QuotaLimits, requireRoom } from '#domains/iam/groups/limits.service.ts'
@@ -14,9 +14,9 @@ export async function usageOf(reader: Reader, organization: string): Promise<Usa
 }
 
 /**
- * Throws RESOURCE_EXHAUSTED when the organisation has no room for the bytes that this transaction has added. What adds
- * none always fits. Only where there is a limit is it compared with the sum, for which transactions of one organisation
- * wait for each other. `known` are its limits, where the request has read them.
+ * Throws RESOURCE_EXHAUSTED if the bytes that this transaction added exceed the quota of the organization. Zero bytes always fit.
+ * The total is compared only if there is a limit, since transactions of one organization then wait for each other. `known` are
+ * the limits if the request has read them.
  */
 export async function requireBytes(
   tx: Tx,
@@ -34,20 +34,20 @@ export async function requireBytes(
 }
 
 /**
- * Counts what is kept for an organisation besides the content of its repos. Throws RESOURCE_EXHAUSTED when it has no room
- * for it. `uid` is of the organisation, or of anything in it.
+ * Counts data that is stored for an organization besides the content of its repositories. Throws RESOURCE_EXHAUSTED if the quota
+ * is reached. `uid` is that of the organization, or of anything in it.
  */
 export async function charge(tx: Tx, work: Pick<Work, 'app'>, uid: string, bytes: number): Promise<void> {
   await store.addUsage(tx, rootOf(uid), { bytes })
   await requireBytes(tx, work, { uid }, bytes)
 }
 
-/** Counts it whether there is room or not: what it is about is there already. Nothing of an organisation that is deleted. */
+/** Counts bytes without checking the quota, since their subject already exists. Does nothing for a deleted organization. */
 export async function countBytes(tx: Tx, uid: string, bytes: number): Promise<void> {
   if (await store.hasUsage(tx, rootOf(uid))) await store.addUsage(tx, rootOf(uid), { bytes })
 }
 
-/** Whether the organisation stores no more than it may; what is over does not come of its own. */
+/** True if the organization is within its quota. Its usage can exceed a quota that was lowered. */
 export async function isWithinQuota(reader: Reader, work: Pick<Work, 'app'>, organization: string): Promise<boolean> {
   const limits = await limitsOf(reader, work, organization)
   if (limits.bytes === Number.POSITIVE_INFINITY) return true
@@ -55,31 +55,31 @@ export async function isWithinQuota(reader: Reader, work: Pick<Work, 'app'>, org
   return bytes + uploadBytes <= limits.bytes
 }
 
-/** Counts it whether there is room or not, for an organisation that is there. */
+/** Counts bytes of an existing organization without checking the quota. */
 export async function addBytes(tx: Tx, uid: string, bytes: number): Promise<void> {
   await store.addUsage(tx, rootOf(uid), { bytes })
 }
 
-/** The reverse, when it is not kept any more. */
+/** Subtracts bytes that are no longer stored. */
 export async function giveBack(tx: Tx, uid: string, bytes: number): Promise<void> {
   await store.addUsage(tx, rootOf(uid), { bytes: -bytes })
 }
 
-/** Counts a body while it comes. */
+/** Counts the bytes of a request body while it is received. */
 export type Meter = {
   organization: string
-  /** Those of the organisation when it began. */
+  /** Limits of the organization at the beginning of the request. */
   limits: QuotaLimits
-  /** Throws RESOURCE_EXHAUSTED when there is no room for `bytes` more. */
+  /** Counts bytes. Throws RESOURCE_EXHAUSTED if they exceed a quota. */
   take(bytes: number): void
-  /** Once what came is stored, and counted there, or is gone. More calls do no harm. */
+  /** Ends the count, once the body is stored and counted there, or discarded. Can be called repeatedly. */
   end(): void
 }
 
 /**
- * Meters a body of `announced` bytes, as far as that is known, for the organisation of the repo. `known` are its limits,
- * where they were just read. All bodies that this server receives for the organisation count together. Only what is
- * stored is decided exactly; this keeps what cannot fit from being written to the disk.
+ * Meters a body of `announced` bytes, 0 if unknown, for the organization of the repository. `known` are its limits if they were
+ * just read. All bodies that this server receives for the organization count together. The exact decision follows when content is
+ * stored. The meter only prevents writing content that cannot fit.
  */
 export async function meterOf(
   work: Pick<Work, 'app'>,
@@ -111,7 +111,7 @@ export async function meterOf(
       try {
         requireRoom(limits, 'bytes', used(), bytes)
       } catch (error) {
-        // At once, since what is refused must not take the room of what is not.
+        // Ends the count at once, so that a refused body does not use up the quota of others.
         end()
         throw error
       }

@@ -1,8 +1,8 @@
-// What organisations use of the registry. Every change to links, manifests and uploads says so here, in its transaction.
+// Usage of the registry by organizations. Every change to links, manifests and uploads is recorded here, in its transaction.
 import { type Reader, sql, type Tx } from '#db/sql.ts'
 import type { Usage } from './blobs.model.ts'
 
-/** Of a repo that is being removed, the one that it had. */
+/** Original uid of a repository, also while it is being removed. */
 export const uidOfRepo = sql`replace(uid, '!', '')`
 
 export async function usageOf(reader: Reader, organization: string): Promise<Usage> {
@@ -13,23 +13,25 @@ export async function usageOf(reader: Reader, organization: string): Promise<Usa
   return row!
 }
 
-/** Whether anything was ever counted for the organisation, which is there. */
+/** True if the organization exists and anything was ever counted for it. */
 export async function hasUsage(reader: Reader, organization: string): Promise<boolean> {
   const row = await reader.get(sql`SELECT 1 AS found FROM organization_usage WHERE org_uid = ${organization} LIMIT 1`)
   return row !== undefined
 }
 
-/** To the row of this connection, so that pushes of one organisation do not meet. */
+/** Adds to the row of this connection, so that pushes to one organization do not wait for each other. */
 export async function addUsage(tx: Tx, organization: string, added: Partial<Usage>): Promise<void> {
   await addTo(tx, organization, tx.shard, added)
 }
 
-/** To one row of the organisation, which stays locked: whoever begins an upload next waits, and then sees this one. */
+/**
+ * Adds to one row of the organization, which stays locked. The request that begins the next upload waits, and then sees this one.
+ */
 export async function addUpload(tx: Tx, organization: string): Promise<void> {
   await addTo(tx, organization, -1, { uploads: 1 })
 }
 
-/** Until the transaction ends, nobody else who asks for this adds to what the organisation uses. */
+/** Locks the usage of an organization. Other transactions that call this wait until the transaction ends. */
 export async function lockUsage(tx: Tx, organization: string): Promise<void> {
   await tx.run(sql`
     INSERT INTO organization_usage (org_uid, shard, bytes, uploads, upload_bytes) VALUES (${organization}, -1, 0, 0, 0)
@@ -52,7 +54,7 @@ async function addTo(
                upload_bytes = organization_usage.upload_bytes + excluded.upload_bytes`)
 }
 
-/** One more repo of the organisation has the blob. Returns the bytes that this adds to the organisation. */
+/** Counts a link to the blob in the organization. Returns the bytes added: 0 if another of its repositories has the blob. */
 export async function addLink(tx: Tx, organization: string, digest: string): Promise<number> {
   const row = await tx.get<{ links: number; size: number }>(sql`
     INSERT INTO organization_blobs (org_uid, digest, links) VALUES (${organization}, ${digest}, 1)
@@ -63,14 +65,14 @@ export async function addLink(tx: Tx, organization: string, digest: string): Pro
   return added
 }
 
-/** One repo less has the blob. */
+/** Subtracts a link to the blob. */
 export async function removeLink(tx: Tx, organization: string, digest: string): Promise<void> {
   await tx.run(sql`
     UPDATE organization_blobs SET links = links - 1 WHERE org_uid = ${organization} AND digest = ${digest}`)
   await forgetUnlinked(tx, organization, sql`${digest}`)
 }
 
-/** A repo that is being deleted has none of its blobs any more. */
+/** Subtracts all links of a repository that is being deleted. */
 export async function removeLinksOf(tx: Tx, organization: string, repo: number): Promise<void> {
   const digests = sql`SELECT digest FROM repo_blobs WHERE repo_id = ${repo}`
   await tx.run(sql`
@@ -87,7 +89,7 @@ async function forgetUnlinked(tx: Tx, organization: string, digests: ReturnType<
   await addUsage(tx, organization, { bytes: -row!.bytes })
 }
 
-/** Nothing is left below an organisation that is deleted. */
+/** Deletes the usage of a deleted organization. */
 export async function deleteUsage(tx: Tx, organization: string): Promise<void> {
   await tx.run(sql`DELETE FROM organization_usage WHERE org_uid = ${organization}`)
 }
