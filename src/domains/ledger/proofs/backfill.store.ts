@@ -1,9 +1,9 @@
-// Rows of the ledger that were there before their log: they wait for their entries as others do.
+// Rows of the tag history from before the transparency log. They are queued for entries like new rows.
 import { type Reader, sql, type Tx } from '#db/sql.ts'
 import { kindNumbers, sourceNumbers } from '#domains/registry/tags/tag-history.model.ts'
 import { stateNumbers } from './logs.model.ts'
 
-/** Behind which row of the ledger it goes on. */
+/** Last row of the tag history that is queued already. */
 export type LedgerBackfill = { ledger: number; tag: string; time: string }
 
 export function nextBackfill(reader: Reader): Promise<LedgerBackfill | undefined> {
@@ -11,7 +11,7 @@ export function nextBackfill(reader: Reader): Promise<LedgerBackfill | undefined
     SELECT ledger_id AS ledger, after_tag AS tag, after_time AS time FROM ledger_backfills ORDER BY ledger_id LIMIT 1`)
 }
 
-/** Where a slice of `most` rows ends; `undefined` when there are not so many. */
+/** Last row of a slice of `most` rows. Returns undefined if fewer rows are left. */
 export function endOfSlice(
   reader: Reader,
   { ledger, tag, time }: LedgerBackfill,
@@ -23,8 +23,8 @@ export function endOfSlice(
 }
 
 /**
- * The rows behind that one, up to `end` where there is one, wait from now on, unless they do already or a log has them that
- * has not ended. A row that was logged before keeps the path that it had then.
+ * Queues the rows after the given one, up to `end` if there is one. Rows that are queued, or that a log which has not ended
+ * contains, are left out. A row that was logged before keeps the path that it had then.
  */
 export function addRowsOfBefore(
   tx: Tx,
@@ -55,7 +55,7 @@ export async function endBackfill(tx: Tx, ledger: number): Promise<void> {
   await tx.run(sql`DELETE FROM ledger_backfills WHERE ledger_id = ${ledger}`)
 }
 
-/** Where the repo of the ledger is, or was when it was deleted last. */
+/** Current group and name of the repository with this tag history, or its path when it was last deleted. */
 export async function placeOf(
   reader: Reader,
   ledger: number,

@@ -1,25 +1,25 @@
-// The facts about stored checkpoints that one process keeps in memory.
+// Facts about stored checkpoints that one process keeps in memory.
 import type { StoredCheckpoint } from '#blobs/blobs.ts'
 import { Newest } from '#lib/caches/newest.ts'
 
 const mostKnown = 10_000
 
-/** Where a database is in its write-ahead log. */
+/** Position of a database in its write-ahead log. */
 type Position = { timeline: string; position: bigint }
 
 export type CheckpointGuard = {
-  /** The checkpoints that this process stored last, by their names. */
+  /** Checkpoints that this process stored last, by name. */
   known: Newest<string, StoredCheckpoint>
-  /** The log after which the next run of signing begins: 0 unless a run ended before it had seen all logs. */
+  /** Log after which the next run of signing begins. 0 unless a run ended before it had processed all logs. */
   signedTo: number
-  /** Whether signing waits for the store, so that it is logged once. */
+  /** True while signing waits for the blob store, so that this is logged once. */
   isWaiting: boolean
-  /** Whether the log says that the bucket ignores conditions. */
+  /** True if a log line has already reported that the bucket ignores conditional writes. */
   isToldOfBucket: boolean
-  /** The number of logs for which signing has stopped, as of the last count. */
+  /** Number of logs whose signing is suspended, as of the last count. */
   suspended: number
   /**
-   * Whether all checkpoints are to be compared: in a new process, on another timeline, or at a position below one that this
+   * True if all checkpoints have to be compared: in a new process, on another timeline, or at a position before one that this
    * process has seen. Call `compared` with the same position afterwards.
    */
   isComparisonDue(now: Position | undefined): boolean

@@ -1,5 +1,5 @@
-// What witnesses say of our logs. Each is asked about heads that it has not signed, with the proof that they go on from the
-// one that it has signed last.
+// Cosignatures of witnesses for our logs. Each witness is asked to sign checkpoints that it has not signed, with a consistency
+// proof from its last one.
 import type { App } from '#app.ts'
 import type { Db } from '#db/sql.ts'
 import { readSize } from '#lib/tlog/checkpoint.ts'
@@ -14,31 +14,34 @@ import { suspendLog } from './stored-checkpoints.store.ts'
 const logsAtOnce = 100
 const unsureAtOnce = 20
 const timeoutMs = 10_000
-/** Others wait meanwhile. */
+/** Short, since other logs wait meanwhile. */
 const shortTimeoutMs = 3000
 const maxBytes = 64 * 1024
-/** How often a witness is asked about one head while it remembers other sizes than it has told. */
+/** Attempts with one witness for one checkpoint, while it reports sizes other than expected. */
 const mostTries = 4
 
 type By = Pick<App, 'db' | 'toWitnesses' | 'config' | 'clock' | 'log' | 'witnessing'>
 
 /**
- * What a witness has seen by now, and the lines that it has signed if it has. `beyond` is the size that it has seen where that
- * is more than it was asked about, and infinite where it goes by another head than ours. `said`: it has said what it has seen,
- * or that it knows no such log.
+ * Result of asking a witness: the size that it has seen, and its signature lines. `beyond` is a size larger than the checkpoint,
+ * and infinite if the witness has a contradicting checkpoint. `said` is true if it reported its size, or that it does not know
+ * the log.
  */
 type Seen = { vkey: string; size: number; lines: string; beyond: number; said: boolean }
-/** One that has not answered is in `silent`, so that it holds up nobody a second time. */
+/** Witnesses without an answer are added to `silent` and not asked again in this run. */
 type Run = { signal: AbortSignal; silent: Set<string>; timeoutMs: number }
 
-/** Asks about each log once that waits, some of them at a time; answers with how many heads were signed by enough. */
+/**
+ * Asks witnesses about each log with missing cosignatures, some logs at a time. Returns the number of checkpoints with enough
+ * cosignatures.
+ */
 export async function collectCosignatures(by: By, tx: Db['tx'], signal: AbortSignal): Promise<number> {
   const { ledgerWitnesses: witnesses } = by.config
   const keys = witnesses.map(({ key }) => vkeyOf(key))
   const run: Run = { signal, silent: new Set(), timeoutMs }
   const asked = new Set<number>()
   let signed = 0
-  // Once none has answered, nobody is left to ask.
+  // Stops if no witness answers.
   while (run.silent.size < witnesses.length) {
     const logs = (await store.waitingLogs(by.db, keys, logsAtOnce)).filter(({ id }) => !asked.has(id))
     if (logs.length === 0) break
@@ -52,8 +55,8 @@ export async function collectCosignatures(by: By, tx: Db['tx'], signal: AbortSig
 }
 
 /**
- * A server cannot see that its database is a copy of an earlier one, of which more was signed meanwhile. So before it signs a
- * log for the first time since it began, it asks the witnesses what they have seen. Answers with how many logs it asked about.
+ * Asks witnesses for the sizes that they have seen, before this process signs a log for the first time. A server cannot see that
+ * its database is a copy of an earlier one, whose log was extended meanwhile. Returns the number of logs asked about.
  */
 export async function askBeforeSigning(by: By, tx: Db['tx'], signal: AbortSignal): Promise<number> {
   if (by.config.ledgerWitnesses.length === 0) return 0
@@ -72,12 +75,12 @@ export async function askBeforeSigning(by: By, tx: Db['tx'], signal: AbortSignal
   }
 }
 
-/** The process that witnesses must have answered about what is signed; `undefined` where there are none. */
+/** Process id that the witnesses must have answered before a log is signed. Undefined if there are no witnesses. */
 export function answersTo({ config, witnessing }: Pick<App, 'config' | 'witnessing'>): string | undefined {
   return config.ledgerWitnesses.length > 0 ? witnessing.process : undefined
 }
 
-/** Asks all witnesses about a log that have not seen more of it; `anew` also those that have signed this head before. */
+/** Asks all witnesses that have seen less of the log. With `anew`, also those that have seen this checkpoint already. */
 async function askEach(by: By, log: store.WaitingLog, run: Run, anew = false): Promise<Seen[]> {
   const known = new Map((await store.seenBy(by.db, log.id)).map(({ vkey, size }) => [vkey, size]))
   return Promise.all(
@@ -90,8 +93,8 @@ async function askEach(by: By, log: store.WaitingLog, run: Run, anew = false): P
 }
 
 /**
- * Keeps a head once enough have signed it, or more than the one that is kept. Meanwhile the log may have been signed anew, and
- * others may have asked about that: what a witness has seen is judged by what there is now.
+ * Stores a checkpoint once enough witnesses have signed it, or more than before. The log may have been signed again meanwhile, so
+ * sizes reported by witnesses are compared with the current one.
  */
 async function keep(
   { config, clock, witnessing, log: lines }: By,
@@ -114,7 +117,7 @@ async function keep(
     },
     { isolation: 'rowLocks' },
   )
-  // Of a head that is no longer the last one, nobody has been asked in vain.
+  // If the log was signed again meanwhile, its new checkpoint is asked about without a delay.
   if (isSure || now.size === log.size) witnessing.note(log.id, isSure)
   if (isBehind)
     lines.error('a witness has seen more of a log than there is; nothing is signed for it any more', {
@@ -123,7 +126,7 @@ async function keep(
   return kept !== undefined
 }
 
-/** The head with all that is known to be signed of it; `undefined` where too few have, or a later one is kept. */
+/** Checkpoint with all known cosignatures. Returns undefined if there are too few, or if a later one is stored. */
 function keptHead(
   { ledgerWitnesses }: By['config'],
   { checkpoint, size }: store.WaitingLog,
@@ -131,7 +134,7 @@ function keptHead(
   asked: readonly Seen[],
 ): { checkpoint: string; size: number } | undefined {
   const before = now.cosignedSize === size ? parseNote(now.cosigned)!.signatures : []
-  // One that signs again what it has signed counts once.
+  // A witness that signs again counts once.
   const silent = ledgerWitnesses.filter(({ key }) => {
     return !asked.some(({ vkey, lines }) => lines !== '' && vkey === vkeyOf(key))
   })
@@ -141,7 +144,7 @@ function keptHead(
   return isEnough && now.cosignedSize <= size ? { checkpoint: checkpoint + [...all].join(''), size } : undefined
 }
 
-/** Asks one witness, and again where it remembers another size than we do. What goes wrong is tried again in a minute. */
+/** Asks one witness, and asks again if it reports another size than expected. Failures are retried in a minute. */
 async function ask(by: By, log: store.WaitingLog, witness: Witness, seen: number, run: Run, tries = 1): Promise<Seen> {
   const { key, url } = witness
   const vkey = vkeyOf(key)
@@ -159,12 +162,11 @@ async function ask(by: By, log: store.WaitingLog, witness: Witness, seen: number
     }
   }
   const told = answer.status === 409 ? readSize(answer.body.trim()) : undefined
-  // It goes by another head than ours, and says so of the size that we have named: an honest log is never told that, however
-  // much it has grown meanwhile.
+  // The witness has another checkpoint of this size. A correct log never gets this answer, even if it has grown meanwhile.
   const contradicts = answer.status === 422 || (told === seen && told === log.size)
   if (contradicts) return { ...nothing, beyond: Number.POSITIVE_INFINITY, said: true }
   if (told !== undefined && told > log.size) return { ...nothing, beyond: told }
-  // Others ask it as well, so that it may have seen more with each answer.
+  // Another server may ask the witness too, so its size may grow with each answer.
   if (told !== undefined && tries < mostTries) return ask(by, log, witness, told, run, tries + 1)
   const { status } = answer
   if (status === 0) run.silent.add(url)
@@ -173,7 +175,7 @@ async function ask(by: By, log: store.WaitingLog, witness: Witness, seen: number
     status,
     ...('error' in answer && { error: answer.error }),
   })
-  // Who knows no such log or key has signed nothing of it.
+  // A witness that does not know the log or its key has signed nothing of it.
   return { ...nothing, said: status === 403 || status === 404 }
 }
 

@@ -2,12 +2,14 @@ import { locking } from '#db/row-locks.ts'
 import { list, type Reader, sql, type Tx } from '#db/sql.ts'
 import { stateNumbers } from './logs.model.ts'
 
-/** A log with a head that some witness has not signed. */
+/** A log whose checkpoint is not signed by all witnesses. */
 export type WaitingLog = { id: number; checkpoint: string; size: number }
-/** The size of its last head; `cosigned` is the newest that enough have signed, and its size. */
+/** Size of the last checkpoint. `cosigned` is the newest one with enough cosignatures, followed by its size. */
 export type Heads = { size: number; cosigned: string; cosignedSize: number }
 
-/** Some of them, those first that were asked about longest ago; `witnesses` are the keys of those that are to sign each. */
+/**
+ * Some logs without cosignatures, the longest wait first. `witnesses` are the keys of the witnesses that have to sign each log.
+ */
 export function waitingLogs(reader: Reader, witnesses: readonly string[], most: number): Promise<WaitingLog[]> {
   return reader.all(sql`
     SELECT l.id, l.checkpoint, l.checkpoint_size AS size
@@ -19,8 +21,8 @@ export function waitingLogs(reader: Reader, witnesses: readonly string[], most: 
 }
 
 /**
- * Logs that have grown since they were signed, and of which too few witnesses have told this process what they have seen: those
- * after `after`, in the order of their numbers.
+ * Logs that have grown since they were signed, and for which too few witnesses have reported their size to this process. Ordered
+ * by number, after `after`.
  */
 export function unsureLogs(
   reader: Reader,
@@ -41,10 +43,10 @@ export async function cosignedOf(
   return reader.get(sql`SELECT checkpoint, size FROM ledger_cosigned WHERE log_id = ${log} AND size > 0`)
 }
 
-/** A signed note of a log, and the size that it is of. */
+/** Signed checkpoint of a log, and its size. */
 export type Head = { log: number; checkpoint: string; size: number }
 
-/** The last heads of the organisation's logs that enough witnesses have signed. */
+/** Last checkpoints of the logs of an organization that enough witnesses have signed. */
 export function cosignedHeads(reader: Reader, organization: string): Promise<Head[]> {
   return reader.all(sql`
     SELECT c.log_id AS log, c.checkpoint, c.size
@@ -52,7 +54,7 @@ export function cosignedHeads(reader: Reader, organization: string): Promise<Hea
      WHERE l.org_uid = ${organization} AND c.size > 0`)
 }
 
-/** What there is of a log, which nobody signs or keeps anew until the transaction ends. */
+/** Checkpoints of a log. Locks the log until the transaction ends, so that no one signs it. */
 export async function lockHeads(tx: Tx, log: number): Promise<Heads> {
   const row = await tx.get<{ size: number }>(sql`
     SELECT checkpoint_size AS size FROM ledger_logs WHERE id = ${log} ${locking(tx, 'alone')}`)
@@ -60,12 +62,12 @@ export async function lockHeads(tx: Tx, log: number): Promise<Heads> {
   return { size: row!.size, cosigned: kept?.checkpoint ?? '', cosignedSize: kept?.size ?? 0 }
 }
 
-/** What each witness has seen of a log. */
+/** Sizes of a log that its witnesses have seen. */
 export function seenBy(reader: Reader, log: number): Promise<{ vkey: string; size: number }[]> {
   return reader.all(sql`SELECT vkey, size FROM ledger_cosigners WHERE log_id = ${log}`)
 }
 
-/** Unless it is known to have seen more: answers of a witness may come here in another order than it gave them. */
+/** Stores the size that a witness has seen. A larger stored size is kept, since answers may arrive in another order. */
 export async function noteSeen(tx: Tx, log: number, vkey: string, size: number): Promise<void> {
   await tx.run(sql`
     INSERT INTO ledger_cosigners (log_id, vkey, size) VALUES (${log}, ${vkey}, ${size})
@@ -77,7 +79,7 @@ export async function keepCosigned(
   log: number,
   { checkpoint, size, time, answeredTo }: { checkpoint: string; size: number; time: string; answeredTo: string },
 ): Promise<void> {
-  // Servers of before go by the time.
+  // Servers of the previous release use the time.
   const answeredTime = answeredTo === '' ? '' : time
   await tx.run(sql`
     INSERT INTO ledger_cosigned (log_id, checkpoint, size, asked_time, answered_time, answered_to)
@@ -96,14 +98,14 @@ export function findWitnessKey(reader: Reader): Promise<WitnessKey | undefined> 
   return reader.get(sql`SELECT vkey, private_key AS "privateKey" FROM witness_keys WHERE id = 1`)
 }
 
-/** Unless there is one already. */
+/** Stores the key unless there is one already. */
 export async function keepWitnessKey(tx: Tx, { vkey, privateKey }: WitnessKey, now: string): Promise<void> {
   await tx.run(sql`
     INSERT INTO witness_keys (id, vkey, private_key, create_time) VALUES (1, ${vkey}, ${privateKey}, ${now})
         ON CONFLICT (id) DO NOTHING`)
 }
 
-/** The newest head that was seen of a log, which nobody else changes until the transaction ends. `root` is base64. */
+/** Newest checkpoint that was seen of a log, locked until the transaction ends. `root` is base64. */
 export async function lockHead(tx: Tx, origin: string, empty: string): Promise<{ size: number; root: string }> {
   const row = await tx.get<{ size: number; root: string }>(sql`
     INSERT INTO witnessed_logs (origin, size, root, seen_time) VALUES (${origin}, 0, ${empty}, '')

@@ -2,10 +2,10 @@ import type { App } from '#app.ts'
 import type { Reader } from '#db/sql.ts'
 import * as store from './logs.store.ts'
 
-/** How long a key goes on signing beside the one that took its place, so that whoever has its policy can get the next. */
+/** Time for which a key signs together with its successor, so that clients with the old policy can get the new one. */
 const besideMs = 30 * 24 * 3_600_000
 
-/** The keys that sign these logs now, oldest first. */
+/** Keys that currently sign these logs, oldest first. */
 export async function logKeysNow(
   reader: Reader,
   { clock }: Pick<App, 'clock'>,

@@ -11,7 +11,7 @@ export const logColumns: Sql = sql`
   id, org_uid AS organization, generation, origin, secret, state, size, checkpoint,
   checkpoint_size AS "checkpointSize", checkpoint_time AS "checkpointTime", stored_size AS "storedSize"`
 
-/** The newest log of the organisation, to which nobody else adds until the transaction ends. */
+/** Newest log of the organization, locked until the transaction ends so that no one else adds entries. */
 export function lockLog(tx: Tx, organization: string): Promise<LedgerLog | undefined> {
   return tx.get(sql`
     UPDATE ledger_logs SET size = size
@@ -19,14 +19,14 @@ export function lockLog(tx: Tx, organization: string): Promise<LedgerLog | undef
     RETURNING ${logColumns}`)
 }
 
-/** Of the organisation, the newest first; few, since each but the first took the place of one after a restore. */
+/** Logs of the organization, newest first. There are few, since each replaced the one before after a restore. */
 export function listLogs(reader: Reader, organization: string): Promise<LedgerLog[]> {
   return reader.all(sql`SELECT ${logColumns} FROM ledger_logs WHERE org_uid = ${organization} ORDER BY generation DESC`)
 }
 
 /**
- * Logs that have entries which no checkpoint has, in the order of their numbers, without those whose witnesses
- * have not told the process `answeredTo` what they have seen.
+ * Logs with entries after the last checkpoint, ordered by number. Logs whose witnesses have not reported their sizes to the
+ * process `answeredTo` are left out.
  */
 export function unsignedLogs(
   reader: Reader,
@@ -55,8 +55,8 @@ export async function insertLog(
 }
 
 /**
- * Ends every log, or those that wait for the operator, since the database may not know all that was signed; what the ledger
- * has comes into logs that take their places. Two heads that contradict each other could never be taken back.
+ * Ends every log, or those that wait for the operator, because the database may not know everything that was signed. The tag
+ * history is then logged in new logs. Contradicting checkpoints could never be revoked.
  */
 export async function endLogs(tx: Tx, which: 'every' | 'suspended'): Promise<number> {
   const of = which === 'every' ? sql`state <> ${stateNumbers.ended}` : sql`state = ${stateNumbers.suspended}`
@@ -67,7 +67,7 @@ export async function endLogs(tx: Tx, which: 'every' | 'suspended'): Promise<num
   return tx.run(sql`UPDATE ledger_logs SET state = ${stateNumbers.ended} WHERE ${of}`)
 }
 
-/** Whose logs wait for the operator, and how many of each. */
+/** Organizations with logs that wait for the operator, and the number of these logs. */
 export async function suspendedOrganizations(reader: Reader): Promise<{ organization: string; logs: number }[]> {
   return reader.all(sql`
     SELECT org_uid AS organization, count(*) AS logs FROM ledger_logs WHERE state = ${stateNumbers.suspended}
@@ -90,7 +90,7 @@ export async function signLog(
   return changed > 0
 }
 
-/** How many entries about the log itself there are. */
+/** Number of entries about the log itself. */
 export async function countOwnEntries(reader: Reader, log: number): Promise<number> {
   const row = await reader.get<{ seq: number }>(sql`
     SELECT seq FROM ledger_entries WHERE log_id = ${log} AND chain = 'log' ORDER BY seq DESC LIMIT 1`)
@@ -99,7 +99,7 @@ export async function countOwnEntries(reader: Reader, log: number): Promise<numb
 
 export type LogKey = { vkey: string; log: number; privateKey: Uint8Array; createTime: string }
 
-/** The keys of these logs, oldest first; private ones are sealed. */
+/** Keys of these logs, oldest first. Private keys are sealed. */
 export function logKeys(reader: Reader, logs: readonly number[]): Promise<LogKey[]> {
   return reader.all(sql`
     SELECT vkey, log_id AS log, private_key AS "privateKey", create_time AS "createTime" FROM ledger_log_keys
@@ -113,10 +113,9 @@ export async function insertLogKey(tx: Tx, { vkey, log, privateKey, createTime }
 }
 
 /**
- * Ledgers with rows that wait, those behind `after` in the order of their numbers, `most` of them. Rows of a tag cannot be
- * logged while rows of before are still to be added, those of a ledger while a repo goes that was deleted, whose deletions come
- * with an earlier time, and those of an organisation while its log is suspended. However many rows wait, they are not read for
- * it.
+ * Tag histories with queued rows, at most `most` after `after`, ordered by number. Rows of a tag cannot be logged before older
+ * rows are queued. Rows of a repository that is being removed wait for its deletions, which have an earlier time. Rows of an
+ * organization wait while its log is suspended. The queued rows themselves are not read.
  */
 export async function waitingLedgers(reader: Reader, after: number, most: number): Promise<WaitingLedger[]> {
   const next = (former: Sql) => sql`(SELECT min(p.ledger_id) FROM ledger_pending p WHERE p.ledger_id > ${former})`
@@ -145,7 +144,7 @@ type StoredPending = Omit<PendingRow, 'event' | 'source'> & { event: number; sou
 
 const readyTags = ({ afterTag }: WaitingLedger): Sql => (afterTag === null ? sql`1 = 1` : sql`q.tag < ${afterTag}`)
 
-/** Some of its rows, tag by tag in the order of time. */
+/** Some rows that can be logged, by tag and time. */
 export function readyRows(tx: Tx, waiting: WaitingLedger, most: number): Promise<PendingRow[]> {
   return pendingRows(
     tx,
@@ -154,9 +153,9 @@ export function readyRows(tx: Tx, waiting: WaitingLedger, most: number): Promise
   )
 }
 
-/** The tags of which moves wait that happened here since then, those first that have waited for longest. */
+/** Tags with queued assignments that were made on this server since then, the longest wait first. */
 export async function movedTags(tx: Tx, waiting: WaitingLedger, since: string, most: number): Promise<string[]> {
-  // As the index of whole repos is written.
+  // The negative number matches the index for whole repositories.
   const rows = await tx.all<{ tag: string }>(sql`
     SELECT q.tag
       FROM tag_history h
@@ -167,7 +166,7 @@ export async function movedTags(tx: Tx, waiting: WaitingLedger, since: string, m
   return [...new Set(rows.map(({ tag }) => tag))]
 }
 
-/** The first rows of each of these tags. */
+/** The first queued rows of each of these tags. */
 export function readyRowsOf(
   tx: Tx,
   { ledger }: WaitingLedger,
@@ -209,7 +208,7 @@ export async function insertEntries(tx: Tx, log: number, entries: readonly Entry
   for (const insert of insertsOf(into, rows)) await tx.run(insert)
 }
 
-/** The rows of these entries, which wait no more; of a row that an earlier log had, too. */
+/** Stores the rows of these entries, also of rows that an earlier log has, and removes them from the queue. */
 export async function openEntries(tx: Tx, log: number, openings: readonly OpeningRow[]): Promise<void> {
   const rows = openings.map(({ ledger, tag, time, path, nonce, index }) => {
     return sql`(${ledger}, ${tag}, ${time}, ${path}, ${nonce}, ${log}, ${index})`
@@ -224,10 +223,10 @@ export async function openEntries(tx: Tx, log: number, openings: readonly Openin
       SELECT ledger_id, tag, time FROM ledger_openings WHERE log_id = ${log} AND idx >= ${openings[0]!.index})`)
 }
 
-/** Those of the tiles that are there. */
+/** Existing tiles among these. */
 export async function readTiles(reader: Reader, log: number, wanted: readonly TileAt[]): Promise<Tiles> {
   if (wanted.length === 0) return new Map()
-  // Each by its key: with OR, both engines read all tiles of the log.
+  // Each tile is selected by its key. With OR, both engines would read all tiles of the log.
   const each = wanted.map(
     ({ level, index }) => sql`
     SELECT level, idx AS "index", hashes FROM ledger_tiles WHERE log_id = ${log} AND level = ${level} AND idx = ${index}`,
@@ -246,7 +245,7 @@ export async function writeTiles(tx: Tx, log: number, tiles: readonly (TileAt & 
   }
 }
 
-/** The entries from `from` on that are below `to`, word for word. */
+/** Unchanged text of the entries from `from` to before `to`. */
 export async function readEntries(reader: Reader, log: number, from: number, to: number): Promise<string[]> {
   const rows = await reader.all<{ entry: string }>(sql`
     SELECT entry FROM ledger_entries WHERE log_id = ${log} AND idx >= ${from} AND idx < ${to} ORDER BY idx`)
@@ -259,7 +258,7 @@ export function findInChain(reader: Reader, log: number, chain: string, seq: num
      WHERE log_id = ${log} AND chain = ${chain} AND seq = ${seq}`)
 }
 
-/** When the row was written that a chain begins with; `undefined` where its ledger is gone. */
+/** Time of the first row of a chain. Returns undefined if its tag history was erased. */
 export async function beganAt(reader: Reader, log: number, chain: string): Promise<string | undefined> {
   const row = await reader.get<{ time: string }>(sql`
     SELECT o.time FROM ledger_entries e JOIN ledger_openings o ON o.log_id = e.log_id AND o.idx = e.idx
@@ -267,7 +266,7 @@ export async function beganAt(reader: Reader, log: number, chain: string): Promi
   return row?.time
 }
 
-/** Whether the database was ever restored from a backup, so that logs which it does not know may have been signed. */
+/** True if the database was ever restored from a backup. Logs that it does not know may then have been signed. */
 export async function wasRestored(reader: Reader): Promise<boolean> {
   return (await readFact(reader, 'restore_time')) !== undefined
 }
@@ -280,7 +279,7 @@ type StoredRow = Omit<PendingRow, 'kind' | 'organization' | 'event' | 'source'> 
     | { nonce: string | null; log: null; index: null; chain: null; seq: null; entry: null }
   )
 
-/** The row that says what a tag was at a time, with its entry in a log, or nulls for that. */
+/** Row with the state of a tag at a time, with its entry in a log or nulls. */
 export async function rowAt(reader: Reader, ledger: number, tag: string, at: string) {
   const row = await reader.get<StoredRow>(sql`
     SELECT h.repo_id AS ledger, h.tag, h.time, h.event, h.digest, h.previous_digest AS "previousDigest", h.actor, h.source,

@@ -1,4 +1,4 @@
-// What others read of the logs: checkpoints, tiles, policies, and the proof of what a tag was.
+// Reads logs for clients: checkpoints, tiles, policies, and inclusion proofs for the digest of a tag.
 import type { App } from '#app.ts'
 import type { Reader } from '#db/sql.ts'
 import { repoType } from '#domains/registry/repos/repos.model.ts'
@@ -17,37 +17,40 @@ import { logKeysNow } from './log-keys.service.ts'
 import { type EntryRow, type LedgerLog, ledgerLogType, saltedBy } from './logs.model.ts'
 import * as store from './logs.store.ts'
 
-/** A log of an organisation; those of later generations took the place of the first. */
+/** A log of an organization. Logs of later generations have a name. */
 export type LogAt = { organization: string; name: string }
 
 async function getLog(reader: Reader, at: LogAt): Promise<LedgerLog> {
   const log = (await store.listLogs(reader, at.organization)).find(({ origin }) => nameIn(origin) === at.name)
-  // Before it is signed there is nothing to show.
+  // A log is not shown before it is signed.
   if (!log || log.checkpoint === '') throw notFound(ledgerLogType, idOf(at))
   return log
 }
 
-/** What stands behind the organisation in an origin; empty for the first log. */
+/** Part after the organization in an origin. Empty for the first log. */
 function nameIn(origin: string): string {
   return /\/ledger\/[0-9a-f]{40}\/(.+)/.exec(origin)?.[1] ?? ''
 }
 
 const idOf = ({ organization, name }: LogAt): string => (name === '' ? organization : `${organization}/${name}`)
 
-/** The last signed note, with what witnesses have signed of it. */
+/** Last signed checkpoint with its cosignatures. */
 export async function readCheckpoint({ db }: Pick<App, 'db'>, at: LogAt): Promise<string> {
   const log = await getLog(db, at)
   const cosigned = await cosignedOf(db, log.id)
   return cosigned?.size === log.checkpointSize ? cosigned.checkpoint : log.checkpoint
 }
 
-/** What a proof of this entry ends in: where there are witnesses, the last head that enough of them have signed, once it has the entry. */
+/**
+ * Checkpoint for the proof of an entry: the last one with enough cosignatures if it contains the entry, or else the last signed
+ * one.
+ */
 function headOf(log: LedgerLog, cosigned: readonly Head[], index: number): Head {
   const own = { log: log.id, checkpoint: log.checkpoint, size: log.checkpointSize }
   return cosigned.find((head) => head.log === log.id && index < head.size) ?? own
 }
 
-/** The bytes of a tile, or of a bundle of entries, as far as the checkpoint goes. Throws NOT_FOUND for what is not full yet. */
+/** Bytes of a tile or of a bundle of entries, up to the checkpoint. Throws NOT_FOUND for one that is not full yet. */
 export async function readTile({ db }: Pick<App, 'db'>, at: LogAt, asked: TileAsked): Promise<Buffer> {
   const { id, checkpointSize } = await getLog(db, at)
   const { kind, level, index, width } = asked
@@ -64,7 +67,7 @@ export async function readTile({ db }: Pick<App, 'db'>, at: LogAt, asked: TileAs
   return tile.subarray(0, width * 32)
 }
 
-/** Which logs to believe, the newest first (c2sp.org/tlog-policy). `url` is what clients call us. */
+/** Policy with the logs to trust, newest first (c2sp.org/tlog-policy). `url` is the base URL of this server. */
 export async function policyOf(
   app: Pick<App, 'db' | 'config' | 'clock'>,
   organization: string,
@@ -85,7 +88,7 @@ export async function policyOf(
   return `${[...lines, ...quorumLines(config.ledgerWitnesses)].join('\n')}\n`
 }
 
-/** More than half of the witnesses. */
+/** A quorum is more than half of the witnesses. */
 function quorumLines(witnesses: readonly Witness[]): string[] {
   if (witnesses.length === 0) return ['quorum none']
   const names = witnesses.map((_witness, i) => `W${i + 1}`)
@@ -99,8 +102,8 @@ function quorumLines(witnesses: readonly Witness[]): string[] {
 export type ProofAsked = { repo: string; tag: string; at: string }
 
 /**
- * The proof of what the tag was at a time, and where there is one of the row that follows. Throws ProofPending while the row
- * waits for its entry, which takes about a second, and longer for what was there before the log.
+ * Proof for the digest of a tag at a time, and for the next row if there is one. Throws ProofPending while the row has no entry
+ * yet. This takes about a second, and longer for rows from before the log.
  */
 export async function proofOf(
   app: Pick<App, 'db' | 'sealer' | 'config' | 'tiles'>,
@@ -109,7 +112,7 @@ export async function proofOf(
   const { db, sealer, config, tiles } = app
   const { repo: uid, tag, at } = asked
   const organization = rootOf(uid)
-  // First what there is a head of, so that all of it is found in what is read after that.
+  // Checkpoints are read first, so that later reads contain everything they cover.
   const [repo, logs, cosigned] = await Promise.all([
     findRepoRow(db, { uid }),
     store.listLogs(db, organization),
@@ -140,7 +143,7 @@ export async function proofOf(
   ])
 }
 
-/** The proof comes by itself: nothing is wrong that anybody would have to be told of. */
+/** Error for a proof that is not ready yet. No one has to act on it. */
 export class ProofPending extends AppError {
   constructor() {
     const details = [{ type: 'RetryInfo', retryDelaySeconds: 1 }] as const

@@ -1,5 +1,5 @@
-// Rows that wait get their places in the log of their organisation. One node at a time does it, so that the places are given in
-// one order; nobody who moves a tag waits for it.
+// Adds queued rows to the transparency log of their organization. Only one node does this at a time, so that there is one order.
+// Assignments of tags do not wait for it.
 import { randomBytes } from 'node:crypto'
 import type { App } from '#app.ts'
 import type { Reader, Tx } from '#db/sql.ts'
@@ -33,17 +33,17 @@ import type { Sequencing } from './sequencing.ts'
 
 const rowsAtOnce = 200
 const ledgersAtOnce = 20
-/** How many that wait are looked at together, and how often that is done until one of them is ready. */
+/** Number of tag histories that are examined together, and how often this is repeated until one of them is ready. */
 const ledgersLookedAt = 100
 const looksAtOnce = 10
-/** Longer than a move is to wait for its entry. What is older of a ledger is not looked through. */
+/** Longer than an assignment may wait for its entry. Older rows of a tag history are not searched. */
 const latelyMs = 120_000
 const secretBytes = 32
 const nonceBytes = 16
 
 type By = Pick<App, 'sealer' | 'clock'>
 
-/** Whether a row can be logged, or a log be signed: to be asked before a transaction is begun for it. */
+/** True if a row can be logged or a log can be signed. Checked before a transaction begins. */
 export async function isAnythingDue({ db, sequencing }: Pick<App, 'db' | 'sequencing'>): Promise<boolean> {
   return (
     (await nextReady(db, sequencing)).ledgers.length > 0 ||
@@ -52,8 +52,8 @@ export async function isAnythingDue({ db, sequencing }: Pick<App, 'db' | 'sequen
 }
 
 /**
- * The ledgers whose turn it is, some of them, and behind which to go on then. Ledgers that cannot be logged now are passed over,
- * and so many of them at a time that nobody waits for long.
+ * Next tag histories to log, and where to continue after them. Skips histories that cannot be logged now, up to a limit that keeps
+ * the run short.
  */
 async function nextReady(reader: Reader, turns: Sequencing): Promise<{ ledgers: WaitingLedger[]; after: number }> {
   for (let looks = 0; looks < looksAtOnce; looks++) {
@@ -64,20 +64,20 @@ async function nextReady(reader: Reader, turns: Sequencing): Promise<{ ledgers: 
     const ledgers = ready.slice(0, ledgersAtOnce)
     if (ledgers.length > 0) return { ledgers, after: ready.length > ledgersAtOnce ? ledgers.at(-1)!.ledger : end }
     turns.after = end
-    // All that wait were among these.
+    // All queued tag histories were examined.
     if (began === 0 && end === 0) break
   }
   return { ledgers: [], after: turns.after }
 }
 
-/** Logs some of the rows that wait; answers with how many. `host` is what the origins of new logs begin with. */
+/** Logs some queued rows. Returns how many. `host` is the beginning of the origins of new logs. */
 export async function sequenceSome(tx: Tx, by: By & Pick<App, 'sequencing'>, host: string): Promise<number> {
   const { ledgers, after } = await nextReady(tx, by.sequencing)
   by.sequencing.after = after
   const organizations = Map.groupBy(ledgers, (ready) => ready.organization)
   let count = 0
   for (const [organization, some] of organizations) {
-    // Each organisation has its share, and each ledger of it, so that a long import keeps nobody else waiting.
+    // Each organization has its share, and each of its tag histories too, so that a long import does not delay others.
     const ofEach = Math.ceil(rowsAtOnce / organizations.size / some.length)
     const rows: PendingRow[] = []
     for (const ready of some) rows.push(...(await nextRows(tx, by, ready, ofEach)))
@@ -90,8 +90,8 @@ export async function sequenceSome(tx: Tx, by: By & Pick<App, 'sequencing'>, hos
 }
 
 /**
- * What is logged next of a ledger. Where more waits than that, tags that have moved here lately come before what an import has
- * brought, each with what is to stand before it in its chain.
+ * Rows to log next from a tag history. If more are queued, recent assignments come before imported rows. Each is preceded by the
+ * queued rows of its chain.
  */
 async function nextRows(tx: Tx, { clock }: By, ready: WaitingLedger, most: number): Promise<PendingRow[]> {
   const rows = await store.readyRows(tx, ready, most)
@@ -103,14 +103,17 @@ async function nextRows(tx: Tx, { clock }: By, ready: WaitingLedger, most: numbe
   return [...first, ...rows.filter(({ tag }) => !moved.includes(tag))].slice(0, most)
 }
 
-/** The log that is written; a new one where there is none, which names the one before. None while the last one is suspended. */
+/**
+ * Current log of the organization. If there is none, creates one that refers to the log before. Returns undefined while the last
+ * one is suspended.
+ */
 async function logOf(tx: Tx, by: By, organization: string, host: string): Promise<LedgerLog | undefined> {
   const last = await store.lockLog(tx, organization)
   if (last?.state === stateNumbers.written) return last
-  // It may have been since it was looked at.
+  // The log may have been suspended since it was read.
   if (last?.state === stateNumbers.suspended) return undefined
   const generation = (last?.generation ?? 0) + 1
-  // Another one may have been signed that this database does not know, so what follows has a name that nobody else had.
+  // Another log may have been signed that this database does not know, so the next one gets a unique name.
   const isFirst = generation === 1 && !(await store.wasRestored(tx))
   const own = isFirst ? '' : `/${generation}-${randomBytes(4).toString('hex')}`
   const origin = `${host}/ledger/${organization}${own}`
@@ -137,8 +140,8 @@ async function addKey(tx: Tx, { sealer, clock }: By, { id, origin }: LedgerLog):
 }
 
 /**
- * Gives the log of the organisation a new key, which signs from the next checkpoint on, beside the former one for as long as
- * `logKeysNow` says; an entry names it. Answers with the key; `undefined` without a log that is written.
+ * Gives the log a new key, which signs from the next checkpoint on, beside the former one for the time in `logKeysNow`. An entry
+ * records it. Returns the key, or undefined if the organization has no active log.
  */
 export async function rotateLogKey(tx: Tx, by: By, organization: string): Promise<string | undefined> {
   const log = await store.lockLog(tx, organization)
@@ -155,12 +158,12 @@ function openedSecret({ sealer }: By, { origin, secret }: LedgerLog): Buffer {
   return plain
 }
 
-/** The entry of a tag that was logged last. */
+/** Last logged entry of a tag. */
 type Last = { time: string; path: string; chain: string; seq: number; leaf: Buffer }
 
 /**
- * A row goes on with the chain of the row before only where that is the last one of its chain, and at the same path: nothing
- * can be said of what lies between others.
+ * Adds entries for rows. A row continues the chain of the previous row only if that is the last of its chain and has the same
+ * path. Otherwise rows in between are unknown, and a new chain begins.
  */
 async function append(tx: Tx, by: By, log: LedgerLog, rows: readonly PendingRow[]): Promise<void> {
   const secret = openedSecret(by, log)
@@ -197,14 +200,14 @@ async function append(tx: Tx, by: By, log: LedgerLog, rows: readonly PendingRow[
 
 const leafOf = (entry: string): Buffer => leafHash(Buffer.from(entry))
 
-/** The row of the tag before, where this log has it. */
+/** Entry of the previous row of the tag if this log has it. */
 function loggedBefore({ id }: LedgerLog, row: PendingRow): Last | undefined {
   const { before, beforePath, beforeLog, beforeChain, beforeSeq, beforeEntry } = row
   if (beforeLog !== id || beforeEntry === null) return undefined
   return { time: before, path: beforePath!, chain: beforeChain!, seq: beforeSeq!, leaf: leafOf(beforeEntry) }
 }
 
-/** `leaves` are those of the entries, in order. */
+/** `leaves` are the leaves of the entries, in order. */
 async function addLeaves(
   tx: Tx,
   log: LedgerLog,

@@ -1,12 +1,12 @@
-// Ledgers whose rows are logged next, as this process knows them. They take turns by their numbers.
+// State of this process for the order in which tag histories are logged. They take turns by number.
 import { createSignal, type Signal } from '#lib/signal.ts'
 
 export type Sequencing = {
-  /** Behind which ledger it goes on. */
+  /** Number of the last tag history that was logged. */
   after: number
-  /** A run has left rows behind, and the next one need not wait. */
+  /** Signals that rows are left, so that the next run need not wait. */
   left: Signal
-  /** By which a run knows how long it takes. */
+  /** Clock that measures the duration of a run. */
   monotonic: () => number
 }
 

@@ -1,4 +1,4 @@
-// Checkpoints of the logs: stored beside the blobs first, then signed.
+// Signs checkpoints of the logs, after storing them in the blob store.
 import type { App } from '#app.ts'
 import type { Lease } from '#db/leases.ts'
 import type { Tx } from '#db/sql.ts'
@@ -12,15 +12,14 @@ import { noteStored } from './stored-checkpoints.store.ts'
 type By = Pick<App, 'db' | 'blobs' | 'sealer' | 'clock' | 'log' | 'failures' | 'checkpointGuard'>
 
 const logsAtOnce = 100
-/** The longest that one run waits for the store of the blobs. The same job sequences entries, which wait meanwhile. */
+/** Longest wait of one run for the blob store. The same job adds entries, which wait meanwhile. */
 const storeMs = 5000
 const rowLocks = { isolation: 'rowLocks' } as const
 
 /**
- * Signs the logs that have grown. `answeredTo` as for `unsignedLogs`. While the store of the blobs is away
- * it signs nothing. A crash before the signature loses nothing: the next run makes the same checkpoint, finds it in the store
- * and signs it. A run that has to wait for the store ends, and the next one
- * begins behind its page, so that the first logs do not always come before the last ones.
+ * Signs the logs that have grown; `answeredTo` as for `unsignedLogs`. Signs nothing while the blob store is unavailable. After a
+ * crash, the next run makes the same checkpoint, finds it in the store and signs it. A run ends if it has to wait for the store.
+ * The next one begins after its page, so that all logs get their turn.
  */
 export async function signLogs(
   by: By,
@@ -51,8 +50,8 @@ export async function signLogs(
 }
 
 /**
- * The logs that have grown. Their entries may have been committed without waiting for the disk; this commit waits, and takes them
- * along. Otherwise a power cut could lose entries of which the store has a checkpoint.
+ * Logs that have grown. Their entries may have been committed without waiting for the disk. This commit waits, and makes them
+ * durable too. Otherwise a power cut could lose entries of a stored checkpoint.
  */
 async function commitUnsigned(
   tx: Tx,

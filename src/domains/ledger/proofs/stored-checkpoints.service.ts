@@ -1,4 +1,4 @@
-// Checkpoints in the store of the blobs. A database that went back in time does not extend them, and is not signed.
+// Checkpoints in the blob store. A database that was set back does not extend them, and its logs are not signed.
 import type { App } from '#app.ts'
 import type { CheckpointStore } from '#blobs/blobs.ts'
 import type { Db, Reader } from '#db/sql.ts'
@@ -18,30 +18,30 @@ type Signing = By & Pick<App, 'failures'>
 /** A log with the root of its entries, read in the transaction that commits them. */
 export type UnsignedLog = LedgerLog & { root: Buffer }
 
-/** A checkpoint that is stored and may be signed; `text` is the note without signatures. */
+/** A stored checkpoint that may be signed; `text` is the note without signatures. */
 export type StoredHead = { log: LedgerLog; text: string }
 
-/** `waiting`: the store did not take it now. `contradicted`: the stored text, which the log does not extend. */
+/** `waiting`: the store did not accept it now. `contradicted`: the stored text, which the log does not extend. */
 type Outcome = StoredHead | 'waiting' | { contradicted: string }
 
-/** The store failed, and not the database. */
+/** Failure of the blob store, not of the database. */
 class StoreFailure extends Error {
   override name = 'StoreFailure'
 }
 
-/** Each may hold a connection of the database for a moment. */
+/** Each may use a database connection for a moment. */
 const atOnce = 4
-/** Another server can only be faster while it takes the lease over. */
+/** Another server can be faster only while it takes over the lease. */
 const mostTries = 4
 const logsAtOnce = 100
 const rowLocks = { isolation: 'rowLocks' } as const
 
-/** The root of the first `size` entries. The database must have them. */
+/** Root of the first `size` entries, which the database must have. */
 export async function rootOf(reader: Reader, log: number, size: number): Promise<Buffer> {
   return rootHash(size, nodesOf(await readTiles(reader, log, tilesFor([], size))))
 }
 
-/** Why the log in the database does not extend a stored checkpoint; `undefined` if it does. */
+/** Reason why the log in the database does not extend a stored checkpoint. Returns undefined if it does. */
 export async function contradictionOf(
   reader: Reader,
   { id, origin }: Pick<LedgerLog, 'id' | 'origin'>,
@@ -49,19 +49,22 @@ export async function contradictionOf(
 ): Promise<string | undefined> {
   const head = parseCheckpoint(stored)
   if (!head || head.origin !== origin) return 'the stored checkpoint is damaged'
-  // Read after the stored checkpoint, which is written only once its entries are committed.
+  // Read after the stored checkpoint, which is written only after its entries are committed.
   const size = await store.sizeOf(reader, id)
   if (head.size > size) return `the database has ${size} entries, and the stored checkpoint has ${head.size}`
   const isSame = (await rootOf(reader, id, head.size)).equals(head.root)
   return isSame ? undefined : `the first ${head.size} entries differ from those of the stored checkpoint`
 }
 
-/** One run of signing. After `deadline` it asks the store no more. `hasStored`: the store has taken checkpoints of it before. */
+/**
+ * One run of signing. After `deadline` it sends no more requests to the store. `hasStored` is true if the store has accepted
+ * checkpoints in this run.
+ */
 type Run = { tx: Db['tx']; signal: AbortSignal; deadline: AbortSignal; hasStored: boolean }
 
 /**
- * Stores the checkpoints of these logs, and returns those that may be signed. Suspends logs that do not extend what is stored.
- * Stops at the first failure of the store and at the deadline: then the run has to end, since the next one tries again.
+ * Stores the checkpoints of these logs and returns those that may be signed. Suspends logs that do not extend their stored
+ * checkpoint. Stops at the first failure of the store and at the deadline. The run then has to end, and the next one tries again.
  */
 export async function storeCheckpoints(
   by: Signing,
@@ -99,7 +102,7 @@ async function storeOne(by: By, log: UnsignedLog, { signal, deadline }: Run): Pr
     known ??= await ofStore(within, () => checkpoints.read(name, within))
     if (known) {
       if ((await contradictionOf(db, log, known.text)) !== undefined) return { contradicted: known.text }
-      // It is there since a crash, or another server has stored one that extends it.
+      // The checkpoint is there since a crash, or another server has stored one that extends it.
       if (parseCheckpoint(known.text)!.size >= size) return head
     }
     const version = await ofStore(within, () => checkpoints.write(name, head.text, known?.version, within))
@@ -125,7 +128,7 @@ export async function storeSigned(
   return (await checkpoints.write(checkpointName(origin), text, undefined, signal)) !== undefined
 }
 
-/** A folder on a network file system may never answer, and knows no signal. */
+/** A folder on a network file system may never answer, and cannot be canceled by a signal. */
 async function ofStore<T>(within: AbortSignal, ask: () => Promise<T>): Promise<T> {
   try {
     within.throwIfAborted()
@@ -136,8 +139,8 @@ async function ofStore<T>(within: AbortSignal, ask: () => Promise<T>): Promise<T
 }
 
 /**
- * Compares the logs with what is stored of them, and suspends those that do not extend it. Returns `undefined` if not all could
- * be compared, since the store is unavailable or a database server lags.
+ * Compares the logs with their stored checkpoints, and suspends those that do not extend them. Returns `undefined` if not all
+ * could be compared, since the store is unavailable or a database server lags.
  */
 export async function compareCheckpoints(
   by: By,
@@ -147,7 +150,7 @@ export async function compareCheckpoints(
   const { checkpoints } = by.blobs
   const compare = async (log: LedgerLog): Promise<void> => {
     const stored = await ofStore(signal, () => checkpoints.read(checkpointName(log.origin), signal))
-    // An earlier release has signed it, and nobody has written to it since.
+    // An earlier release has signed the log, and no entry was added since.
     if (!stored && log.checkpoint !== '') {
       const isNew = await ofStore(signal, () => storeSigned(checkpoints, log, signal))
       if (!checkpoints.isAtomic()) warnOfBucket(by)
@@ -177,14 +180,14 @@ export async function compareCheckpoints(
   }
 }
 
-/** Counts the logs for which signing has stopped, for `/readyz` and the metrics of this process. */
+/** Counts the logs whose signing is suspended, for `/readyz` and the metrics of this process. */
 export async function countSuspendedLogs({ db, checkpointGuard: guard }: By): Promise<void> {
   guard.suspended = await store.countSuspended(db)
 }
 
 /**
- * Decides again in the transaction that suspends: any other read may come from a standby that lags, and only a primary takes
- * the lock of the row. `refuted` if the log extends its stored checkpoint there.
+ * Decides again in the transaction that suspends the log. Any other read may come from a standby that lags, and only a primary
+ * can lock the row. Returns `refuted` if the log extends its stored checkpoint there.
  */
 async function suspend(by: By, tx: Db['tx'], log: LedgerLog, stored: string): Promise<'new' | 'before' | 'refuted'> {
   const decided = await tx(async (one) => {
@@ -206,7 +209,10 @@ async function suspend(by: By, tx: Db['tx'], log: LedgerLog, stored: string): Pr
   return is
 }
 
-/** A log that always fails, as with a damaged tile or key, holds back no other. Throws what all logs would fail with. */
+/**
+ * Skips a log that always fails, for example because of a damaged tile or key, so that it does not block others. Throws errors
+ * that would concern all logs.
+ */
 export function passOver({ failures }: Pick<App, 'failures'>, { id }: LedgerLog, error: unknown): undefined {
   // Errors of the database have a code.
   if (!(error instanceof Error) || 'code' in error) throw error

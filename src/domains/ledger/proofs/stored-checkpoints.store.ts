@@ -5,10 +5,10 @@ export { readWalPosition } from '#db/postgres/wal-position.ts'
 import { type LedgerLog, stateNumbers } from './logs.model.ts'
 import { logColumns } from './logs.store.ts'
 
-/** Written out, so that both engines find the index of it. */
+/** Written as a literal, so that both engines use the partial index. */
 const isSuspended = raw(`state = ${stateNumbers.suspended}`)
 
-/** Notes that the store of the blobs may have checkpoints of these sizes from now on. */
+/** Records that the blob store may have checkpoints of these sizes from now on. */
 export async function noteStored(tx: Tx, logs: readonly number[]): Promise<void> {
   await tx.run(sql`
     UPDATE ledger_logs SET stored_size = size WHERE id IN (${list(logs)}) AND stored_size < size`)

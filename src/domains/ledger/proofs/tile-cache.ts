@@ -1,5 +1,5 @@
-// The tiles of logs that proofs were made of last, with what was worked out of them. Reading and hashing tiles is most of what a
-// proof takes of the processor, and many proofs need the same ones above their entries, and at the end of the log.
+// Cache of the tiles of recent proofs, with their computed nodes. Reading and hashing tiles takes most of the processor time of a
+// proof. Many proofs need the same tiles above their entries and at the end of the log.
 import type { Db } from '#db/sql.ts'
 import { Newest } from '#lib/caches/newest.ts'
 import { hashBytes, type Nodes } from '#lib/tlog/merkle.ts'
@@ -7,14 +7,14 @@ import { nodesIn, type TileAt, type TileTree, tileKey, tilesFor, tileWidth, tree
 import { readTiles } from './logs.store.ts'
 
 export type TileCache = {
-  /** The nodes of the tree that a head of the log is the root of, as far as proofs about these entries need them. */
+  /** Nodes of the tree with this root, as far as proofs for these entries need them. */
   nodesFor(head: { log: number; size: number }, entries: readonly number[]): Promise<Nodes>
 }
 
-/** With what is worked out of it a tile takes 16 KB. */
+/** A tile with its computed nodes takes 16 KB. */
 const keptTiles = 256
 
-/** What a head has of a tile is the same for good, so it is never forgotten but for another one. */
+/** Tiles of a checkpoint never change, so they are only replaced by newer ones. */
 export function createTileCache(db: Db, most = keptTiles): TileCache {
   const kept = new Newest<string, TileTree>(most)
   return {
@@ -24,7 +24,7 @@ export function createTileCache(db: Db, most = keptTiles): TileCache {
       const keyOf = (at: TileAt) => `${log} ${tileKey(at)} ${widthOf(at, size)}`
       const add = (at: TileAt, tile: TileTree) => {
         found.set(tileKey(at), tile)
-        // Of entries there are many more than are asked for twice.
+        // Tiles of entries are not cached, since few of them are read twice.
         if (at.level > 0 || widthOf(at, size) < tileWidth) kept.set(keyOf(at), tile)
       }
       for (const at of tilesFor(entries, size)) {
@@ -35,7 +35,7 @@ export function createTileCache(db: Db, most = keptTiles): TileCache {
       const read = await readTiles(db, log, missing)
       for (const at of missing) {
         const bytes = widthOf(at, size) * hashBytes
-        // The log may have more by now.
+        // The log may have grown meanwhile.
         const tile = read.get(tileKey(at))?.subarray(0, bytes)
         if (tile?.length === bytes) add(at, treeOf(tile))
       }

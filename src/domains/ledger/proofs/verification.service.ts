@@ -1,4 +1,4 @@
-// The transparency logs against their checkpoints in the store of the blobs.
+// Compares the transparency logs with their checkpoints in the blob store.
 import type { Blobs } from '#blobs/blobs.ts'
 import type { Db } from '#db/sql.ts'
 import type { Watch } from '#domains/registry/verification/verification.model.ts'
@@ -8,7 +8,7 @@ import { storedLogs } from './stored-checkpoints.store.ts'
 
 const page = 500
 
-/** Every log that has not ended extends its stored checkpoint, and one that was signed has a stored checkpoint. */
+/** Verifies that every log that has not ended extends its stored checkpoint, and that every signed log has one. */
 export async function verifyCheckpoints(at: { db: Db; blobs: Blobs }, watch: Watch): Promise<void> {
   for (let after = 0; ; ) {
     const logs = await storedLogs(at.db, after, page)
@@ -35,7 +35,7 @@ async function verifyCheckpoint(
     }
     return
   }
-  // An earlier release has signed it, or nobody has.
+  // An earlier release has signed the log, or it was never signed.
   if (storedSize === 0 || checkpoint === '') return
   if (watch.repair) await storeSigned(checkpoints, log)
   const detail = 'the store of the blobs has lost it'

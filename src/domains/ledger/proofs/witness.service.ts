@@ -1,5 +1,4 @@
-// This server as a witness (c2sp.org/tlog-witness): it says of others' logs that it has seen a head, and never says it of
-// two that contradict each other.
+// Witness for logs of other servers (c2sp.org/tlog-witness): cosigns checkpoints, and never two that contradict each other.
 import type { App } from '#app.ts'
 import { type Checkpoint, parseCheckpoint, readSize } from '#lib/tlog/checkpoint.ts'
 import { emptyRoot, hashBytes, isConsistent } from '#lib/tlog/merkle.ts'
@@ -16,17 +15,17 @@ import {
 } from '#lib/tlog/notes.ts'
 import * as store from './cosignatures.store.ts'
 
-/** In the words of the protocol: a status, and for 409 the size that was seen last. */
+/** Answer in the terms of the protocol: a status, and for 409 the size that was seen last. */
 export type WitnessAnswer = { status: 200 | 400 | 403 | 404 | 409 | 422; body: string }
 
 type By = Pick<App, 'db' | 'sealer' | 'clock' | 'config'>
 type Shown = { old: number; proof: Buffer[]; text: string; checkpoint: Checkpoint; isSigned: (key: NoteKey) => boolean }
 
 const mostHashes = 63
-/** What it locks is the row of the log. */
+/** The transaction locks the row of the log. */
 const rowLocks = { isolation: 'rowLocks' } as const
 
-/** The key with which this server witnesses, made when it is asked for first; `name` is what the key is called then. */
+/** Key with which this server signs as a witness, created on first use with this `name`. */
 export async function witnessVkey(by: By, name: string): Promise<string> {
   return vkeyOf((await ownKey(by, name)).key)
 }
@@ -47,7 +46,7 @@ async function ownKey({ db, sealer, clock }: By, name: string): Promise<{ key: N
   return { key, privateKey }
 }
 
-/** Looks at a checkpoint that somebody shows, with the proof that it goes on from the one that was seen last. */
+/** Verifies a checkpoint with the consistency proof from the last one that was seen, and signs it. */
 export async function cosign(by: By, request: string, name: string): Promise<WitnessAnswer> {
   const shown = readRequest(request)
   if (!shown) return { status: 400, body: 'the request is not one of c2sp.org/tlog-witness\n' }

@@ -1,12 +1,14 @@
 // Witnesses that this process has asked about a log before it signs.
 import { randomUUID } from 'node:crypto'
 
-/** How long after it was asked about a log is asked about again, where too few have answered. */
+/** Delay before a log is asked about again after too few answers. */
 const patienceMs = 60_000
 
-/** What this process knows of whom it has asked: no clock says it, since one that was wrong once would mislead the next process. */
+/**
+ * Answers of witnesses to this process. No clock is involved, since a clock that was wrong once would mislead the next process.
+ */
 export type Witnessing = {
-  /** Those who have answered another process have not told this one what they have seen. */
+  /** Id of this process. Answers to another process do not count for this one. */
   process: string
   isDue(log: number): boolean
   note(log: number, isSure: boolean): void
