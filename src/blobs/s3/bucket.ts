@@ -1,29 +1,29 @@
-// Where a bucket is, as `--blobs` spells it: s3://bucket/prefix?endpoint=…&region=…
+// Location of a bucket, as `--blobs` has it: s3://bucket/prefix?endpoint=…&region=…
 
 export type Bucket = {
   name: string
-  /** Before the key of everything of ours: empty, or ends with a slash. */
+  /** Prefix of all keys. Empty, or ends with a slash. */
   prefix: string
   region: string
-  /** Where requests go: scheme, host and port. */
+  /** Scheme, host and port for requests. */
   origin: string
-  /** The same for those whom we hand out addresses. */
+  /** Scheme, host and port in addresses for clients. */
   publicOrigin: string
-  /** What is before the key in the path: empty where the bucket is a part of the host. */
+  /** Part of the path before the key. Empty if the bucket is part of the host name. */
   path: string
-  /** After how long without a sign of life a request counts as lost. */
+  /** Milliseconds without any data after which a request counts as lost. */
   timeoutMs: number
 }
 
-/** Whether a setting names a bucket, and not a folder. */
+/** True if the setting names a bucket and not a folder. */
 export const isBucket = (setting: string): boolean => /^s3:/i.test(setting)
 
 const parameters = ['endpoint', 'public', 'region', 'style', 'timeout']
 
-/** What the keys of contents begin with. */
+/** Folders that the keys of contents begin with. */
 const ownFolders = ['c', 'sha256', 'sha512', 'uploads']
 
-/** Throws with what is wrong with it, in words that go on after the name of the setting. */
+/** Parses the setting. Throws with the problem, as a phrase that follows the name of the setting. */
 export function parseBucket(text: string): Bucket {
   const url = URL.parse(text)
   if (url?.protocol !== 's3:' || url.username !== '' || url.password !== '' || url.port !== '' || url.hash !== '') {
@@ -79,7 +79,7 @@ function baseOf(text: string): URL {
   return base
 }
 
-/** For messages and logs. */
+/** Name of the bucket for messages and logs. */
 export function nameOf({ name, prefix }: Bucket): string {
   return `s3://${name}${prefix === '' ? '' : `/${prefix.slice(0, -1)}`}`
 }

@@ -1,4 +1,4 @@
-// Checkpoints as objects, `pinfold-checkpoints/<name>`, written under a condition; the version is the ETag.
+// Checkpoints as objects `pinfold-checkpoints/<name>`, written conditionally. The version is the ETag.
 import { type CheckpointStore, checkpointFolder, StoreAway, type StoredCheckpoint } from '../blobs.ts'
 import { type Ask, type Client, Refused } from './client.ts'
 import { listObjects } from './sweep.ts'
@@ -10,7 +10,7 @@ const noVersion = '"00000000000000000000000000000000"'
 /** A write without an answer is tried once more at once. The caller tries again later. */
 const retries = 1
 
-/** `idObject` is an object that is there, with which the bucket is asked whether it obeys conditions. */
+/** `idObject` is an existing object, used to test whether the bucket supports conditional writes. */
 export function s3Checkpoints(client: Client, idObject: string): CheckpointStore {
   let obeys: boolean | undefined
 
@@ -86,12 +86,12 @@ const put = (client: Client, { key, text, headers, signal }: Put) =>
     retries,
   } satisfies Ask)
 
-/** An object that If-Match names and that is gone is 404. */
+/** With If-Match, a missing object is 404. */
 function isConflict(error: unknown): boolean {
   return error instanceof Refused && [404, 409, 412].includes(error.status)
 }
 
-/** Whether the store does not know conditions. */
+/** True if the store does not support conditions. */
 function isUnknown(error: unknown): boolean {
   return error instanceof StoreAway && error.cause instanceof Refused && error.cause.status === 501
 }

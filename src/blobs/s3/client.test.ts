@@ -12,7 +12,7 @@ import { readObject } from './read.ts'
 
 const keys: CredentialSource = { get: async () => ({ accessKeyId: 'a', secretAccessKey: 'b' }), forget() {} }
 
-/** A client of a store that answers as `answer` says. */
+/** Client of a store that answers with `answer`. */
 async function scene(answer: RequestListener, options: ClientOptions = {}, source = keys) {
   const server = createServer(answer)
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -32,7 +32,7 @@ const get = { operation: 'GetObject', method: 'GET', key: 'c/00/y', retries: 0 }
 const head = { operation: 'HeadObject', method: 'HEAD', key: 'c/00/y', retries: 0 } as const
 const isBusy = (error: Error) => error instanceof StoreAway && error.reason === 'TOO_BUSY'
 
-test('without credentials there is no address now, and none of their secrets in the reason', async () => {
+test('fails to sign an address without credentials, and keeps secrets out of the reason', async () => {
   const none = { get: () => Promise.reject(new Error('secret')), forget() {} }
   const client = createClient(parseBucket('s3://blobs'), none)
   await assert.rejects(client.addressOf('c/00/x', new Date(0), 300), (error: Error) => {
@@ -43,7 +43,7 @@ test('without credentials there is no address now, and none of their secrets in 
 })
 
 for (const status of [400, 403]) {
-  test(`a HEAD that is refused by ${status} and no word is sent once more, with other credentials`, async () => {
+  test(`sends a HEAD again with other credentials after a ${status} without a code`, async () => {
     let [count, served] = [1, 2]
     const madeOf = (at: number) => ({ accessKeyId: `key${at}`, secretAccessKey: 'b' })
     let kept = madeOf(count)
@@ -62,7 +62,7 @@ for (const status of [400, 403]) {
     const { client } = place
     assert.equal((await client.ask(head)).status, 200)
     assert.deepEqual(asked.splice(0), ['key1', 'key2'])
-    // What others do not help against is no reason to ask for more of them each time.
+    // If other credentials do not help, no more are requested each time.
     served = 0
     for (const keys of [['key2', 'key3'], ['key3'], ['key3']]) {
       await assert.rejects(client.ask(head), (error: Error) => error instanceof StoreAway && !isBusy(error))
@@ -74,7 +74,7 @@ for (const status of [400, 403]) {
   })
 }
 
-test('the clock of the store goes on as it was told, although ours is set', async (t) => {
+test('keeps the clock of the store when the local clock is set', async (t) => {
   const theirs = Date.parse('2026-03-01T12:00:00Z')
   t.mock.timers.enable({ apis: ['Date'], now: theirs - 600_000 })
   let ms = 0
@@ -93,13 +93,13 @@ test('the clock of the store goes on as it was told, although ours is set', asyn
   assert.equal(client.clock(), theirs + 5000)
   await client.ask(head)
   assert.deepEqual(signed, ['20260301T115000Z', '20260301T120005Z'])
-  // Dates are in whole seconds, so where the two clocks agree ours is the better one.
+  // Dates have whole seconds. If the two clocks agree, the local one is more precise.
   t.mock.timers.setTime(theirs + 1500)
   await client.ask(head)
   assert.equal(client.clock(), theirs + 1500)
 })
 
-test('what is slowly written does not keep what is read waiting', async () => {
+test('slow writes do not delay reads', async () => {
   const held: ServerResponse[] = []
   const writing = Promise.withResolvers<void>()
   await using place = await scene(
@@ -120,7 +120,7 @@ test('what is slowly written does not keep what is read waiting', async () => {
   await put
 })
 
-/** A store that has begun to send twelve bytes to each who reads, in `held`, and goes on when it is told to. */
+/** Store that sends the first twelve bytes to each reader, keeps the response in `held`, and continues on request. */
 async function slowStore(options: ClientOptions = {}) {
   const held: ServerResponse[] = []
   const ranges: (string | undefined)[] = []
@@ -142,7 +142,7 @@ async function slowStore(options: ClientOptions = {}) {
 
 const slow = { timeout: 20_000 }
 
-test('what clients read slowly keeps others of them waiting, for a while, and nobody else', slow, async () => {
+test('slow readers delay only other slow readers, and only for a bounded time', slow, async () => {
   const results: string[] = []
   await using place = await slowStore({ observe: (_, result) => results.push(result) })
   const { client, held, read, forClient } = place
@@ -169,7 +169,7 @@ test('what clients read slowly keeps others of them waiting, for a while, and no
   assert.equal(held.length, 0)
 })
 
-test('what breaks off goes on where it was before others begin, and gives its turn back at its end', slow, async () => {
+test('resumes an interrupted read before others begin, and frees its place at the end', slow, async () => {
   await using place = await slowStore()
   const { held, ranges, forClient } = place
   const first = text((await forClient()).stream())
@@ -182,7 +182,7 @@ test('what breaks off goes on where it was before others begin, and gives its tu
   const last = text((await next).stream())
   held.pop()!.end('ended')
   assert.equal(await last, 'begun, ended')
-  // What is closed before its end, or never read, gives it back too.
+  // A stream that is closed early or never read frees its place too.
   const closed = (await forClient()).stream()
   closed.destroy()
   await forClient()
@@ -190,7 +190,7 @@ test('what breaks off goes on where it was before others begin, and gives its tu
   assert.ok(await forClient())
 })
 
-test('a clock that may have stood still is known by ours', async (t) => {
+test('uses the local clock if the monotonic one may have stopped', async (t) => {
   const began = Date.parse('2026-03-01T12:00:00Z')
   t.mock.timers.enable({ apis: ['Date'], now: began })
   const answer: RequestListener = (_, res) => void res.setHeader('date', new Date().toUTCString()).end()

@@ -1,4 +1,4 @@
-// Requests to the bucket: signed, tried again when that can help, and each with the one word that says how it ended.
+// Requests to the bucket: signed, retried if that can help, and recorded with one word for the result.
 import { Agent, type IncomingMessage } from 'node:http'
 import { Agent as TlsAgent } from 'node:https'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -15,21 +15,21 @@ import { textOf } from './xml.ts'
 export type Ask = {
   operation: Operation
   method: 'GET' | 'HEAD' | 'PUT' | 'POST' | 'DELETE'
-  /** Below the prefix; nothing for the bucket itself. */
+  /** Key below the prefix. Undefined for the bucket itself. */
   key?: string
   query?: readonly (readonly [string, string])[]
   headers?: Record<string, string>
   body?: readonly Buffer[]
-  /** Of the body, in hex; it is made of that when it is not known. */
+  /** SHA-256 of the body, in hex. Computed if it is missing. */
   digest?: string
   signal?: AbortSignal | undefined
-  /** Further tries after the first. */
+  /** Retries after the first attempt. */
   retries?: number
 }
 
 export type Answer = { status: number; headers: IncomingMessage['headers']; text: string }
 
-/** The bucket said no, in a way that trying again does not change. */
+/** The bucket refused the request, and retries do not help. */
 export class Refused extends Error {
   override name = 'Refused'
   readonly status: number
@@ -42,35 +42,43 @@ export class Refused extends Error {
   }
 }
 
-/** A HEAD was refused, whose answer has no body to say why. Its credentials may have ended; next time it is sent with new ones. */
+/**
+ * A HEAD request was refused, whose response has no body with the reason. The credentials may have expired, so the next attempt
+ * uses new ones.
+ */
 class Unexplained extends Error {
   override name = 'Unexplained'
 }
 
 export type Client = {
   readonly bucket: Bucket
-  /** The whole answer. Throws Refused, or StoreAway when the bucket cannot be reached or does not let us in. */
+  /** Complete response. Throws Refused, or StoreAway if the bucket is unreachable or denies access. */
   ask(ask: Ask): Promise<Answer>
-  /** Waits for a place to read with. Rejects with StoreAway (`TOO_BUSY`) where that takes too long, and when the signal is aborted. */
+  /**
+   * Waits for a connection for reading. Rejects with StoreAway (`TOO_BUSY`) if that takes too long, and if the signal is aborted.
+   */
   turn(lane: Turn['lane'], signal: AbortSignal): Promise<Turn>
-  /** As `ask`, with a body that has not been read, which has to end before the turn does. */
+  /** As `ask`, with an unread body. The body must end before the turn does. */
   open(ask: Ask, turn: Turn): Promise<IncomingMessage>
-  /** Whether the last thing asked for could be had. */
+  /** True if the last request succeeded. */
   isUp(): boolean
-  /** Milliseconds since 1970 by the clock of the store, as of its last answer. */
+  /** Milliseconds since 1970 by the clock of the store, based on its last response. */
   clock(): number
-  /** False where our own clock has gone ahead of the one that never steps, as while the machine slept: `clock` may be behind. */
+  /**
+   * False if the local clock has advanced more than the monotonic one, for example while the machine slept. `clock` may then be
+   * slow.
+   */
   isClockSure(): boolean
-  /** An address from which whoever has it can read the object for so many seconds. Throws StoreAway without credentials. */
+  /** Signed address for reading the object, valid for a number of seconds. Throws StoreAway without credentials. */
   addressOf(key: string, at: Date, seconds: number): Promise<string>
   close(): void
 }
 
 export type ClientOptions = {
   observe?: Observe | undefined
-  /** How many there may be in each lane. */
+  /** Most connections in each lane. */
   connections?: number
-  /** How long one is waited for. */
+  /** Longest wait for a connection, in milliseconds. */
   waitMs?: number
   /** Milliseconds of a clock that never steps. */
   monotonic?: () => number
@@ -80,13 +88,13 @@ const retries = 4
 const firstPauseMs = 100
 const answerBytes = 16 * 1024 * 1024
 const mostConnections = 512
-/** Who gets none for so long is told to come again. */
+/** Waiting longer for a connection fails with `TOO_BUSY`. */
 const connectionWaitMs = 10_000
 
-/** Clocks that are so far apart or less count as one: dates are in whole seconds, and take a while to come. */
+/** Smaller differences between clocks are ignored: dates have whole seconds and take time to arrive. */
 const slackMs = 2000
 
-/** Answers that say to try again, by their status or by the code in them. */
+/** Responses that can be retried, by status or error code. */
 const passing = [408, 429, 500, 502, 503, 504]
 const passingCodes = [
   'SlowDown',
@@ -96,25 +104,22 @@ const passingCodes = [
   'OperationAborted',
   'ConditionalRequestConflict',
 ]
-/** Of stores that have a limit. */
+/** Error codes of stores with a limit. */
 const fullCodes = ['QuotaExceeded', 'XMinioStorageFull', 'InsufficientStorage']
-/** New credentials, or the right time, may help. */
+/** Error codes for which new credentials or the right time may help. */
 const staleCodes = ['ExpiredToken', 'RequestTimeTooSkewed', 'TokenRefreshRequired', 'InvalidToken']
 
-/**
- * What is written, what is asked, contents that are read for ourselves, and those that are read as slowly as the client takes
- * them. None waits for another.
- */
+/** Lanes: writes, other requests, reads for this server, and reads streamed to clients. No lane delays another. */
 type Lane = 'written' | 'asked' | Turn['lane']
 
-/** A place among those that read, to be given back once. */
+/** Connection for reading, to be freed once. */
 export type Turn = { lane: 'read' | 'streamed'; free(): void }
 
 const isUnexplained = ({ method }: Ask, status: number): boolean => method === 'HEAD' && [400, 403].includes(status)
 
 const isReading = ({ method }: Ask): boolean => method === 'GET' || method === 'HEAD'
 
-/** Who waits for one is not left to the agent, which has no end to that and keeps those who have gone away. */
+/** Lanes limit the wait for a connection. The agent would wait without a limit, also for clients that have disconnected. */
 function createLanes(isTls: boolean, { connections = mostConnections, waitMs = connectionWaitMs }: ClientOptions) {
   const open = () => ({
     agent: isTls ? new TlsAgent({ keepAlive: true }) : new Agent({ keepAlive: true }),
@@ -142,7 +147,7 @@ function createLanes(isTls: boolean, { connections = mostConnections, waitMs = c
   }
 }
 
-/** The time of the store as of its last answer, since our own clock may be set at any time. */
+/** Clock of the store, based on its last response, since the local clock may be set at any time. */
 function createClock(monotonic: () => number) {
   let told: { time: number; at: number; ours: number } | undefined
   return {
@@ -156,8 +161,7 @@ function createClock(monotonic: () => number) {
 }
 
 /**
- * One try: signed with the credentials that are given. Throws Refused, what is to be tried again as a plain Error, and unless
- * it `isSecond`, Unexplained.
+ * One attempt with the given credentials. Throws Refused, or a plain Error for a retry. Throws Unexplained unless it `isSecond`.
  */
 function createTries(bucket: Bucket, credentials: CredentialSource, options: ClientOptions) {
   const { monotonic = () => performance.now() } = options
@@ -165,7 +169,7 @@ function createTries(bucket: Bucket, credentials: CredentialSource, options: Cli
   const lanes = createLanes(bucket.origin.startsWith('https:'), options)
   const { host } = new URL(bucket.origin)
   const clock = createClock(monotonic)
-  /** Those that were refused a HEAD when they were new: others would be, too. */
+  /** New credentials for which a HEAD was refused. Further ones would be refused as well. */
   let inVain: Credentials | undefined
 
   const pathOf = (key: string | undefined): string =>
@@ -237,7 +241,7 @@ function createTries(bucket: Bucket, credentials: CredentialSource, options: Cli
 
 type Try<T> = { ask: Ask; by: Lane | Turn; take: (res: IncomingMessage) => Promise<T>; isSecond: boolean }
 
-/** What a store says that takes no more, or nothing so large, as all stores of ours say it. */
+/** Error for a store that is full or that does not accept the size, the same for all stores. */
 function whyNoRoom(refused: Refused): Error | undefined {
   if (refused.status === 507 || fullCodes.includes(refused.code)) {
     return new StoreFull('there is no room for more blobs', { cause: refused })
@@ -252,7 +256,7 @@ export function createClient(bucket: Bucket, credentials: CredentialSource, opti
   let up = true
 
   const run = async <T>(ask: Ask, by: Lane | Turn, take: (res: IncomingMessage) => Promise<T>): Promise<T> => {
-    // While the bucket is away, nobody waits for what is not going to help.
+    // No retries while the bucket is unavailable.
     const most = up ? (ask.retries ?? retries) : 0
     let isSecond = false
     for (let tried = 0; ; tried++) {
@@ -272,7 +276,7 @@ export function createClient(bucket: Bucket, credentials: CredentialSource, opti
           up = isTheirs || (error.status === 400 && ask.method !== 'HEAD') || full !== undefined
           ended(isMissing ? 'missing' : isTheirs ? 'ok' : 'refused')
           if (up) throw full ?? error
-          // Nothing that a client did: the credentials, the bucket or the region are not right.
+          // The request is correct, so the credentials, the bucket or the region are wrong.
           throw new StoreAway(`the bucket lets nobody in: ${error.message}`, { cause: error })
         }
         if (isBusy(error)) {
@@ -302,7 +306,7 @@ export function createClient(bucket: Bucket, credentials: CredentialSource, opti
     ask: (ask) =>
       run(ask, isReading(ask) ? 'asked' : 'written', async (res) => {
         const text = (await readAll(res, answerBytes)).toString()
-        // Some answers begin before it is known how they end.
+        // Some responses begin before their result is known.
         const code = text.includes('<Error>') ? textOf(text, 'Code') : undefined
         if (code !== undefined && ask.operation !== 'DeleteObjects') {
           if (passingCodes.includes(code)) throw new Error(`200 ${code}`)

@@ -10,7 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type CredentialSource, createCredentials, type Environment } from './credentials.ts'
 
 const minute = 60_000
-/** Of a test that would wait for ever. */
+/** Limit for tests that would otherwise wait forever. */
 const timeout = 20_000
 const start = Date.parse('2026-03-01T00:00:00Z')
 const inFile = (id: string, more = '') => `aws_access_key_id = ${id}\naws_secret_access_key=secret-${id}\n${more}`
@@ -22,7 +22,7 @@ function newFolder() {
 
 type Answer = { status?: number; body: string }
 
-/** An endpoint that answers as `answer` says, and notes what it was asked. */
+/** Endpoint that answers with `answer`, and records its requests. */
 async function endpoint(answer: (req: IncomingMessage, body: string) => Answer | Promise<Answer>) {
   const asked: string[] = []
   const server = createServer(async (req, res) => {
@@ -51,13 +51,13 @@ const given = (id: string, expires: number) =>
   })
 
 const nowhere = { AWS_EC2_METADATA_DISABLED: 'true' }
-/** Resolves once these are given out, whoever is asked for them meanwhile. */
+/** Resolves when these credentials are returned, even if others request them meanwhile. */
 const changed = async (source: CredentialSource, id: string): Promise<void> => {
   while ((await source.get()).accessKeyId !== id) await sleep(1)
 }
 const idOf = async (env: Environment) => (await createCredentials(env, 'us-east-1').get()).accessKeyId
 
-test('the environment comes first, then a file by its profile', async () => {
+test('reads the environment first, then the profile in a file', async () => {
   using home = newFolder()
   mkdirSync(join(home.path, '.aws'))
   const other = join(home.path, 'other')
@@ -76,7 +76,7 @@ test('the environment comes first, then a file by its profile', async () => {
   await assert.rejects(idOf({ ...nowhere, HOME: '/nowhere' }), /there are no credentials/)
 })
 
-test('a file that is replaced counts a minute later', async () => {
+test('uses a replaced file after a minute', async () => {
   using home = newFolder()
   const file = join(home.path, 'credentials')
   writeFileSync(file, `[default]\n${inFile('A')}`)
@@ -89,7 +89,7 @@ test('a file that is replaced counts a minute later', async () => {
   assert.equal((await source.get()).accessKeyId, 'B')
 })
 
-test('a container is asked with its token, and again well before the credentials end', { timeout }, async () => {
+test('requests credentials of a container with its token, and again well before they expire', { timeout }, async () => {
   let now = start
   let fails = false
   let count = 0
@@ -113,10 +113,10 @@ test('a container is asked with its token, and again well before the credentials
   assert.equal((await source.get()).accessKeyId, 'A1')
   now += 2 * minute
   await changed(source, 'A2')
-  // Refused once they are used: others are asked for.
+  // After a refusal, other credentials are requested.
   source.forget(await source.get())
   assert.equal((await source.get()).accessKeyId, 'A3')
-  // While the endpoint fails, the old ones are used for as long as they last.
+  // While the endpoint fails, the old credentials are used until they expire.
   now += 50 * minute
   fails = true
   assert.equal((await source.get()).accessKeyId, 'A3')
@@ -126,7 +126,7 @@ test('a container is asked with its token, and again well before the credentials
   assert.equal((await source.get()).accessKeyId, 'A4')
 })
 
-test('nobody waits for new credentials while the old ones last, and nobody is told that there are none', {
+test('does not wait for new credentials while the old ones are valid, and does not report that there are none', {
   timeout,
 }, async () => {
   let now = start
@@ -150,7 +150,7 @@ test('nobody waits for new credentials while the old ones last, and nobody is to
     now += minutes * minute
     assert.equal((await source.get()).accessKeyId, 'A1')
   }
-  // In their last minute they may end on the way to the bucket.
+  // In their last minute credentials may expire on the way to the bucket.
   now += 1.5 * minute
   const waiting = source.get()
   assert.equal(await Promise.race([waiting.then(() => 'there'), sleep(50, 'waiting')]), 'waiting')
@@ -158,7 +158,7 @@ test('nobody waits for new credentials while the old ones last, and nobody is to
   assert.equal((await waiting).accessKeyId, 'A2')
   assert.equal(container.asked.length, 2)
 
-  // Nobody is there to hear of what fails when they have ended.
+  // No caller is waiting, so a failure after expiry is reported to no one.
   now += 50 * minute
   const fail = hang(500)
   assert.equal((await source.get()).accessKeyId, 'A2')
@@ -168,7 +168,7 @@ test('nobody waits for new credentials while the old ones last, and nobody is to
   await assert.rejects(source.get(), /it answered 500/)
 })
 
-test('who was refused with credentials waits for others, and has the same again where there are none', async () => {
+test('waits for other credentials after a refusal, and returns the same ones if there are no others', async () => {
   let [fails, hangs] = [false, false]
   let count = 0
   let now = start
@@ -185,7 +185,7 @@ test('who was refused with credentials waits for others, and has the same again 
   fails = true
   source.forget(second)
   assert.equal(await source.get(), second)
-  // Nobody waits for that again while they last.
+  // No caller waits for that again while they are valid.
   now += minute
   hangs = true
   assert.equal(await Promise.race([source.get(), sleep(60_000, 'waiting', { ref: false })]), second)
@@ -197,12 +197,12 @@ test('who was refused with credentials waits for others, and has the same again 
   assert.notEqual(await source.get(), second)
 })
 
-test('the endpoint of a container must be on this machine, or be https', async () => {
+test('requires the endpoint of a container to be on this machine or to use https', async () => {
   const env = { AWS_CONTAINER_CREDENTIALS_FULL_URI: 'http://elsewhere.example.com/creds' }
   await assert.rejects(idOf(env), /must be an https URL, or on this machine/)
 })
 
-test('a machine is asked with a token of its own', async () => {
+test('requests credentials of a machine with a token of its own', async () => {
   await using machine = await endpoint(({ method, url, headers }) => {
     if (method === 'PUT' && url === '/latest/api/token') return { body: 'T' }
     if (headers['x-aws-ec2-metadata-token'] !== 'T') return { status: 401, body: '' }
@@ -213,7 +213,7 @@ test('a machine is asked with a token of its own', async () => {
   assert.equal(machine.asked.length, 3)
 })
 
-test('a token of the platform is changed for credentials of a role, and read anew each time', {
+test('exchanges a token of the platform for credentials of a role, and reads it again each time', {
   timeout,
 }, async () => {
   using folder = newFolder()

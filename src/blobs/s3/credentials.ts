@@ -1,5 +1,5 @@
-// Where the credentials come from, in the order and by the variables that the tools of AWS use: environment, web identity,
-// file, the endpoint of a container, the one of a machine. https://docs.aws.amazon.com/sdkref/latest/guide/standardized-credentials.html
+// Credentials, in the order and with the variables of the AWS tools: environment, web identity, file, container endpoint, machine
+// endpoint. See https://docs.aws.amazon.com/sdkref/latest/guide/standardized-credentials.html
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { readAll, send } from './http.ts'
@@ -9,19 +9,19 @@ import { textOf } from './xml.ts'
 export type Environment = Readonly<Record<string, string | undefined>>
 
 export type CredentialSource = {
-  /** Those that are valid for a while; new ones in time. Rejects when there are none. */
+  /** Returns valid credentials, and renews them in time. Rejects if there are none. */
   get(): Promise<Credentials>
-  /** Told by whoever was refused with those that `get` gave. They are given out again only where no others can be had. */
+  /** Reports that credentials from `get` were refused. They are returned again only if there are no others. */
   forget(refused: Credentials): void
 }
 
-/** New ones are asked for so long before the old ones end; an address that was handed out lives as long as they do. */
+/** Time before expiry at which new credentials are requested. A signed address expires with its credentials. */
 const renewMs = 15 * 60_000
-/** After a failure, the old ones are used on for so long, as long as they last. */
+/** Delay after a failed renewal, while the old credentials are valid. */
 const againMs = 30_000
-/** Old ones that last for longer are used on while new ones are asked for. */
+/** Old credentials that are valid for longer are used while new ones are requested. */
 const soonMs = 60_000
-/** Files may be replaced at any time. */
+/** Files may be replaced at any time, so they are read again after this time. */
 const fileMs = 60_000
 const timeoutMs = 5000
 const answerBytes = 64 * 1024
@@ -43,7 +43,7 @@ export function createCredentials(
     } catch (error) {
       const expires = kept?.credentials.expires ?? Number.POSITIVE_INFINITY
       if (!kept || expires <= now()) throw error
-      // Those that were refused have to do for a while, and nobody waits for others again.
+      // The refused credentials are used for a while, and no caller waits for others again.
       kept = { credentials: kept.credentials, until: Math.min(now() + againMs, expires) }
       return kept.credentials
     }
@@ -56,7 +56,7 @@ export function createCredentials(
       })
       const { credentials, isRefused } = kept ?? {}
       if (isRefused || !credentials?.expires || now() >= credentials.expires - soonMs) return asking
-      // Nobody waits before they have to. Should it fail, those who do are told.
+      // Callers wait only when they must. A failure is reported to those that wait.
       asking.catch(() => {})
       return credentials
     },
@@ -66,7 +66,7 @@ export function createCredentials(
   }
 }
 
-/** Some are given out for less than twice the time. */
+/** Some credentials are valid for less than twice the renewal time. */
 const renewalOf = (expires: number, now: number): number => expires - Math.min(renewMs, (expires - now) / 2)
 
 async function find(env: Environment, region: string): Promise<{ fresh: Credentials; lastsMs: number }> {
@@ -115,7 +115,7 @@ async function fromWebIdentity(env: Environment, region: string): Promise<Creden
   )
 }
 
-/** The file that the tools of AWS share: sections of `name = value`. */
+/** File that the AWS tools share, with sections of `name = value`. */
 async function fromFile(env: Environment): Promise<Credentials | undefined> {
   const named = env.AWS_SHARED_CREDENTIALS_FILE
   if (!named && !env.HOME) return undefined
@@ -139,7 +139,7 @@ async function fromFile(env: Environment): Promise<Credentials | undefined> {
   return undefined
 }
 
-/** The addresses of the endpoints that AWS gives to containers, which speak http. */
+/** Addresses of the container endpoints of AWS, which use http. */
 const containerHosts = ['169.254.170.2', '169.254.170.23', '[fd00:ec2::23]', 'localhost', '127.0.0.1', '[::1]']
 
 async function fromContainer(env: Environment): Promise<Credentials> {
@@ -186,7 +186,7 @@ async function callJson(
   return given as Record<string, unknown>
 }
 
-/** What is answered is never shown: it may hold a secret. */
+/** Responses are never shown, since they may contain a secret. */
 async function call(url: string, method: string, headers: Record<string, string>, body = ''): Promise<string> {
   const bytes = Buffer.from(body)
   const length = { 'content-length': String(bytes.length) }

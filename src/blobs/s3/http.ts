@@ -6,26 +6,26 @@ export type Sent = {
   method: string
   headers: Readonly<Record<string, string>>
   body?: readonly Buffer[] | undefined
-  /** After how long without a byte in either direction it is lost; connecting counts. */
+  /** Milliseconds without a byte in either direction after which the request is lost. Connecting counts. */
   timeoutMs: number
   agent?: Agent | undefined
   signal?: AbortSignal | undefined
-  /** Told when the connection is free for another request, or gone. */
+  /** Called when the connection is free for another request, or closed. */
   closed?: (() => void) | undefined
 }
 
-/** Sends a request; resolves once the head of the answer is there. Its body must be read, or destroyed. */
+/** Sends a request. Resolves when the response headers arrive. The body must be read or destroyed. */
 export function send(sent: Sent): Promise<IncomingMessage> {
   const { url, method, headers, body = [], timeoutMs, agent, signal, closed } = sent
   return new Promise((resolve, reject) => {
     const make = url.startsWith('https:') ? tlsRequest : plainRequest
-    // `setTimeout` would count from when there is a connection.
+    // `setTimeout` would begin only when there is a connection.
     const req = make(url, { method, headers, timeout: timeoutMs, ...(agent && { agent }), ...(signal && { signal }) })
     req.once('timeout', () => req.destroy(new Error(`no sign of life for ${timeoutMs} ms`)))
     if (closed) req.once('close', closed)
     req.on('error', reject)
     req.once('response', (res) => {
-      // What comes later is told by the answer.
+      // Later errors are reported by the response.
       res.on('error', () => {})
       resolve(res)
     })
@@ -34,7 +34,7 @@ export function send(sent: Sent): Promise<IncomingMessage> {
   })
 }
 
-/** The body of an answer. Rejects when it is longer, or ends early. */
+/** Reads the body of a response. Rejects if it is longer than `most` bytes, or ends early. */
 export async function readAll(res: IncomingMessage, most: number): Promise<Buffer> {
   const chunks: Buffer[] = []
   let size = 0

@@ -1,15 +1,15 @@
-// Reading from the bucket: what breaks off on the way is asked for again from where it broke off.
+// Reads from the bucket. An interrupted read is continued at its position.
 import type { IncomingMessage } from 'node:http'
 import { Readable, type Writable } from 'node:stream'
 import { type Content, ContentMissing, type Located, type Range, type Reading } from '../blobs.ts'
 import { type Client, Refused, type Turn } from './client.ts'
 
-/** How often in a row it may break off without a byte in between. */
+/** Most interruptions in a row without a byte in between. */
 const mostBreaks = 3
 
 /**
- * Resolves once the store has begun to answer, with as many bytes as were asked for. Rejects with ContentMissing. What breaks off
- * keeps its turn while it is asked for again.
+ * Opens an object. Resolves when the store begins to answer with the requested number of bytes. Rejects with ContentMissing. An
+ * interrupted read keeps its connection while it is continued.
  */
 export async function readObject(client: Client, blob: Located, reading: Reading = {}): Promise<Content> {
   const { location, size } = blob
@@ -27,7 +27,7 @@ export async function readObject(client: Client, blob: Located, reading: Reading
     throw error
   })
   let isBegun = false
-  // What nobody begins to read is lost after a while.
+  // A response that no one reads times out.
   first.once('close', () => {
     if (!isBegun) turn.free()
   })
@@ -58,7 +58,7 @@ export async function readObject(client: Client, blob: Located, reading: Reading
   })
 }
 
-/** `end` is called once it has been read, or will not be any more. */
+/** `end` is called when the content has been read, or will not be read. */
 function contentOf(bytes: () => AsyncIterable<Buffer>, end: () => void): Content {
   return {
     stream() {
@@ -89,7 +89,7 @@ async function openRange(
   const ask = { operation: 'GetObject', method: 'GET', key: location, headers, signal } as const
   const res = await client.open(ask, turn).catch((error: unknown) => {
     if (error instanceof Refused && error.status === 404) throw new ContentMissing(location, { cause: error })
-    // There is something, but shorter than where we want to read.
+    // The object exists, but is shorter than the requested position.
     if (error instanceof Refused && error.status === 416) throw otherSize(location, size)
     throw error
   })
@@ -100,10 +100,10 @@ async function openRange(
   throw otherSize(location, size)
 }
 
-/** Nothing of it is shown to anybody: it is not what was pushed. */
+/** Nothing of it is sent, since it is not what was pushed. */
 const otherSize = (location: string, size: number) => new ContentMissing(`${location} does not have ${size} bytes`)
 
-/** Resolves when there is room for more. */
+/** Resolves when the target accepts more data. */
 async function write(target: Writable, chunk: Buffer): Promise<void> {
   if (target.write(chunk)) return
   await new Promise<void>((resolve, reject) => {

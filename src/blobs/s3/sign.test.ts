@@ -1,5 +1,5 @@
-// The examples of the documentation of AWS: "Signature Calculations for the Authorization Header" and "Authenticating
-// Requests: Using Query Parameters".
+// Examples of the AWS documentation: "Signature Calculations for the Authorization Header" and "Authenticating Requests: Using
+// Query Parameters".
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createSigner, encodePath, sha256, type Unsigned } from './sign.ts'
@@ -12,7 +12,7 @@ const host = 'examplebucket.s3.amazonaws.com'
 const now = new Date('2013-05-24T00:00:00Z')
 const signer = createSigner('us-east-1')
 
-test('the headers of requests are signed as in the examples of AWS', () => {
+test('signs the headers of requests as in the AWS examples', () => {
   const get: Unsigned = { method: 'GET', host, path: '/test.txt', query: [], headers: { range: 'bytes=0-9' } }
   const put: Unsigned = {
     method: 'PUT',
@@ -57,7 +57,7 @@ test('the headers of requests are signed as in the examples of AWS', () => {
   }
 })
 
-test('the address to hand out is signed as in the example of AWS', () => {
+test('signs an address as in the AWS example', () => {
   const get: Unsigned = { method: 'GET', host, path: '/test.txt', query: [], headers: {} }
   assert.equal(
     signer.queryFor(get, credentials, 86_400, now),
@@ -65,7 +65,7 @@ test('the address to hand out is signed as in the example of AWS', () => {
   )
 })
 
-test('the key of another day, secret or session is another one', () => {
+test('uses another key for another day, secret or session', () => {
   const get: Unsigned = { method: 'GET', host, path: '/', query: [], headers: {} }
   const of = (other: object, at = now) =>
     signer.headersFor(get, { ...credentials, ...other }, sha256(''), at).authorization!.split('Signature=')[1]

@@ -1,34 +1,34 @@
-// Signature version 4 of AWS, as S3 has it: in the header of a request, or in the query of an address to hand out.
+// AWS signature version 4 for S3: in the header of a request, or in the query of an address. See
 // https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-authenticating-requests.html
 import { createHash, createHmac } from 'node:crypto'
 
 export type Credentials = {
   accessKeyId: string
   secretAccessKey: string
-  /** Of credentials that last for a while only. */
+  /** Token of temporary credentials. */
   sessionToken?: string | undefined
-  /** Milliseconds since 1970. */
+  /** Expiry in milliseconds since 1970. */
   expires?: number | undefined
 }
 
 export type Unsigned = {
   method: string
   host: string
-  /** As it is sent, encoded by `encodePath`. */
+  /** Path as it is sent, encoded by `encodePath`. */
   path: string
   query: readonly (readonly [name: string, value: string])[]
-  /** All of them are signed; names in lower case. */
+  /** All headers are signed; names are in lower case. */
   headers: Readonly<Record<string, string>>
 }
 
 export type Signer = {
-  /** The headers to send, those of the request included. `payload` is the SHA-256 of the body, in hex. */
+  /** Headers to send, including those of the request. `payload` is the SHA-256 of the body, in hex. */
   headersFor(request: Unsigned, credentials: Credentials, payload: string, now: Date): Record<string, string>
-  /** The query to ask with, for so many seconds, without a header of ours. */
+  /** Query that authenticates a request without headers for a number of seconds. */
   queryFor(request: Unsigned, credentials: Credentials, seconds: number, now: Date): string
 }
 
-/** Keeps the key of the day, which costs more than all the rest. */
+/** Creates a signer. It keeps the key of the day, whose computation costs more than everything else. */
 export function createSigner(region: string, service = 's3'): Signer {
   let kept: { secret: string; day: string; key: Buffer } | undefined
 
@@ -80,10 +80,10 @@ export function createSigner(region: string, service = 's3'): Signer {
 
 const algorithm = 'AWS4-HMAC-SHA256'
 
-/** What S3 takes as it is: letters, digits and -._~, and slashes between parts. */
+/** Encodes a path for S3. Letters, digits, -._~ and slashes stay as they are. */
 export const encodePath = (path: string): string => path.split('/').map(encode).join('/')
 
-/** Sorted as it has to be to be signed. */
+/** Query in the order that the signature requires. */
 export const queryOf = (query: Unsigned['query']): string =>
   query
     .map(([name, value]) => `${encode(name)}=${encode(value)}`)

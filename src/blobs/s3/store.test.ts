@@ -1,4 +1,4 @@
-// Contents in a bucket that answers as a test says: lost answers, and objects that are gone or shorter than they were.
+// Contents in a bucket with scripted answers: lost responses, and objects that are missing or shorter than before.
 import assert from 'node:assert/strict'
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -10,7 +10,7 @@ import { openBucket } from './store.ts'
 const mebibyte = 1024 * 1024
 const blob = { location: 'c/00/00', size: 10 }
 
-/** A store that keeps no object, and what it was asked; `answer` answers first, unless it returns false. */
+/** Store without objects that records its requests. `answer` handles a request first, unless it returns false. */
 async function scene(answer: (req: IncomingMessage, res: ServerResponse) => unknown) {
   const asked: string[] = []
   const listener: RequestListener = (req, res) => {
@@ -55,7 +55,7 @@ for (const [there, isComplete] of [
 ] as const) {
   const found = there === undefined ? 'no object' : `an object of ${there / mebibyte} MiB`
   const ends = isComplete ? 'is finished' : 'is not finished'
-  test(`an upload of 17 MiB ${ends} if the answer to its completion was lost and then there is ${found}`, async () => {
+  test(`an upload of 17 MiB ${ends} if the response to its completion was lost and then there is ${found}`, async () => {
     let completions = 0
     await using place = await scene((req, res) => {
       if (req.method === 'POST' && req.url!.includes('uploadId=')) {
@@ -72,7 +72,7 @@ for (const [there, isComplete] of [
   })
 }
 
-test('a blob that is still missing after a minute is asked for again, and stays missing for another minute', async () => {
+test('asks again for a missing blob after a minute, and keeps it as missing for another minute', async () => {
   let size: number | undefined
   await using place = await scene((req, res) => {
     if (req.method !== 'HEAD' || size === undefined) return false
@@ -81,7 +81,7 @@ test('a blob that is still missing after a minute is asked for again, and stays 
   const { blobs, asked, pass } = place
   const asks = () => asked.splice(0).length
   for (let minute = 0; minute < 3; minute++) {
-    // The content may be there until a reader has looked.
+    // The content counts as available until a reader has checked.
     assert.deepEqual([await blobs.has(blob, minute > 0), asks()], [false, 1], `minute ${minute}`)
     pass(59_999)
     assert.deepEqual([await blobs.has(blob, true), asks()], [false, 0])
@@ -93,7 +93,7 @@ test('a blob that is still missing after a minute is asked for again, and stays 
   pass(60_000)
   assert.match(String(await blobs.addressOf!(blob)), /\/c\/00\/00\?/)
   assert.deepEqual([await blobs.has(blob, true), asks()], [true, 1])
-  // Content that is there is asked for again after five minutes.
+  // Existing content is checked again after five minutes.
   pass(299_999)
   await blobs.addressOf!(blob)
   assert.equal(asks(), 0)
@@ -102,7 +102,7 @@ test('a blob that is still missing after a minute is asked for again, and stays 
   assert.equal(asks(), 1)
 })
 
-test('a range behind the end of a shortened object means that the content is missing, also for the next reader', async () => {
+test('treats a range behind the end of a shortened object as missing content, also for the next reader', async () => {
   let status: number | undefined
   await using place = await scene((req, res) => {
     if (req.method !== 'GET' || !status) return false
@@ -122,7 +122,7 @@ test('a range behind the end of a shortened object means that the content is mis
   assert.deepEqual(asked, [])
 })
 
-test('a collection of a whole week lists every name of a content exactly once', async () => {
+test('lists every possible name of a content exactly once in a week of collections', async () => {
   await using place = await scene((req, res) => {
     if (!req.url!.includes('list-type=')) return false
     res.end('<ListBucketResult></ListBucketResult>')

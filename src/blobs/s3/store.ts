@@ -1,4 +1,4 @@
-// Blobs as objects of a bucket: the key that is chosen when one begins is where it stays, so nothing is ever copied.
+// Blobs as objects of a bucket. The key is chosen when an upload begins and never changes, so nothing is copied.
 import { randomBytes } from 'node:crypto'
 import { Newest } from '#lib/caches/newest.ts'
 import { createMemory } from '#lib/scheduling/memory.ts'
@@ -13,33 +13,33 @@ import { readObject } from './read.ts'
 import { abortUploads, listObjects, removeObjects } from './sweep.ts'
 import { createUpload, sizeOf } from './upload.ts'
 
-/** The object with the id of the store. */
+/** Object with the id of the store. */
 export const idObject = 'pinfold-id'
-/** Before the keys of all contents. */
+/** Prefix of the keys of all contents. */
 const contents = 'c/'
-/** Those, and what was copied from a folder, pieces of its uploads too. */
+/** All folders of contents: our own, and those copied from a blob folder, with chunks of its uploads. */
 const folders = [contents, 'sha256/', 'sha512/', 'uploads/']
-/** What is known to be there, or missing, is remembered for so many, */
+/** Most contents whose presence is cached. */
 const mostKnown = 10_000
-/** and for so long: what was lost may be brought back, and what was there may be lost. */
+/** Times for which a missing and a present content are cached, since either may change. */
 const missingMs = 60_000
 const thereMs = 300_000
 const memoryWaitMs = 60_000
 const minuteMs = 60_000
-/** As of the minute that it was made in. Access that is taken away ends with it. */
+/** Validity of a signed address from the minute of its creation. Revoked access ends with it. */
 const addressSeconds = 300
 
 export type S3Options = {
   env: Environment
   observe?: Observe | undefined
   memoryBytes?: number
-  /** How long a client that is to be sent to the bucket waits for its answer. */
+  /** Longest wait for the bucket before a client is redirected to it. */
   lookMs?: number
   /** Milliseconds of a clock that never steps. */
   monotonic?: () => number
 }
 
-/** Throws with the reason when the bucket does not answer. */
+/** Opens a bucket. Throws with the reason if it does not answer. */
 export async function openBucket(
   bucket: Bucket,
   { env, observe, memoryBytes = 256 << 20, lookMs = 2000, monotonic = () => performance.now() }: S3Options,
@@ -78,7 +78,7 @@ export async function openBucket(
       }
     },
     async has({ location, size }, asFarAsKnown = false) {
-      // What was missing a while ago is asked for again, since it may have been brought back.
+      // Content that was missing a while ago is checked again, since it may have been restored.
       const was = known.of(location)
       if (was === 'missing' || (asFarAsKnown && was !== 'was missing')) return was !== 'missing'
       const isThere = (await sizeOf(client, location)) === size
@@ -108,16 +108,16 @@ export async function openBucket(
       return client.clock()
     },
     async addressOf({ location, size }) {
-      // The client would see that it is missing, and we would never hear of it. Nor would an address help whose time is over.
+      // The client would find the content missing, and this server would not learn it. An expired address would not help either.
       const was = known.of(location)
       if (was === undefined || was === 'was missing' || !client.isClockSure()) {
         const signal = AbortSignal.timeout(lookMs)
-        // While we cannot reach it, the client may.
+        // The client may reach the bucket even if this server cannot.
         const found = await sizeOf(client, location, signal).catch(() => 'away' as const)
         if (found !== 'away') known[found === size ? 'there' : 'missing'](location)
       }
       if (known.of(location) === 'missing') return undefined
-      // From every server the same, so that caches on the way can use it.
+      // All servers create the same address within a minute, so that caches in between can use it.
       const minute = new Date(Math.floor(client.clock() / minuteMs) * minuteMs)
       return client.addressOf(location, minute, addressSeconds)
     },
@@ -127,7 +127,7 @@ export async function openBucket(
   }
 }
 
-/** What the bucket has said lately of each content, or a while ago. */
+/** Cached presence of contents in the bucket. A content that was missing is `was missing` after its time. */
 function createPresence(monotonic: () => number) {
   const states = new Newest<string, { isThere: boolean; until: number }>(mostKnown)
   const note = (location: string, isThere: boolean, forMs: number): void => {
@@ -145,7 +145,7 @@ function createPresence(monotonic: () => number) {
   }
 }
 
-/** What the names begin with that are listed in an hour of the week, so that all of them are in a week. */
+/** Prefixes of the names that are listed in an hour of the week. All of them are listed within a week. */
 function shardsOf(hourOfWeek: number): string[] {
   const all = Array.from({ length: 256 }, (_, shard) => shard)
   return all.filter((shard) => shard % 168 === hourOfWeek).map((shard) => shard.toString(16).padStart(2, '0'))

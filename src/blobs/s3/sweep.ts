@@ -1,14 +1,14 @@
-// Many objects at once: listing, and removing what is not needed any more.
+// Lists and removes many objects.
 import { createHash } from 'node:crypto'
 import { isLocation, type Stored } from '../blobs.ts'
 import { type Client, Refused } from './client.ts'
 import { abort } from './upload.ts'
 import { elementsOf, escaped, textOf } from './xml.ts'
 
-/** As many as one request may name. */
+/** Most objects in one request. */
 const mostAtOnce = 1000
 
-/** Those of ours whose key begins so, below the prefix of the bucket: contents, unless `isOurs` says otherwise. */
+/** Objects whose key begins with `begin`, below the prefix of the bucket. Only contents, unless `isOurs` selects others. */
 export async function* listObjects(client: Client, begin: string, isOurs = isLocation): AsyncIterable<Stored> {
   const { prefix } = client.bucket
   for (let token: string | undefined = ''; token !== undefined; ) {
@@ -17,7 +17,7 @@ export async function* listObjects(client: Client, begin: string, isOurs = isLoc
     const { text } = await client.ask({ operation: 'ListObjects', method: 'GET', query })
     for (const entry of elementsOf(text, 'Contents')) {
       const location = textOf(entry, 'Key')!.slice(prefix.length)
-      // Others may use the bucket too, such as a store of ours with a longer prefix.
+      // Other programs may use the bucket too, for example another Pinfold store with a longer prefix.
       if (!isOurs(location)) continue
       yield {
         location,
@@ -29,7 +29,7 @@ export async function* listObjects(client: Client, begin: string, isOurs = isLoc
   }
 }
 
-/** Answers with those that the bucket would not remove. */
+/** Removes objects. Returns those that the bucket did not remove. */
 export async function removeObjects(client: Client, locations: readonly string[]): Promise<string[]> {
   const left: string[] = []
   for (let at = 0; at < locations.length; at += mostAtOnce) {
@@ -47,13 +47,13 @@ async function removeSome(client: Client, locations: readonly string[]): Promise
   const { text } = await client.ask(ask)
   const failed = elementsOf(text, 'Error')
   const left = failed.map((one) => (textOf(one, 'Key') ?? '').slice(prefix.length))
-  // An error that names none of them is about all of them.
+  // An error without an object concerns all of them.
   const unnamed = failed.length > 0 && !left.every((one) => locations.includes(one))
   if (unnamed) throw new Error(`objects could not be removed: ${textOf(failed[0]!, 'Code')}`)
   return left
 }
 
-/** Gives up uploads in pieces that began before this time of the store; those of a server that died have nobody else. */
+/** Aborts multipart uploads that began before this time of the store. Uploads of a killed server are aborted only here. */
 export async function abortUploads(client: Client, begin: string, before: number): Promise<void> {
   const { prefix } = client.bucket
   for (let marker: [string, string][] | undefined = []; marker !== undefined; ) {
@@ -64,7 +64,7 @@ export async function abortUploads(client: Client, begin: string, before: number
       const key = textOf(upload, 'Key')!.slice(prefix.length)
       if (!isLocation(key)) continue
       await abort(client, key, textOf(upload, 'UploadId')!).catch((error: unknown) => {
-        // Finished or given up meanwhile.
+        // The upload was completed or aborted meanwhile.
         if (!(error instanceof Refused && error.status === 404)) throw error
       })
     }

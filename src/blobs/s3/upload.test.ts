@@ -7,13 +7,13 @@ import { createUpload, pieceBytes } from './upload.ts'
 
 const mebibyte = 1024 * 1024
 
-test('pieces grow with the content, and no client makes them larger than there is memory for', () => {
+test('grows pieces with the content, up to a limit that fits into memory', () => {
   assert.equal(pieceBytes(0), 16 * mebibyte)
   assert.equal(pieceBytes(9000 * 20 * mebibyte), 20 * mebibyte)
   assert.equal(pieceBytes(Number.MAX_SAFE_INTEGER), 64 * mebibyte)
 })
 
-test('a content of more pieces than a bucket takes is refused before anything is asked of it', () => {
+test('refuses content of more pieces than a bucket accepts before it sends a request', () => {
   const memory = createMemory(mebibyte, {
     waitMs: 1,
     crowded: 'too many',

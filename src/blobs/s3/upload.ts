@@ -1,5 +1,5 @@
-// A content on its way to the bucket: one request while it is small, else pieces of one size, since some stores insist on
-// that, which grows with the content, since no store takes more than 10,000.
+// Upload of content to the bucket: one request if it is small, and a multipart upload otherwise. All pieces have one size, since
+// some stores require it. The size grows with the content, since no store accepts more than 10,000 pieces.
 import { createHash } from 'node:crypto'
 import type { Memory, Reserved } from '#lib/scheduling/memory.ts'
 import { ContentTooLarge, type Part } from '../blobs.ts'
@@ -7,22 +7,22 @@ import { type Client, Refused } from './client.ts'
 import { escaped, textOf } from './xml.ts'
 
 const leastPieceBytes = 16 * 1024 * 1024
-/** What is held in memory of one upload is at most three of these, and a content at most 10,000 of them. */
+/** Largest piece. At most three of them are in memory for one upload, and content has at most 10,000 of them. */
 const mostPieceBytes = 64 * 1024 * 1024
 const mostPieces = 10_000
-/** Some room for a content that is longer than it was said to be. */
+/** Leaves room for content that is longer than announced. */
 const plannedPieces = 9000
-/** Besides the one that is being filled. */
+/** Pieces that are being sent, besides the one that is being filled. */
 const inFlight = 2
 const mebibyte = 1024 * 1024
 
-/** Of every piece but the last. Clients say what to expect, so that it has an end. */
+/** Size in bytes of every piece but the last. Limited, since clients choose the expected size. */
 export function pieceBytes(expected: number): number {
   const needed = Math.ceil(expected / plannedPieces / mebibyte) * mebibyte
   return Math.min(mostPieceBytes, Math.max(leastPieceBytes, needed))
 }
 
-/** The first bytes of each upload are not counted, so that small ones never wait; what has come of a request is as much. */
+/** The first bytes of each upload need no reservation, so that small ones never wait. Buffers of a request have the same size. */
 const uncountedBytes = mebibyte
 
 const tooLarge = () => new ContentTooLarge(`the store takes at most ${mostPieces * mostPieceBytes} bytes`)
@@ -30,8 +30,8 @@ const tooLarge = () => new ContentTooLarge(`the store takes at most ${mostPieces
 type Filling = { chunks: Buffer[]; size: number; reserved?: Reserved }
 
 /**
- * `key` becomes the place of the content for good. `expected` is 0 where nobody knows; `owner` says whose share of the memory
- * it needs.
+ * Creates an upload to `key`, the permanent location of the content. `expected` is 0 if unknown. `owner` has the share of the
+ * memory that it uses.
  */
 export function createUpload(client: Client, memory: Memory, key: string, expected: number, owner: string): Part {
   const whole = pieceBytes(expected)
@@ -46,7 +46,7 @@ export function createUpload(client: Client, memory: Memory, key: string, expect
   let mayBeThere = false
 
   const reserve = async (piece: Filling): Promise<void> => {
-    // A small content reserves what it needs and no more; the end of a large one may reserve too much for a moment.
+    // Small content reserves only what it needs. The end of large content may reserve too much for a moment.
     const bytes = expected > 0 ? Math.min(expected, whole) : whole
     piece.reserved = await memory.reserve(bytes, signal, {
       owner,
@@ -102,17 +102,17 @@ export function createUpload(client: Client, memory: Memory, key: string, expect
       filling?.reserved?.free()
       filling = undefined
       await pieces.settled()
-      // What is left behind while the bucket is away, the sweep of orphans finds.
+      // Objects that are left while the bucket is unavailable are removed by the collection of files.
       if (!client.isUp()) return
       if (!isThere) await pieces.abort()
-      // An answer may have been lost, so it may be there without our knowing.
+      // A response may have been lost, so the object may exist.
       const ask = { operation: 'DeleteObject', method: 'DELETE', key, retries: 0 } as const
       if (mayBeThere) await client.ask(ask).catch(() => {})
     },
   }
 }
 
-/** The pieces of a content that is too large for one request. */
+/** Multipart upload of content that is too large for one request. */
 function createPieces(client: Client, key: string, signal: AbortSignal) {
   const etags: string[] = []
   const sending = new Set<Promise<void>>()
@@ -137,7 +137,7 @@ function createPieces(client: Client, key: string, signal: AbortSignal) {
 
   return {
     begun: () => upload !== '',
-    /** Resolves when it is on its way. Rejects when an earlier one did not arrive. */
+    /** Resolves when the piece is being sent. Rejects if an earlier one has failed. */
     async send(piece: Filling): Promise<void> {
       try {
         if (upload === '') upload = await createMultipart(client, key, signal)
@@ -191,13 +191,13 @@ async function complete(client: Client, key: string, { upload, etags, total, sig
   try {
     await client.ask({ operation: 'CompleteMultipartUpload', method: 'POST', key, query, body, signal })
   } catch (error) {
-    // The answer to an earlier try was lost: there is nothing left to complete, since it is complete.
+    // The response to an earlier attempt was lost, and the upload is already complete.
     const isOver = error instanceof Refused && error.status === 404
     if (!isOver || (await sizeOf(client, key, signal)) !== total) throw error
   }
 }
 
-/** `undefined` when there is nothing. */
+/** Size of an object. Returns undefined if it does not exist. */
 export async function sizeOf(client: Client, key: string, signal?: AbortSignal): Promise<number | undefined> {
   try {
     const { headers } = await client.ask({ operation: 'HeadObject', method: 'HEAD', key, signal })

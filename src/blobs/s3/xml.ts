@@ -1,6 +1,6 @@
-// The few things that we read in what S3 answers: elements without attributes that matter.
+// Minimal parser for S3 responses: elements whose attributes do not matter.
 
-/** What is in each element of the name, still as XML. */
+/** Content of each element with the name, still as XML. */
 export function elementsOf(xml: string, name: string): string[] {
   const found: string[] = []
   const [open, close] = [`<${name}>`, `</${name}>`]
@@ -13,7 +13,7 @@ export function elementsOf(xml: string, name: string): string[] {
   return found
 }
 
-/** The text of the first element of the name. */
+/** Text of the first element with the name. */
 export function textOf(xml: string, name: string): string | undefined {
   const [first] = elementsOf(xml, name)
   return first?.replace(/&(?:(lt|gt|amp|quot|apos)|#(\d+)|#x([\da-fA-F]+));/g, (_, word, decimal, hex) =>
@@ -21,7 +21,7 @@ export function textOf(xml: string, name: string): string | undefined {
   )
 }
 
-/** A text as it stands inside of an element. */
+/** Text with the characters escaped that XML requires. */
 export const escaped = (text: string): string => text.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;')
 
 const entities: Record<string, string> = { lt: '<', gt: '>', amp: '&', quot: '"', apos: "'" }
