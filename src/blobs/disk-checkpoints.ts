@@ -1,4 +1,4 @@
-// Checkpoints as numbered files, `pinfold-checkpoints/<name>/<number>`; the highest number counts.
+// Checkpoints as numbered files, `pinfold-checkpoints/<name>/<number>`. The highest number is current.
 import { randomBytes } from 'node:crypto'
 import { mkdir, opendir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -9,15 +9,15 @@ import { type CheckpointStore, checkpointFolder, type StoredCheckpoint } from '.
 const mostSynced = 10_000
 
 type Files = {
-  /** The folder of unfinished files. The sweep of orphans deletes what a crash leaves there. */
+  /** Folder of unfinished files. Garbage collection deletes what a crash leaves there. */
   drafts: string
   /** Gives a file a second name. Fails with EEXIST if that name is taken. */
   link(from: string, to: string): Promise<void>
 }
 
 /**
- * The new file gets its number by `link`, which only one of several writers can do. So the number is the lock, the operating
- * system compares, and a server that is killed leaves no lock behind.
+ * The new file gets its number by `link`, which only one of several writers can do. So the number is the lock, and a killed
+ * server leaves no lock behind.
  */
 export function diskCheckpoints(folder: string, { drafts, link }: Files): CheckpointStore {
   const root = join(folder, checkpointFolder)
@@ -71,7 +71,7 @@ export function diskCheckpoints(folder: string, { drafts, link }: Files): Checkp
   }
 }
 
-/** Makes the folder of a name. A process may have been killed after it made one and before that was on disk. */
+/** Creates the folder of a name. A process may have been killed after it created a folder and before that was durable. */
 function createPlaces(folder: string) {
   const synced = new Newest<string, true>(mostSynced)
   return async (name: string): Promise<void> => {
@@ -84,7 +84,7 @@ function createPlaces(folder: string) {
   }
 }
 
-/** The highest first; none if there is no such folder. */
+/** Numbers, the highest first. Empty if there is no such folder. */
 async function numbersIn(place: string): Promise<number[]> {
   const names = await readdir(place).catch((error: unknown) => {
     if (isCode(error, 'ENOENT')) return []
@@ -95,8 +95,8 @@ async function numbersIn(place: string): Promise<number[]> {
 }
 
 /**
- * On a file system without links a crash can leave a file that is cut short. Then the one before it still counts, under the
- * higher number, so that the next writer goes on behind both.
+ * On a file system without links a crash can leave a truncated file. The file before it is then current under the higher number,
+ * so that the next writer continues after both.
  */
 async function newestOf(place: string, numbers: readonly number[]): Promise<StoredCheckpoint | undefined | 'gone'> {
   for (const number of numbers) {

@@ -8,10 +8,10 @@ import { type Part, StoreFull } from './blobs.ts'
 import { openDisk } from './disk.ts'
 
 const chunk = Buffer.alloc(1 << 20, 7)
-/** So much is put on disk before the end of a content. */
+/** Bytes that are synced to disk before the end of the content. */
 const enough = 32
 
-/** Syncs wait for `datasync`, and the last ones of contents are counted alone. */
+/** Disk whose syncs wait for `datasync`. Final syncs are counted separately. */
 async function newDisk(t: TestContext, datasync: () => Promise<void>) {
   const folder = mkdtempSync(join(tmpdir(), 'pinfold-disk-'))
   t.after(() => rmSync(folder, { recursive: true, force: true }))
@@ -28,7 +28,7 @@ async function write(part: Part, times: number): Promise<void> {
   for (let i = 0; i < times; i++) await part.write([chunk])
 }
 
-test('a large content goes to the disk while it is written, one at a time', async (t) => {
+test('syncs a large content to disk while it is written, one at a time', async (t) => {
   const { promise, resolve } = Promise.withResolvers<void>()
   const { folder, blobs, early, last } = await newDisk(t, () => promise)
   const [first, second] = [await blobs.begin(0, ''), await blobs.begin(0, '')]
@@ -54,7 +54,7 @@ test('a large content goes to the disk while it is written, one at a time', asyn
   assert.equal(readFileSync(join(folder, first.name)).length, 2 * enough * chunk.length)
 })
 
-test('what went wrong on the way is told of the content, once more than the system does', async (t) => {
+test('reports an early sync failure for its content, even if the system reports it only once', async (t) => {
   const full = Object.assign(new Error('no space'), { code: 'ENOSPC' })
   const { promise, reject } = Promise.withResolvers<void>()
   const { folder, blobs, last } = await newDisk(t, () => promise)
@@ -72,7 +72,7 @@ test('what went wrong on the way is told of the content, once more than the syst
   assert.deepEqual(readdirSync(join(folder, 'uploads')), [])
 })
 
-test('nobody waits for the disk to take what is not wanted', async (t) => {
+test('does not wait for the disk to sync discarded content', async (t) => {
   const { promise, resolve } = Promise.withResolvers<void>()
   t.after(() => resolve())
   const { folder, blobs } = await newDisk(t, () => promise)

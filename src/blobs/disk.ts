@@ -1,4 +1,4 @@
-// Blobs as files of a folder: `uploads/` holds what is not finished, `sha256/` and `sha512/` what is kept, by digest.
+// Blobs as files of a folder: `uploads/` has unfinished content, `sha256/` and `sha512/` finished content by digest.
 import { randomBytes } from 'node:crypto'
 import {
   constants,
@@ -29,20 +29,20 @@ import {
 } from './blobs.ts'
 import { diskCheckpoints } from './disk-checkpoints.ts'
 
-/** Larger reads are as fast as the disk is (measured), smaller ones are not. */
+/** Larger reads reach the speed of the disk (measured), smaller ones do not. */
 const readBytes = 1 << 20
 
-/** So much of a content goes to the disk while more of it comes, so that little is left to wait for at its end. */
+/** Bytes after which content is synced to disk while more of it arrives, so that the last sync is short. */
 const earlyBytes = 32 << 20
 
-/** The file with the id of the folder. */
+/** File with the id of the folder. */
 export const idFile = 'pinfold-id'
 const uploads = 'uploads'
 const kept = ['sha256', 'sha512'] as const
-/** What was copied from a bucket. */
+/** Folder of content that was copied from a bucket. */
 const copied = 'c'
 
-/** The folder is made when it is missing. */
+/** Opens a folder as a blob store, and creates it if it is missing. */
 export async function openDisk(folder: string): Promise<Blobs> {
   makeFolder(folder)
   for (const name of [uploads, ...kept]) await mkdir(join(folder, name), { recursive: true, mode: 0o700 })
@@ -73,7 +73,7 @@ export async function openDisk(folder: string): Promise<Blobs> {
       const [algorithm = '', hex = ''] = digest.split(':')
       const location = `${algorithm}/${hex.slice(0, 2)}/${hex}-${randomBytes(8).toString('hex')}`
       try {
-        // It counts as new from now on, also for the sweep of what nobody knows.
+        // The file counts as new from now on, also for garbage collection of files without a row.
         const now = new Date()
         await utimes(join(folder, part), now, now)
         await place(part, location)
@@ -105,7 +105,7 @@ export async function openDisk(folder: string): Promise<Blobs> {
       const file = await open(draft, 'wx', 0o600)
       await file.writeFile(`${id}\n`)
       await file.sync().finally(() => file.close())
-      // Another server that shares the folder may be first.
+      // Another server that shares the folder may be faster.
       await linkOrCopy(draft, join(folder, idFile)).catch(ignore('EEXIST'))
       await rm(draft)
       await syncPath(folder)
@@ -122,9 +122,9 @@ export async function openDisk(folder: string): Promise<Blobs> {
   }
 }
 
-/** Gives a file the name that lasts; the folder that it gets it in is made, and on disk. */
+/** Gives a file its permanent name. Creates the folder durably if necessary. */
 function createPlacing(folder: string) {
-  /** Those whose names are on disk: who has made one may have been killed before that. */
+  /** Folders known to be durable. A process may have been killed after it created one and before it was synced. */
   const shards = new Set<string>()
   const makeShard = async (shard: string): Promise<void> => {
     await mkdir(shard, { mode: 0o700 }).catch(ignore('EEXIST'))
@@ -164,7 +164,7 @@ async function* everything(folder: string): AsyncIterable<Stored> {
   }
 }
 
-/** Answers with those that are there still. */
+/** Removes files. Returns those that still exist. */
 async function removeFiles(folder: string, locations: readonly string[]): Promise<string[]> {
   const left: string[] = []
   for (const location of locations) {
@@ -190,7 +190,7 @@ function contentOf(file: FileHandle, { start, end }: Range): Content {
   }
 }
 
-/** Whether a content is put on disk before its end: one at a time, since few threads do the work of all files. */
+/** True while a content is synced before its end. Only one at a time, since few threads do the work for all files. */
 type Disk = { isSyncing: boolean }
 
 function partOf(name: string, path: string, file: FileHandle, disk: Disk): Part {
@@ -202,7 +202,7 @@ function partOf(name: string, path: string, file: FileHandle, disk: Disk): Part 
     try {
       await file.datasync()
     } catch (error) {
-      // The system tells it once, and the last sync would not.
+      // The system reports an error only once, so the last sync would not report it.
       problem = error
     } finally {
       disk.isSyncing = false
@@ -240,14 +240,14 @@ function partOf(name: string, path: string, file: FileHandle, disk: Disk): Part 
     },
     async discard() {
       const closed = file.close().catch(() => {})
-      // It is closed once what is on its way to the disk has got there, which nobody has to wait for.
+      // The file is closed once its pending sync has ended. The caller does not wait for that.
       if (!syncing) await closed
       await rm(path, { force: true }).catch(() => {})
     },
   }
 }
 
-/** A write may stop short, such as at the end of a disk that then turns out to be full. */
+/** A write may be partial, for example on a disk that becomes full. */
 function after(chunks: readonly Buffer[], written: number): readonly Buffer[] {
   let left = written
   for (const [i, chunk] of chunks.entries()) {
@@ -267,7 +267,7 @@ async function* filesOf(folder: string, name: string): AsyncIterable<Stored> {
   }
 }
 
-/** A second name for the same file; a copy where the file system has no such thing. */
+/** Links a second name to the same file. Copies it if the file system has no links. */
 async function linkOrCopy(from: string, to: string): Promise<void> {
   try {
     await link(from, to)
@@ -298,8 +298,8 @@ function ignore(code: string): (error: unknown) => undefined {
 const chunkBytes = 1 << 20
 
 /**
- * Writes a part of a file and ends the target. Two buffers take turns, one being read into while the other is sent; a
- * stream would make one for each chunk, and making and collecting them costs more than the reading.
+ * Writes a part of a file and ends the target. Two buffers alternate between reading and sending. A stream would allocate one for
+ * each chunk, which costs more than the reading.
  */
 async function sendFile(file: FileHandle, target: Writable, start: number, size: number): Promise<void> {
   const length = Math.min(chunkBytes, size)
@@ -321,12 +321,12 @@ async function sendFile(file: FileHandle, target: Writable, start: number, size:
   target.end()
 }
 
-/** Resolves when the chunk may be written over. */
+/** Resolves when the chunk may be overwritten. */
 function write(target: Writable, chunk: Buffer): Promise<void> {
   const written = new Promise<void>((resolve, reject) => {
     target.write(chunk, (error) => (error ? reject(error) : resolve()))
   })
-  // Looked at two chunks later.
+  // The result is checked two chunks later.
   written.catch(() => {})
   return written
 }

@@ -13,7 +13,7 @@ function newFolder() {
   return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) }
 }
 
-test('the folder that is named is made, and one in the data folder with all that leads to it', async () => {
+test('creates the named folder, and a folder in the data folder with all its parents', async () => {
   using place = newFolder()
   for (const setting of [join(place.path, 'a'), pathToFileURL(join(place.path, 'b')).href]) {
     await openBlobs(setting, '', none)
@@ -24,7 +24,7 @@ test('the folder that is named is made, and one in the data folder with all that
   assert.deepEqual(readdirSync(join(place.path, 'a', 'uploads')), [], 'trying leaves nothing behind')
 })
 
-test('a path at which nothing can be kept is refused with the reason', async () => {
+test('refuses a path that cannot be a folder, with the reason', async () => {
   using place = newFolder()
   const file = join(place.path, 'file')
   writeFileSync(file, '')
@@ -34,7 +34,7 @@ test('a path at which nothing can be kept is refused with the reason', async () 
     [join(file, 'below'), 'it is not a folder'],
     [missing, 'the folder above it is not there'],
   ]
-  // Root may write to it whatever its mode is.
+  // Root can write to it with any mode.
   if (process.getuid?.() !== 0) {
     const closed = join(place.path, 'closed')
     for (const name of ['uploads', 'sha256', 'sha512']) mkdirSync(join(closed, name), { recursive: true })

@@ -6,13 +6,13 @@ import { idFile, openDisk } from './disk.ts'
 import { isBucket, nameOf, parseBucket } from './s3/bucket.ts'
 import type { S3Options } from './s3/store.ts'
 
-/** The folder that a setting names, as a path or as a `file://` URL; the data folder's own unless it names one. */
+/** Folder of the setting, which is a path or a `file://` URL. Without a setting, the blob folder in the data folder. */
 export function blobFolder(setting: string, data: string): string {
   if (setting === '') return join(data, 'blobs')
   return setting.startsWith('file:') ? fileURLToPath(setting) : setting
 }
 
-/** How messages call the store, and where in it its id is. */
+/** Name of the store for messages, and the location of its id. */
 export function blobPlace(setting: string, data: string): { name: string; kind: 'folder' | 'bucket'; id: string } {
   if (!isBucket(setting)) {
     const name = blobFolder(setting, data)
@@ -23,8 +23,8 @@ export function blobPlace(setting: string, data: string): { name: string; kind: 
 }
 
 /**
- * Throws with the reason when nothing can be kept there. Of a folder that was named only the last part is made: where the
- * rest is missing, a disk is not mounted or the name is wrong.
+ * Opens the store. Throws with the reason if it cannot be used. Only the last part of a named folder is created: if its parents
+ * are missing, a disk is not mounted or the name is wrong.
  */
 export async function openBlobs(setting: string, data: string, s3: S3Options): Promise<Blobs> {
   const { name } = blobPlace(setting, data)

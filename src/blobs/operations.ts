@@ -1,4 +1,4 @@
-// What is asked of a bucket, and how that ends: the words of the metrics.
+// Operations on a bucket and their results, as labels of the metrics.
 
 export const operations = [
   'PutObject',
@@ -16,8 +16,8 @@ export const operations = [
 export type Operation = (typeof operations)[number]
 
 /**
- * How a try ended: `retried` and `away` could not be had, for now; `refused` will not be, such as for credentials that are
- * not right. `busy` got no connection in time, and was not asked.
+ * Results of an attempt. `retried` and `away` are temporary failures. `refused` is permanent, for example because of wrong
+ * credentials. `busy` got no connection in time and was not sent.
  */
 export const results = ['ok', 'missing', 'retried', 'away', 'refused', 'busy'] as const
 export type Observe = (operation: Operation, result: (typeof results)[number], seconds: number) => void
