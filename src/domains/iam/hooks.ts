@@ -11,11 +11,13 @@ export type IdentityDeletion = { identity: Identity; cause: Cause; toGroups: Cau
 export type IamHooks = {
   /** The caller created an organization. */
   organizationCreated(tx: Tx, by: By, uid: string): Promise<void>
-  /** A group with nothing below it is being deleted. Removes the rows that `groupDeletion` says go with it. */
+  /**
+   * A group with nothing below it is being deleted. Removes the rows that the `groupDeletion` of their resource deletes with it.
+   */
   groupDeleting(tx: Tx, uid: string): Promise<void>
-  /** An identity is being deleted. Removes its rows, or throws if it has to stay. */
+  /** An identity is being deleted. Removes its rows, or throws if the identity must not be deleted. */
   identityDeleting(tx: Tx, deletion: IdentityDeletion): Promise<void>
-  /** A session was ended that somebody else may have had. */
+  /** A session was ended because somebody else may have had its token. */
   sessionEnded(tx: Tx, cause: Cause, uid: string): Promise<void>
   /** An identity provider is being deleted. */
   providerDeleting(tx: Tx, uid: string): Promise<void>

@@ -18,7 +18,7 @@ export const writeLastSeen: Duty = {
   run: async ({ lastSeen }) => ({ identities: await lastSeen.flush() }),
 }
 
-/** Makes and drops keys as their age demands; a new one is announced a day before it is used. */
+/** Creates and removes signing keys by their age. A new key is published a day before its first use. */
 export const rotateKeys: Duty = {
   name: 'keys.rotate',
   everyMs: 60_000,
@@ -26,7 +26,7 @@ export const rotateKeys: Duty = {
   run: async ({ keyring }, lease) => ({ keys: await keyring.rotate(lease.tx) }),
 }
 
-/** Reads the keys that another node has made or dropped. */
+/** Reads the signing keys that another node has created or removed. */
 export const readKeys: Duty = {
   name: 'keys.read',
   everyMs: 60_000,
@@ -36,7 +36,7 @@ export const readKeys: Duty = {
 
 const batch = 500
 
-/** Ends the sessions of providers that the settings have lost, and tells so. */
+/** Ends the sessions of providers that were removed from the settings, and emits an event for each. */
 export const endUntrustedSessions: Duty = {
   name: 'iam.sessions.untrusted',
   everyMs: 10 * 60_000,
@@ -56,7 +56,7 @@ export const endUntrustedSessions: Duty = {
   },
 }
 
-/** Forgets sessions that have ended, sign-ins that nobody has finished, and what else has expired around them. */
+/** Deletes ended sessions, unfinished sign-ins and related rows that have expired. */
 export const sweepSessionsDuty: Duty = {
   name: 'iam.sessions.sweep',
   everyMs: 60_000,
@@ -70,7 +70,7 @@ export const sweepSessionsDuty: Duty = {
   },
 }
 
-/** Forgets push tokens a while after they have expired. */
+/** Deletes push tokens some time after they have expired. */
 export const sweepPushTokensDuty: Duty = {
   name: 'iam.push_tokens.sweep',
   everyMs: 60 * 60_000,
@@ -81,7 +81,7 @@ export const sweepPushTokensDuty: Duty = {
   },
 }
 
-/** Forgets requests that were named so that nobody carries them out twice, a day after they came. */
+/** Deletes request IDs a day after they came. Until then a repeated request is not carried out twice. */
 export const sweepRequestIds: Duty = {
   name: 'iam.request_ids.sweep',
   everyMs: 60 * 60_000,

@@ -27,7 +27,7 @@ export const iamHooks = (app: App): DomainHooks => ({
   async identityDeleting(tx, { identity: { uid }, cause, toGroups }) {
     await unbindIdentity(tx, { app, cause: toGroups }, uid)
     if (parentOf(uid) !== top) return
-    // The uid of a person is always the same, so what is left of them would be theirs again.
+    // The uid of a person is always the same, so remaining rows would belong to the same person again.
     await endAllOfPerson(tx, { app, cause }, uid, 'deleted')
     await forgetPerson(tx, uid)
     await withdrawRequests(tx, uid)
@@ -37,7 +37,7 @@ export const iamHooks = (app: App): DomainHooks => ({
   providerDeleting: dropScimUsers,
 
   async roleInUse(reader, uid, now) {
-    // An invite that has expired gives it to nobody any more.
+    // An expired invite offers the role to nobody.
     if (await isRoleOffered(reader, uid, now)) return 'an invite still offers the role'
     if (await isDefaultRole(reader, uid)) return 'an identity provider still gives the role to new people'
     return (await isRoleMapped(reader, uid)) ? 'an external group is still mapped to the role' : undefined

@@ -8,7 +8,7 @@ import { createGrantCache } from './roles/grants.ts'
 import { createLiveSessions } from './sign-in/live-sessions.ts'
 import { createTermsGate } from './terms/terms-gate.ts'
 
-/** Number of identities that are remembered after a warning of a claim that is too long. */
+/** Most identities for which a logged warning of a too long claim is remembered. */
 const mostTooLong = 1000
 
 export function openIam(ground: Ground, opening: AsyncDisposableStack): IamParts {

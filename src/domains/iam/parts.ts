@@ -10,12 +10,12 @@ import type { TermsGate } from './terms/terms-gate.ts'
 export type IamParts = {
   /** Role bindings of identities, at most half a second old. */
   grants: GrantCache
-  /** Sessions of people that have not ended, at most half a second old. */
+  /** Active sessions of people, at most half a second old. */
   sessions: CachedSessions
   /** Valid push tokens, at most half a second old. */
   pushTokens: CachedPushTokens
   lastSeen: LastSeen
-  /** Requests that callers have named, so that none is carried out twice. */
+  /** Request IDs that callers have sent, so that no request is carried out twice. */
   repeats: Repeats
   /** Identities with a logged claim that was too long for their patterns. */
   tooLongClaims: Lapsing<true>

@@ -29,7 +29,7 @@ export const resources: readonly Resource[] = [
     kinds: ['identities'],
     uid: 'place',
     groupDeletion: 'blocks',
-    // Not when it was last seen, which is an update too.
+    // Not for the time of last use, which is an update too.
     clears: { grants: ['delete'], pushTokens: ['delete'] },
   },
   {
@@ -63,7 +63,7 @@ export const resources: readonly Resource[] = [
     kinds: ['external_group_role_mappings'],
     uid: 'place',
     groupDeletion: 'apart',
-    // Roles of groups that are pushed over SCIM are those of the mappings now.
+    // From now on, roles of groups pushed over SCIM are those of the mappings.
     clears: { sessions: ['insert', 'delete'] },
   },
   { type: groupInviteType, table: 'group_invites', kinds: ['group_invites'], uid: 'place', groupDeletion: 'goes' },
@@ -74,7 +74,7 @@ export const resources: readonly Resource[] = [
     uid: 'group',
     groupDeletion: 'blocks',
   },
-  // It ends with its provider, which has to be gone before.
+  // Sessions of an organization end with their identity provider, which blocks the deletion of the organization.
   {
     type: sessionType,
     table: 'sessions',

@@ -2,27 +2,27 @@ import { kindOf } from '#lib/events/event-body.ts'
 import type { Fields } from '#lib/fields.ts'
 import { domainPattern } from '../groups/groups.model.ts'
 
-/** That a person asks to get into an organisation whose domain is that of their verified address. */
+/** A person's request to join the organization whose domain is that of their verified address. */
 export type AccessRequest = {
-  /** Below the uid of the organisation. */
+  /** Below the uid of the organization. */
   uid: string
   identityUid: string
-  /** As the sign-in provider has named the person, and the address that it calls verified. */
+  /** Name and verified address of the person, from the sign-in provider. */
   name: string
   email: string
-  /** It is withdrawn when the account goes while it waits. */
+  /** `withdrawn` if the account was deleted while the request was waiting. */
   state: 'waiting' | 'refused' | 'withdrawn'
   createTime: string
   /** When the person asked last. */
   askTime: string
-  /** Until when it waits; or, once it was refused or withdrawn, when the person may ask again. */
+  /** End of the wait for an answer. Once refused or withdrawn: the time from which the person may ask again. */
   expireTime: string
 }
 
 export const accessRequestType = 'iam.pinfold.dev/AccessRequest'
 
 export const anAccessRequest = kindOf<AccessRequest>('access-request')
-/** What came of it; `roleUid` is empty when the person was not let in. */
+/** Answer to a request. `roleUid` is empty if the request was refused. */
 export type AnsweredRequest = { request: AccessRequest; roleUid: string }
 export const anAnsweredRequest = kindOf<AnsweredRequest>('answered-access-request')
 
@@ -30,14 +30,14 @@ export const accessRequestFields = {
   uid: { column: 'uid', sort: true },
 } as const satisfies Fields<AccessRequest>
 
-/** How many people may wait for an organisation's answer. */
+/** Most requests that wait for an answer of one organization. */
 export const maxWaitingRequests = 1000
 
 const day = 24 * 60 * 60
-/** In seconds: how long a request waits, after how long it can be repeated, and after how long once it was refused. */
+/** In seconds: time for which a request waits, time until it can be repeated, and time until then after a refusal. */
 export const requestLife = { waits: 30 * day, again: day, afterRefusal: 7 * day } as const
 
-/** Where anybody gets an address, so that it says nothing of an organisation. */
+/** Public email providers. Their domains belong to no organization. */
 const sharedDomains: ReadonlySet<string> = new Set(
   `126.com 139.com 163.com 189.cn aim.com alice.it aliyun.com aol.com arcor.de att.net bellsouth.net bigpond.com bk.ru
 bluewin.ch btinternet.com centurylink.net charter.net comcast.net cox.net daum.net duck.com earthlink.net email.com
@@ -53,9 +53,9 @@ yahoo.co.jp yahoo.co.uk yahoo.com yahoo.com.br yahoo.de yahoo.es yahoo.fr yahoo.
 yopmail.com zoho.com`.split(/\s+/),
 )
 
-/** The domain of an address, where it can be that of one organisation; nothing for every other address. */
+/** Domain of an email address, if it can be that of one organization. Undefined for every other address. */
 export function companyDomain(email: string): string | undefined {
-  // Of ASCII only: some other letters become ASCII ones, and so another's domain.
+  // Lowercases only ASCII: some other letters become ASCII ones, and so the domain of somebody else.
   const [local, domain, ...more] = email.replace(/[A-Z]/g, (letter) => letter.toLowerCase()).split('@')
   if (!local || !domain || more.length > 0 || domain.length > 253 || !domainPattern.test(domain)) return undefined
   return sharedDomains.has(domain) ? undefined : domain

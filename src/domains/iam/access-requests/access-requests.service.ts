@@ -1,5 +1,5 @@
-// How a person finds the organisation of their address, and asks to get in. Whoever does not belong there learns nothing:
-// every reason why not is the same answer.
+// Requests for access: a person finds the organization of their address and asks to join. The answer is the same for every reason
+// why not, so that strangers learn nothing.
 import type { Call } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
 import { emit } from '#domains/outbox/emit.ts'
@@ -26,8 +26,8 @@ import {
 import * as store from './access-requests.store.ts'
 
 /**
- * The domain that a provider of the settings vouches for: that of the verified address in the person's token. Nothing for
- * everybody else, for tokens that may do less than the person, and for sessions that an organisation's provider vouches for.
+ * Domain of the verified address in a person's token, vouched for by a provider of the settings. Undefined for other callers, for
+ * narrowed tokens, and for sessions that an organization's provider vouches for.
  */
 function vouchedDomain({ caller }: Call): string | undefined {
   const { uid, operator, session, token } = caller
@@ -36,12 +36,14 @@ function vouchedDomain({ caller }: Call): string | undefined {
   return companyDomain(token.verifiedEmail)
 }
 
-/** Whether looking is worth it. That there is such an organisation is not said. */
+/**
+ * True if the caller's address has a domain that `lookupGroup` can look for. Does not tell whether such an organization exists.
+ */
 export function checkEligibility(call: Call): boolean {
   return vouchedDomain(call) !== undefined
 }
 
-/** The verified organisation that is named after the caller's domain. Throws NOT_FOUND, whatever the reason. */
+/** Verified organization named after the caller's domain. Throws NOT_FOUND for every reason why there is none. */
 export async function lookupGroup(call: Call): Promise<Group> {
   call.app.limits.check('identity', `lookup ${call.caller.uid}`)
   const group = await ownOrganization(call)
@@ -56,8 +58,9 @@ async function ownOrganization(call: Call): Promise<Group | undefined> {
 }
 
 /**
- * Tells those who may invite into the organisation that the caller asks to get in. Throws NOT_FOUND for any group but the one
- * that `lookupGroup` answers with, RESOURCE_EXHAUSTED for whoever asked less than a day ago or was refused less than a week ago.
+ * Requests access for the caller, and notifies members who can invite into the organization. Throws NOT_FOUND for any group but
+ * the result of `lookupGroup`. Throws RESOURCE_EXHAUSTED if the caller asked less than a day ago or was refused less than a week
+ * ago.
  */
 export async function requestAccess(call: Call, groupUid: string): Promise<void> {
   if (groupUid === '') throw invalid({ field: 'group_uid', description: 'is required' })
@@ -83,7 +86,7 @@ export async function requestAccess(call: Call, groupUid: string): Promise<void>
     }
     await store.putRequest(tx, request)
     const event = { subject: request.uid, group: group.uid, resource: anAccessRequest(request) }
-    // Who asks belongs nowhere yet, and where they are is nobody's business.
+    // The caller is not a member yet, so the event does not tell their origin.
     const untold = { app, cause: { ...call.cause, act: undefined, source: '', userAgent: '' } }
     await emit(tx, untold, 'control.iam.access_request.created', event)
   })
@@ -112,7 +115,10 @@ export async function listAccessRequests(
   return listFrom(call, query, [{ organization, now: call.now }], store.requestList)
 }
 
-/** Who asks agrees to belong there. Answers with the uid of the binding; empty when the person had the role already. */
+/**
+ * Accepts the person, who agreed to the membership by asking. Returns the uid of the binding, or an empty text if the person had
+ * the role already.
+ */
 export async function approveAccessRequest(call: Call, uid: string, roleUid: string): Promise<string> {
   if (!isUid(roleUid)) throw invalid({ field: 'role_uid', description: 'is not a uid' })
   const organization = rootOf(uid)
@@ -138,7 +144,7 @@ async function bind(tx: Tx, call: Call, group: string, identityUid: string, role
   return uid
 }
 
-/** The person is not told. */
+/** Refuses the request. The person is not notified. */
 export async function refuseAccessRequest(call: Call, uid: string): Promise<void> {
   await call.app.db.tx(async (tx) => {
     const request = await requireWaiting(tx, call, uid)
@@ -151,8 +157,8 @@ export async function refuseAccessRequest(call: Call, uid: string): Promise<void
 }
 
 /**
- * Forgets who a person was that asked, and not that they did: whoever makes the account anew has the same uid, and can ask
- * again no sooner than before.
+ * Removes name and address of a deleted person from their requests, but keeps the requests. A new account of the person has the
+ * same uid, and can ask again no sooner than before.
  */
 export async function withdrawRequests(tx: Tx, identity: string): Promise<void> {
   for (const request of await store.requestsOf(tx, identity)) {

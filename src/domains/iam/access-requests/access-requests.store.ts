@@ -11,7 +11,7 @@ export async function findRequest(reader: Reader, uid: string): Promise<AccessRe
   return reader.get(sql`SELECT ${columns} FROM access_requests t WHERE t.uid = ${uid}`)
 }
 
-/** That of a person, in whatever state. */
+/** Request of a person to an organization, in any state. */
 export async function findRequestOf(
   reader: Reader,
   organization: string,
@@ -21,12 +21,12 @@ export async function findRequestOf(
     SELECT ${columns} FROM access_requests t WHERE t.parent_uid = ${organization} AND t.identity_uid = ${identity}`)
 }
 
-/** Those of a person, wherever they have asked. */
+/** Requests of a person to all organizations. */
 export async function requestsOf(reader: Reader, identity: string): Promise<AccessRequest[]> {
   return reader.all(sql`SELECT ${columns} FROM access_requests t WHERE t.identity_uid = ${identity} ORDER BY t.uid`)
 }
 
-/** In place of an earlier one of the same person. */
+/** Stores a request. Replaces an earlier request of the same person. */
 export async function putRequest(tx: Tx, request: AccessRequest): Promise<void> {
   const { uid, identityUid, name, email, state, createTime, askTime, expireTime } = request
   await tx.run(sql`
@@ -37,7 +37,7 @@ export async function putRequest(tx: Tx, request: AccessRequest): Promise<void> 
            expire_time = excluded.expire_time`)
 }
 
-/** `false` when somebody else has answered meanwhile. */
+/** Refuses a waiting request. Returns false if it was already answered. */
 export async function refuseRequest(tx: Tx, uid: string, expireTime: string): Promise<boolean> {
   const rows = await tx.run(sql`
     UPDATE access_requests SET state = 'refused', expire_time = ${expireTime}
@@ -45,12 +45,12 @@ export async function refuseRequest(tx: Tx, uid: string, expireTime: string): Pr
   return rows > 0
 }
 
-/** `false` when it did not wait any more. */
+/** Deletes a waiting request. Returns false if it was no longer waiting. */
 export async function deleteWaiting(tx: Tx, uid: string): Promise<boolean> {
   return (await tx.run(sql`DELETE FROM access_requests WHERE uid = ${uid} AND state = 'waiting'`)) > 0
 }
 
-/** Those who wait for an answer of an organisation. */
+/** Requests that wait for an answer of an organization. */
 export type RequestPlace = { organization: string; now: string }
 
 export const requestList = listByUid({ table: 'access_requests', columns }, waiting, (row: AccessRequest) => row)
@@ -59,7 +59,7 @@ function waiting({ organization, now }: RequestPlace): Sql {
   return sql`t.parent_uid = ${organization} AND t.state = 'waiting' AND t.expire_time > ${now}`
 }
 
-/** Forgets what is over, in any organisation, a hundred at a time. */
+/** Deletes up to 100 expired requests of any organization. */
 export async function sweepRequests(tx: Tx, now: string): Promise<void> {
   await deleteOldest(tx, { table: 'access_requests', key: 'uid' }, now, 100)
 }

@@ -1,4 +1,4 @@
-// The roles that exist everywhere. Each builds on a smaller one, so a capability is named once.
+// Roles that exist in every organization. Each role includes a smaller one, so a capability is listed once.
 import { capabilities, capabilityNumber } from './capabilities.ts'
 
 export type BuiltInRole = { uid: string; name: string; description: string; capabilities: readonly number[] }
@@ -6,7 +6,7 @@ export type BuiltInRole = { uid: string; name: string; description: string; capa
 /** The capabilities to create, update and delete resources of a kind. */
 const changes = (kind: string): string[] => [`${kind}.create`, `${kind}.update`, `${kind}.delete`]
 
-/** What the roles of the same names hold for existing clients in areas that are not served. */
+/** Capabilities of areas that this server does not serve. Existing clients expect them in the roles of the same names. */
 const unserved = {
   consoleViewer: [
     'libraries.entitlements.list',
@@ -156,7 +156,9 @@ export const operatorRole = role(
   'Runs the server; only the operator can bind it',
 )
 
-/** Higher with each change of a built-in role, so that of two versions beside each other the older one leaves them. */
+/**
+ * Grows with each change of a built-in role. If servers of two versions share a database, the older one does not overwrite roles.
+ */
 export const builtInVersion = 1
 
 export const builtInRoles: readonly BuiltInRole[] = [

@@ -6,9 +6,9 @@ import { invalid } from '#lib/errors.ts'
 export type Capability = {
   /** Its number in the contract. */
   number: number
-  /** Dotted, as v1 and the tokens spell it: `groups.list`. */
+  /** Dotted name, as in version 1 and in tokens: `groups.list`. */
   name: string
-  /** As v2 spells it: `CAP_IAM_GROUPS_LIST`. */
+  /** Name of the enum value, as in version 2: `CAP_IAM_GROUPS_LIST`. */
   enumName: string
   mask: bigint
   /** Only a role that also holds `internal` may contain it. */
@@ -27,14 +27,14 @@ export const capabilities: ReadonlyMap<number, Capability> = new Map(
 
 const byName: ReadonlyMap<string, Capability> = new Map([...capabilities.values()].map((c) => [c.name, c]))
 
-/** Throws for a name that the contract does not know; for names in our own source. */
+/** Number of a capability named in our own source. Throws if the contract has no such capability. */
 export function capabilityNumber(name: string): number {
   const found = byName.get(name)
   if (!found) throw new Error(`unknown capability ${name}`)
   return found.number
 }
 
-/** The mask of dotted names; `undefined` for none. Throws INVALID_ARGUMENT on `cap` for a name that does not exist. */
+/** Mask of dotted names. Undefined for no names. Throws INVALID_ARGUMENT on `cap` for an unknown name. */
 export function capabilitiesNamed(names: readonly string[]): bigint | undefined {
   if (names.length === 0) return undefined
   return names.reduce((mask, name) => {
@@ -45,8 +45,8 @@ export function capabilitiesNamed(names: readonly string[]): bigint | undefined 
 }
 
 /**
- * The numbers of dotted names, for a role of version 1. Throws INVALID_ARGUMENT on `capabilities` for one that does not
- * exist, or that is internal to the product.
+ * Numbers of dotted names, for a role of version 1. Throws INVALID_ARGUMENT on `capabilities` for an unknown name, or for one
+ * that is internal to the product.
  */
 export function grantableNumbers(names: readonly string[]): number[] {
   return names.map((name) => {
@@ -57,7 +57,7 @@ export function grantableNumbers(names: readonly string[]): number[] {
   })
 }
 
-/** Numbers that the contract does not know, such as those of a newer version, are left out. */
+/** Mask of capability numbers. Leaves out numbers that the contract does not have, such as those of a newer version. */
 export function maskOf(numbers: Iterable<number>): bigint {
   let mask = 0n
   for (const number of numbers) mask |= capabilities.get(number)?.mask ?? 0n

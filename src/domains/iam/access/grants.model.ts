@@ -1,20 +1,20 @@
-/** Capability masks by the place at which they are held; they hold below it as well. */
+/** Capability masks by the group on which they are granted. They apply to everything below it as well. */
 export type Grants = ReadonlyMap<string, bigint>
 
-/** What a caller may do where: live bindings, narrowed by the token. */
+/** Permissions of a caller: granted capabilities, narrowed by the token. */
 export type Rights = {
-  /** Whether the caller holds all of `capabilities` (numbers of the contract) at `node` or above it. */
+  /** True if the caller holds all of `capabilities` (numbers of the contract) at `node` or above it. */
   holds(node: string, capabilities: Iterable<number>): boolean
-  /** The highest places at which the caller holds all of `capabilities`, none below another. `/` stands for everything. */
+  /** Highest groups on which the caller holds all of `capabilities`; none is below another. `/` stands for everything. */
   roots(capabilities: Iterable<number>): string[]
-  /** Capability masks by the places at which the caller holds something; below them the same holds. */
+  /** Capability masks by the groups on which the caller holds them. They apply below these groups as well. */
   places(): Grants
 }
 
-/** What each identity is bound to, and that it is still there, read at most twice a second. */
+/** Cache of the grants of identities, at most half a second old. */
 export type GrantCache = {
-  /** `undefined` when there is no such identity. */
+  /** Grants of an identity. Undefined if the identity does not exist. */
   of(identity: string): Promise<Grants | undefined>
-  /** Forgets everything, also what is being read. */
+  /** Clears the cache. Results of reads that are in progress are not cached either. */
   clear(): void
 }

@@ -3,8 +3,8 @@ import type { Caller } from '#caller.ts'
 import { AppError } from '#lib/errors.ts'
 
 /**
- * Throws PERMISSION_DENIED for a token that was made to do less than its subject may: it must not make the subject able to
- * do more, nor tell what others have in store for them. `what` is what such a token may not do.
+ * Throws PERMISSION_DENIED for a token that is narrower than the rights of its subject. Such a token must not add rights to the
+ * subject, nor show invitations and the like. `what` names the refused action in the error.
  */
 export function requireWholeToken({ token }: Pick<Caller, 'token'>, what: string): void {
   if (!token?.narrowed) return
@@ -13,12 +13,12 @@ export function requireWholeToken({ token }: Pick<Caller, 'token'>, what: string
   })
 }
 
-/** A sign-in is recent for so long, in seconds. */
+/** Longest age of a recent sign-in, in seconds. */
 const recentSeconds = 600
 
 /**
- * Throws FAILED_PRECONDITION for a person whose last sign-in is not of the last ten minutes, or who knows when. Workloads and
- * the operator sign in nowhere, and pass.
+ * Throws FAILED_PRECONDITION if a person's last sign-in is more than ten minutes ago, or at an unknown time. Workloads and the
+ * operator have no sign-in and pass.
  */
 export function requireRecentSignIn({ app, caller }: Pick<Call, 'app' | 'caller'>): void {
   const { session } = caller

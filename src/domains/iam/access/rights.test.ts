@@ -11,13 +11,13 @@ const below = (uid: string, digit: string) => `${uid}/${digit.repeat(16)}`
 const team = below(org, '1')
 const project = below(team, '2')
 
-// Bits 3, 58, 126 and 168: they lie in different 64-bit words, so an error in a word shows.
+// Bits 3, 58, 126 and 168 are in different 64-bit words, so an error in one word shows.
 const [groupsList, repoList, termsList, repoAdmin] = [103, 1605, 2202, 1617] as const
 const grants = (entries: Record<string, number[]>): Grants =>
   new Map(Object.entries(entries).map(([place, numbers]) => [place, maskOf(numbers)]))
 const inOrg = below(org, 'f')
 
-test('what is bound at a place holds there and below, not above or beside', () => {
+test('a grant applies to its group and below, not above or beside', () => {
   const rights = createRights({ identity: inOrg, grants: grants({ [team]: [repoList] }) })
   assert.equal(rights.holds(team, [repoList]), true)
   assert.equal(rights.holds(project, [repoList]), true)
@@ -27,7 +27,7 @@ test('what is bound at a place holds there and below, not above or beside', () =
   assert.deepEqual(rights.roots([repoList]), [team])
 })
 
-test('several bindings on the way up count together, and all capabilities are needed', () => {
+test('grants of the group and of the groups above it add up, and all capabilities are needed', () => {
   const rights = createRights({ identity: inOrg, grants: grants({ [org]: [groupsList], [team]: [repoAdmin] }) })
   assert.equal(rights.holds(project, [groupsList, repoAdmin]), true)
   assert.equal(rights.holds(project, [groupsList, repoAdmin, termsList]), false)
@@ -35,7 +35,7 @@ test('several bindings on the way up count together, and all capabilities are ne
   assert.deepEqual(rights.roots([groupsList]), [org])
 })
 
-test('an identity that lives in a sub-group has nothing above it, even when it is bound there', () => {
+test('an identity of a folder has no rights above the folder, even with a binding there', () => {
   const rights = createRights({
     identity: below(team, 'f'),
     grants: grants({ [org]: [repoList], [team]: [groupsList] }),
@@ -45,12 +45,12 @@ test('an identity that lives in a sub-group has nothing above it, even when it i
   assert.equal(rights.holds(project, [groupsList]), true)
 })
 
-test('an identity without a parent can be bound in several organisations', () => {
+test('an identity without a parent can have bindings in several organizations', () => {
   const rights = createRights({ identity: 'c'.repeat(40), grants: grants({ [org]: [repoList], [other]: [repoList] }) })
   assert.deepEqual(rights.roots([repoList]), [org, other])
 })
 
-test('a token narrows at its place and below, and takes everything away elsewhere', () => {
+test('a narrowed token keeps rights only in its scope and below, and none elsewhere', () => {
   const bound = grants({ [org]: [groupsList, repoList] })
   const at = (narrowing: Grants) => createRights({ identity: inOrg, grants: bound, narrowing })
 
@@ -61,7 +61,7 @@ test('a token narrows at its place and below, and takes everything away elsewher
   assert.deepEqual(at(new Map()).roots([repoList]), [])
 })
 
-test('a token never adds to what is bound', () => {
+test('a token never adds to the granted rights', () => {
   const rights = createRights({
     identity: inOrg,
     grants: grants({ [team]: [repoList] }),
@@ -71,14 +71,14 @@ test('a token never adds to what is bound', () => {
   assert.equal(rights.holds(team, [groupsList]), false)
 })
 
-test('the operator holds everything everywhere, until the token narrows it', () => {
+test('the operator holds every capability everywhere unless the token narrows them', () => {
   const operator = { identity: 'd'.repeat(40), grants: new Map(), operator: true }
   assert.equal(createRights(operator).holds(other, capabilities.keys()), true)
   assert.deepEqual(createRights(operator).roots(capabilities.keys()), [top])
   assert.deepEqual(createRights({ ...operator, narrowing: grants({ [team]: [repoList] }) }).roots([repoList]), [team])
 })
 
-test('a capability that the contract does not know is held by nobody', () => {
+test('nobody holds a capability that the contract does not have', () => {
   const operator = createRights({ identity: 'd'.repeat(40), grants: new Map(), operator: true })
   for (const numbers of [[0], [999_999], [repoList, 999_999]]) {
     assert.equal(operator.holds(org, numbers), false)
@@ -86,7 +86,7 @@ test('a capability that the contract does not know is held by nobody', () => {
   }
 })
 
-test('whoever has no rights holds nothing anywhere', () => {
+test('a caller without rights holds nothing anywhere', () => {
   assert.equal(noRights.holds(org, [repoList]), false)
   assert.deepEqual(noRights.roots([repoList]), [])
 })
@@ -103,7 +103,7 @@ test('every capability has a bit of its own', () => {
 const seed = 20_260_801
 const worlds = 100_000
 
-test(`in ${worlds} random worlds the decision is that of a plain walk over every binding`, () => {
+test(`in ${worlds} random worlds the decision equals that of a plain walk over all bindings`, () => {
   const random = mulberry32(seed)
   const seen = { held: 0, refused: 0, several: 0 }
   for (let i = 0; i < worlds; i++) {
@@ -128,7 +128,7 @@ test(`in ${worlds} random worlds the decision is that of a plain walk over every
     seen[held.length > 0 ? 'held' : 'refused']++
     if (highest.length > 1) seen.several++
   }
-  // A generator that only made one kind of world would prove nothing.
+  // A generator of only one kind of world would prove nothing.
   for (const [kind, count] of Object.entries(seen)) assert.ok(count > worlds / 100, `${kind}: ${count}`)
 })
 
@@ -145,7 +145,7 @@ const unknown = 424_242
 const known = [groupsList, repoList, termsList, repoAdmin]
 const vocabulary = [...known, ...known, unknown]
 
-/** Every binding is looked at with string comparison alone: no masks, no maps, nothing shared with the code. */
+/** Compares every binding by strings alone: no masks, no maps, and no code shared with the implementation. */
 function oracle({ identity, bindings, narrowing, operator }: World, node: string, wanted: number[]): boolean {
   const covers = (place: string) => place === top || node === place || strictlyBelow(node, place)
   return wanted.every((number) => {
@@ -172,7 +172,7 @@ function randomWorld(random: () => number): World {
     const child = below(parent, pick(random, ['0', '9', 'a', 'f']))
     if (!nodes.includes(child)) nodes.push(child)
   }
-  // Groups, not the top, can be bound; a token may name the top as well.
+  // Bindings are on groups, not on the top. A token may name the top as well.
   const bindings = (from: string[], most: number): Binding[] =>
     Array.from({ length: Math.floor(random() * (most + 1)) }, () => ({
       place: pick(random, from),
@@ -198,7 +198,7 @@ function pick<T>(random: () => number, from: readonly T[]): T {
   return from[Math.floor(random() * from.length)]!
 }
 
-/** Up to `most` of them, repeats included; now and then none. */
+/** Up to `most` values, repeats included; sometimes none. */
 function some<T>(random: () => number, from: readonly T[], most: number): T[] {
   return Array.from({ length: Math.floor(random() * (most + 1)) }, () => pick(random, from))
 }

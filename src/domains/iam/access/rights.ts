@@ -3,19 +3,19 @@ import { capabilities, everyCapability } from './capabilities.ts'
 import type { Grants, Rights } from './grants.model.ts'
 
 export type RightsInput = {
-  /** The identity's own uid. One that lives in a sub-group never reaches above that group. */
+  /** Uid of the identity itself. An identity of a folder has no rights above that folder. */
   identity: string
   grants: Grants
   operator?: boolean
-  /** The token's `cap` claim; what it does not name is not granted. Absent: the token does not narrow. */
+  /** The `cap` claim of the token. Capabilities that it does not name are not granted. Undefined if the token does not narrow. */
   narrowing?: Grants | undefined
-  /** Of a session that an organisation's provider vouches for: nothing outside of the organisation. Empty for none. */
+  /** Organization whose identity provider vouches for the session. Grants outside of it do not count. Empty for no such limit. */
   within?: string
 }
 
 /**
- * The one decision: the union of what is bound at a place and above it, cut to the identity's home, to the
- * organisation that a session reaches, and to what the token allows.
+ * Decides the rights of a caller: the union of grants on a group and above it. Grants are cut to the home of the identity, to the
+ * organization of the session, and to the claims of the token.
  */
 export function createRights({ identity, grants, operator = false, narrowing, within = '' }: RightsInput): Rights {
   const home = parentOf(identity)
@@ -46,7 +46,7 @@ export function createRights({ identity, grants, operator = false, narrowing, wi
   }
 }
 
-/** The same rights, but none where the caller does not hold `numbers` as well. */
+/** The same rights, but only where the caller holds `numbers` as well. */
 export function onlyWith(rights: Rights, numbers: readonly number[]): Rights {
   return {
     holds: (node, more) => rights.holds(node, [...more, ...numbers]),
@@ -61,7 +61,7 @@ export function onlyWith(rights: Rights, numbers: readonly number[]): Rights {
   }
 }
 
-/** Both together: what is bound, and what a session's external groups add. */
+/** Union of the grants of bindings and of the external groups of a session. */
 export function withGranted(grants: Grants, granted: Grants | undefined): Grants {
   if (!granted || granted.size === 0) return grants
   const both = new Map(grants)
@@ -69,7 +69,7 @@ export function withGranted(grants: Grants, granted: Grants | undefined): Grants
   return both
 }
 
-/** A number that the contract does not know is held by nobody. */
+/** Mask of capability numbers. Undefined if the contract does not have one of them, since nobody holds it. */
 function strictMask(numbers: Iterable<number>): bigint | undefined {
   let mask = 0n
   for (const number of numbers) {
@@ -87,7 +87,7 @@ function union(grants: Grants, place: string): bigint {
   return mask
 }
 
-/** Drops every place that lies below another one. */
+/** Removes every group that is below another one of the list. */
 function highest(places: string[]): string[] {
   const kept: string[] = []
   for (const place of places.sort()) {

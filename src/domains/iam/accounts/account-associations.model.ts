@@ -3,13 +3,13 @@ import { descriptionPattern, type Fields, maxNameLength, namePattern } from '#li
 
 export type GitHubInstallation = { installationId: string; name: string }
 
-/** What a group is tied to; the blocks are independent. */
+/** Cloud accounts and services that a group is tied to. The blocks are independent. */
 export type Accounts = {
   amazon?: { account: string } | undefined
   google?: { projectId: string; projectNumber: string } | undefined
-  /** Application ids by the component that uses them. */
+  /** Application IDs by the component that uses them. */
   azure?: { tenantId: string; clientIds: Record<string, string> } | undefined
-  /** By the id of the app. */
+  /** Installations by the ID of the GitHub app. */
   github?: { appInstallations: Record<string, { installations: GitHubInstallation[] }> } | undefined
   /** Uids of identities by the service that assumes them. */
   pinfold?: { serviceBindings: Record<string, string> } | undefined
@@ -23,7 +23,7 @@ export const emptyAccounts = {
   pinfold: { serviceBindings: {} },
 } satisfies Accounts
 
-/** The accounts of a group elsewhere. A group has one or none, so its uid is the group's own. */
+/** Accounts of a group elsewhere. A group has at most one association, so its uid is that of the group. */
 export type AccountAssociation = Accounts & {
   uid: string
   name: string
@@ -50,7 +50,7 @@ export const accountAssociationFields = {
   updateTime: { column: 'update_time', sort: true },
 } as const satisfies Fields<AccountAssociation & { group: string }>
 
-// They become part of URLs and names that clouds are asked for.
+// These values become part of URLs and names in requests to clouds.
 export const accountPatterns = {
   awsAccount: /^[0-9]{12}$/,
   projectId: /^(?:[a-z0-9.-]{1,253}:)?[a-z0-9][a-z0-9-]{0,62}$/,
@@ -61,5 +61,5 @@ export const accountPatterns = {
   number: /^[1-9][0-9]{0,18}$/,
 }
 
-/** How many applications, apps, installations of an app, and services one association names. */
+/** Most applications, apps, installations of an app, and services of one association. */
 export const maxAccounts = { clientIds: 20, apps: 20, installations: 100, services: 20 }

@@ -33,7 +33,7 @@ export async function listAccountAssociations(
   call: Call,
   query: ListQuery<store.AssociationFilter>,
 ): Promise<Listed<AccountAssociation>> {
-  // Its uid is that of a group, so it is listed where the group would be.
+  // An association has the uid of its group, so it is listed with the group and not below it.
   return listNodes(call, query, store.associationList, { inclusive: true })
 }
 
@@ -77,7 +77,7 @@ export async function updateAccountAssociation(
   return association
 }
 
-/** Deleting one that does not exist succeeds and writes no event. */
+/** Deletes the association of a group. If there is none, succeeds without an event. */
 export async function deleteAccountAssociation(call: Call, group: string): Promise<void> {
   const deleted = await call.app.db.tx(async (tx) => {
     const association = await store.findAssociation(tx, group)
@@ -92,7 +92,7 @@ export async function deleteAccountAssociation(call: Call, group: string): Promi
 
 export type Checked = { ready: true } | { ready: false; reason: string; message: string }
 
-/** Asks the cloud for credentials, now. What the cloud answers is the answer, whatever it is. */
+/** Asks the cloud for credentials and returns the result. A refusal of the cloud is a result, not an error. */
 export async function checkAccountAssociation(
   call: Call,
   group: string,
@@ -115,7 +115,10 @@ async function requireAssociation(reader: Reader, group: string): Promise<Accoun
   return found(await store.findAssociation(reader, group), accountAssociationType, group)
 }
 
-/** A patch may set one member of a block that was not there; the others are then empty. Absent blocks stay absent. */
+/**
+ * Fills missing members of present blocks with empty values, since a patch may set one member of a new block. Absent blocks stay
+ * absent.
+ */
 function whole<T extends Accounts>(given: T): Omit<T, keyof Accounts> & Accounts {
   const { amazon, google, azure, github, pinfold, ...rest } = given
   return {
@@ -134,7 +137,7 @@ async function checkAssociation(reader: Reader, association: AccountAssociation)
   checkFields<AccountAssociation>({ name, description }, association, problems)
 }
 
-/** A service assumes only an identity that stands in the group itself and is meant for that service. */
+/** Checks service bindings: a service assumes only an identity of the group itself that is meant for that service. */
 async function checkServices(reader: Reader, { uid, pinfold }: AccountAssociation): Promise<FieldViolation[]> {
   const bindings = Object.entries(pinfold?.serviceBindings ?? {})
   const field = 'pinfold.service_bindings'

@@ -28,7 +28,7 @@ const valuesOf = (association: AccountAssociation) => ({
   update_time: association.updateTime,
 })
 
-/** False when the group has one. */
+/** Returns false if the group already has an association. */
 export function insertAssociation(tx: Tx, association: AccountAssociation): Promise<boolean> {
   return associations.insert(tx, association, { ...valuesOf(association), create_time: association.createTime })
 }

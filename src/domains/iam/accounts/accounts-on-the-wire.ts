@@ -1,9 +1,9 @@
-// What the messages of both versions of the contract have in common.
+// Conversions that the messages of both versions of the contract share.
 import type { Accounts } from './account-associations.model.ts'
 
 type StoredApps = NonNullable<Accounts['github']>['appInstallations']
 
-/** Of either version; `installationId` is a number of 64 bits there. */
+/** Message of either version. Its `installationId` is a 64-bit number. */
 export type AccountsMessage = Omit<Accounts, 'github'> & {
   name: string
   description: string
@@ -12,7 +12,7 @@ export type AccountsMessage = Omit<Accounts, 'github'> & {
     | undefined
 }
 
-/** Without what a message has besides its fields. */
+/** Reads the fields of a message, without its protobuf members. */
 export function readAccounts(message: AccountsMessage): Accounts & { name: string; description: string } {
   const { name, description, amazon, google, azure, github, pinfold } = message
   return {
@@ -26,7 +26,7 @@ export function readAccounts(message: AccountsMessage): Accounts & { name: strin
   }
 }
 
-/** Ids as texts, since JSON numbers lose digits. */
+/** IDs as text, since numbers in JSON lose digits. */
 function readApps(apps: NonNullable<AccountsMessage['github']>['appInstallations']): StoredApps {
   const entries = Object.entries(apps).map(([app, { installations }]) => {
     const texts = installations.map(({ installationId, name }) => ({ installationId: String(installationId), name }))

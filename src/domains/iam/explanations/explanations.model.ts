@@ -1,7 +1,7 @@
-/** What a binding does for a capability: `grants` it, or why it does not. */
+/** Effect of a binding on a capability: `grants` it, or the reason why it does not. */
 export type Effect = 'grants' | 'roleLacksIt' | 'notAccepted' | 'aboveHome'
 
-/** A binding of an identity at a place or above it. Uid, role and name of the group are empty where they are not to be shown. */
+/** Binding of an identity on a group or above it. Uid, role and group name are empty if the caller must not see them. */
 export type ExplainedBinding = {
   uid: string
   groupUid: string
@@ -14,7 +14,7 @@ export type ExplainedBinding = {
 
 export type SufficientRole = { uid: string; name: string; capabilityCount: number }
 
-/** Whoever may give a role to others, and by which role on which group. */
+/** Identity that is allowed to give a role to others, with the role and group that allow it. */
 export type Grantor = { identityUid: string; name: string; groupUid: string; roleName: string }
 
 export type Explanation = {
@@ -24,7 +24,7 @@ export type Explanation = {
   grantors: Grantor[]
 }
 
-/** How much of each an explanation has. */
+/** Most bindings, roles and grantors in an explanation. */
 export const most = { bindings: 100, roles: 10, grantors: 20 } as const
-/** Roles that are looked at: the built-in ones and those of the groups above a place. */
+/** Most roles that are read: built-in ones and those of the groups above. */
 export const mostRolesRead = 1000

@@ -1,4 +1,4 @@
-// Why somebody may do something at a place, from the same rows and by the same rules as `access/rights.ts` decides it.
+// Explains why an identity has a permission on a group, from the same rows and by the same rules as `access/rights.ts`.
 import type { Call } from '#app.ts'
 import { type FieldViolation, refuseIfAny } from '#lib/errors.ts'
 import { isAtOrBelow, isUid, lineage, parentOf, top } from '#lib/uid.ts'
@@ -35,7 +35,7 @@ export async function explainAccess(call: Call, asked: Asked): Promise<Explanati
       return { ...shown, groupUid: place, inherited: place !== uid, effect }
     })
     .sort((a, b) => Number(b.effect === 'grants') - Number(a.effect === 'grants'))
-  // Of all bindings, of which only the first are shown.
+  // Counts all bindings, although only the first are shown.
   const allowed = await holdsByBindings(db, identityUid, uid, [capability])
   return { allowed, bindings, ...(allowed ? { sufficientRoles: [], grantors: [] } : await remedies(call, asked)) }
 }
@@ -62,14 +62,14 @@ function holds(held: string, wanted: readonly number[]): boolean {
   return (maskOf(JSON.parse(held) as number[]) & need) === need
 }
 
-/** What would be enough, and who could give it: whoever may bind, and holds what they would give. */
+/** Roles that would be sufficient, and identities that can grant one: they can create bindings and hold the capability. */
 async function remedies(call: Call, asked: Asked): Promise<Pick<Explanation, 'sufficientRoles' | 'grantors'>> {
   const { uid, identityUid, capability } = asked
   const { rights } = call.caller
   const places = lineage(uid)
   const seen = [...places.filter((place) => rights.holds(place, listRoles)), top]
   const roles = (await store.rolesAt(call.app.db, seen)).filter((role) => role.uid !== operatorRole.uid)
-  // Nothing that is bound above its home counts for an identity.
+  // Bindings above the home of an identity have no effect.
   const reachable = isAtOrBelow(uid, parentOf(identityUid))
   const sufficient = reachable ? roles.filter((role) => holds(role.capabilities, [capability])) : []
   const counted = sufficient.map(({ uid: role, name, capabilities: held }): SufficientRole => {

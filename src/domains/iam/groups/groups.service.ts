@@ -26,7 +26,7 @@ import { listNodes } from './list-nodes.ts'
 
 const create = capabilityNumber('groups.create')
 
-/** Reads of groups that look at nobody's rights. */
+/** Reads of groups without a check of permissions. */
 export { childGroupsByPath, findGroupUid, groupExists, groupsByUid } from './groups.store.ts'
 
 export type NewGroup = Pick<Group, 'name' | 'description' | 'verified' | 'kind'>
@@ -35,22 +35,22 @@ export async function getGroup(call: Call, uid: string): Promise<Group> {
   return found(await store.findGroup(call.app.db, uid), groupType, uid)
 }
 
-/** The organisation of a name, if there is one. */
+/** Organization of this name, if there is one. */
 export async function findOrganization(reader: Reader, name: string): Promise<Group | undefined> {
   return (await store.findGroups(reader, [{ childrenOf: top }], { name }, 1))[0]
 }
 
-/** Throws NOT_FOUND unless the group exists; call it in the transaction that adds something to it. */
+/** Throws NOT_FOUND unless the group exists. Call it in the transaction that adds a resource to the group. */
 export async function requireGroup(reader: Reader, uid: string): Promise<Group> {
   return found(await store.findGroup(reader, uid), groupType, uid)
 }
 
-/** For telling a caller the names of the places that their token is for. */
+/** Name of a group, to show callers the scopes of their token. */
 export async function findGroupName(reader: Reader, uid: string): Promise<string | undefined> {
   return (await store.findGroup(reader, uid))?.name
 }
 
-/** Organisations that are older than views and have the name of one, some of them. */
+/** Some of the organizations whose names look like views (`at-…`, `min-…`). They are older than views. */
 export async function organizationsNamedAsViews(reader: Reader): Promise<string[]> {
   const found: string[] = []
   for (const beginning of ['at-', 'min-']) found.push(...(await store.namesBeginning(reader, top, beginning, maxTold)))
@@ -63,7 +63,7 @@ export async function listGroups(call: Call, query: ListQuery<store.GroupFilter>
   return listNodes(call, query, store.groupList, { inclusive: true })
 }
 
-/** `parent` is `/` for an organisation, whose owner the caller becomes. */
+/** Creates a folder. If `parent` is `/`, creates an organization, with the caller as its owner. */
 export async function createGroup(work: Work, parent: string, input: NewGroup): Promise<Group> {
   const { app } = work
   await checkNewGroup(work, parent, input)
@@ -76,16 +76,17 @@ export async function createGroup(work: Work, parent: string, input: NewGroup): 
   return group
 }
 
-/** What can be said of a new group before the transaction that adds it: whether the caller may, and its fields. */
+/** Checks a new group before the transaction that adds it: permission of the caller, terms, and fields. */
 export async function checkNewGroup(work: Work, parent: string, input: NewGroup): Promise<void> {
   const { app } = work
   checkMayCreate(work, parent)
-  // The contract names no place for this method, and a push makes folders too; an organisation is nowhere yet.
+  // The contract names no scope for this method, and pushes create folders too. An organization cannot accept terms before it
+  // exists.
   if (parent !== top) await app.terms.check(parent, ...app.eventTable.methods('iam.group.created'))
   checkGroup(work, input, parent)
 }
 
-/** Adds a group that was checked; nobody owns it yet. `known` are the limits of its organisation, where they were just read. */
+/** Adds a checked group, without an owner. `known` has the limits of its organization if they were just read. */
 export async function addGroup(
   tx: Tx,
   work: Work,
@@ -116,7 +117,7 @@ export async function addGroup(
   return created
 }
 
-/** Changes what `patch` names. A verified organisation cannot be renamed. */
+/** Changes what `patch` names. A verified organization cannot be renamed. */
 export async function updateGroup(call: Call, uid: string, patch: Patch<Group>): Promise<Group> {
   const group = await call.app.db.tx(async (tx) => {
     const before = found(await store.findGroup(tx, uid), groupType, uid)
@@ -138,17 +139,22 @@ export async function updateGroup(call: Call, uid: string, patch: Patch<Group>):
   return group
 }
 
-/** Replaces all that may change. What only staff sets keeps its value where somebody else, or a folder, leaves it empty. */
+/**
+ * Replaces all fields that can change. Fields that only staff sets keep their value if another caller, or the PUT of a folder,
+ * leaves them empty.
+ */
 export async function replaceGroup(call: Call, uid: string, value: NewGroup): Promise<Group> {
   const isWhole = call.caller.operator && parentOf(uid) === top
   const staffOnly = (['verified', 'kind'] as const).filter((name) => isWhole || Boolean(value[name]))
   return updateGroup(call, uid, { paths: ['name', 'description', ...staffOnly], value })
 }
 
-/** So many of what keeps a group are named. */
+/** Most resources that an error names as blocking the deletion of a group. */
 const mostNamed = 5
 
-/** Refused while anything but bindings, invites and accepted terms is left; those of the group itself go with it. */
+/**
+ * Deletes a group with its own bindings, invites and accepted terms. Throws FAILED_PRECONDITION while other resources are left.
+ */
 export async function deleteGroup(call: Call, uid: string): Promise<void> {
   await call.app.db.tx(async (tx) => {
     const group = found(await store.findGroup(tx, uid), groupType, uid)
@@ -172,10 +178,13 @@ export async function deleteGroup(call: Call, uid: string): Promise<void> {
   call.log.info('group deleted', { uid })
 }
 
-/** How many groups of one name or part of a uid are looked at; more than one that fits is refused anyway. */
+/** Most groups read for a name or part of a uid. More than one match is refused anyway. */
 const maxMatches = 100
 
-/** `parent` is empty for an organisation, else a uid, the tail of one, or the name of a group the caller can reach. */
+/**
+ * Finds the parent of a new group. `parent` is empty for an organization, else a uid, the last segments of one, or the name of a
+ * group that the caller can see.
+ */
 export async function resolveParent(call: Call, parent: string): Promise<string> {
   if (parent === '' || isUid(parent)) return parent || top
   const byTail = /^[0-9a-f]{16}(?:\/[0-9a-f]{16})*$/.test(parent)
@@ -184,7 +193,10 @@ export async function resolveParent(call: Call, parent: string): Promise<string>
   return onlyOne(byTail.length > 0 ? byTail : await reachableGroups(call, { name: parent }), parent)
 }
 
-/** The same where instead of its tail a uid may be cut short. What is also the name of a group is that. */
+/**
+ * Like `resolveParent`, but accepts the beginning of a uid instead of its last segments. A text that is also the name of a group
+ * is that group.
+ */
 export async function resolveParentByStart(call: Call, parent: string): Promise<string> {
   if (parent === '' || isUid(parent)) return parent || top
   const named = await reachableGroups(call, { name: parent })
@@ -213,13 +225,13 @@ function checkMayCreate({ app, caller }: Work, parent: string): void {
   }
   if (!app.config.openOrganizations) throw permissionDenied('only the operator creates organisations on this server')
   if (caller.session?.organization) throw permissionDenied('this sign-in counts in one organisation only')
-  // It would be bound to a group outside its own, which gives it nothing, and nobody would own the organisation.
+  // The owner's binding would be outside of the group of the identity and have no effect. Nobody would own the organization.
   if (parentOf(caller.uid) !== top) throw permissionDenied('an identity of a group cannot own an organisation')
-  // Who makes one owns it, whatever the token was made for.
+  // The creator becomes the owner, even if the token was narrowed to less.
   requireWholeToken(caller, 'create organisations')
 }
 
-/** What can be said of the fields of a group, whoever makes or changes it. */
+/** Checks the fields of a group that is created or changed. */
 export function checkGroup(work: Work, group: NewGroup, parent: string, before?: Group): void {
   const { caller } = work
   const problems: FieldViolation[] = []
@@ -245,7 +257,7 @@ export function checkGroup(work: Work, group: NewGroup, parent: string, before?:
   checkFields<NewGroup>({ name: groupFields.name, description: groupFields.description }, group, problems)
 }
 
-/** Whether the name is taken makes no difference, so that nobody learns it here. */
+/** Reasons why a name is reserved. The result is the same whether or not the name is taken, so that it reveals nothing. */
 function reservations({ app, caller }: Work, name: string): FieldViolation[] {
   const why =
     name === app.config.publicOrg && !caller.operator

@@ -29,26 +29,26 @@ const valuesOf = ({ name, description, verified, kind, updateTime }: Group) => {
   return { name, description, verified: verified ? 1 : 0, kind, update_time: updateTime }
 }
 
-/** False when a sibling has the name. */
+/** Inserts a group. Returns false if a sibling has the name. */
 export function insertGroup(tx: Tx, group: Group): Promise<boolean> {
   const { uid, status, resourceLimits, createTime } = group
   const once = { tail: tailOf(uid), status, resource_limits: JSON.stringify(resourceLimits), create_time: createTime }
   return groups.insert(tx, group, { ...valuesOf(group), ...once })
 }
 
-/** False when a sibling has the new name. */
+/** Updates a group. Returns false if a sibling has the new name. */
 export function patchGroup(tx: Tx, before: Group, after: Group): Promise<boolean> {
   return groups.update(tx, before, after, valuesOf(after))
 }
 
-/** The group of this name below `parent`; `/` is above the organisations. */
+/** Uid of the group of this name below `parent`. `/` is the parent of organizations. */
 export async function findGroupUid(reader: Reader, parent: string, name: string): Promise<string | undefined> {
   const row = await reader.get<{ uid: string }>(sql`
     SELECT uid FROM groups WHERE parent_uid = ${parent} AND name = ${name}`)
   return row?.uid
 }
 
-/** The groups below `parent` whose names begin so, in the order of their names, some of them. */
+/** Names of groups below `parent` that begin with a text, at most `most`, in order of the name. */
 export async function namesBeginning(
   reader: Reader,
   parent: string,
@@ -61,7 +61,7 @@ export async function namesBeginning(
   return rows.map(({ name }) => name)
 }
 
-/** The limits that an organisation has of its own, by quota. */
+/** Limits set for an organization itself, by quota. */
 export async function findResourceLimits(reader: Reader, uid: string): Promise<Record<string, number>> {
   const row = await reader.get<{ limits: string }>(sql`SELECT resource_limits AS limits FROM groups WHERE uid = ${uid}`)
   return row ? (JSON.parse(row.limits) as Record<string, number>) : {}
@@ -76,10 +76,13 @@ export async function groupExists(reader: Reader, uid: string): Promise<boolean>
   return exists(reader, sql`FROM groups WHERE uid = ${uid}`)
 }
 
-/** `key` is the name with the slash that follows it in a path; `filled` tells whether a node of the kind is below. */
+/**
+ * Child of a group. `key` is the name with a slash at its end, as in a path. `filled` tells whether resources of the kind are
+ * below.
+ */
 export type ChildGroup = { uid: string; name: string; key: string; filled: number }
 
-/** The groups in a group as the paths below them sort, from a key on, some of them. */
+/** Child groups of a group in the order of the paths below them, from a key on, at most `most`. */
 export async function childGroupsByPath(
   reader: Reader,
   parent: string,
@@ -96,7 +99,7 @@ export async function childGroupsByPath(
      ORDER BY g.name || '/' LIMIT ${most}`)
 }
 
-/** `of` is the kind, such as `repos`; `named` the only name that counts. */
+/** Selects child groups. `of` is the kind, such as `repos`. If `named` is set, only the group of that name is selected. */
 export type ChildrenByPath = { from: string; including: boolean; named?: string | undefined; of: string; most: number }
 
 /** Counts the groups below a group. */
@@ -104,7 +107,7 @@ export async function countGroups(reader: Reader, group: string): Promise<number
   return countAt(reader, 'groups', [group])
 }
 
-/** Those of the resources of which something belongs to the group, or to a group below it. */
+/** Resources with a row that belongs to the group or to a group below it. */
 export async function resourcesBelow(reader: Reader, uid: string, among: readonly Resource[]): Promise<Resource[]> {
   const found: Resource[] = []
   for (const one of among) if ((await isBelow(reader, uid, one)) || (await isOf(reader, uid, one))) found.push(one)
@@ -115,22 +118,22 @@ async function isBelow(reader: Reader, group: string, { kinds }: Resource): Prom
   return (await countAt(reader, kinds, [group])) > 0
 }
 
-/** Some of what somebody has to release before the group goes. */
+/** Some of the resources that have to be released before the group can be deleted. */
 export async function unreleasedOf(reader: Reader, uid: string, table: string, most: number): Promise<string[]> {
   const rows = await reader.all<{ uid: string }>(sql`
     SELECT uid FROM ${ident(table)} WHERE group_uid = ${uid} AND release_time = '' ORDER BY uid LIMIT ${most}`)
   return rows.map((row) => row.uid)
 }
 
-/** What has the uid of its group is listed beside the group, not below it. */
+/** Resources with the uid of their group are listed beside the group, not below it. */
 async function isOf(reader: Reader, group: string, { table, uid }: Resource): Promise<boolean> {
   if (uid !== 'group') return false
   return exists(reader, sql`FROM ${ident(table)} WHERE uid = ${group}`)
 }
 
 /**
- * Those of the branches that have the given name, whose uid ends in the given segments, or whose uid starts so and goes on
- * without another segment; at most `limit`.
+ * Groups of the branches with the given name, or whose uid ends with the given segments, or whose last uid segment begins with
+ * the given text; at most `limit`.
  */
 export async function findGroups(
   reader: Reader,
@@ -154,12 +157,12 @@ function tailOf(uid: string): string {
   return uid.slice(uid.lastIndexOf('/') + 1)
 }
 
-/** Folders report the kind of their organisation. */
+/** Folders report the kind of their organization. */
 export async function setKindBelow(tx: Tx, root: string, orgKind: number): Promise<void> {
   await tx.run(sql`UPDATE groups SET kind = ${orgKind} WHERE uid > ${`${root}/`} AND uid < ${`${root}0`}`)
 }
 
-/** Whether there is a node of this uid, whatever it is. */
+/** True if a resource of any type has this uid. */
 export async function nodeExists(reader: Reader, resources: readonly Resource[], uid: string): Promise<boolean> {
   const tables = resources.filter((one) => one.uid === 'place').map(({ table }) => ident(table))
   const found = tables.map((table) => sql`SELECT 1 AS found FROM ${table} WHERE uid = ${uid}`)

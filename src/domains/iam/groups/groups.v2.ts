@@ -32,7 +32,7 @@ function fromMessage(group: GroupMessage | undefined) {
   return contentOf(group, 'group', 'name', 'description', 'verified', 'kind')
 }
 
-/** A group as version 2 shows it, alone and where it is part of something else. */
+/** Converts a group to its message of version 2, alone or as part of another message. */
 export function groupToV2(group: Group): GroupMessage {
   return toMessage({ ...group, resourceLimits: shownLimits(group) })
 }

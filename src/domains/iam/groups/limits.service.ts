@@ -1,4 +1,4 @@
-// What an organisation may have at most, for whoever adds something to it.
+// Limits of an organization, for services that add resources to it.
 import type { Work } from '#app.ts'
 import type { Reader } from '#db/sql.ts'
 import { limitExceeded } from '#lib/errors.ts'
@@ -9,7 +9,7 @@ export type { QuotaLimits }
 
 type Config = Work['app']['config']
 
-/** The limits in force. `reader` is the transaction that adds something, so that a limit set meanwhile counts. */
+/** Limits in force. `reader` is the transaction that adds the resource, so a limit that was set meanwhile applies. */
 export async function limitsOf(
   reader: Reader,
   { app: { config } }: { app: { config: Config } },
@@ -19,7 +19,7 @@ export async function limitsOf(
   return Object.fromEntries(quotaNames.map((name) => [name, limitIn(config, own, name)])) as QuotaLimits
 }
 
-/** The organisation's own limit, or else that of the settings. */
+/** The organization's own limit, or else that of the settings. Infinity for no limit. */
 export function limitIn(config: Config, own: Record<string, number>, name: QuotaName): number {
   const limit = own[name] ?? defaultsOf(config)[name]
   return limit === 0 ? Number.POSITIVE_INFINITY : limit
@@ -38,7 +38,7 @@ function defaultsOf(config: Config): QuotaLimits {
   }
 }
 
-/** Throws RESOURCE_EXHAUSTED when `added` more than what is used would exceed the limit. */
+/** Throws RESOURCE_EXHAUSTED if `used` plus `added` exceeds the limit. */
 export function requireRoom(limits: QuotaLimits, name: QuotaName, used: number, added = 1): void {
   const limit = limits[name]
   if (used + added > limit) throw limitExceeded(name, quotas[name], used, limit)

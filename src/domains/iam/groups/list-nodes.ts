@@ -5,15 +5,15 @@ import { type Branch, type Listed, type Page, toListed } from '#lib/lists/paging
 import { listScope, type ScopeRules } from './list-scope.ts'
 
 /**
- * What a store lists from places: a page, with one row more than it has room for, and how many there are in all, or
- * `undefined` where it would take too long to count them.
+ * Source of a list in some scopes: a page, with one row more than its size, and the total. The total is undefined if counting
+ * would take too long.
  */
 export type ListSource<T, F, N, P = Branch> = {
   list(reader: Reader, places: readonly P[], page: Page, filter: F): Promise<T[]>
   count(reader: Reader, places: readonly P[], filter: F): Promise<N>
 }
 
-/** Lists nodes: those that the query asks for, cut to what the caller may see. */
+/** Lists the nodes that the query selects and the caller can see. */
 export async function listNodes<T extends { uid: string }, F, N extends number | undefined>(
   call: Call,
   query: ListQuery<F>,
@@ -23,7 +23,7 @@ export async function listNodes<T extends { uid: string }, F, N extends number |
   return listFrom(call, query, await listScope(call, query.uidp, rules), source)
 }
 
-/** The same from places that the service has found itself. */
+/** Like `listNodes`, in scopes that the service has found itself. */
 export async function listFrom<T extends { uid: string }, F, N extends number | undefined, P>(
   call: Call,
   { page, filter }: Pick<ListQuery<F>, 'page' | 'filter'>,

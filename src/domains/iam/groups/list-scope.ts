@@ -7,22 +7,22 @@ import { groupType } from './groups.model.ts'
 import { groupExists, nodeExists } from './groups.store.ts'
 
 export type ScopeRules = {
-  /** The lists of groups: a place where the caller holds the capability is itself listed, not only what is below. */
+  /** True for lists of groups: a group on which the caller holds the capability is listed itself, with everything below. */
   inclusive?: boolean
-  /** The nodes without a parent are listed for everybody: built-in roles. */
+  /** True if nodes without a parent, such as built-in roles, are listed for everybody. */
   publicRoots?: boolean
-  /** The type of the nodes that can be a parent, and whether there is one of this uid; groups unless given. */
+  /** Type of the nodes that can be a parent, and a check that one exists. Groups by default. */
   parentType?: string
   parentExists?: (uid: string) => Promise<boolean>
 }
 
 const maxIds = 1000
 
-/** Which parts of the hierarchy a list covers: what the filter asks for, cut to what the caller may see. */
+/** Parts of the hierarchy that a list covers: the scope of the filter, cut to the scopes that the caller can see. */
 export async function listScope(call: Call, filter: UidpFilter | undefined, rules: ScopeRules): Promise<Branch[]> {
   const { ancestorsOf = '', descendantsOf = '', childrenOf = '', inRoot = false, ids = [] } = filter ?? {}
   const { parentExists = (uid) => groupExists(call.app.db, uid) } = rules
-  // What is above can be asked of any node, what is below only of one that can be a parent.
+  // Any node has ancestors, but only a node that can be a parent has descendants.
   await checkPlace(call, 'ancestors_of', ancestorsOf, rules, (uid) => nodeExists(call.app.db, call.app.resources, uid))
   await checkPlace(call, 'descendants_of', descendantsOf, rules, parentExists)
   await checkPlace(call, 'children_of', childrenOf, rules, parentExists)
@@ -46,7 +46,7 @@ export async function listScope(call: Call, filter: UidpFilter | undefined, rule
   return everythingVisible(call, rules)
 }
 
-/** Permission comes before existence, so that a stranger cannot tell one from the other. */
+/** Checks permission before existence, so that the error does not tell a stranger whether the node exists. */
 async function checkPlace(
   call: Call,
   member: string,

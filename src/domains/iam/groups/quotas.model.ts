@@ -1,6 +1,8 @@
 import { kindOf } from '#lib/events/event-body.ts'
 
-/** What organisations may have only so much of, each with how an error says it. Limits of their own have these keys. */
+/**
+ * Resources of an organization that have a limit, each with its name in errors. The organization's own limits have these keys.
+ */
 export const quotas = {
   bytes: 'bytes stored',
   repositories: 'repositories',
@@ -14,17 +16,20 @@ export const quotas = {
 export type QuotaName = keyof typeof quotas
 export const quotaNames = Object.keys(quotas) as QuotaName[]
 
-/** The most of each that an organisation may have; `Infinity` where there is no limit. */
+/** Limits of an organization. `Infinity` stands for no limit. */
 export type QuotaLimits = Record<QuotaName, number>
 
-/** `own` is the organisation's own limit. `used` is absent where the quota is about each upload or each sink. */
+/**
+ * Quota of an organization. `own` is true if the limit was set for the organization. `used` is absent if the quota applies to
+ * each upload or each sink.
+ */
 export type Quota = { name: QuotaName; limit: number; own: boolean; used?: number }
 
 export type Quotas = { organization: string; quotas: Quota[] }
 export const someQuotas = kindOf<Quotas>('quotas')
 
-/** A change to a limit: 0 for none, `undefined` for that of the settings. */
+/** Change of a limit: 0 for no limit, `undefined` for the limit of the settings. */
 export type QuotaChange = { name: string; limit: number | undefined }
 
-/** The contract has an int32 for the limits that a group shows. */
+/** Highest limit. The contract shows the limits of a group as int32. */
 export const maxCount = 2 ** 31 - 1

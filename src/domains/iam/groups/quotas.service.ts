@@ -1,4 +1,4 @@
-// The quotas of an organisation: whoever sees it reads them, and the operator sets them.
+// Quotas of an organization. Callers who can see it read them, and the operator sets them.
 import type { Call } from '#app.ts'
 import { emit } from '#domains/outbox/emit.ts'
 import { type FieldViolation, found, refuseIfAny } from '#lib/errors.ts'
@@ -28,7 +28,7 @@ export async function getQuotas({ app: { db, config, hooks } }: Call, uid: strin
   return { organization: uid, quotas: withUsed }
 }
 
-/** Those that are not named stay as they are. Answers with all limits, without what is used. */
+/** Sets the named limits and keeps the others. Returns all limits, without usage. */
 export async function setQuotas(call: Call, uid: string, changes: readonly QuotaChange[]): Promise<Quotas> {
   checkChanges(changes)
   const { config, db } = call.app

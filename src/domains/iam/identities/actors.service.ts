@@ -4,9 +4,8 @@ import { isUid, operatorUid, parentOf } from '#lib/uid.ts'
 import { namesOf } from './identities.store.ts'
 
 /**
- * What those are called who did something, by uid; a person without a name by their address, a push token by its maker.
- * Whoever is gone is not among them. Nobody's rights are looked at: what they did is told to those who may see it, and with
- * it who it was.
+ * Names of the actors of changes, by uid. A person without a name has their address, and a push token the name of its maker.
+ * Deleted actors are left out. Checks no permissions: callers who can see a change can see its actor.
  */
 export async function actorNames(reader: Reader, uids: readonly string[]): Promise<Map<string, string>> {
   const names = new Map([[operatorUid, 'operator']])
@@ -17,7 +16,7 @@ export async function actorNames(reader: Reader, uids: readonly string[]): Promi
     }
   }
   await look(uids)
-  // A push token stands below its maker.
+  // The uid of a push token is below that of its maker.
   const below = uids.filter((uid) => isUid(uid) && !names.has(uid) && uid.includes('/'))
   await look(below.map(parentOf))
   for (const uid of below) {

@@ -14,7 +14,7 @@ export const claimChecks: Handlers<typeof ClaimChecksService> = {
   },
 }
 
-/** What is not said is not there, as in the message of an identity. */
+/** Converts a message. Leaves out empty members, as the message of an identity does. */
 function fromMessage({ claims, claimPatterns, ...texts }: ClaimConditions): ClaimMatch {
   const { issuer, issuerPattern, subject, subjectPattern, audience, audiencePattern } = texts
   const said = Object.entries({ issuer, issuerPattern, subject, subjectPattern, audience, audiencePattern })

@@ -13,7 +13,7 @@ const maxBytes = 16 * 1024
 
 type Asked = { uid: string; claims: string; match: ClaimMatch | undefined }
 
-/** How claims compare with an identity, or with what one would match that is not made yet. */
+/** Compares claims with an identity, or with the conditions of an identity that does not exist yet. */
 export async function checkClaims(call: Call, { uid, claims, match }: Asked): Promise<ClaimCheck[]> {
   const token = readClaims(claims)
   if (match && Buffer.byteLength(JSON.stringify(match)) > maxRelationshipBytes) {
@@ -23,7 +23,7 @@ export async function checkClaims(call: Call, { uid, claims, match }: Asked): Pr
   const { db, clock } = call.app
   if (match) await requireGroup(db, uid)
   const identity = match ? { claimMatch: match } : found(await store.findIdentity(db, uid), identityType, uid)
-  // People sign in, and what they may use for that the settings say.
+  // People sign in. The settings decide which tokens they can use for that.
   if (!match && parentOf(uid) === top) throw shownOtherwise()
   const { host, hostname } = new URL(call.url)
   const checks = checkToken(identity, token, [...new Set([call.url, host, hostname])], clock())

@@ -13,7 +13,7 @@ const failing = (match: Parameters<typeof matchClaims>[0], claims: Record<string
 const match = { issuer: 'https://a.example', subject: 's' }
 const claims = { iss: 'https://a.example', sub: 's', aud: 'https://ours.example.com' }
 
-test('each claim that the identity names is told by itself', () => {
+test('reports each claim that the identity names by itself', () => {
   assert.deepEqual(failing(match, claims), [])
   assert.deepEqual(failing(match, { ...claims, iss: 'https://a.example/' }), ['iss'])
   assert.deepEqual(failing({ ...match, claims: { a: '1' }, claimPatterns: { b: '2' } }, {}), [
@@ -27,18 +27,18 @@ test('each claim that the identity names is told by itself', () => {
   assert.deepEqual(first, { claim: 'iss', wanted: 'https://a.example', got: 'https://a.example', matches: true })
 })
 
-test('a match that names nothing lets nobody in', () => {
+test('a match without conditions accepts no token', () => {
   assert.deepEqual(failing({}, { ...claims, iss: '', sub: '' }), ['iss', 'sub'])
   assert.deepEqual(failing({ issuerPattern: '(', subjectPattern: '[' }, claims), ['iss', 'sub'])
   assert.equal(trustsIssuer({}, ''), false)
 })
 
-test('an issuer is trusted by its exact name or by a pattern for all of it', () => {
+test('an issuer is trusted by its exact name or by a pattern for the whole name', () => {
   assert.equal(trustsIssuer(match, 'https://a.example'), true)
   assert.equal(trustsIssuer(match, 'https://a.example.evil'), false)
   assert.equal(trustsIssuer({ issuerPattern: 'https://[a-z]\\.example' }, 'https://b.example'), true)
   assert.equal(trustsIssuer({ issuerPattern: 'https://[a-z]\\.example' }, 'https://b.example.evil'), false)
-  // The old spelling of one large issuer is read as its name, in tokens as well as in identities.
+  // The old spelling of one large issuer is read as its URL, in tokens as well as in identities.
   assert.equal(trustsIssuer({ issuer: 'accounts.google.com' }, 'https://accounts.google.com'), true)
   assert.equal(trustsIssuer({ issuer: 'https://accounts.google.com' }, 'https://accounts.google.com'), true)
 })
@@ -55,14 +55,14 @@ test('a text that is too long for its pattern does not match, and the check says
   assert.deepEqual(failing({ issuer: 'https://a.example', subject: long }, { ...claims, sub: long }), [])
 })
 
-test('what an issuer calls itself is compared with less, since nothing is verified yet', () => {
+test('the unverified issuer of a token has a smaller matching limit than other claims', () => {
   const issuerPattern = 'https://[a-z.]{1,60}/.*'
   const issuer = (length: number) => `https://a.example/${'x'.repeat(length)}`
   assert.equal(trustsIssuer({ issuerPattern }, issuer(50)), true)
   assert.equal(trustsIssuer({ issuerPattern }, issuer(500)), false)
 })
 
-test('all patterns of an identity share what they may take, and so do all values of a list', () => {
+test('all patterns of an identity share one matching limit, and so do all values of a list', () => {
   const names = Array.from({ length: 10 }, (_, i) => `c${i}`)
   const patterns = Object.fromEntries(names.map((name) => [name, 'x{0,100}y*']))
   const of = (length: number) => Object.fromEntries(names.map((name) => [name, `x${'y'.repeat(length)}`]))
@@ -90,7 +90,7 @@ test('a program is matched against as many characters as 80,000 instructions all
   let compared = 0
   for (const pattern of [...alternatives, ...generatePatterns(5, 700)]) {
     const cost = costOf(pattern)
-    // Others are above the limits of compiling.
+    // Other patterns are above the limits of compiling.
     if (!cost || cost.compile > 4000) continue
     const size = sizeOf(pattern)
     if (size === undefined) continue
@@ -115,7 +115,7 @@ function sizeOf(pattern: string): number | undefined {
   }
 }
 
-test('compiles no pattern that is far above the limits, and says that a stored one is above them', () => {
+test('compiles no pattern far above the limits, and reports a stored pattern above them', () => {
   const { compiled } = patterns.counts()
   const hostile = { issuer: 'https://a.example', subjectPattern: '(?:[a-z]{1,100}){1,100}', claimPatterns: { a: 'x' } }
   assert.deepEqual(failing(hostile, { ...claims, a: 'x' }), ['sub', 'a'])
@@ -132,12 +132,12 @@ test('compiles a pattern of an identity once for all checks', () => {
   assert.equal(patterns.counts().compiled, compiled + 1)
 })
 
-test('an identity of before, whose patterns may no longer be written, still matches what is short', () => {
+test('an identity stored before the limits still matches short claims', () => {
   const wanted = { issuer: 'https://a.example', subjectPattern: 's.{0,1000}' }
   assert.deepEqual(failing(wanted, claims), [])
 })
 
-// With one for each value this would not come to an end.
+// With one compilation for each value, this test would not finish.
 test('a list of many values costs one compilation of its pattern', () => {
   const many = Array.from({ length: 300_000 }, (_, i) => `v${i}`)
   assert.deepEqual(failing({ ...match, claimPatterns: { many: 'x.{0,1000}' } }, { ...claims, many }), ['many'])

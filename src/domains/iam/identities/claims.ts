@@ -4,15 +4,15 @@ import type { AwsIdentity, ClaimMatch } from './identities.model.ts'
 import { canonicalIssuer } from './people.ts'
 import { claimLimits, mostClaimWork, mostIssuerWork } from './relationships.ts'
 
-/** How one claim of a token compares with what an identity wants of it. Texts are for people. */
+/** Comparison of one claim of a token with the condition of an identity. Texts are for people. */
 export type ClaimCheck = { claim: string; wanted: string; got: string; matches: boolean }
 
 type Wanted = { exact: string | undefined; pattern: string | undefined }
 
-/** Nominal microseconds of compiling, for identities that were stored before today's limits. */
+/** Limit of compiling, in nominal microseconds, for identities that were stored before the present limits. */
 const mostCompile = 10_000
 
-/** Callback with the name of a claim that is too long for its pattern, or that comes after one that was. */
+/** Callback with the name of a claim that is too long for its pattern, or that comes after such a claim. */
 export type OnTooLong = (claim: string) => void
 
 type Budget = { work: number; compile: number; onTooLong: OnTooLong | undefined }
@@ -21,9 +21,9 @@ const claimBudget = (onTooLong?: OnTooLong): Budget => ({ work: mostClaimWork, c
 const issuerBudget = (onTooLong?: OnTooLong): Budget => ({ work: mostIssuerWork, compile: mostCompile, onTooLong })
 
 /**
- * Compares a token's claims with those that an identity matches, one entry for each that it names. Exact means equal
- * byte for byte; a pattern must match the whole text. Of several audiences, or of a claim that is a list, any one counts.
- * `defaultAudiences` are accepted when the identity names none.
+ * Compares the claims of a token with the conditions of an identity. Returns one entry for each claim that the identity names.
+ * Exact values are equal byte for byte; a pattern must match the whole text. If a claim is a list, one matching value is
+ * sufficient. `defaultAudiences` are accepted if the identity names no audience.
  */
 export function matchClaims(
   match: ClaimMatch,
@@ -50,19 +50,22 @@ export function matchClaims(
   ]
 }
 
-/** Whether the identity takes the word of this issuer at all, whatever else the token says. */
+/** True if the identity trusts this issuer, whatever the other claims are. */
 export function trustsIssuer(match: ClaimMatch, issuer: string, onTooLong?: OnTooLong): boolean {
   return compare('iss', issuerOf(match), issuer, issuerBudget(onTooLong)).matches
 }
 
-/** Whether the identity names one of these audiences, whatever else the token says. */
+/** True if the identity names one of these audiences, whatever the other claims are. */
 export function namesAudience({ audience, audiencePattern }: ClaimMatch, audiences: readonly string[]): boolean {
   if (!audience && !audiencePattern) return false
   const wanted = { exact: audience, pattern: audiencePattern }
   return compare('aud', wanted, audiences, issuerBudget()).matches
 }
 
-/** Whether the identity is that caller of AWS: the account, and whatever else it names, in full. */
+/**
+ * True if the AWS caller matches the identity: the account, and all of the ARN and user ID conditions. False if the identity
+ * names only an account.
+ */
 export function matchAwsCaller(
   aws: AwsIdentity,
   { account, arn, userId }: { account: string; arn: string; userId: string },
@@ -74,7 +77,7 @@ export function matchAwsCaller(
     ['user id', { exact: aws.userId, pattern: aws.userIdPattern }, userId],
   ]
   const named = wanted.filter(([, { exact, pattern }]) => exact || pattern)
-  // An account alone is everybody in it.
+  // A condition with the account alone would match every caller of the account.
   return (
     aws.awsAccount === account &&
     named.length > 0 &&
@@ -107,7 +110,10 @@ function anyOf(claim: string, accepted: readonly string[], value: unknown): Clai
   return { claim, wanted: accepted.join(' or '), got: texts.join(', '), matches }
 }
 
-/** Numbers and booleans compare by their JSON text; objects, and fractions that a number does not hold exactly, never match. */
+/**
+ * Texts of a claim to compare. Numbers and booleans compare by their JSON text. Objects, and fractions that a number does not
+ * hold exactly, never match.
+ */
 function textsOf(value: unknown): string[] {
   const values = Array.isArray(value) ? (value as unknown[]) : [value]
   return values.flatMap((one) => {
@@ -118,14 +124,14 @@ function textsOf(value: unknown): string[] {
   })
 }
 
-/** An empty pattern matches nothing, so that a missing one can never let somebody in. */
+/** Matches whole texts. An empty pattern matches nothing, so that a missing pattern never accepts a token. */
 function anyMatchesWhole(pattern: string, texts: readonly string[], budget: Budget): boolean | 'too long' {
   if (pattern === '') return false
   if (budget.compile < 0 || budget.work < 0) return 'too long'
   const cost = costOf(pattern)
   if (!cost) return false
   budget.compile -= cost.compile
-  // Nothing is compiled or matched after a pattern that was too much.
+  // After a pattern that exceeded the limit, nothing is compiled or matched.
   if (budget.compile < 0) return 'too long'
   const size = patterns.sizeOf(pattern)
   if (size === undefined) return false

@@ -1,4 +1,5 @@
-// Identities of version 1 without a group: identities with static keys, in the one group in which the caller may create some.
+// Identities of version 1 without a group: identities with static keys, created in the only group in which the caller may create
+// them.
 import type { Call, Handlers } from '#app.ts'
 import type { Identities, Identity as IdentityMessage } from '#gen/pinfold/events/v1/identities_pb.ts'
 import { failedPrecondition, permissionDenied, withFieldNames } from '#lib/errors.ts'
@@ -28,7 +29,10 @@ export const eventsIdentitiesV1: Handlers<typeof Identities> = {
   },
 }
 
-/** A group must be the only one: at the root, or in a group of our choice, the keys could count for more than the caller holds. */
+/**
+ * Group of the new identity. Throws FAILED_PRECONDITION unless there is exactly one: at the top, or in a group of our choice, the
+ * keys could have more rights than the caller.
+ */
 function parentFor({ reach }: Call): string {
   const [parent, ...others] = reach
   if (parent === undefined) throw permissionDenied()
@@ -40,7 +44,7 @@ function parentFor({ reach }: Call): string {
   })
 }
 
-/** Names of identities have fewer characters than subjects. */
+/** Name for a subject. Names of identities allow fewer characters than subjects. */
 function nameOf(subject: string): string {
   const name = subject.toLowerCase().slice(0, maxNameLength)
   return namePattern.test(name) ? name : 'static-keys'

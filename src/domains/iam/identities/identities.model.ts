@@ -30,7 +30,7 @@ export type AwsIdentity = {
   userIdPattern?: string
 }
 
-/** How an outside token shows that it is this identity; exactly one member is set. */
+/** Relationship that lets an outside token act as the identity. Exactly one member is set. */
 export type Relationship = {
   claimMatch?: ClaimMatch | undefined
   staticKeys?: StaticKeys | undefined
@@ -45,13 +45,13 @@ export const relationshipTypes = {
   servicePrincipal: 'SERVICE_PRINCIPAL',
 } as const satisfies Record<keyof Relationship, string>
 
-/** Somebody or something that calls us. One that lives in a sub-group never reaches above it. */
+/** A workload or a person that can call the API. An identity of a folder has no rights above it. */
 export type Identity = Relationship & {
   uid: string
   name: string
   description: string
   company: string
-  /** Set when the sign-in provider vouched for the address, otherwise `emailUnverified` is. */
+  /** Address that the sign-in provider has verified. Otherwise `emailUnverified` is set. */
   email: string
   emailUnverified: string
   lastSeenTime: string
@@ -72,7 +72,7 @@ export const identityFields = {
   servicePrincipal: { column: 'relationship', update: true },
 } as const satisfies Fields<Identity>
 
-/** What a person says of themselves; the names are those that the provider has given. */
+/** Profile of a person, which they can edit. The names are those from the provider. */
 export type PersonProfile = {
   uid: string
   name: string
@@ -94,14 +94,14 @@ export const profileFields = {
 } as const satisfies Fields<PersonProfile>
 
 const day = 24 * 60 * 60 * 1000
-/** How long static keys live at most, and unless said otherwise, in milliseconds; version 1 gives them less. */
+/** Longest and default life of static keys, in milliseconds. Version 1 has a shorter one. */
 export const keyLife = { v1: 30 * day, v2: 365 * day }
 
 export function relationshipKind(relationship: Relationship): keyof Relationship | undefined {
   return (Object.keys(relationshipTypes) as (keyof Relationship)[]).find((kind) => relationship[kind] !== undefined)
 }
 
-/** A relationship as it is stored: JSON, or nothing where the identity is not known. */
+/** A relationship as stored: JSON, or null if the identity does not exist. */
 export type RelationshipRow = { relationship: string | null }
 
 /** The subject and issuer that a binding shows for an identity: exact values, or else the text of the patterns. */

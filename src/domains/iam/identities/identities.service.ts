@@ -38,7 +38,7 @@ export async function identityExists(reader: Reader, uid: string): Promise<boole
   return (await store.findIdentity(reader, uid)) !== undefined
 }
 
-/** Tells the operator of patterns that were stored before the limits and are above them. */
+/** Logs a warning if a pattern of the identity is above the limits, because it was stored before them. */
 export function logStoredPatterns({ log }: Pick<App, 'log'>, uid: string, identity: Relationship): void {
   const problem = storedPatternProblem(identity)
   if (problem) log.warn('a pattern of an identity is above the limits', { identity: uid, problem })
@@ -46,7 +46,7 @@ export function logStoredPatterns({ log }: Pick<App, 'log'>, uid: string, identi
 
 const hourMs = 60 * 60 * 1000
 
-/** Warns of a claim that is too long for the patterns of an identity, once an hour for each identity. */
+/** Returns a callback that warns of a claim that is too long for the patterns of an identity, once an hour for each identity. */
 export function logTooLongClaim({ log, tooLongClaims }: Pick<App, 'log' | 'tooLongClaims'>, uid: string, now: Date) {
   return (claim: string): void => {
     if (tooLongClaims.get(uid, now.getTime())) return
@@ -55,7 +55,7 @@ export function logTooLongClaim({ log, tooLongClaims }: Pick<App, 'log' | 'tooLo
   }
 }
 
-/** The identity that an exchange is for; unlike `getIdentity`, it is nobody's to see. */
+/** Identity for an exchange, without a check of permissions. */
 export async function findIdentityForExchange(reader: Reader, uid: string): Promise<Identity | undefined> {
   return store.findIdentity(reader, uid)
 }
@@ -64,16 +64,16 @@ export async function listIdentities(call: Call, query: ListQuery<store.Identity
   return listNodes(call, query, store.identityList)
 }
 
-/** The uid of the person with this issuer and subject, the same whether or not they ever signed up. */
+/** Uid of the person with this issuer and subject. It is the same before and after their first sign-in. */
 export function lookupIdentity(issuer: string, subject: string): string {
   if (issuer === '') throw invalid({ field: 'issuer', description: 'is required' })
   if (subject === '') throw invalid({ field: 'subject', description: 'is required' })
-  // NUL separates the two; within one of them it could make one person out of two.
+  // A zero byte separates issuer and subject. Inside one of them, it could give two people the same uid.
   if (issuer.includes('\0')) throw invalid({ field: 'issuer', description: 'must not hold a NUL' })
   return personUid(issuer, subject)
 }
 
-/** Never contacts the issuer: only an exchange does. `life` is that of static keys. */
+/** Creates an identity. Does not contact the issuer; only an exchange does. `life` is that of static keys, in milliseconds. */
 export async function createIdentity(
   call: Call,
   parent: string,
@@ -94,7 +94,7 @@ export async function createIdentity(
   return identity
 }
 
-/** The relationship may be edited but not replaced by one of another kind. */
+/** Updates an identity. The relationship can be edited, but not replaced by one of another kind. */
 export async function updateIdentity(
   call: Call,
   uid: string,
@@ -119,7 +119,7 @@ export async function updateIdentity(
   return identity
 }
 
-/** Its bindings go with it, and a person's sessions. Tokens that it was given stay valid until they expire, but may do nothing any more. */
+/** Deletes an identity with its bindings and a person's sessions. Its tokens stay valid until they expire, but have no rights. */
 export async function deleteIdentity(call: Call, uid: string): Promise<void> {
   await call.app.db.tx(async (tx) => {
     const identity = found(await store.findIdentity(tx, uid), identityType, uid)
@@ -129,7 +129,7 @@ export async function deleteIdentity(call: Call, uid: string): Promise<void> {
 }
 
 /**
- * Deletes an identity with all that goes with it, and emits an event for each part. Throws FAILED_PRECONDITION for the last
+ * Deletes an identity with all that belongs to it, and emits an event for each part. Throws FAILED_PRECONDITION for the last
  * owner of an organization.
  */
 export async function removeIdentity(tx: Tx, { app }: Pick<Call, 'app'>, deletion: IdentityDeletion): Promise<void> {
@@ -145,7 +145,10 @@ function checkIdentity(identity: Identity, life: number, before?: Identity): voi
   checkFields<Identity>({ name, description, company }, identity, checkRelationship(identity, life, before))
 }
 
-/** Whoever changes what an identity matches can become it, so they must hold all that it is bound to. */
+/**
+ * Throws PERMISSION_DENIED unless the caller holds all grants of the identity. A caller who changes the matched claims can act as
+ * the identity.
+ */
 async function checkTakeover(tx: Tx, call: Call, uid: string): Promise<void> {
   for (const grant of (await store.listGrants(tx, uid)) ?? []) {
     const numbers = (JSON.parse(grant.capabilities) as number[]).filter((number) => capabilities.has(number))
@@ -155,7 +158,7 @@ async function checkTakeover(tx: Tx, call: Call, uid: string): Promise<void> {
   }
 }
 
-/** Changes what the caller, a person, says of themselves. Nobody else's is touched. */
+/** Changes the profile of the caller, who must be a person. */
 export async function updateProfile(call: Call, patch: Patch<PersonProfile>): Promise<PersonProfile> {
   const { caller, now } = call
   const { uid } = caller
@@ -177,7 +180,7 @@ export async function updateProfile(call: Call, patch: Patch<PersonProfile>): Pr
   return profile
 }
 
-/** An organisation's provider speaks for a person everywhere only where nobody else knows them. */
+/** Throws PERMISSION_DENIED for a session of an organization's provider, unless that provider alone vouches for the person. */
 async function requireOwnWord(reader: Reader, { caller: { uid, session } }: Call): Promise<void> {
   const organization = session?.organization ?? ''
   if (organization === '' || (await vouchedBy(reader, uid)) === organization) return

@@ -11,7 +11,7 @@ function fromRow({ relationship, ...row }: Row): Identity {
   return { ...row, ...(JSON.parse(relationship) as Relationship) }
 }
 
-/** `relationshipType` is one of the stored words, or empty. */
+/** `relationshipType` is one of the stored types, or empty for all. */
 export type IdentityFilter = { name: string; relationshipType: string }
 
 const identities = nodeTable(
@@ -36,7 +36,7 @@ const valuesOf = (identity: Identity) => ({
   update_time: identity.updateTime,
 })
 
-/** False when there is one of this uid, which only a person's can be. */
+/** Inserts an identity. Returns false if the uid exists already, which is possible only for a person. */
 export function insertIdentity(tx: Tx, identity: Identity): Promise<boolean> {
   const { email, emailUnverified, lastSeenTime, createTime } = identity
   const once = { email, email_unverified: emailUnverified, last_seen_time: lastSeenTime, create_time: createTime }
@@ -56,7 +56,7 @@ function relationshipText({ claimMatch, staticKeys, awsIdentity, servicePrincipa
   return JSON.stringify({ claimMatch, staticKeys, awsIdentity, servicePrincipal })
 }
 
-/** Times only move forward, whichever node writes last. */
+/** Sets the time of last use. The time never moves back, whichever node writes last. */
 export async function setLastSeen(tx: Tx, uid: string, time: string): Promise<void> {
   await tx.run(sql`UPDATE identities SET last_seen_time = ${time} WHERE uid = ${uid} AND last_seen_time < ${time}`)
 }
@@ -66,19 +66,19 @@ export async function findJobTitle(reader: Reader, uid: string): Promise<string>
   return row?.title ?? ''
 }
 
-/** Stores what a person says of themselves. */
+/** Stores the profile of a person. */
 export async function patchProfile(tx: Tx, before: Identity, after: Identity, jobTitle: string): Promise<void> {
   const { company, updateTime } = after
   await identities.update(tx, before, after, { company, job_title: jobTitle, update_time: updateTime })
 }
 
-/** What these identities are called; those that there are. */
+/** Names and addresses of the identities that exist. */
 export async function namesOf(reader: Reader, uids: readonly string[]) {
   return reader.all<{ uid: string; name: string; email: string }>(sql`
     SELECT uid, name, coalesce(email, '') AS email FROM identities WHERE uid IN (${list(uids)})`)
 }
 
-/** The organisation whose provider alone vouches for the person; empty for others, `undefined` for nobody. */
+/** Organization whose provider alone vouches for the person. Empty for others; undefined if the identity does not exist. */
 export async function vouchedBy(reader: Reader, identity: string): Promise<string | undefined> {
   const row = await reader.get<{ by: string }>(sql`SELECT vouched_by AS "by" FROM identities WHERE uid = ${identity}`)
   return row?.by

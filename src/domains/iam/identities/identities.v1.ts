@@ -1,4 +1,4 @@
-// Version 1 of identities: other names, lists in full, a PUT that replaces, and static keys that live for 30 days.
+// Version 1 of identities: other names, complete lists, a PUT that replaces, and static keys with a life of 30 days.
 import type { Handlers } from '#app.ts'
 import { Identities, type Identity as IdentityMessage, IdentitySchema } from '#gen/pinfold/iam/v1/identities_pb.ts'
 import { deleting } from '#lib/contract/handlers.ts'
@@ -10,7 +10,7 @@ import { anIdentity, type Identity, keyLife } from './identities.model.ts'
 import * as service from './identities.service.ts'
 import { type RelationshipMessage, readRelationship, showRelationship } from './relationships-on-the-wire.ts'
 
-/** Version 1 knows nothing of `company`, so a PUT leaves it as it is. */
+/** Fields that a PUT replaces. Version 1 has no `company`, so a PUT keeps it. */
 const replaced = ['name', 'description', 'claim_match', 'static_keys', 'aws_identity', 'service_principal']
 
 const toIdentity = messageOf(IdentitySchema, {

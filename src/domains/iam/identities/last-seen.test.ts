@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import type { Db } from '#db/sql.ts'
 import { createLastSeen } from './last-seen.ts'
 
-/** A database that only counts, and fails while it is down. */
+/** A fake database that counts writes, and fails while it is down. */
 function start() {
   const state = { down: false, writes: [] as unknown[][] }
   const db = {
@@ -34,7 +34,7 @@ test('an identity is written once, with the latest time, however often it was se
   await lastSeen.close()
 })
 
-test('what could not be written is written later, unless it was seen again since', async () => {
+test('retries failed writes later, with the latest time', async () => {
   const { state, lastSeen } = start()
   state.down = true
   lastSeen.note('a', '1')
@@ -53,7 +53,7 @@ test('what could not be written is written later, unless it was seen again since
   await lastSeen.close()
 })
 
-test('closing writes what is left, and does not fail when it cannot', async () => {
+test('close writes pending times, and does not fail if the database does', async () => {
   const { state, errors, lastSeen } = start()
   lastSeen.note('a', '1')
   state.down = true

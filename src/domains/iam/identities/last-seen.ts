@@ -1,10 +1,10 @@
 import type { Db } from '#db/sql.ts'
 import { setLastSeen } from './identities.store.ts'
 
-/** Remembers when identities were last used, without a write for each use. */
+/** Collects the times of last use of identities, without a write for each use. */
 export type LastSeen = {
   note(identity: string, time: string): void
-  /** Writes what was noted, and answers with how many identities that were. */
+  /** Writes the collected times. Returns the number of identities written. */
   flush(): Promise<number>
   close(): Promise<void>
 }
@@ -14,7 +14,7 @@ const batch = 200
 export function createLastSeen(db: Db, onError: (error: unknown) => void): LastSeen {
   let noted = new Map<string, string>()
   const flush = async (): Promise<number> => {
-    // In the same order on every node, so that no two wait for each other's rows.
+    // In the same order on every node, so that two nodes do not deadlock on the rows.
     const seen = [...noted].sort(([a], [b]) => (a < b ? -1 : 1))
     noted = new Map()
     for (let done = 0; done < seen.length; done += batch) {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { storedPatternProblem } from './relationships.ts'
 
-test('a stored pattern above the limits is reported with the longest text that claims, or an issuer, may have', () => {
+test('reports a stored pattern above the limits, with the longest text that a claim or an issuer may have', () => {
   const old = 's.{0,600}'
   const lengthOf = (relationship: Parameters<typeof storedPatternProblem>[0]) => {
     const [, field, length] = /^(\S+) takes .* texts of up to (\d+) characters/.exec(

@@ -1,4 +1,4 @@
-// The rules of the four ways in which an outside token can show that it is an identity.
+// Rules of the four relationships by which an outside token can act as an identity.
 import { pushTokenIssuer } from '#lib/cause.ts'
 import { readKeySetText } from '#lib/crypto/key-set.ts'
 import type { FieldViolation } from '#lib/errors.ts'
@@ -13,10 +13,10 @@ import {
 } from './identities.model.ts'
 import { canonicalIssuer } from './people.ts'
 
-/** Claims have no greatest length: a text that is too long for its pattern does not match (`claims.ts`). */
+/** Claims have no maximum length: a text that is too long for its pattern does not match (`claims.ts`). */
 const usualClaimLength = 128
 export const claimLimits = limitsFor(usualClaimLength, { bytes: 1024, allSteps: 1100, allCompile: 4000 })
-/** An issuer's pattern is matched before the signature is checked, since it says whom to ask for keys. */
+/** The pattern of an issuer is matched before the signature is verified, since the issuer has the keys. */
 const issuerLimits: PatternLimits = { ...claimLimits, steps: 300, allSteps: 300 }
 /**
  * Limits of matching the patterns of one identity, in instructions of their programs times characters of the claims. Matching
@@ -26,11 +26,11 @@ const issuerLimits: PatternLimits = { ...claimLimits, steps: 300, allSteps: 300 
 export const mostClaimWork = 80_000
 /** The same for the issuer, 0.6 ms at worst. It is matched before the signature is verified. */
 export const mostIssuerWork = 20_000
-/** How many keys a set of static keys may have. */
+/** Most keys of a set of static keys. */
 const maxStaticKeys = 10
 export const maxRelationshipBytes = 64 * 1024
 
-/** Fills in when static keys expire, unless that was said: `life` milliseconds after the identity was created. */
+/** Sets the missing expiration time of static keys: `life` milliseconds after the identity was created. */
 export function withDefaults<T extends Relationship>(identity: T, createTime: string, life: number): T {
   const { staticKeys } = identity
   if (!staticKeys || staticKeys.expirationTime) return identity
@@ -38,7 +38,7 @@ export function withDefaults<T extends Relationship>(identity: T, createTime: st
   return { ...identity, staticKeys: { ...staticKeys, expirationTime } }
 }
 
-/** An exact value and a pattern for the same thing exclude each other: the one that was there makes room for the other. */
+/** Removes the previous one of an exact value and a pattern for the same claim, since they exclude each other. */
 export function keepLatest<T extends Relationship>(before: Relationship, after: T): T {
   const kept = structuredClone(after)
   for (const kind of ['claimMatch', 'awsIdentity'] as const) {
@@ -52,8 +52,8 @@ export function keepLatest<T extends Relationship>(before: Relationship, after: 
 }
 
 /**
- * What is wrong with the relationship of an identity, field by field. Static keys may keep the end that they had `before`,
- * and patterns may stay above limits that came later.
+ * Problems of the relationship of an identity, by field. Static keys may keep the expiration time of `before`, and unchanged
+ * patterns may stay above limits that were introduced later.
  */
 export function checkRelationship(identity: Identity, life: number, before?: Relationship): FieldViolation[] {
   const kind = relationshipKind(identity)
@@ -72,7 +72,7 @@ export function checkRelationship(identity: Identity, life: number, before?: Rel
   return servicePrincipal === 0 ? [{ field: 'service_principal', description: 'must name a service' }] : []
 }
 
-/** What is wrong with conditions for claims; `field` is what they are called in the request. */
+/** Problems of conditions for claims. `field` is their name in the request. */
 export function checkClaimMatch(match: ClaimMatch, field: string, before?: ClaimMatch): FieldViolation[] {
   const at = (name: string) => `${field}.${name}`
   const isSameIssuer = match.issuerPattern === before?.issuerPattern
@@ -96,7 +96,7 @@ function checkStaticKeys(keys: StaticKeys, latest: number, before?: StaticKeys):
   if (!keys.issuer) say('issuer', 'is required')
   if (keys.issuer === pushTokenIssuer) say('issuer', 'is what events call push tokens')
   if (!keys.subject) say('subject', 'is required')
-  // Keys that were stored before they were checked stay as they are.
+  // Unchanged keys that were stored before keys were checked stay valid.
   const keyProblem = keys.issuerKeys === before?.issuerKeys ? undefined : problemOfKeySet(keys.issuerKeys)
   if (keyProblem) say('issuer_keys', keyProblem)
   if ((keys.audiences ?? []).length > 1) say('audiences', 'must hold at most one audience')
@@ -106,7 +106,7 @@ function checkStaticKeys(keys: StaticKeys, latest: number, before?: StaticKeys):
   return problems
 }
 
-/** The patterns of claims by their fields, without that of the issuer. */
+/** Patterns of claims by their fields, without the issuer's pattern. */
 function patternsOf({ subjectPattern, audiencePattern, claimPatterns = {} }: ClaimMatch): Named {
   const claims = Object.entries(claimPatterns).map(([claim, text]) => [`claim_patterns.${claim}`, text])
   return { subject_pattern: subjectPattern, audience_pattern: audiencePattern, ...Object.fromEntries(claims) } as Named
@@ -116,7 +116,7 @@ function awsPatternsOf({ arnPattern, userIdPattern }: AwsIdentity): Named {
   return { arn_pattern: arnPattern, user_id_pattern: userIdPattern }
 }
 
-/** The first pattern of an identity that was stored before the limits and is above them; empty for none. */
+/** Problem of the first pattern above the limits, stored before they were introduced. Empty if there is none. */
 export function storedPatternProblem({ claimMatch, awsIdentity }: Relationship): string {
   const named: [field: string, Named, PatternLimits, mostWork: number][] = [
     ['claim_match', { issuer_pattern: claimMatch?.issuerPattern }, issuerLimits, mostIssuerWork],
@@ -159,7 +159,9 @@ function problemsOf(field: string, named: Named, limits: PatternLimits): FieldVi
   return patterns.problems(given, limits)
 }
 
-/** Whether a text can be an issuer. Plain http only where it cannot leave the machine. One large issuer still writes its name without a scheme. */
+/**
+ * True if a text can be an issuer: an https URL, or http on this machine. One large issuer still omits the scheme of its name.
+ */
 export function isIssuerUrl(text: string): boolean {
   const url = URL.parse(canonicalIssuer(text))
   if (url?.search !== '' || url.hash !== '' || url.username !== '') return false

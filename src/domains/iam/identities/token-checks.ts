@@ -1,18 +1,17 @@
-// What an exchange would say of a token, claim by claim, without the token: its signature and its header are not looked at.
+// Checks the claims of a token as an exchange does, but not its signature and header.
 import { type ClaimCheck, matchClaims } from './claims.ts'
 import type { Relationship } from './identities.model.ts'
 import { canonicalIssuer } from './people.ts'
 
 type Claims = Record<string, unknown>
 
-/** As `issuer/outside-token.ts` has them, in seconds. */
+/** In seconds, as in `issuer/outside-token.ts`. */
 const leeway = 60
 const maxLifetime = 366 * 24 * 60 * 60
 
 /**
- * One entry for each thing that the token must have for the identity; it would be exchanged when all match and the signature
- * is good. `ours` are the audiences that count when the identity names none. `undefined` for an identity that is shown by
- * something else than the claims of a token.
+ * One entry for each condition of the identity. A token with a valid signature is exchanged if all entries match. `ours` are the
+ * accepted audiences if the identity names none. Undefined if the identity is not matched by claims alone.
  */
 export function checkToken(
   { claimMatch, staticKeys }: Relationship,
@@ -21,7 +20,7 @@ export function checkToken(
   now: Date,
 ): ClaimCheck[] | undefined {
   const { iss } = token
-  // One large issuer still writes its name without a scheme.
+  // One large issuer still omits the scheme of its name.
   const claims = typeof iss === 'string' ? { ...token, iss: canonicalIssuer(iss) } : token
   if (claimMatch) return [...matchClaims(claimMatch, claims, ours), ...timeChecks(claims, now)]
   if (!staticKeys) return undefined

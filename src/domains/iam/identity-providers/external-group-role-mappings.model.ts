@@ -1,14 +1,14 @@
 import { kindOf } from '#lib/events/event-body.ts'
 import type { Fields } from '#lib/fields.ts'
 
-/** Gives a role, for one session, to whoever the identity provider reports in an external group. Never changes. */
+/** Maps an external group to a role. Members of the group have the role during a session. A mapping never changes. */
 export type GroupMapping = {
   /** Its parent is the identity provider. */
   uid: string
-  /** As the groups claim spells it. */
+  /** Spelled as in the groups claim. */
   externalGroupId: string
   roleUid: string
-  /** The organisation of the identity provider, for now. */
+  /** At present always the organization of the identity provider. */
   scope: string
   createTime: string
 }
@@ -26,9 +26,9 @@ export const groupMappingFields = {
   roleUid: { column: 'role_uid', required: true },
   scope: { column: 'scope', required: true },
   createTime: { column: 'create_time', sort: true },
-  // It never changes, so both times are one.
+  // A mapping never changes, so both times are the same.
   updateTime: { column: 'create_time', sort: true },
 } as const satisfies Fields<GroupMapping & { updateTime: string }>
 
-/** How many mappings one call may delete. */
+/** Most mappings that one call can delete. */
 export const maxMappingBatch = 100

@@ -37,13 +37,13 @@ export async function listGroupMappings(
     throw invalid({ field: 'identity_provider_uid', description: 'is not a uid' })
   }
   const { db } = call.app
-  // Mappings lie below groups, and are the children of providers.
+  // Mappings are below groups, and their parents are providers.
   const parentExists = async (uid: string) =>
     (await groupExists(db, uid)) || (await findProvider(db, uid)) !== undefined
   return listNodes(call, query, store.mappingList, { parentExists })
 }
 
-/** Nobody can map a group to a role that they do not hold. */
+/** Creates a mapping. Callers can map a group only to a role that they hold. */
 export async function createGroupMapping(call: Call, parent: string, input: NewMapping): Promise<GroupMapping> {
   const mapping: GroupMapping = { ...input, uid: newUid(parent), createTime: call.now }
   checkMapping(mapping, rootOf(parent))
@@ -80,7 +80,7 @@ export async function deleteGroupMapping(call: Call, uid: string): Promise<void>
   call.log.info('group mapping deleted', { uid })
 }
 
-/** Those that were there, all gone or none. What is not there is passed over; then there is nothing to tell anybody. */
+/** Deletes the mappings that exist, in one transaction, and returns them. Ignores unknown uids. Emits no event if none exists. */
 export async function deleteGroupMappings(
   call: Call,
   parent: string,

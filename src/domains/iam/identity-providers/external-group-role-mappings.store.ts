@@ -7,7 +7,7 @@ const columns = sql`
   t.uid, t.external_group_id AS "externalGroupId", t.role_uid AS "roleUid", t.scope,
   t.create_time AS "createTime", t.create_time AS "updateTime"`
 
-/** `provider` is empty for those of all providers. */
+/** `provider` is empty for the mappings of all providers. */
 export type MappingFilter = { provider: string }
 
 const mappings = nodeTable(
@@ -23,14 +23,14 @@ const mappings = nodeTable(
 
 export const { list: mappingList, find: findMapping, delete: deleteMapping } = mappings
 
-/** False when the provider has the same mapping already. */
+/** Inserts a mapping. Returns false if the provider has the same mapping already. */
 export function insertMapping(tx: Tx, mapping: GroupMapping): Promise<boolean> {
   const { externalGroupId, roleUid, scope, createTime } = mapping
   const values = { external_group_id: externalGroupId, role_uid: roleUid, scope, create_time: createTime }
   return mappings.insert(tx, mapping, values)
 }
 
-/** Those of the given uids that exist, in the order of the uid. */
+/** Existing mappings of the given uids, in order of the uid. */
 export function findMappings(reader: Reader, uids: readonly string[]): Promise<GroupMapping[]> {
   return reader.all(sql`
     SELECT ${columns} FROM external_group_role_mappings t WHERE t.uid IN (${list(uids)}) ORDER BY t.uid`)
@@ -40,7 +40,7 @@ export function mappingsOfProvider(reader: Reader, provider: string): Promise<Gr
   return reader.all(sql`SELECT ${columns} FROM external_group_role_mappings t WHERE t.parent_uid = ${provider}`)
 }
 
-/** Of the given external groups. */
+/** Mappings of the given external groups of a provider. */
 export function mappingsOfGroups(reader: Reader, provider: string, groups: readonly string[]): Promise<GroupMapping[]> {
   return reader.all(sql`
     SELECT ${columns} FROM external_group_role_mappings t

@@ -1,4 +1,4 @@
-// Version 1 of group mappings, in other names and with lists in full.
+// Version 1 of group mappings, with other names and complete lists.
 import type { Handlers } from '#app.ts'
 import {
   type BatchDeleteExternalGroupRoleMappingsResponse,

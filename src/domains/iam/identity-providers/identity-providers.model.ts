@@ -7,24 +7,24 @@ export type Oidc = {
   clientId: string
   /** Scopes to ask for besides `openid`. */
   additionalScopes: string[]
-  /** The claim that lists a person's external groups; empty: group mappings are off. */
+  /** Claim that lists a person's external groups. Empty if group mappings are off. */
   groupsClaim: string
-  /** The contract's CorrelationRule. */
+  /** CorrelationRule of the contract. */
   correlationRule: number
   pkceEnabled: boolean
 }
 
-/** The sign-in of an organisation. Its client secret is stored beside it and leaves through no door. */
+/** Identity provider of an organization. Its client secret is stored separately, and no endpoint returns it. */
 export type IdentityProvider = {
   uid: string
   name: string
   description: string
-  /** What a new person is bound to at the first sign-in; empty for nothing, which only version 1 can say. */
+  /** Role that a new person gets at the first sign-in. Empty for none, which is possible only in version 1. */
   defaultRole: string
   oidc: Oidc
-  /** Its SCIM endpoint; absent until it has a token. */
+  /** Settings of its SCIM endpoint. Undefined until the first token is created. */
   scim?: ScimSettings | undefined
-  /** Why its discovery document could not be read, and when that was tried last; undefined when it could. */
+  /** Problem with the discovery document, and the time of the last attempt. Undefined if the document could be read. */
   discovery: Discovery | undefined
   createTime: string
   updateTime: string
@@ -32,7 +32,7 @@ export type IdentityProvider = {
 
 export type Discovery = { problem: string; checkTime: string }
 
-/** As a client writes it: the configuration may be missing, and may hold a secret. */
+/** Provider as written by a client: the configuration may be missing, and may have a secret. */
 export type ProviderInput = Pick<IdentityProvider, 'name' | 'description' | 'defaultRole'> & {
   oidc?: (Oidc & { clientSecret?: string }) | undefined
 }
@@ -47,7 +47,7 @@ export const identityProviderFields = {
   oidc: { column: 'oidc', update: true },
 } as const satisfies Fields<IdentityProvider>
 
-/** What a member is when a mask names it and the body leaves it out. */
+/** Values of members that a mask names and the body leaves out. */
 export const emptyOidc: Oidc = {
   issuer: '',
   clientId: '',
@@ -57,10 +57,10 @@ export const emptyOidc: Oidc = {
   pkceEnabled: false,
 }
 
-/** CorrelationRule SUB_EQUALS_EXTERNAL_ID, which an unset one means. */
+/** SUB_EQUALS_EXTERNAL_ID of the contract's CorrelationRule, which is the default. */
 export const subjectRule = 1
 
-/** The longest issuer, client id and name of a claim or scope; the longest secret; how many scopes. */
+/** Longest issuer, client ID, secret, and name of a claim or scope, in characters; and most scopes. */
 export const providerLimits = { issuer: 1024, text: 255, secret: 4096, scopes: 50 }
 
 /** A scope as OAuth 2.0 spells it (RFC 6749, section 3.3). */
@@ -72,7 +72,7 @@ const neverGroups: readonly string[] = [
   ...['email_verified', 'phone_number_verified', 'updated_at', '_claim_names', '_claim_sources', 'hasgroups', 'cnf'],
 ]
 
-/** Why no token can have groups under this name; empty when one can. */
+/** Reason why the claim can not hold groups. Empty if it can. */
 export function problemOfGroupsClaim(name: string): string {
   if (neverGroups.includes(name)) return 'names a claim of the protocol, which lists no groups'
   if (name !== name.trim() || !name.isWellFormed() || /\p{Cc}/u.test(name)) {

@@ -38,12 +38,12 @@ export async function getIdentityProvider(call: Call, uid: string): Promise<Iden
   return requireProvider(call.app.db, uid)
 }
 
-/** Throws NOT_FOUND unless the provider exists; call it in the transaction that adds something to it. */
+/** Throws NOT_FOUND unless the provider exists. Call it in the transaction that adds a resource to the provider. */
 export async function requireProvider(reader: Reader, uid: string): Promise<IdentityProvider> {
   return found(await store.findProvider(reader, uid), identityProviderType, uid)
 }
 
-/** What signing in with a provider takes; for those who sign people in. */
+/** Provider with its client secret, for sign-ins. Undefined if it does not exist. */
 export async function findForSignIn(
   { db, sealer }: Pick<Call['app'], 'db' | 'sealer'>,
   uid: string,
@@ -56,7 +56,7 @@ export async function findForSignIn(
   return { provider, secret: secret?.toString() ?? '', externalIdClaim }
 }
 
-/** The uid of the provider that a verified organisation of this name signs its people in with. */
+/** Uid of the oldest identity provider of the verified organization with this name. */
 export async function findProviderOfVerified(reader: Reader, name: string): Promise<string | undefined> {
   return name.length > maxNameLength ? undefined : store.providerOfVerified(reader, name)
 }
@@ -68,12 +68,12 @@ export async function listIdentityProviders(
   return listNodes(call, query, store.providerList)
 }
 
-/** Whether a provider may be without a default role; new people then get nothing at the first sign-in. */
+/** Tells whether a provider needs a default role. Without one, new people get no role at the first sign-in. */
 export type ProviderRules = { defaultRole: 'required' | 'optional' }
 const roleRequired: ProviderRules = { defaultRole: 'required' }
 const roleOptional: ProviderRules = { defaultRole: 'optional' }
 
-/** Asks the provider what it offers, before anything is stored. */
+/** Creates a provider. Reads its discovery document before anything is stored. */
 export async function createIdentityProvider(
   call: Call,
   parent: string,
@@ -105,7 +105,10 @@ export async function createIdentityProvider(
   return provider
 }
 
-/** The provider is asked again when its issuer changes or PKCE is turned on, and while it could not be read. */
+/**
+ * Updates a provider. Reads its discovery document if the issuer changes, if PKCE is turned on, or if it could not be read
+ * before.
+ */
 export async function updateIdentityProvider(
   call: Call,
   uid: string,
@@ -113,7 +116,7 @@ export async function updateIdentityProvider(
   rules: ProviderRules = roleRequired,
 ): Promise<IdentityProvider> {
   requireRecentSignIn(call)
-  // The network cannot be awaited inside the transaction, so what was asked is compared with what is stored there.
+  // A transaction cannot wait for the network, so the settings used for discovery are compared with the stored ones there.
   const planned = await plan(call, call.app.db, uid, patch, rules)
   const discovery = planned.asks ? await discover(call, planned.after.oidc) : undefined
 
@@ -137,16 +140,16 @@ export async function updateIdentityProvider(
   return provider
 }
 
-/** How often a provider that cannot be read is asked again by those who look at it. */
+/** Shortest time between two attempts to read a discovery document for callers, in milliseconds. */
 const askAgainMs = 10_000
 
-/** Why the discovery document of the provider cannot be read; where it could not, it is asked again. */
+/** Problem with the discovery document of the provider. If it could not be read, tries again. */
 export async function getDiscovery(call: Call, uid: string): Promise<Discovery | undefined> {
   const provider = await requireProvider(call.app.db, uid)
   const { discovery, oidc } = provider
   if (!discovery || Date.parse(call.now) - Date.parse(discovery.checkTime) < askAgainMs) return discovery
   const now = await discover(call, oidc).catch((error: unknown): Discovery => {
-    // Readable by now, and not what signing in takes.
+    // The document can be read now, but does not meet the requirements of a sign-in.
     if (error instanceof AppError) return { problem: error.message, checkTime: call.now }
     throw error
   })
@@ -159,7 +162,10 @@ async function discover({ app, now }: Call, { issuer, pkceEnabled }: Oidc): Prom
   return problem === '' ? undefined : { problem, checkTime: now }
 }
 
-/** Its group mappings go with it, and the sessions of those whom it has signed in. Who came through it stays, but can no longer sign in with it. */
+/**
+ * Deletes a provider with its group mappings and the sessions of its people. Their accounts stay, but they can no longer sign in
+ * with the provider.
+ */
 export async function deleteIdentityProvider(call: Call, uid: string): Promise<void> {
   requireRecentSignIn(call)
   await call.app.db.tx(async (tx) => {
@@ -178,11 +184,11 @@ type Planned = {
   before: IdentityProvider
   after: IdentityProvider
   sealed: Uint8Array
-  /** What discovery has to be asked for, as a text to compare; nothing when it need not be asked. */
+  /** Settings that discovery depends on, as text for comparison. Undefined if discovery is not needed. */
   asks: string | undefined
 }
 
-/** What the patch would make of the provider, checked as far as the database can tell. */
+/** Provider after the patch, checked as far as the database allows. */
 async function plan(
   call: Call,
   reader: Reader,
@@ -197,14 +203,14 @@ async function plan(
   const after: IdentityProvider = { ...before, name, description, defaultRole, oidc, updateTime: call.now }
   const stored = await store.sealedSecretOf(reader, uid)
   const sealed = secret === undefined ? stored : seal(call, secret)
-  // One that was made without a default role may stay without.
+  // A provider without a default role can stay without one.
   checkProvider(
     after,
     secret ?? (stored.length > 0 ? 'kept' : ''),
     before.defaultRole === '' ? roleOptional : rules,
     before.oidc,
   )
-  // The stored secret would be sent to wherever the new issuer says, and so be read by whoever may change the provider.
+  // The stored secret would be sent to the new issuer, so that anyone who can change the provider could read it.
   if (secret === undefined && stored.length > 0 && oidc.issuer !== before.oidc.issuer) {
     throw invalid({ field: 'oidc.client_secret', description: 'must be given again for another issuer' })
   }
@@ -215,14 +221,14 @@ async function plan(
   }
   if (moved) await requireMappedRoles(reader, call, uid)
   const isAnother = oidc.issuer !== before.oidc.issuer || (oidc.pkceEnabled && !before.oidc.pkceEnabled)
-  // One that could not be read is asked each time.
+  // A document that could not be read is read again with each change.
   const isAsked = isAnother || before.discovery !== undefined
   return { before, after, sealed, asks: isAsked ? `${oidc.issuer} ${oidc.pkceEnabled}` : undefined }
 }
 
 /**
- * Throws PERMISSION_DENIED unless the caller holds the roles that are mapped to groups of the provider. Callers who change where
- * people sign in, or who get the token for SCIM, decide who is in these groups.
+ * Throws PERMISSION_DENIED unless the caller holds the roles that are mapped to groups of the provider. Callers who change the
+ * provider or get its SCIM token decide who is in these groups.
  */
 export async function requireMappedRoles(reader: Reader, call: Call, uid: string): Promise<void> {
   const mappings = await mappingsOfProvider(reader, uid)
@@ -231,8 +237,8 @@ export async function requireMappedRoles(reader: Reader, call: Call, uid: string
 }
 
 /**
- * The configuration apart from its secret, which is undefined where the stored one is kept: an empty one clears it only
- * when the mask names it.
+ * Configuration and secret. The secret is undefined if the stored one is kept: an empty secret clears it only if the mask names
+ * it.
  */
 function readOidc(
   given: ProviderInput['oidc'],
@@ -270,7 +276,7 @@ function checkProvider(provider: IdentityProvider, secret: string, rules: Provid
   checkLength('oidc.client_id', clientId, providerLimits.text)
   checkLength('oidc.client_secret', secret, providerLimits.secret)
   checkLength('oidc.groups_claim', groupsClaim, providerLimits.text)
-  // An earlier release stored what could never match, which stays as long as it is not changed.
+  // An earlier release stored claims that can never match. They stay valid until they are changed.
   const problem = groupsClaim === before?.groupsClaim ? '' : problemOfGroupsClaim(groupsClaim)
   if (problem !== '') say('oidc.groups_claim', problem)
   if (additionalScopes.length > providerLimits.scopes) {

@@ -43,12 +43,12 @@ const valuesOf = (provider: IdentityProvider, secret: Uint8Array) => ({
   update_time: provider.updateTime,
 })
 
-/** False when another provider of the organization has the name. */
+/** Inserts a provider. Returns false if another provider of the organization has the name. */
 export function insertProvider(tx: Tx, provider: IdentityProvider, secret: Uint8Array): Promise<boolean> {
   return providers.insert(tx, provider, { ...valuesOf(provider, secret), create_time: provider.createTime })
 }
 
-/** False when another provider of the organization has the new name. */
+/** Updates a provider. Returns false if another provider of the organization has the new name. */
 export function patchProvider(
   tx: Tx,
   before: IdentityProvider,
@@ -58,13 +58,13 @@ export function patchProvider(
   return providers.update(tx, before, after, valuesOf(after, secret))
 }
 
-/** Notes another attempt, unless somebody has changed the provider meanwhile. */
+/** Stores the result of discovery, unless the provider has changed meanwhile. */
 export async function setDiscovery(tx: Tx, { uid, updateTime }: IdentityProvider, discovery: Discovery | undefined) {
   await tx.run(sql`
     UPDATE identity_providers SET discovery = ${discoveryText(discovery)} WHERE uid = ${uid} AND update_time = ${updateTime}`)
 }
 
-/** The oldest provider of a verified organisation, by the organisation's name. */
+/** Oldest provider of a verified organization, by the organization's name. */
 export async function providerOfVerified(reader: Reader, name: string): Promise<string | undefined> {
   const row = await reader.get<{ uid: string }>(sql`
     SELECT t.uid FROM groups g JOIN identity_providers t ON t.parent_uid = g.uid
@@ -73,7 +73,7 @@ export async function providerOfVerified(reader: Reader, name: string): Promise<
   return row?.uid
 }
 
-/** The sealed client secret; empty when the provider has none. */
+/** Sealed client secret. Empty if the provider has none. */
 export async function sealedSecretOf(reader: Reader, uid: string): Promise<Uint8Array> {
   const row = await reader.get<{ secret: Uint8Array }>(
     sql`SELECT client_secret AS secret FROM identity_providers WHERE uid = ${uid}`,

@@ -1,4 +1,4 @@
-// Version 1 of identity providers: other names, lists in full, a PUT that replaces, and no need for a default role.
+// Version 1 of identity providers: other names, complete lists, a PUT that replaces, and an optional default role.
 import type { Handlers } from '#app.ts'
 import {
   IdentityProvider_OIDC_CorrelationRuleSchema as CorrelationRuleSchema,
@@ -20,7 +20,7 @@ import * as service from './identity-providers.service.ts'
 import { readProvider, scimTokenHandlers, showProvider } from './identity-providers-on-the-wire.ts'
 import { aScimState, aScimToken, describeIssued, describeReplaced, type Shown } from './scim-settings.model.ts'
 
-/** The secret is not among them: a PUT without one keeps it. */
+/** Fields that a PUT replaces. A PUT without a secret keeps the stored one. */
 const replaced = ['name', 'description', 'default_role', 'oidc']
 const rules = { defaultRole: 'optional' } as const
 
@@ -73,7 +73,7 @@ function fromMessage(provider: ProviderMessage | undefined): ProviderInput {
   return readProvider(required(provider, 'identity_provider'), CorrelationRuleSchema)
 }
 
-/** Without the secret. Only a list of one tells the state of the SCIM token, and events name no address. */
+/** Message without the secret. Only a list of one provider has the state of the SCIM token, and events have no address. */
 function toMessage(provider: IdentityProvider, shown: Shown = { url: '' }): ProviderMessage {
   return toProvider(showProvider(provider, shown))
 }

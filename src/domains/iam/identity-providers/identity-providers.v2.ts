@@ -81,7 +81,7 @@ function fromMessage(provider: ProviderMessage | undefined): ProviderInput {
   return readProvider(required(provider, 'identity_provider'), CorrelationRuleSchema)
 }
 
-/** Without the secret. Only Get tells the state of the SCIM token, and events name no address. */
+/** Message without the secret. Only Get returns the state of the SCIM token, and events have no address. */
 function toMessage(provider: IdentityProvider, shown: Shown = { url: '' }): ProviderMessage {
   return toProvider(showProvider(provider, shown))
 }

@@ -1,20 +1,20 @@
-// What an identity provider must publish before an organisation can sign in with it (OpenID Connect Discovery 1.0).
+// Checks of the discovery document that an identity provider must publish (OpenID Connect Discovery 1.0).
 import { type FieldViolation, refuseIfAny } from '#lib/errors.ts'
 import { type Outgoing, OutgoingError, type OutgoingReason } from '#lib/net/outgoing.ts'
 
-/** These say that the URL is one that we never ask; the others may be gone with the next attempt. */
+/** Reasons for which the server never requests a URL. Other reasons may be gone at the next attempt. */
 const permanent: readonly OutgoingReason[] = ['bad-url', 'insecure', 'private-address']
 
-/** What lets the server ask there all the same. */
+/** Settings that allow the request. */
 const settings: Partial<Record<OutgoingReason, string>> = {
   insecure: 'PINFOLD_ALLOW_INSECURE_ISSUERS=on lets the server ask it',
   'private-address': 'PINFOLD_ISSUERS_PRIVATE lists those that the server may ask',
 }
 
 /**
- * Asks the provider. INVALID_ARGUMENT for one that cannot be signed in with, that says it has no S256 although `pkce` is
- * wanted, or that we never ask, such as one at a private address. Answers why its document cannot be read, with an empty
- * text when it can. Never call it inside a transaction.
+ * Reads the discovery document of a provider. Returns the reason why it cannot be read; empty if it can. Throws INVALID_ARGUMENT
+ * if the provider does not support sign-ins, lacks S256 although `pkce` is set, or has an address that the server never requests.
+ * Never call it inside a transaction.
  */
 export async function checkDiscovery(outgoing: Outgoing, issuer: string, pkce: boolean): Promise<string> {
   const metadata = await readMetadata(outgoing, issuer)
@@ -32,7 +32,7 @@ export async function checkDiscovery(outgoing: Outgoing, issuer: string, pkce: b
   if (lacks('grant_types_supported', 'authorization_code') || lacks('response_types_supported', 'code')) {
     say('issuer', 'does not offer the authorization code grant')
   }
-  // A document without the list says nothing about PKCE, and many providers that have it do not list it.
+  // Many providers with PKCE do not list its methods, so a document without the list is accepted.
   if (pkce && lacks('code_challenge_methods_supported', 'S256')) {
     say('pkce_enabled', 'cannot be on: the provider says that it has no S256')
   }

@@ -2,30 +2,30 @@ import { hash, timingSafeEqual } from 'node:crypto'
 import { kindOf } from '#lib/events/event-body.ts'
 import { duration } from '#lib/wire.ts'
 
-/** The SCIM endpoint of an identity provider, from its first token on. Of tokens only SHA-256 is kept, in hex. */
+/** SCIM endpoint of an identity provider, from its first token on. Tokens are stored as SHA-256, in hex. */
 export type ScimSettings = {
   enabled: boolean
-  /** Another one after each change. */
+  /** Changes with each update. */
   etag: string
-  /** Empty once the token was revoked. */
+  /** Empty after the token was revoked. */
   tokenHash: string
   /** Empty for a token that never expires. */
   tokenExpireTime: string
-  /** The token before, as long as both work; empty for none. */
+  /** Previous token while both are valid. Empty for none. */
   previousHash: string
   previousExpireTime: string
 }
 
-/** The contract's CredentialState. */
+/** CredentialState of the contract. */
 export const credentialStates = { notIssued: 1, live: 2, expired: 3, revoked: 4, rotating: 5 } as const
 
-/** What a token was issued for; the token itself is not part of it. */
+/** Description of a new token, without its text. */
 export type IssuedToken = {
   provider: string
   etag: string
-  /** Empty when it never expires. */
+  /** Empty if the token never expires. */
   expireTime: string
-  /** Empty when no older token works any more. */
+  /** Empty if no previous token is valid. */
   previousExpireTime: string
   /** In milliseconds. */
   overlap: number
@@ -38,7 +38,7 @@ export const aScimState = kindOf<ScimState>('scimState')
 
 const prefix = 'pfscim_'
 
-/** How long a token lives, at most and by default, and how long the one before it may linger; in milliseconds. */
+/** Default and longest life of a token, and of its predecessor after the rotation, in milliseconds. */
 export const tokenTimes = {
   standard: 365 * 24 * 3600_000,
   longest: 2 * 365 * 24 * 3600_000,
@@ -46,24 +46,24 @@ export const tokenTimes = {
   longestOverlap: 24 * 3600_000,
 }
 
-/** The text of a token with 256 bits of chance. */
+/** Text of a token with 256 random bits. */
 export function tokenText(random: Uint8Array): string {
   return prefix + Buffer.from(random).toString('hex')
 }
 
-/** What is kept of a token. */
+/** Hash of a token, as stored. */
 export function tokenHashOf(token: string): string {
   return hash('sha256', token)
 }
 
-/** Whether the token, or the one before it, opens the endpoint now. */
+/** True if the token is the current one or its predecessor, and valid now. */
 export function opens(
   { tokenHash, tokenExpireTime, previousHash, previousExpireTime }: ScimSettings,
   token: string,
   now: string,
 ): boolean {
   const given = tokenHashOf(token)
-  // Both are compared, so that the time taken tells nothing.
+  // Both are compared, so that the time taken reveals nothing.
   const isCurrent = isSame(given, tokenHash) && (tokenExpireTime === '' || tokenExpireTime > now)
   const isPrevious = isSame(given, previousHash) && previousExpireTime > now
   return isCurrent || isPrevious
@@ -73,7 +73,7 @@ function isSame(one: string, other: string): boolean {
   return one.length === other.length && timingSafeEqual(Buffer.from(one), Buffer.from(other))
 }
 
-/** What there is to tell about the tokens at a time; times are empty where they are not set. */
+/** State of the tokens at a time. Times that are not set are empty. */
 export function describeTokens(
   settings: ScimSettings | undefined,
   now: string,
@@ -89,7 +89,7 @@ export function describeTokens(
   return { state: stateNow(), expireTime: tokenHash === '' ? '' : tokenExpireTime, previousExpireTime }
 }
 
-/** What is shown of an endpoint; `now` where the state of its tokens is to be shown too. */
+/** Options of the description of an endpoint. The state of its tokens is included if `now` is set. */
 export type Shown = { url: string; now?: string }
 
 /** Members of the contract's SCIM messages. */
@@ -106,20 +106,20 @@ export function describeScim(provider: string, settings: ScimSettings | undefine
   }
 }
 
-/** Members that all answers about a new token have; events tell neither the token nor the address. */
+/** Members that all responses about a new token have. Events have neither the token nor the address. */
 export function describeIssued({ provider, etag, expireTime, token = '' }: IssuedToken & { token?: string }, url = '') {
   const endpointUrl = url === '' ? '' : endpointOf(url, provider)
   return { provider, token, endpointUrl, etag, expireTime: expireTime || undefined }
 }
 
-/** The same with the members for a token that has replaced another one. */
+/** Members of `describeIssued`, with those for a token that has replaced another one. */
 export function describeReplaced(issued: IssuedToken & { token?: string }, url = '') {
   const { previousExpireTime, overlap } = issued
   const previousTokenExpireTime = previousExpireTime || undefined
   return { ...describeIssued(issued, url), requestedOverlap: duration(overlap), previousTokenExpireTime }
 }
 
-/** Where the provider finds the endpoint, as SCIM clients want it: without a slash at the end. */
+/** URL of the endpoint without a slash at the end, as SCIM clients expect it. */
 export function endpointOf(url: string, provider: string): string {
   return `${url}/scim/v2/${provider}`
 }

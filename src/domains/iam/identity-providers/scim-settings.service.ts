@@ -1,5 +1,5 @@
-// The life of an identity provider's SCIM token, and whether its endpoint is open (behaviour of the contract: one token,
-// for a while two; each change makes a new etag).
+// Life cycle of an identity provider's SCIM token, and the switch of its endpoint. The contract allows one valid token, or two
+// during a rotation. Each change makes a new etag.
 import { randomBytes } from 'node:crypto'
 import type { Call } from '#app.ts'
 import type { Reader, Tx } from '#db/sql.ts'
@@ -23,10 +23,10 @@ import {
   tokenTimes,
 } from './scim-settings.model.ts'
 
-/** How long a token is to live: until a time, for ever, or by default for a year. */
+/** Life of a token: until a time, without an end, or a year by default. */
 export type Life = { expireTime: string | undefined; neverExpires: boolean }
 
-/** The token is told this once. FAILED_PRECONDITION when there was one before. */
+/** Creates the first token. Its text is returned only once. Throws FAILED_PRECONDITION if a token was created before. */
 export async function generateScimToken(
   call: Call,
   provider: string,
@@ -59,7 +59,9 @@ export async function generateScimToken(
   return { ...issued, token }
 }
 
-/** The token before works for `overlap` milliseconds more, if it works now and not beyond its own end. */
+/**
+ * Replaces the token. If the previous token is valid, it stays valid for `overlap` milliseconds, but not beyond its own expiry.
+ */
 export async function regenerateScimToken(
   call: Call,
   provider: string,
@@ -90,7 +92,10 @@ export async function regenerateScimToken(
   return { ...issued, token }
 }
 
-/** All tokens stop working. Needs no etag, so that nothing stands in the way; the endpoint stays as open as it is. */
+/**
+ * Revokes all tokens at once. Needs no etag, so that a revocation never fails for one. Does not change the switch of the
+ * endpoint.
+ */
 export async function revokeScimToken(call: Call, provider: string): Promise<ScimState> {
   const state = await call.app.db.tx(async (tx) => {
     const before = await requireSettings(tx, provider)
@@ -104,7 +109,10 @@ export async function revokeScimToken(call: Call, provider: string): Promise<Sci
   return state
 }
 
-/** Two people must be able to undo what a provider does to one of them: FAILED_PRECONDITION with fewer owners. */
+/**
+ * Switches the endpoint on or off. Switching on throws FAILED_PRECONDITION if the organization has fewer than two owners: each
+ * must be able to undo changes that the provider makes to the other.
+ */
 export async function setScimEnabled(
   call: Call,
   provider: string,
@@ -136,7 +144,7 @@ function requireEtag(etag: string): void {
   if (etag === '') throw invalid({ field: 'etag', description: 'etag is required' })
 }
 
-/** NOT_FOUND before the first token; ABORTED when the settings are no longer those of the etag. */
+/** Throws NOT_FOUND before the first token, and ABORTED if the settings have another etag. */
 async function requireSettings(reader: Reader, provider: string, etag?: string): Promise<ScimSettings> {
   const { scim } = await requireProvider(reader, provider)
   if (!scim) throw notFound(identityProviderType, `${provider} with a SCIM token`)
@@ -162,7 +170,7 @@ async function tell(
   await emit(tx, call, name, { subject: provider, group: parentOf(provider), resource })
 }
 
-/** When a token ends that is made now; empty for never. */
+/** Expiry of a new token. Empty for never. */
 function endOf({ now }: Call, { expireTime, neverExpires }: Life): string {
   const field = 'expire_time'
   if (neverExpires) {
@@ -176,7 +184,7 @@ function endOf({ now }: Call, { expireTime, neverExpires }: Life): string {
   return expireTime
 }
 
-/** Until when a token works that is being replaced; empty when it stops, or has stopped before. */
+/** Time until which the replaced token stays valid. Empty if it is not valid any more. */
 function lingering({ tokenHash, tokenExpireTime }: ScimSettings, overlap: number, now: string): string {
   const isDead = tokenHash === '' || (tokenExpireTime !== '' && tokenExpireTime <= now)
   if (isDead || overlap === 0) return ''

@@ -22,13 +22,13 @@ import {
 import * as store from './group-invites.store.ts'
 import { writeInviteCode } from './invite-code.ts'
 
-/** `life` is in milliseconds, and missing when the caller said nothing. */
+/** `life` is in milliseconds. Undefined for the default. */
 export type NewInvite = Pick<GroupInvite, 'roleUid' | 'email' | 'singleUse'> & { life: number | undefined }
 
-/** What inviting takes where the group is. */
+/** Capabilities that an invite needs on its group. */
 const invites = ['group_invites.create', 'role_bindings.create'].map(capabilityNumber)
 
-/** How long an expired invite stays in the lists. */
+/** Time for which expired invites stay in lists, in milliseconds. */
 const keptAfter = 7 * 24 * 60 * 60 * 1000
 
 export async function getGroupInvite(call: Call, uid: string): Promise<HydratedInvite> {
@@ -44,10 +44,10 @@ export async function listGroupInvites(
   return { ...listed, items: listed.items.map(known) }
 }
 
-/** An invite with its code, which is nowhere else: not in the database, and not in the event. */
+/** An invite with its code. The code is neither stored nor part of the event. */
 export type Offer = { invite: HydratedInvite; code: string }
 
-/** Nobody can offer what they do not hold. */
+/** Creates an invite. Callers can offer only roles that they hold. */
 export async function createGroupInvite(call: Call, parent: string, input: NewInvite): Promise<Offer> {
   checkInput(input)
   const offer = await call.app.db.tx((tx) => addInvite(tx, call, parent, input))
@@ -56,8 +56,8 @@ export async function createGroupInvite(call: Call, parent: string, input: NewIn
 }
 
 /**
- * Makes a group and an invite to it, or neither. `path` is the name of an organisation, or that of a folder after the uid
- * of its parent. The caller needs what both take where the group is to be, and does not become its owner.
+ * Creates a group and an invite to it in one transaction. `path` is the name of an organization, or the uid of a parent and the
+ * name of a folder. The caller needs the capabilities of both actions on the parent, and does not become the owner.
  */
 export async function createGroupWithInvite(call: Call, path: string, input: NewInvite): Promise<Offer> {
   const slash = path.lastIndexOf('/')
@@ -95,7 +95,10 @@ async function addInvite(tx: Tx, call: Call, parent: string, input: NewInvite): 
   return { invite: known((await store.findInvite(tx, uid))!), code }
 }
 
-/** An invite is good as long as its maker may invite, so what lasts as long as a session is not enough to make one. */
+/**
+ * Throws FAILED_PRECONDITION unless the caller's bindings have these capabilities. An invite is valid only while its maker is
+ * allowed to invite, so rights of a session are not sufficient.
+ */
 async function requireLasting(tx: Tx, { caller }: Call, group: string, numbers: readonly number[]): Promise<void> {
   if (caller.operator || (await holdsByBindings(tx, caller.uid, group, numbers))) return
   throw failedPrecondition({
@@ -105,7 +108,7 @@ async function requireLasting(tx: Tx, { caller }: Call, group: string, numbers: 
   })
 }
 
-/** Its code stops working at once. */
+/** Deletes an invite. Its code stops working at once. */
 export async function deleteGroupInvite(call: Call, uid: string): Promise<void> {
   await call.app.db.tx(async (tx) => {
     const invite = found(await store.findInvite(tx, uid), groupInviteType, uid)
@@ -127,7 +130,7 @@ function checkInput(input: NewInvite): void {
   checkFields<NewInvite>({ roleUid: role, email }, input, problems)
 }
 
-/** A newer version may have put in a capability that this one does not know. */
+/** Removes capabilities that a newer version added and this one does not know. */
 function known<T extends HydratedInvite>(invite: T): T {
   const { role } = invite
   if (!role) return invite

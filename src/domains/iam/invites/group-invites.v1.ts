@@ -1,4 +1,4 @@
-// Version 1 of invites: the request is not wrapped, and a group can be made along with the invite to it.
+// Version 1 of invites: requests have no wrapper, and a group can be created together with the invite to it.
 import type { Handlers } from '#app.ts'
 import {
   type GroupInviteRequest,
@@ -57,7 +57,7 @@ function fromMessage({ role, email, singleUse, ttl }: GroupInviteRequest): servi
   return { roleUid: role, email, singleUse, life: ttl && milliseconds(ttl) }
 }
 
-/** Only the answer of a create has the code. */
+/** Message of an invite. Only the response of a create has the code. */
 function toMessage({ invite, code }: service.Offer): InviteMessage {
   return toInvite({ ...invite, role: invite.role && roleToV1(invite.role), code })
 }
@@ -66,7 +66,7 @@ function toStored(invite: HydratedInvite): StoredGroupInvite {
   return toStoredInvite({ ...invite, role: invite.role && roleToV1(invite.role) })
 }
 
-/** Subscribers learn that there is an invite and how long it lasts, not whom it is for. */
+/** Event body: uid and expiry of the invite, but not its recipient. */
 function toEventBody({ uid, expirationTime }: GroupInvite): InviteMessage {
   return toInvite({ uid, expirationTime, keyId: '', code: '' })
 }

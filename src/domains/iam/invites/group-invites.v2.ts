@@ -42,12 +42,12 @@ function toMessage(invite: HydratedInvite): InviteMessage {
   return toOffer({ invite, code: '' })
 }
 
-/** Only the answer of a create has the code. */
+/** Message of an invite. Only the response of a create has the code. */
 function toOffer({ invite, code }: service.Offer): InviteMessage {
   return toInvite({ ...invite, ttl: undefined, code, updateTime: invite.createTime })
 }
 
-/** Subscribers learn that there is an invite and how long it lasts, not whom it is for. */
+/** Event body: uid and expiry of the invite, but not its recipient. */
 function toEventBody({ uid, expirationTime }: GroupInvite): InviteMessage {
   return toInvite({ uid, expirationTime, roleUid: '', email: '', singleUse: false, code: '', keyId: '' })
 }

@@ -1,23 +1,25 @@
-// The codes of invites. A code is base64 of a JSON object whose first member is `grp`; clients treat it as opaque.
+// Codes of invites. A code is base64 of a JSON object whose first member is `grp`. Clients treat it as opaque.
 import { createPublicKey, generateKeyPairSync, hash, type KeyObject, sign, verify } from 'node:crypto'
 
-/** What a code says; `sig` covers the rest. */
+/** Content of a code. `sig` signs the other members. */
 export type InviteCode = {
-  /** The group to join. */
+  /** Group to join. */
   grp: string
-  /** The role to join with. */
+  /** Role to join with. */
   role: string
-  /** The key that verifies the code. */
+  /** Key that verifies the code. */
   kid: string
   /** Seconds since 1970. */
   exp: number
-  /** The last part of the invite's uid. */
+  /** Last segment of the invite's uid. */
   jti: string
-  /** Ed25519, in base64url. */
+  /** Ed25519 signature, in base64url. */
   sig: string
 }
 
-/** The signed text, and the public half (DER) of a key that signs nothing else: its private half ends here. */
+/**
+ * Signs a code with a new key. Returns the code and the public key (DER). The private key is not kept, so it signs nothing else.
+ */
 export function writeInviteCode(says: Omit<InviteCode, 'kid' | 'sig'>): {
   code: string
   keyId: string
@@ -34,7 +36,7 @@ export function writeInviteCode(says: Omit<InviteCode, 'kid' | 'sig'>): {
 
 const maxLength = 4096
 
-/** `undefined` for a text that is no code; whether a code is genuine is the next question. */
+/** Parses a code without verifying its signature. Returns undefined if the text is not a code. */
 export function readInviteCode(text: string): InviteCode | undefined {
   if (text.length > maxLength || !/^[A-Za-z0-9+/_-]+={0,2}$/.test(text)) return undefined
   try {
@@ -48,7 +50,7 @@ export function readInviteCode(text: string): InviteCode | undefined {
   }
 }
 
-/** Whether the key signed what the code says. */
+/** True if the key has signed the code. */
 export function isSignedBy(code: InviteCode, publicKey: Uint8Array): boolean {
   const key: KeyObject = createPublicKey({ key: Buffer.from(publicKey), type: 'spki', format: 'der' })
   return verify(null, signedPart(code), key, Buffer.from(code.sig, 'base64url'))

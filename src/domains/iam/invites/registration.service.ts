@@ -14,24 +14,24 @@ import { type HydratedInvite, sameAddress } from './group-invites.model.ts'
 import { deleteInvite, findInviteByKey } from './group-invites.store.ts'
 import { type InviteCode, isSignedBy, readInviteCode } from './invite-code.ts'
 
-/** Who has an account now, and in which group; `group` is empty for none. */
+/** A new account and the group that it joined. `group` is empty for none. */
 export type Registration = { identity: string; group: string }
 export const aRegistration = kindOf<Registration>('registration')
 
-/** Somebody whom a trusted provider vouches for. */
+/** A person whom a trusted provider vouches for. */
 export type Person = {
   issuer: string
   subject: string
   name: string
-  /** The address, and whether the provider has verified it. */
+  /** Email address. `emailVerified` is true if the provider has verified it. */
   email: string
   emailVerified: boolean
 }
 
 /**
- * Creates the account of a person who has none, and joins the group of an invite when there is a code. Both or neither; a
- * repetition changes nothing. INVALID_ARGUMENT for a malformed code, PERMISSION_DENIED for one that cannot be redeemed, and
- * for a new person without one, unless the settings let everybody in.
+ * Creates the account of a person without one, and redeems the code of an invite, in one transaction. A repetition changes
+ * nothing. Throws INVALID_ARGUMENT for a malformed code, and PERMISSION_DENIED for one that cannot be redeemed. Throws
+ * PERMISSION_DENIED for a new person without a code, unless the settings have open sign-in.
  */
 export async function registerPerson(call: Call, person: Person, codeText: string): Promise<Registration> {
   const code = readCode(codeText)
@@ -42,7 +42,7 @@ export async function registerPerson(call: Call, person: Person, codeText: strin
       throw refused('INVITE_REQUIRED', 'a new person needs an invite on this server')
     }
     const isNew = by === undefined ? await createAccount(tx, call, person) : by !== ''
-    // Whoever the settings trust vouches for the person now.
+    // From now on, a provider of the settings vouches for the person.
     if (by) await setVouchedBy(tx, uid, '')
     const { group, joined } = code ? await redeem(tx, call, code, person) : nowhere
     if (isNew || joined) await tellRegistered(tx, call, uid, group)
@@ -54,14 +54,14 @@ export async function registerPerson(call: Call, person: Person, codeText: strin
 
 const nowhere = { group: '', joined: false }
 
-/** What the text of a code says; nothing for an empty one. Throws INVALID_ARGUMENT for what is no code. */
+/** Parses a code. Undefined for an empty text. Throws INVALID_ARGUMENT if the text is not a code. */
 export function readCode(text: string): InviteCode | undefined {
   const code = text === '' ? undefined : readInviteCode(text)
   if (text !== '' && !code) throw invalid({ field: 'code', description: 'is not the code of an invite' })
   return code
 }
 
-/** Without a group nobody is told but the operator. */
+/** Emits the event of a registration. Without a group, only the operator gets it. */
 export async function tellRegistered(tx: Tx, work: EventWork, identity: string, group: string): Promise<void> {
   const resource = aRegistration({ identity, group })
   await emit(tx, work, 'auth.registered', { subject: identity, group: group || top, resource, actor: identity })
@@ -70,8 +70,8 @@ export async function tellRegistered(tx: Tx, work: EventWork, identity: string, 
 type EventWork = Pick<Work, 'app' | 'cause'>
 
 /**
- * Joins the group of the invite, if it may be redeemed. `within` is the organisation that it has to be of, where somebody is
- * vouched for there only. `joined` is false for somebody who had the role already.
+ * Redeems an invite. `within` is the organization that the invite must be of, if a person is vouched for only there. `joined` is
+ * false for a person who had the role already.
  */
 export async function redeem(
   tx: Tx,
@@ -85,7 +85,7 @@ export async function redeem(
   return { group: parentOf(invite.uid), joined }
 }
 
-/** The group and the name of the role that a code offers, also when it cannot be redeemed now; the name is empty for none. */
+/** Group and role name of a code, even if it cannot be redeemed now. The name is empty if the role does not exist. */
 export async function findOffer(
   reader: Reader,
   codeText: string,
@@ -96,7 +96,7 @@ export async function findOffer(
   return { group: parentOf(found.invite.uid), role: found.invite.role?.name ?? '' }
 }
 
-/** It matches the provider's tokens by its literal issuer and subject; which audience counts is a setting. */
+/** Creates an account that matches the provider's tokens by issuer and subject. The accepted audience is a setting. */
 export async function createAccount(tx: Tx, { cause: { now } }: EventWork, person: Person): Promise<boolean> {
   const { issuer, subject, name, email, emailVerified } = person
   return insertIdentity(tx, {
@@ -113,7 +113,9 @@ export async function createAccount(tx: Tx, { cause: { now } }: EventWork, perso
   })
 }
 
-/** A forged code, one of an invite that is gone and one whose maker may not invite any more get the same answer. */
+/**
+ * Throws the same error for a forged code, for a deleted invite, and for an invite whose maker is not allowed to invite any more.
+ */
 async function requireInvite(
   tx: Tx,
   now: string,
@@ -136,7 +138,7 @@ async function requireInvite(
 
 const inviting = [capabilityNumber('group_invites.create'), capabilityNumber('role_bindings.create')]
 
-/** Whether its role is there, and whoever made it could make it now. */
+/** True if the role exists and the creator of the invite would still be allowed to create it. */
 async function isGood(tx: Tx, { uid, role, createdBy }: HydratedInvite): Promise<boolean> {
   if (!role) return false
   if (createdBy === '') return true
@@ -144,8 +146,8 @@ async function isGood(tx: Tx, { uid, role, createdBy }: HydratedInvite): Promise
 }
 
 /**
- * Accepts all that the organisation has bound the person to. `false` for somebody who had the role there already; then
- * the invite is not used up.
+ * Accepts all bindings of the person in the organization, and adds that of the invite. Returns false for a person who had the
+ * role already; then the invite is not used up.
  */
 async function join(tx: Tx, work: EventWork, identityUid: string, invite: HydratedInvite): Promise<boolean> {
   const group = parentOf(invite.uid)

@@ -1,4 +1,4 @@
-// Whether a push token is still good, read at most twice a second as the bindings are.
+// Cache of valid push tokens, read at most twice a second like bindings.
 import type { App } from '#app.ts'
 import type { Reader } from '#db/sql.ts'
 import { createBriefCache } from '#lib/caches/brief-cache.ts'
@@ -16,22 +16,22 @@ const masks = {
   push: maskOf([...pulls, ...pushes].map(capabilityNumber)),
 }
 
-/** What a push token allows where its maker holds it: to pull, or also to push; never to delete. */
+/** Capabilities that a push token narrows its maker's rights to: pull, or pull and push, but never delete. */
 export function narrowingOf({ group, repos, push }: Pick<PushToken, 'group' | 'repos' | 'push'>): Grants {
   const mask = push ? masks.push : masks.pull
   return new Map((repos.length === 0 ? [group] : repos).map((place) => [place, mask]))
 }
 
-/** Whether it is good now, with nothing said of what its maker may do. */
+/** True if the token is valid now, whatever the rights of its maker are. */
 export function isGood(token: PushToken, { config, clock }: Pick<App, 'config' | 'clock'>): boolean {
   const { provider, organization, issuer, expireTime } = token
   if (expireTime <= clock().toISOString()) return false
-  // Who has shown a token of a provider instead of signing in is vouched for by the settings alone.
+  // A person who used a token of a provider instead of a sign-in is vouched for by the settings alone.
   if (provider === '' && issuer !== '') return config.peopleIssuers.some((trusted) => trusted.issuer === issuer)
   return isStillTrusted({ provider, organization, act: { iss: issuer } }, config.peopleIssuers)
 }
 
-/** By what the maker acts. A name may be anything, so that it stands beside what is sure. */
+/** Actor of requests with the token, for events. The name is free text, so it is separate from the verified members. */
 export function actOf({ uid, userName, name }: PushToken): Readonly<Record<string, string>> {
   return { iss: pushTokenIssuer, sub: uid, aud: userName, name }
 }

@@ -1,4 +1,4 @@
-// What becomes of push tokens by others than their makers: they are shown at the registry, and end with who vouches.
+// Use of push tokens at the registry, and their end with the provider or session of their maker.
 import { timingSafeEqual } from 'node:crypto'
 import type { App, Work } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
@@ -11,12 +11,12 @@ import * as store from './push-tokens.store.ts'
 
 type EventWork = Pick<Work, 'app' | 'cause'>
 
-/** The token of this user name, if the secret is its own and it is good now; the use is noted. */
+/** Valid push token of this user name, if the secret is correct. Records the use. */
 export async function openPushToken(
   app: App,
   { userName, secret, source }: { userName: string; secret: string; source: string },
 ): Promise<PushToken | undefined> {
-  // A text with a wrong checksum is a slip, or no secret of ours.
+  // A text with a wrong checksum is a typing error or a foreign secret.
   if (!isPushSecret(secret)) return undefined
   const token = await store.findByUserName(app.db, userName)
   const given = Buffer.from(hashOf(secret))
@@ -26,7 +26,7 @@ export async function openPushToken(
   return token
 }
 
-/** To about a minute. A disk that takes no writes is no reason to refuse who pulls. */
+/** Records the use, to about a minute. A failed write does not refuse the pull. */
 async function noteUse(app: App, { uid, lastUsedTime }: PushToken, source: string): Promise<void> {
   const now = app.clock()
   if (now.getTime() - (Date.parse(lastUsedTime) || 0) < noteUseSeconds * 1000) return
@@ -36,7 +36,7 @@ async function noteUse(app: App, { uid, lastUsedTime }: PushToken, source: strin
   })
 }
 
-/** `false` when it was gone. */
+/** Deletes a token and emits the event. Returns false if it was already gone. */
 export async function removePushToken(
   tx: Tx,
   work: EventWork,
@@ -49,10 +49,10 @@ export async function removePushToken(
   return true
 }
 
-/** How many are read at once. */
+/** Most tokens read at once. */
 const perRead = 200
 
-/** Ends those that were made through a provider, by one person where that is named. */
+/** Revokes the tokens created through a provider; if `externalId` is set, only those of one person. */
 export async function endPushTokensOfProvider(
   tx: Tx,
   work: EventWork,
@@ -62,7 +62,7 @@ export async function endPushTokensOfProvider(
   await removeAll(tx, work, 'provider', () => store.pushTokensOfProvider(tx, provider, externalId, perRead))
 }
 
-/** Ends those that were made in a session, which somebody else may have had. */
+/** Revokes the tokens created in a session that somebody else may have used. */
 export async function endPushTokensOfSession(tx: Tx, work: EventWork, session: string): Promise<void> {
   await removeAll(tx, work, 'session', () => store.pushTokensOfSession(tx, session, perRead))
 }

@@ -2,27 +2,27 @@ import { kindOf } from '#lib/events/event-body.ts'
 import { type Fields, maxNameLength, namePattern } from '#lib/fields.ts'
 import type { Grants } from '../access/grants.model.ts'
 
-/** A password for the registry that acts as whoever made it, as far as they may themselves, and no further than it says. */
+/** Password for the registry with the rights of its maker, narrowed to the scope of the token. */
 export type PushToken = {
   /** Below the uid of the maker. */
   uid: string
   /** The maker, which may be the operator. */
   identityUid: string
-  /** What it is used with as the user name. */
+  /** User name that clients send with the secret. */
   userName: string
   name: string
-  /** The group that it reaches, with what is below. */
+  /** Group in which the token works, with everything below. */
   group: string
-  /** Only these repositories of the group; all when empty. */
+  /** Only these repositories of the group. Empty for all. */
   repos: readonly string[]
-  /** It pushes too. */
+  /** True if the token allows pushes as well as pulls. */
   push: boolean
-  /** Through whom the maker had signed in, as their session says; empty for none. */
+  /** Provider of the sign-in of the maker's session. Empty for none. */
   provider: string
   organization: string
   externalId: string
   issuer: string
-  /** The session that it was made in; empty for none. */
+  /** Session in which the token was created. Empty for none. */
   sessionUid: string
   createTime: string
   expireTime: string
@@ -34,7 +34,7 @@ export type PushToken = {
 export const pushTokenType = 'iam.pinfold.dev/PushToken'
 
 export const aPushToken = kindOf<PushToken>('push-token')
-/** `session`: with the session that it was made in, by somebody who may not be its maker. */
+/** `session`: revoked with the session in which it was created, since its creator may not be the maker. */
 export type RevokeReason = 'revoked' | 'provider' | 'session'
 export type RevokedPushToken = { token: PushToken; reason: RevokeReason }
 export const aRevokedPushToken = kindOf<RevokedPushToken>('revoked-push-token')
@@ -46,27 +46,27 @@ export const pushTokenFields = {
 
 const [minute, hour, day] = [60, 60 * 60, 24 * 60 * 60]
 
-/** In seconds: how long one may be good, and how long unless somebody says. */
+/** Shortest, longest and default life of a push token, in seconds. */
 export const life = { least: hour, most: 365 * day, usual: 30 * day } as const
-/** How long an expired one is still listed. */
+/** Time for which an expired token is still listed, in seconds. */
 export const keptSeconds = 30 * day
-/** A use is noted when the last one is this old. */
+/** A use is recorded if the last recorded one is at least this old, in seconds. */
 export const noteUseSeconds = minute
-/** How many one maker may have, how many an organisation, and how many repositories one may name. */
+/** Most tokens of one maker and of an organization, and most repositories that one token names. */
 export const most = { ofMaker: 100, ofOrganization: 10_000, repos: 50 } as const
 
-/** What counts for each request with it. */
+/** Data of a valid push token that each request needs. */
 export type LivePushToken = {
   identityUid: string
   narrowing: Grants
-  /** By what the maker acts, as events tell it. */
+  /** Actor of requests, as in events. */
   act: Readonly<Record<string, string>>
 }
 
-/** Which push tokens are good, at most half a second old. */
+/** Cache of valid push tokens, at most half a second old. */
 export type CachedPushTokens = {
-  /** `undefined` when it has been revoked, or has expired, or nobody vouches for its maker any more. */
+  /** Valid token of this uid. Undefined if it was revoked, has expired, or no provider vouches for its maker any more. */
   of(uid: string): Promise<LivePushToken | undefined>
-  /** Forgets everything, also what is being read. */
+  /** Clears the cache. Results of reads that are in progress are not cached either. */
   clear(): void
 }

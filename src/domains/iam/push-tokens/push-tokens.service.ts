@@ -1,4 +1,4 @@
-// Push tokens, as their makers and those who answer for a group see them.
+// Push tokens, for their makers and for the managers of a group.
 import type { Call } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
 import { emit } from '#domains/outbox/emit.ts'
@@ -35,7 +35,7 @@ const needs = {
   workload: [capabilityNumber('identity.create')],
 }
 
-/** `seconds` is how long it is good for; the usual time when undefined. */
+/** `seconds` is the life of the token. Undefined for the default. */
 export type NewPushToken = {
   group: string
   name: string
@@ -45,8 +45,8 @@ export type NewPushToken = {
 }
 
 /**
- * Makes one for the caller, who must hold there what it is for, by role bindings; a workload must hold `identity.create`
- * besides, since whatever is passwordless becomes a password. The secret is told once.
+ * Creates a token for the caller, who must hold its capabilities by bindings. A workload also needs `identity.create`, since it
+ * gets a password that it did not have. The secret is returned only once.
  */
 export async function createPushToken(call: Call, input: NewPushToken): Promise<{ token: PushToken; secret: string }> {
   const { app, caller, now } = call
@@ -107,7 +107,7 @@ function checkInput({ group, name, repos }: NewPushToken, seconds: number): void
 
 type Vouched = Pick<PushToken, 'provider' | 'organization' | 'externalId' | 'issuer' | 'sessionUid'>
 
-/** Through whom the caller has signed in, and with whom the token ends. Throws UNAUTHENTICATED when that is over by now. */
+/** Provider and session of the caller, with which the token ends. Throws UNAUTHENTICATED if the session has ended. */
 async function vouched(tx: Tx, { app, caller }: Call): Promise<Vouched> {
   const uid = caller.session?.uid
   if (!uid) {
@@ -120,7 +120,10 @@ async function vouched(tx: Tx, { app, caller }: Call): Promise<Vouched> {
   return { provider, organization, externalId, issuer: act.iss ?? '', sessionUid: uid }
 }
 
-/** It lasts longer than a session, and so must what it is made of. */
+/**
+ * Throws FAILED_PRECONDITION unless the caller's bindings have these capabilities. A token outlasts a session, so rights of a
+ * session are not sufficient.
+ */
 async function requireLasting(tx: Tx, { caller }: Call, group: string, numbers: readonly number[]): Promise<void> {
   if (caller.operator || (await holdsByBindings(tx, caller.uid, group, numbers))) return
   throw failedPrecondition({
@@ -149,14 +152,14 @@ async function freeUserName(tx: Tx): Promise<string> {
   }
 }
 
-/** Those that the caller has made. */
+/** Push tokens of the caller. */
 export async function listPushTokens(call: Call, query: ListQuery<object>): Promise<Listed<PushToken>> {
   const { caller } = call
   requireWholeToken(caller, 'see the push tokens of its subject')
   return listAt(call, query, { identity: caller.uid, organization: caller.session?.organization ?? '' })
 }
 
-/** Those that reach a group or something below it, whoever has made them. */
+/** Push tokens of all makers for a group or for a scope below it. */
 export async function listGroupPushTokens(
   call: Call,
   group: string,
@@ -170,7 +173,7 @@ function listAt(call: Call, query: ListQuery<object>, place: store.PushTokenPlac
   return listFrom(call, query, [place], store.pushTokenList)
 }
 
-/** NOT_FOUND for those of others. */
+/** Revokes a token of the caller. Throws NOT_FOUND for tokens of others. */
 export async function revokePushToken(call: Call, uid: string): Promise<void> {
   requireWholeToken(call.caller, 'end push tokens')
   const { uid: identity, session } = call.caller
@@ -180,7 +183,7 @@ export async function revokePushToken(call: Call, uid: string): Promise<void> {
   await revoke(call, uid, isOwn)
 }
 
-/** NOT_FOUND for what does not reach the group or something below it. */
+/** Revokes a token of any maker. Throws NOT_FOUND unless the token is for the group or for a scope below it. */
 export async function revokeGroupPushToken(call: Call, group: string, uid: string): Promise<void> {
   await revoke(call, uid, (token) => isAtOrBelow(token.group, group))
 }

@@ -1,5 +1,5 @@
-// A client that has got no answer sends its request again, and cannot know whether it was carried out. Where it gives its
-// request a name, the name is kept in the transaction of the change: both are there, or neither.
+// Idempotency keys. A client without a response repeats its request, and cannot know if it was carried out. The key is stored in
+// the transaction of the change, so either both are stored or neither.
 import { createHash } from 'node:crypto'
 import type { Db, Tx } from '#db/sql.ts'
 import { Newest } from '#lib/caches/newest.ts'
@@ -7,24 +7,27 @@ import type { Sealer } from '#lib/crypto/seal.ts'
 import { AppError } from '#lib/errors.ts'
 import { findRequest, insertRequest, setAnswer } from './repeats.store.ts'
 
-/** `key` is the caller's own; `content` is all that makes the request what it is. */
+/** `key` is unique for the caller only. `content` is everything that identifies the request. */
 export type NamedRequest = { caller: string; key: string; content: readonly (string | Uint8Array)[] }
 
-/** What is to be known of a named request: nothing, that it was carried out, or its answer too. */
+/** State of a request with a key: new, carried out, or carried out with a stored response. */
 export type Known = 'new' | 'carried out' | { answer: Uint8Array }
 
 export type Repeats = {
-  /** Throws INVALID_ARGUMENT when the caller has given the name to another request. */
+  /** Finds a request. Throws INVALID_ARGUMENT if the caller has used the key for another request. */
   find(request: NamedRequest): Promise<Known>
-  /** To be called in the transaction of the change, before it. `false` when the request was carried out meanwhile. */
+  /**
+   * Stores the key. Call it in the transaction of the change, before the change. Returns false if the request was carried out
+   * meanwhile.
+   */
   claim(tx: Tx, request: NamedRequest): Promise<boolean>
-  /** Keeps the answer of a request that was carried out, unless it is very long or its caller has had many kept today. */
+  /** Stores the response of a request, unless it is too long or the caller has used up the space of the day. */
   answer(request: NamedRequest, answer: Uint8Array): Promise<void>
 }
 
 const keptMs = 24 * 60 * 60_000
 const maxAnswerBytes = 256 * 1024
-/** How much of the answers to one caller a node keeps in a day. */
+/** Most bytes of responses that a node stores for one caller in a day. */
 const bytesPerCaller = 16 * 1024 * 1024
 const mostCallers = 10_000
 
@@ -51,13 +54,13 @@ export function createRepeats(db: Db, sealer: Sealer, clock: () => Date): Repeat
 
     async answer(request, answer) {
       if (answer.length > maxAnswerBytes || !kept.take(request.caller, answer.length)) return
-      // It may be the only time that a secret is shown.
+      // The response may have a secret that is shown only once.
       await db.tx((tx) => setAnswer(tx, idOf(request), sealer.seal('request-answer', answer)))
     },
   }
 }
 
-/** Counts the bytes that are kept for each caller, anew when the day is over in which the first of them came. */
+/** Counts the stored bytes of each caller. The count restarts a day after the first response was counted. */
 function createAllowance(clock: () => Date): { take(caller: string, bytes: number): boolean } {
   const days = new Newest<string, { began: number; bytes: number }>(mostCallers)
   return {
@@ -65,7 +68,7 @@ function createAllowance(clock: () => Date): { take(caller: string, bytes: numbe
       const now = clock().getTime()
       const found = days.get(caller)
       const day = found && now - found.began < keptMs ? found : { began: now, bytes: 0 }
-      // Whoever asked last is kept longest.
+      // The most recent callers stay longest.
       days.set(caller, day)
       if (day.bytes + bytes > bytesPerCaller) return false
       day.bytes += bytes
@@ -74,7 +77,7 @@ function createAllowance(clock: () => Date): { take(caller: string, bytes: numbe
   }
 }
 
-/** The same name of two callers is two names. */
+/** Different callers can use the same key. */
 function idOf({ caller, key }: NamedRequest): string {
   return hashOf([caller, key])
 }

@@ -1,6 +1,6 @@
-// A person is bound by others only as far as they agree. Whoever has accepted a binding of an organisation belongs to it
-// until the last one is gone, and is asked nothing about its further bindings. Until then a binding gives nothing, and
-// tells nobody who it is for.
+// Consent of people to bindings that others create. A person who has accepted a binding of an organization is a member until the
+// last binding is gone, and needs no consent for further bindings. Until then a binding has no effect, and does not show the
+// person's data.
 import type { Call, Work } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
 import { emit, emitDeleted } from '#domains/outbox/emit.ts'
@@ -19,7 +19,7 @@ const answering = 'answer for the person'
 
 type Consent = Pick<RoleBinding, 'accepted' | 'createdBy'>
 
-/** Whether a binding that the caller makes counts at once. Throws RESOURCE_EXHAUSTED when too many wait for the person. */
+/** Tells whether a binding by the caller applies at once. Throws RESOURCE_EXHAUSTED if too many bindings wait for the person. */
 export async function consentFor(tx: Tx, { caller }: Call, group: string, identity: string): Promise<Consent> {
   const organization = rootOf(group)
   const unasked = parentOf(identity) !== top || caller.operator || identity === caller.uid
@@ -37,9 +37,8 @@ export async function consentFor(tx: Tx, { caller }: Call, group: string, identi
 }
 
 /**
- * Makes all that an organisation has bound a person to count, when they have agreed to belong to it: by a method, by
- * redeeming an invite, or by signing in where the organisation does. `actor` is who did it where that is somebody else: whoever
- * lets them in, as they have asked.
+ * Accepts all bindings of a person in an organization. The person has agreed to the membership before: by a method, an invite, or
+ * a sign-in with the organization's provider. `actor` is the user who approves a request for access, otherwise the person.
  */
 export async function joinOrganization(
   tx: Tx,
@@ -60,7 +59,7 @@ export async function joinOrganization(
   return accepted
 }
 
-/** What waits for the caller; in a session that reaches one organisation only, what waits there. */
+/** Bindings that wait for the caller; in a session of one organization, only those of the organization. */
 export async function listPendingBindings(call: Call, query: ListQuery<object>): Promise<Listed<PendingBinding>> {
   requireWholeToken(call.caller, 'ask what waits for the person')
   const { uid, session } = call.caller
@@ -68,7 +67,7 @@ export async function listPendingBindings(call: Call, query: ListQuery<object>):
   return listFrom(call, query, [place], pending.pendingList)
 }
 
-/** With it all that waits for the caller in its organisation; their uids. What was accepted before stays so. */
+/** Accepts a binding and all others that wait for the caller in its organization. Returns the uids of the newly accepted ones. */
 export async function acceptPendingBinding(call: Call, uid: string): Promise<string[]> {
   requireWholeToken(call.caller, answering)
   const accepted = await call.app.db.tx(async (tx) => {
@@ -80,7 +79,7 @@ export async function acceptPendingBinding(call: Call, uid: string): Promise<str
   return uids
 }
 
-/** Deletes it. The organisation is told that, and nothing about where the person is or how they sign in. */
+/** Deletes the binding. The event tells the organization nothing about the person's address or sign-in. */
 export async function refusePendingBinding(call: Call, uid: string): Promise<void> {
   requireWholeToken(call.caller, answering)
   await call.app.db.tx(async (tx) => {
@@ -94,7 +93,7 @@ export async function refusePendingBinding(call: Call, uid: string): Promise<voi
   call.log.info('role binding refused', { uid })
 }
 
-/** Bindings of others, and those that are not there, get the same answer. */
+/** Own binding of the caller. Throws the same NOT_FOUND for bindings of others and for unknown ones. */
 async function requireOwn(tx: Tx, { caller }: Call, uid: string): Promise<HydratedBinding> {
   const binding = isUid(uid) ? await store.findBinding(tx, uid) : undefined
   const within = caller.session?.organization || top

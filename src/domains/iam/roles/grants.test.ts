@@ -12,7 +12,7 @@ type Row = { place: string | null; capabilities: string }
 const nothing: Row[] = [{ place: null, capabilities: '' }]
 const rowOf = (place: string, ...numbers: number[]): Row => ({ place, capabilities: JSON.stringify(numbers) })
 
-/** A database whose answers the test gives, one for each query, when it wants to. */
+/** A fake database. The test gives the result of each query when it wants to. */
 function fakeReader() {
   const asked: { query: Sql; answer: (rows: Row[]) => void; fail: (error: Error) => void }[] = []
   const reader = {
@@ -27,7 +27,7 @@ function startCache() {
   return { asked, clock, cache: createGrantCache(reader, () => clock.now) }
 }
 
-test('the roles of one place count together', async () => {
+test('roles on one group add up', async () => {
   const { cache, asked } = startCache()
   const grants = cache.of(identity)
   assert.deepEqual(asked[0]!.query.values, [identity])
@@ -41,14 +41,14 @@ test('the roles of one place count together', async () => {
   )
 })
 
-test('a capability of a newer version in a stored role is passed over', async () => {
+test('ignores a capability of a newer version in a stored role', async () => {
   const { cache, asked } = startCache()
   const grants = cache.of(identity)
   asked[0]!.answer([rowOf(group, groupsList, 999_999)])
   assert.deepEqual(await grants, new Map([[group, maskOf([groupsList])]]))
 })
 
-test('an identity without bindings holds nothing, and one that is gone is told from it', async () => {
+test('an identity without bindings has no grants, and a deleted one has undefined', async () => {
   const { cache, asked } = startCache()
   const [there, gone] = [cache.of(identity), cache.of(other)]
   asked[0]!.answer([{ place: null, capabilities: '' }])
@@ -56,14 +56,14 @@ test('an identity without bindings holds nothing, and one that is gone is told f
   assert.deepEqual(await there, new Map())
   assert.equal(await gone, undefined)
 
-  // It may be made at any moment, so that is not remembered.
+  // The identity may be created at any moment, so its absence is not cached.
   assert.equal(cache.of(identity), there)
   const made = cache.of(other)
   asked[2]!.answer(nothing)
   assert.deepEqual(await made, new Map())
 })
 
-test('an answer is used for half a second from when it was asked for, and no longer', async () => {
+test('caches a result for half a second from the start of its query', async () => {
   const { cache, asked, clock } = startCache()
   const first = cache.of(identity)
   clock.now += 499
@@ -79,7 +79,7 @@ test('an answer is used for half a second from when it was asked for, and no lon
   assert.equal((await second)?.size, 0)
 })
 
-test('clear makes the next question go to the database', async () => {
+test('clear makes the next call query the database', async () => {
   const { cache, asked } = startCache()
   const before = cache.of(identity)
   asked[0]!.answer([rowOf(group, repoList)])
@@ -92,7 +92,7 @@ test('clear makes the next question go to the database', async () => {
   assert.equal((await after)?.size, 0)
 })
 
-test('what was being read when clear was called serves nobody who asks later', async () => {
+test('a query that was running during clear does not serve later callers', async () => {
   const { cache, asked } = startCache()
   const early = cache.of(identity)
   cache.clear()
@@ -106,7 +106,7 @@ test('what was being read when clear was called serves nobody who asks later', a
   assert.equal(asked.length, 2)
 })
 
-test('a read that fails is told to those who wait for it, and tried again for the next', async () => {
+test('a failed query rejects for its waiting callers, and the next call queries again', async () => {
   const { cache, asked } = startCache()
   const first = cache.of(identity)
   asked[0]!.fail(new Error('connection lost'))
@@ -117,7 +117,7 @@ test('a read that fails is told to those who wait for it, and tried again for th
   assert.equal((await second)?.size, 1)
 })
 
-test('a read that fails after clear does not take the newer answer with it', async () => {
+test('a query that fails after clear does not remove the newer result', async () => {
   const { cache, asked } = startCache()
   const early = cache.of(identity)
   cache.clear()
@@ -129,7 +129,7 @@ test('a read that fails after clear does not take the newer answer with it', asy
   assert.equal(cache.of(identity), late)
 })
 
-test('identities do not see each other', async () => {
+test('identities have separate cache entries', async () => {
   const { cache, asked } = startCache()
   const [mine, theirs] = [cache.of(identity), cache.of(other)]
   asked[0]!.answer([rowOf(group, repoList)])
@@ -138,7 +138,7 @@ test('identities do not see each other', async () => {
   assert.equal((await theirs)?.size, 0)
 })
 
-test('what is kept is bounded: of ten thousand and one the oldest is read again', () => {
+test('keeps at most 10,000 entries, and drops the oldest first', () => {
   const { cache, asked } = startCache()
   const uid = (i: number) => i.toString(16).padStart(40, '0')
   for (let i = 0; i <= 10_000; i++) void cache.of(uid(i))

@@ -10,13 +10,13 @@ export function createGrantCache(reader: Reader, monotonic: () => number): Grant
   return createBriefCache((identity) => loadGrants(reader, identity), monotonic)
 }
 
-/** What an identity is bound to now; `undefined` when there is no such identity. */
+/** Grants of the present bindings of an identity. Undefined if the identity does not exist. */
 export async function loadGrants(reader: Reader, identity: string): Promise<Grants | undefined> {
   const rows = await listGrants(reader, identity)
   return rows && grantsOf(rows)
 }
 
-/** Grants of roles: each role with its place, and its capability numbers as JSON. */
+/** Grants of roles. Each role has its group, and its capability numbers as JSON. */
 export function grantsOf(roles: readonly { place: string; capabilities: string }[]): Grants {
   const grants = new Map<string, bigint>()
   for (const { place, capabilities } of roles) {
@@ -26,7 +26,7 @@ export function grantsOf(roles: readonly { place: string; capabilities: string }
   return grants
 }
 
-/** Whether an identity holds all of the capabilities at a place by its bindings alone, without what a session adds. */
+/** True if an identity holds all of the capabilities on a group by its bindings alone, without those of a session. */
 export async function holdsByBindings(
   reader: Reader,
   identity: string,

@@ -1,4 +1,4 @@
-// Who owns an organisation, and that somebody always does.
+// Owners of an organization, and the rule that there is always one.
 import type { Work } from '#app.ts'
 import type { Reader, Tx } from '#db/sql.ts'
 import { emitDeleted } from '#domains/outbox/emit.ts'
@@ -25,7 +25,7 @@ export async function bindOwner(
   })
 }
 
-/** Throws FAILED_PRECONDITION when without this binding nobody would own the organisation. */
+/** Throws FAILED_PRECONDITION if this is the binding of the last owner of an organization. */
 export async function keepAnOwner(reader: Reader, binding: RoleBinding): Promise<void> {
   const group = parentOf(binding.uid)
   if (!binding.accepted || binding.roleUid !== ownerRole.uid || group !== rootOf(group)) return
@@ -37,7 +37,7 @@ export async function keepAnOwner(reader: Reader, binding: RoleBinding): Promise
   })
 }
 
-/** How many identities are bound directly as owners of the organisation, counted up to a number. */
+/** Number of identities with an owner binding on the organization itself, counted up to `upTo`. */
 export async function ownersOf(reader: Reader, organization: string, upTo: number): Promise<number> {
   return store.countBound(reader, organization, ownerRole.uid, upTo)
 }

@@ -1,13 +1,13 @@
 import type { Fields } from '#lib/fields.ts'
 
-/** What a person is told of a binding that they have not accepted. */
+/** Binding that waits for a person, as shown to them. */
 export type PendingBinding = {
   uid: string
-  /** The names of the organisation, of the group in it that the role is given on, and of the role. */
+  /** Names of the organization, of the group of the binding, and of the role. */
   organization: string
   group: string
   role: string
-  /** Whoever made the binding, and what they are called. */
+  /** Uid and name of the creator of the binding. */
   createdBy: string
   createdByName: string
   createTime: string
@@ -17,5 +17,5 @@ export const pendingBindingFields = {
   uid: { column: 'uid', sort: true },
 } as const satisfies Fields<PendingBinding>
 
-/** How many bindings of an organisation may wait for one person. */
+/** Most bindings of an organization that can wait for one person. */
 export const maxPending = 20

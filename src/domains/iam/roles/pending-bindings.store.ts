@@ -2,7 +2,7 @@ import { listByUid } from '#db/bulk.ts'
 import { type Reader, type Sql, sql } from '#db/sql.ts'
 import type { PendingBinding } from './pending-bindings.model.ts'
 
-/** For whom bindings wait, and in which organisation; empty for all. */
+/** Identity for which bindings wait, and their organization. Empty for all organizations. */
 export type PendingPlace = { identity: string; organization: string }
 
 const columns = sql`
@@ -21,7 +21,7 @@ function at({ identity, organization }: PendingPlace): Sql {
   return sql`t.identity_uid = ${identity} AND t.accepted = 0 ${inside}`
 }
 
-/** The uids of the bindings of an organisation that wait for an identity. */
+/** Uids of the bindings of an organization that wait for an identity. */
 export async function pendingIn(reader: Reader, organization: string, identity: string): Promise<string[]> {
   const rows = await reader.all<{ uid: string }>(sql`
     SELECT uid FROM role_bindings
@@ -31,7 +31,7 @@ export async function pendingIn(reader: Reader, organization: string, identity: 
   return rows.map(({ uid }) => uid)
 }
 
-/** Whether a binding of the organisation counts for the identity. */
+/** True if the identity has an accepted binding in the organization. */
 export async function isMember(reader: Reader, organization: string, identity: string): Promise<boolean> {
   const row = await reader.get(sql`
     SELECT 1 AS found FROM role_bindings

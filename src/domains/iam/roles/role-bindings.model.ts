@@ -3,21 +3,21 @@ import type { Fields } from '#lib/fields.ts'
 
 /** Gives the capabilities of a role to an identity, on a group and everything below it. */
 export type RoleBinding = {
-  /** Its parent is the group that it applies to. */
+  /** Its parent is the group that the binding applies to. */
   uid: string
   identityUid: string
   roleUid: string
-  /** Whether it counts. One of a person counts once they have accepted the organisation; see `consent.service.ts`. */
+  /** False while the binding has no effect, until the person has accepted the organization; see `consent.service.ts`. */
   accepted: boolean
-  /** Whoever made it; empty where that was not recorded. */
+  /** Uid of the creator. Empty if it was not recorded. */
   createdBy: string
   createTime: string
   updateTime: string
 }
 
-/** A binding with what it refers to, so that a client needs no second look-up. */
+/** A binding with identity, group and role, so that clients need no second request. */
 export type HydratedBinding = RoleBinding & {
-  /** Only `uid` is set for a person who has not signed up, or has not accepted yet. */
+  /** Only `uid` is set for a person who has not signed up or not accepted yet. */
   identity: {
     uid: string
     name: string
@@ -44,5 +44,5 @@ export const roleBindingFields = {
   updateTime: { column: 'update_time', sort: true },
 } as const satisfies Fields<RoleBinding>
 
-/** How many bindings one batch may create. */
+/** Most bindings that one batch can create. */
 export const maxBatch = 25

@@ -52,7 +52,7 @@ export async function listRoleBindings(
 
 export type FullBinding = { binding: HydratedBinding; group: Group | undefined; role: Role | undefined }
 
-/** With what they refer to in full; for what has gone meanwhile there is nothing. */
+/** Bindings with their groups and roles, which are undefined if they were deleted meanwhile. */
 export async function withGroupsAndRoles(call: Call, bindings: readonly HydratedBinding[]): Promise<FullBinding[]> {
   const { db } = call.app
   const groupOf = await groupsByUid(
@@ -68,7 +68,7 @@ export async function withGroupsAndRoles(call: Call, bindings: readonly Hydrated
   })
 }
 
-/** Nobody can grant what they do not hold. */
+/** Creates a binding. Callers can grant only capabilities that they hold. */
 export async function createRoleBinding(call: Call, parent: string, input: NewBinding): Promise<HydratedBinding> {
   checkInput(parent, input)
   const binding = await call.app.db.tx(async (tx) => {
@@ -80,7 +80,10 @@ export async function createRoleBinding(call: Call, parent: string, input: NewBi
   return binding
 }
 
-/** All or nothing, in the order given; one event for the whole batch, about the group unless `subjectOf` says what else. */
+/**
+ * Creates all bindings or none, in the order given. Emits one event for the whole batch, about the group or the subject of
+ * `subjectOf`.
+ */
 export async function createRoleBindings(
   call: Call,
   parent: string,
@@ -130,7 +133,7 @@ export async function updateRoleBinding(call: Call, uid: string, patch: Patch<Ro
   return binding
 }
 
-/** Deleting an unknown binding succeeds and writes no event. */
+/** Deletes a binding. If there is none, succeeds without an event. */
 export async function deleteRoleBinding(call: Call, uid: string): Promise<void> {
   const deleted = await call.app.db.tx(async (tx) => {
     const binding = await store.findBinding(tx, uid)
@@ -155,7 +158,7 @@ async function insert(tx: Tx, call: Call, parent: string, input: NewBinding): Pr
   return (await store.findBinding(tx, uid))!
 }
 
-/** What the uids alone tell. `at` is where the binding stands in its request. */
+/** Checks uids without the database. `at` is the position of the binding in its request. */
 function checkInput(group: string, { identityUid, roleUid }: NewBinding, at = ''): void {
   const problems: FieldViolation[] = []
   for (const [name, uid] of Object.entries({ identity_uid: identityUid, role_uid: roleUid })) {
@@ -171,7 +174,7 @@ function checkInput(group: string, { identityUid, roleUid }: NewBinding, at = ''
 
 async function checkGrantable(tx: Tx, call: Call, group: string, { identityUid, roleUid }: NewBinding): Promise<void> {
   await requireGrantableRole(tx, call, roleUid, group)
-  // A person may be bound before they sign up; such an identity is a root and its uid is known in advance.
+  // A person can have bindings before they sign up. The uid of a person has no parent and is known in advance.
   if (parentOf(identityUid) === top) return
   if (!(await identityExists(tx, identityUid))) throw notFound(identityType, identityUid)
 }

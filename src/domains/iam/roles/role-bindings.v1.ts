@@ -1,4 +1,4 @@
-// Version 1 of role bindings: only lists say more than uids, and the event of a batch is about all that it has made.
+// Version 1 of role bindings: only lists have more than uids, and the event of a batch has all created bindings.
 import type { Handlers } from '#app.ts'
 import {
   type RoleBindingBatch,

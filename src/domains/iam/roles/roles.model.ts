@@ -1,7 +1,7 @@
 import { kindOf } from '#lib/events/event-body.ts'
 import { type Fields, namedFields } from '#lib/fields.ts'
 
-/** A named set of capabilities. Custom roles belong to a group and serve there and below; built-in ones serve anywhere. */
+/** A named set of capabilities. Custom roles can be used in their group and below; built-in roles can be used anywhere. */
 export type Role = {
   uid: string
   name: string

@@ -27,7 +27,7 @@ export type NewRole = Pick<Role, 'name' | 'description' | 'capabilities'>
 
 const internal = capabilityNumber('internal')
 
-/** Built-in roles are there for every caller; a custom one needs `roles.list` where it is. */
+/** Role of this uid. Every caller can read built-in roles; a custom role needs `roles.list` on its group. */
 export async function getRole(call: Call, uid: string): Promise<Role> {
   if (!isUid(uid)) throw invalid({ field: 'uid', description: 'is not a uid' })
   if (parentOf(uid) !== top && !call.reach.some((place) => isAtOrBelow(uid, place))) throw permissionDenied()
@@ -40,7 +40,7 @@ export async function listRoles(call: Call, query: ListQuery<store.RoleFilter>):
   return { ...listed, items: listed.items.map(known) }
 }
 
-/** Those of these uids that there are, by uid. Nobody's rights are looked at. */
+/** Existing roles of these uids, by uid. Checks no permissions. */
 export async function rolesByUid(reader: Reader, uids: readonly string[]): Promise<Map<string, Role>> {
   const roles = await store.rolesByUid(reader, uids)
   return new Map([...roles].map(([uid, role]) => [uid, known(role)]))
@@ -63,7 +63,7 @@ export async function createRole(call: Call, parent: string, input: NewRole): Pr
   return role
 }
 
-/** Existing bindings have the new capabilities at once. */
+/** Updates a role. The new capabilities apply to existing bindings at once. */
 export async function updateRole(call: Call, uid: string, patch: Patch<Role>): Promise<Role> {
   refuseBuiltIn(uid)
   const role = await call.app.db.tx(async (tx) => {
@@ -102,14 +102,17 @@ async function useOf(reader: Reader, { app, now }: Call, uid: string): Promise<s
   return undefined
 }
 
-/** The role, when it exists and serves at `group`: built-in, or of the group or one above it. */
+/** Role that can be used on `group`: built-in, or of the group or one above it. Throws NOT_FOUND otherwise. */
 export async function requireUsableRole(reader: Reader, uid: string, group: string): Promise<Role> {
   const role = await store.findRole(reader, uid)
   if (!role || !isAtOrBelow(group, parentOf(uid))) throw notFound(roleType, uid)
   return role
 }
 
-/** The role, when it serves at `group` and the caller may give it to somebody there: nobody grants what they do not hold. */
+/**
+ * Role that can be used on `group` and whose capabilities the caller holds there. Throws NOT_FOUND or PERMISSION_DENIED
+ * otherwise.
+ */
 export async function requireGrantableRole(reader: Reader, call: Call, uid: string, group: string): Promise<Role> {
   const role = await requireUsableRole(reader, uid, group)
   if (role.uid === operatorRole.uid && !call.caller.operator) {
@@ -123,8 +126,8 @@ export async function requireGrantableRole(reader: Reader, call: Call, uid: stri
 }
 
 /**
- * Brings the built-in roles in the database up to those of this version. One that is beside a newer one leaves them, since it
- * would take away what that has given.
+ * Updates the built-in roles in the database to those of this version. If the database has those of a newer version, leaves them,
+ * since an update would revoke capabilities.
  */
 export async function installBuiltInRoles(db: Db, now: string, version = builtInVersion): Promise<void> {
   await db.tx(async (tx) => {
@@ -146,7 +149,7 @@ function ascending(numbers: readonly number[]): number[] {
   return [...new Set(numbers)].sort((a, b) => a - b)
 }
 
-/** A newer version may have put in a capability that this one does not know. It stays, but is not shown. */
+/** Removes capabilities that a newer version added and this one does not know. They stay stored. */
 function known<T extends Role>(role: T): T {
   return { ...role, capabilities: role.capabilities.filter((number) => capabilities.has(number)) }
 }
@@ -160,7 +163,7 @@ function checkRole(role: NewRole, before?: Role): void {
   checkFields<NewRole>({ name: roleFields.name, description: roleFields.description }, role, problems)
 }
 
-/** Nobody can put a capability into a role that they do not hold where the role lives. */
+/** Throws PERMISSION_DENIED if the caller does not hold an added capability on the group of the role. */
 function checkGrantable(call: Call, group: string, wanted: readonly number[], before: readonly number[] = []): void {
   const added = wanted.filter((number) => !before.includes(number))
   if (!call.caller.rights.holds(group, added)) {

@@ -1,6 +1,6 @@
-// Filters of SCIM (RFC 7644, 3.4.2.2) after they were read: conditions on attributes that have a column.
+// Parsed filters of SCIM (RFC 7644, 3.4.2.2): conditions on attributes that have a column.
 
-/** Attributes of people and groups that can be filtered by; those of `emails` and `members` hold for one value of the list. */
+/** Attributes of people and groups that filters can use. Conditions on `emails` and `members` apply to one value of the list. */
 export type FilterAttribute =
   | 'id'
   | 'userName'
@@ -19,20 +19,20 @@ export type Comparison = 'eq' | 'ne' | 'co' | 'sw' | 'ew' | 'gt' | 'ge' | 'lt' |
 export type ScimFilter =
   | { kind: 'and' | 'or'; parts: readonly ScimFilter[] }
   | { kind: 'not'; part: ScimFilter }
-  /** One address, or one member, for which the part holds. */
+  /** True if one address, or one member, meets the whole part. */
   | { kind: 'item'; part: ScimFilter }
   | { kind: 'compare'; attribute: FilterAttribute; op: Comparison; value: string | boolean }
 
-/** Whether a filter of people asks for addresses. */
+/** True if a filter of people has a condition on addresses. */
 export function asksForEmails(filter: ScimFilter): boolean {
   if (filter.kind === 'compare') return false
   return filter.kind === 'item' || (filter.kind === 'not' ? [filter.part] : filter.parts).some(asksForEmails)
 }
 
-/** Attributes of which each provider has a value once. */
+/** Attributes whose values are unique within a provider. */
 const unique: readonly FilterAttribute[] = ['id', 'userName', 'externalId']
 
-/** Whether an index finds the one person for whom the filter can hold. */
+/** True if at most one person matches the filter, and an index finds them. */
 export function looksUpOne(filter: ScimFilter): boolean {
   if (filter.kind === 'and') return filter.parts.some(looksUpOne)
   return filter.kind === 'compare' && filter.op === 'eq' && unique.includes(filter.attribute)

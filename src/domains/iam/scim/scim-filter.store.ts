@@ -1,12 +1,12 @@
-// SQL of the filters of SCIM. Comparisons are written so that both databases give the same result.
+// SQL of the filters of SCIM. Both databases give the same result.
 import { join, type Sql, sql } from '#db/sql.ts'
 import type { Comparison, FilterAttribute, ScimFilter } from './scim-filter.model.ts'
 import { userNameKey } from './scim-users.model.ts'
 
-/** The tables that a filter looks at. */
+/** Tables that a filter reads. */
 export type FilterTarget = {
   columns: Readonly<Partial<Record<FilterAttribute, Sql>>>
-  /** The beginning of the statement that looks at the values of the list. */
+  /** Beginning of the statement that reads the values of the list. */
   items: Sql
 }
 
@@ -54,7 +54,7 @@ const present: readonly FilterAttribute[] = [
   'members.value',
 ]
 
-/** The condition that the filter makes; `undefined` for all. */
+/** Condition of a filter. Without a filter, a condition that is always true. */
 export function conditionOf(filter: ScimFilter | undefined, target: FilterTarget): Sql {
   if (!filter) return sql`1 = 1`
   if (filter.kind === 'not') return sql`NOT (${conditionOf(filter.part, target)})`
@@ -70,7 +70,7 @@ function compare(target: FilterTarget, attribute: FilterAttribute, op: Compariso
   if (op === 'pr') return present.includes(attribute) ? sql`1 = 1` : sql`(${column} IS NOT NULL AND ${column} <> '')`
   const text = caseless.includes(attribute) ? userNameKey(value) : value
   const length = [...text].length
-  // No value equals none (NULL), so each of these is true or false also below NOT.
+  // Values are never NULL here, so each condition is true or false, also below NOT.
   const conditions: Record<Exclude<Comparison, 'pr'>, () => Sql> = {
     eq: () => sql`${column} = ${text}`,
     ne: () => sql`${column} <> ${text}`,

@@ -5,7 +5,7 @@ export type ScimGroupInput = {
   displayName: string
   /** Empty for none. */
   externalId: string
-  /** The group as the provider has sent it, without its members. */
+  /** The group as sent by the provider, without its members. */
   resource: ScimResource
 }
 
@@ -14,7 +14,7 @@ export type ScimGroup = ScimGroupInput & {
   /** A UUID. */
   id: string
   provider: string
-  /** Another one after each change, also of the members. */
+  /** Grows with each change, also of the members. */
   revision: number
   createTime: string
   updateTime: string
@@ -26,7 +26,7 @@ export type ScimMember = { id: string; userName: string }
 /** A group that a person is in. */
 export type GroupOfUser = { id: string; displayName: string }
 
-/** Ids of people to add or to remove, or the ids that all members shall have. */
+/** IDs of people to add or to remove, or the complete list of members. */
 export type MemberChange = { op: 'add' | 'remove' | 'set'; ids: readonly string[] }
 
 export type ScimGroupChange = { input: ScimGroupInput; members: readonly MemberChange[] }
@@ -36,7 +36,7 @@ export const scimGroupType = 'iam.pinfold.dev/ScimGroup'
 /** Limits of one provider, of one group, of one person, and of one request. */
 export const scimGroupLimits = { groups: 1000, members: 10_000, ofPerson: 200, perRequest: 1000 }
 
-/** A group with the change of its members: how many there are now, and the ids of those who were added and removed. */
+/** A group with the change of its members: their present number, and the IDs of added and removed members. */
 export type ChangedGroup = {
   group: ScimGroup
   members: number
@@ -46,7 +46,7 @@ export type ChangedGroup = {
 
 export const aScimGroup = kindOf<ChangedGroup>('scimGroup')
 
-/** The name that role mappings know a group by: tokens of a provider that sends external ids name these. */
+/** Name of a group in role mappings: the external ID, which tokens of such providers have, or else the display name. */
 export function groupKeyOf({ displayName, externalId }: Pick<ScimGroupInput, 'displayName' | 'externalId'>): string {
   return externalId === '' ? displayName : externalId
 }

@@ -1,5 +1,5 @@
-// Groups that an identity provider pushes (SCIM 2.0). They are external groups of the provider: the role mappings of a group
-// hold for its members in each session that the provider vouches for, as long as they are members.
+// Groups that an identity provider pushes (SCIM 2.0). They are external groups of the provider. While people are members, the
+// role mappings of the group apply to their sessions of the provider.
 import { randomUUID } from 'node:crypto'
 import type { Work } from '#app.ts'
 import type { Reader, Tx } from '#db/sql.ts'
@@ -29,7 +29,7 @@ export async function membersOfScimGroups({ app }: Work, ids: readonly string[])
   return store.membersOf(app.db, ids)
 }
 
-/** Groups by the id of the person. The caller has checked that the people are those of its provider. */
+/** Groups by the ID of the person. The caller has checked that the people belong to its provider. */
 export async function groupsOfScimUsers({ app }: Work, ids: readonly string[]): Promise<Map<string, GroupOfUser[]>> {
   return store.groupsOfUsers(app.db, ids)
 }
@@ -37,7 +37,9 @@ export async function groupsOfScimUsers({ app }: Work, ids: readonly string[]): 
 type Listing = { filter: ScimFilter | undefined; skip: number; limit: number; withMembers: boolean }
 type Found = { total: number; groups: ScimGroup[] }
 
-/** A page of groups. With members, it ends before these are more than one group may have; it has at least one group. */
+/**
+ * A page of groups. With members, the page ends before it has more members than one group may have, but has at least one group.
+ */
 export async function listScimGroups(
   { app: { db } }: Work,
   provider: string,
@@ -58,7 +60,10 @@ export async function listScimGroups(
   return { total, groups: end < 0 ? groups : groups.slice(0, end) }
 }
 
-/** ALREADY_EXISTS when a group of the provider has the display name, or the name that role mappings know this one by. */
+/**
+ * Creates a group. Throws ALREADY_EXISTS if another group of the provider has the display name, or the same name in role
+ * mappings.
+ */
 export async function createScimGroup(
   work: Work,
   provider: string,
@@ -82,7 +87,7 @@ export async function createScimGroup(
   return group
 }
 
-/** Changes a group. `change` may be called more than once, and throws to refuse. */
+/** Changes a group. `change` may run more than once, and throws to refuse the change. */
 export async function changeScimGroup(
   work: Work,
   provider: string,
@@ -105,7 +110,7 @@ export async function changeScimGroup(
   return group
 }
 
-/** Deletes a group. Its members lose the roles that it is mapped to. */
+/** Deletes a group. Its members lose the roles of its mappings. */
 export async function deleteScimGroup(
   work: Work,
   provider: string,
@@ -122,7 +127,7 @@ export async function deleteScimGroup(
   work.log.info('scim group deleted', { id, provider })
 }
 
-/** Removes a person who is deleted from all groups. Each of these gets another version and an event. */
+/** Removes a deleted person from all groups. Each group gets another version and an event. */
 export async function leaveScimGroups(tx: Tx, work: Work, user: string): Promise<void> {
   const groups = await store.groupsWith(tx, user)
   if (groups.length === 0) return
@@ -136,7 +141,7 @@ export async function leaveScimGroups(tx: Tx, work: Work, user: string): Promise
   }
 }
 
-/** Applies the changes in their order. INVALID_ARGUMENT for members to add that are not people of the provider. */
+/** Applies the changes in their order. Throws INVALID_ARGUMENT if a member to add is not a person of the provider. */
 async function changeMembers(
   tx: Tx,
   { id, provider }: ScimGroup,
@@ -166,7 +171,7 @@ async function changeMembers(
   return { members: after.size, added, removed }
 }
 
-/** Ids of another provider get the same answer as unknown ids. Members to remove need not exist. */
+/** Throws INVALID_ARGUMENT for unknown people. IDs of another provider get the same error. Members to remove need not exist. */
 async function requireUsers(tx: Tx, provider: string, changes: readonly MemberChange[]): Promise<void> {
   const wanted = [...new Set(changes.flatMap(({ op, ids }) => (op === 'remove' ? [] : ids)))]
   const known = await store.knownUsers(tx, provider, wanted.filter(isId))
@@ -175,7 +180,7 @@ async function requireUsers(tx: Tx, provider: string, changes: readonly MemberCh
   throw invalid({ field: 'members', description: `names ${unknown.slice(0, 64)}, who is no user of the provider` })
 }
 
-/** Whether a text has the form of the ids that this server gives. */
+/** True if a text has the form of the IDs of this server. */
 function isId(text: string): boolean {
   return /^[0-9a-f-]{36}$/.test(text)
 }

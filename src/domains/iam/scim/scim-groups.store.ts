@@ -22,7 +22,7 @@ export async function findGroup(reader: Reader, provider: string, id: string): P
   return row && fromRow(row)
 }
 
-/** Whether another group of the provider has the display name, or the name that role mappings know this one by. */
+/** True if another group of the provider has the display name, or the same name in role mappings. */
 export async function isGroupTaken(reader: Reader, group: ScimGroup): Promise<boolean> {
   const { provider, id, displayName } = group
   const byName = await reader.get(sql`
@@ -35,7 +35,7 @@ export async function isGroupTaken(reader: Reader, group: ScimGroup): Promise<bo
   return byKey !== undefined
 }
 
-/** Groups in the order in which they were added. The number of groups of a provider is limited, so this is one statement. */
+/** Groups in order of their creation. A provider has a limited number of groups, so this is one statement. */
 export async function listGroups(
   reader: Reader,
   provider: string,
@@ -113,7 +113,7 @@ export async function memberCounts(reader: Reader, groups: readonly string[]): P
 
 const atOnce = 500
 
-/** Filters ids to those of people of the provider. */
+/** Filters IDs to those of people of the provider. */
 export async function knownUsers(reader: Reader, provider: string, ids: readonly string[]): Promise<Set<string>> {
   const found = new Set<string>()
   for (const some of chunks(ids, atOnce)) {
@@ -138,7 +138,7 @@ export async function removeMembers(tx: Tx, group: string, ids: readonly string[
   }
 }
 
-/** Whether one of these people is in more groups than `most`. */
+/** True if one of these people is in more than `most` groups. */
 export async function isAnyInMore(reader: Reader, ids: readonly string[], most: number): Promise<boolean> {
   for (const some of chunks(ids, atOnce)) {
     const row = await reader.get(sql`
@@ -167,7 +167,7 @@ export async function groupsWith(reader: Reader, user: string): Promise<ScimGrou
   return rows.map(fromRow)
 }
 
-/** Removes a person from all groups, each of which gets another version. */
+/** Removes a person from all groups. Each group gets another version. */
 export async function leaveGroups(tx: Tx, user: string, now: string): Promise<void> {
   await tx.run(sql`
     UPDATE scim_groups SET revision = revision + 1, update_time = ${now}
@@ -182,10 +182,10 @@ export async function deleteAllGroups(tx: Tx, provider: string): Promise<void> {
   await tx.run(sql`DELETE FROM scim_groups WHERE provider_uid = ${provider}`)
 }
 
-/** A role that a pushed group gives: its place, and its capability numbers as JSON. */
+/** Role that a pushed group gives: its scope, and its capability numbers as JSON. */
 export type PushedRole = { place: string; capabilities: string }
 
-/** The roles that the groups of an active person give now, while the provider's endpoint is open. */
+/** Roles that the groups of an active person give now. None while the provider's endpoint is switched off. */
 export async function pushedRoles(reader: Reader, provider: string, externalId: string): Promise<PushedRole[]> {
   const rows = await reader.all<PushedRole & { scim: string }>(sql`
     SELECT t.scope AS place, r.capabilities, p.scim

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { kindOf } from '#lib/events/event-body.ts'
 
-/** What a provider says of a person, as JSON; what of it means something to us has members of its own below. */
+/** A person as sent by the provider, as JSON. Attributes that the server uses have their own members below. */
 export type ScimResource = Readonly<Record<string, unknown>>
 
 export type ScimInput = {
@@ -23,15 +23,15 @@ export type ScimUser = ScimInput & {
 
 export const scimUserType = 'iam.pinfold.dev/ScimUser'
 
-/** People of one provider, those included who were deprovisioned and stay closed out. */
+/** Most people of one provider, including deprovisioned people who stay blocked. */
 export const maxScimUsers = 50_000
 
 export const aScimUser = kindOf<ScimUser>('scimUser')
 
-/** An address of a person, as filters compare it. */
+/** An address of a person, as used in filters. */
 export type ScimEmail = { value: string; type: string; isPrimary: boolean }
 
-/** The addresses in a resource. Values of other shapes are left out. */
+/** Addresses in a resource. Leaves out values of other shapes. */
 export function emailsOf(resource: ScimResource): ScimEmail[] {
   const key = Object.keys(resource).find((name) => name.toLowerCase() === 'emails')
   const list = key === undefined ? [] : [resource[key] ?? []].flat()
@@ -43,13 +43,13 @@ export function emailsOf(resource: ScimResource): ScimEmail[] {
   })
 }
 
-/** Some providers send texts. */
+/** Accepts texts as well, since some providers send them. */
 const isTrue = (value: unknown): boolean =>
   value === true || (typeof value === 'string' && value.toLowerCase() === 'true')
 
 const isStorable = (text: string): boolean => text.isWellFormed() && !text.includes('\0')
 
-/** The version of a person, which changes with each write. */
+/** Version of a person. Changes with each write. */
 export function versionOf({ updateTime, resource }: Pick<ScimUser, 'updateTime' | 'resource'>): string {
   const hash = createHash('sha256')
     .update(`${updateTime} ${JSON.stringify(resource)}`)
@@ -57,7 +57,7 @@ export function versionOf({ updateTime, resource }: Pick<ScimUser, 'updateTime' 
   return `W/"${hash.slice(0, 22)}"`
 }
 
-/** As user names are told apart (RFC 7643, 4.1.1: without regard to case). */
+/** Key of a user name, without regard to case (RFC 7643, 4.1.1). */
 export function userNameKey(userName: string): string {
   return userName.normalize('NFC').toLowerCase()
 }

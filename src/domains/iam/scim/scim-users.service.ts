@@ -1,6 +1,6 @@
-// People whom an identity provider provisions (SCIM 2.0). It makes a record, no account: that appears with the first
-// sign-in. What the record decides is whether they may sign in, and go on, through this provider. Whom it has never
-// provisioned is not asked about; and once SCIM is off, what was decided before still holds.
+// People whom an identity provider provisions (SCIM 2.0). A provisioned person has a record, but no account before the first
+// sign-in. The record decides if the person can sign in through this provider and keep their sessions. It does not apply to
+// people whom the provider has never provisioned. After SCIM is switched off, earlier decisions still apply.
 import { randomUUID } from 'node:crypto'
 import type { App, Work } from '#app.ts'
 import type { Reader, Tx } from '#db/sql.ts'
@@ -19,8 +19,8 @@ import { aScimUser, maxScimUsers, type ScimInput, type ScimUser, scimUserType } 
 import * as store from './scim-users.store.ts'
 
 /**
- * Whether the token opens the endpoint of the provider. UNAUTHENTICATED for a wrong token, an expired one and a provider
- * that is not there, in the same words; PERMISSION_DENIED where the endpoint is switched off.
+ * Checks the token of the provider's endpoint. Throws the same UNAUTHENTICATED for a wrong token, an expired one and an unknown
+ * provider. Throws PERMISSION_DENIED if the endpoint is switched off.
  */
 export async function openScim({ db, clock }: App, provider: string, token: string): Promise<void> {
   const scim = (await findProvider(db, provider))?.scim
@@ -54,12 +54,12 @@ async function lookUp({ db }: App, provider: string, filter: ScimFilter, { skip,
 }
 
 /**
- * How many people one statement looks at. A database on this machine stops the server meanwhile, and each person has up to
- * 50 addresses, each of which five conditions may look through.
+ * Most people that one statement reads. Until then, a local database blocks the server. Each person has up to 50 addresses, and
+ * up to five conditions apply to each.
  */
 const perSlice = { withEmails: 50, without: 500 }
 
-/** Looks at all people of the provider, in slices between which others have their turns. */
+/** Searches all people of the provider in slices, between which other work is scheduled. */
 async function search({ db }: App, provider: string, filter: ScimFilter, { skip, limit }: Page): Promise<Found> {
   const size = asksForEmails(filter) ? perSlice.withEmails : perSlice.without
   const ids: string[] = []
@@ -81,7 +81,7 @@ async function search({ db }: App, provider: string, filter: ScimFilter, { skip,
 
 const perCommit = 200
 
-/** Writes the addresses of people whom an earlier release wrote. */
+/** Writes the addresses of people whom an earlier release stored without them. */
 async function completeEmails({ db }: App, provider: string): Promise<void> {
   while ((await store.usersWithoutEmails(db, provider, 1)).length > 0) {
     await db.tx(async (tx) => {
@@ -90,7 +90,7 @@ async function completeEmails({ db }: App, provider: string): Promise<void> {
   }
 }
 
-/** ALREADY_EXISTS when somebody of the provider has the user name or the external id. */
+/** Creates a person. Throws ALREADY_EXISTS if another person of the provider has the user name or external ID. */
 export async function createScimUser(work: Work, provider: string, input: ScimInput): Promise<ScimUser> {
   const { now } = work.cause
   const user: ScimUser = { ...input, id: randomUUID(), provider, createTime: now, updateTime: now }
@@ -106,7 +106,7 @@ export async function createScimUser(work: Work, provider: string, input: ScimIn
   return user
 }
 
-/** Makes of the person's resource what `change` makes of it. It may be called more than once, and throws to refuse. */
+/** Changes a person. `change` may run more than once, and throws to refuse the change. */
 export async function changeScimUser(
   work: Work,
   provider: string,
@@ -130,7 +130,7 @@ export async function changeScimUser(
   return user
 }
 
-/** Whom the provider gives up can no longer sign in through it. */
+/** Deletes a person, who can no longer sign in through the provider. */
 export async function deleteScimUser(
   work: Work,
   provider: string,
@@ -149,13 +149,13 @@ export async function deleteScimUser(
   work.log.info('scim user deleted', { id, provider })
 }
 
-/** Forgets all people and groups that a provider has provisioned. */
+/** Deletes all people and groups that a provider has provisioned. */
 export async function dropScimUsers(tx: Tx, provider: string): Promise<void> {
   await deleteAllGroups(tx, provider)
   await store.deleteAllUsers(tx, provider)
 }
 
-/** Whoever was called so is somebody else now, and as long as they were not to come in, they still are not. */
+/** Ends the sessions of a person's previous external ID. If the person was or is inactive, blocks the previous ID. */
 async function letGo(tx: Tx, work: Work, before: ScimUser, after: ScimUser): Promise<void> {
   await closeOut(tx, work, before)
   if (before.externalId === '' || (before.active && after.active)) return
@@ -163,7 +163,7 @@ async function letGo(tx: Tx, work: Work, before: ScimUser, after: ScimUser): Pro
   await store.noteRemoval(tx, before.provider, before.externalId, work.cause.now)
 }
 
-/** Ends the sessions that the provider vouches for, and what they had tokens for. */
+/** Ends a person's sessions of the provider, and revokes the push tokens created through it. */
 async function closeOut(tx: Tx, work: Work, { provider, externalId }: ScimUser): Promise<void> {
   if (externalId === '') return
   await endAllOfProvider(tx, work, provider, { externalId }, 'deactivated')

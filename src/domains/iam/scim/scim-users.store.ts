@@ -10,7 +10,7 @@ type Row = Omit<ScimUser, 'externalId' | 'active' | 'resource'> & {
   resource: string
 }
 
-/** How many addresses of a person filters look at. */
+/** Most addresses of a person that filters use. */
 const maxEmails = 50
 
 const columns = sql`
@@ -32,7 +32,7 @@ export async function findUser(reader: Reader, provider: string, id: string): Pr
   return row && fromRow(row)
 }
 
-/** Whether somebody else of the provider has the user name or the external id. */
+/** True if another person of the provider has the user name or external ID. */
 export async function isTaken(
   reader: Reader,
   { provider, id, userName, externalId }: Pick<ScimUser, 'provider' | 'id' | 'userName' | 'externalId'>,
@@ -51,7 +51,7 @@ export async function countUsers(reader: Reader, provider: string): Promise<numb
   return countRows(reader, sql`FROM scim_users WHERE provider_uid = ${provider}`)
 }
 
-/** In the order in which they were added, so that people who are added move nobody to another page. */
+/** People in order of their creation, so that new people do not move others to another page. */
 export async function listUsers(
   reader: Reader,
   provider: string,
@@ -63,17 +63,17 @@ export async function listUsers(
   return rows.map(fromRow)
 }
 
-/** All people for whom the filter holds. Only for a filter that looks one person up: it is one statement. */
+/** All people who match the filter, in one statement. Only for filters that look up one person. */
 export async function lookUpUsers(reader: Reader, provider: string, filter: ScimFilter): Promise<ScimUser[]> {
   const rows = await reader.all<Row>(sql`
     SELECT ${columns} FROM scim_users u WHERE u.provider_uid = ${provider} AND (${conditionOf(filter, userTarget)})`)
   return rows.map(fromRow)
 }
 
-/** A person's place in the order in which people were added. */
+/** Position of a person in the order of creation. */
 export type ScimPlace = Pick<ScimUser, 'createTime' | 'id'>
 
-/** People in the order in which they were added, after the given one. */
+/** People in order of their creation, after the given position. */
 export async function sliceOf(reader: Reader, provider: string, after: ScimPlace, limit: number): Promise<ScimPlace[]> {
   return reader.all<ScimPlace>(sql`
     SELECT create_time AS "createTime", id FROM scim_users
@@ -81,7 +81,7 @@ export async function sliceOf(reader: Reader, provider: string, after: ScimPlace
      ORDER BY provider_uid, create_time, id LIMIT ${limit}`)
 }
 
-/** Those of these people for whom the filter holds. */
+/** IDs of these people who match the filter. */
 export async function matchesOf(reader: Reader, ids: readonly string[], filter: ScimFilter): Promise<Set<string>> {
   if (ids.length === 0) return new Set()
   const rows = await reader.all<{ id: string }>(sql`
@@ -89,7 +89,7 @@ export async function matchesOf(reader: Reader, ids: readonly string[], filter: 
   return new Set(rows.map(({ id }) => id))
 }
 
-/** Those of these people who are still there, in the order of their ids in the list. */
+/** People who still exist, in the order of `ids`. */
 export async function usersOf(reader: Reader, provider: string, ids: readonly string[]): Promise<ScimUser[]> {
   if (ids.length === 0) return []
   const rows = await reader.all<Row>(sql`
@@ -118,7 +118,7 @@ export async function updateUser(tx: Tx, user: ScimUser): Promise<void> {
   await writeEmails(tx, user)
 }
 
-/** Writes the addresses of a person for filters. */
+/** Writes the addresses of a person, for filters. */
 export async function writeEmails(tx: Tx, { id, resource, updateTime }: ScimUser): Promise<void> {
   await tx.run(sql`DELETE FROM scim_emails WHERE user_id = ${id}`)
   const rows = emailsOf(resource).slice(0, maxEmails)
@@ -130,7 +130,7 @@ export async function writeEmails(tx: Tx, { id, resource, updateTime }: ScimUser
   await tx.run(sql`UPDATE scim_users SET emails_of = ${updateTime} WHERE id = ${id}`)
 }
 
-/** People whose addresses are not written, since an earlier release wrote the rest; at most `limit`. */
+/** People whose addresses are not written, since an earlier release stored the rest; at most `limit`. */
 export async function usersWithoutEmails(reader: Reader, provider: string, limit: number): Promise<ScimUser[]> {
   const rows = await reader.all<Row>(sql`
     SELECT ${columns} FROM scim_users u
@@ -143,7 +143,7 @@ export async function deleteUser(tx: Tx, id: string): Promise<void> {
   await tx.run(sql`DELETE FROM scim_users WHERE id = ${id}`)
 }
 
-/** Whoever the provider calls this is closed out until they are provisioned again. */
+/** Blocks an external ID of the provider until the person is provisioned again. */
 export async function noteRemoval(tx: Tx, provider: string, externalId: string, time: string): Promise<void> {
   await tx.run(sql`
     INSERT INTO scim_removals (provider_uid, external_id, remove_time) VALUES (${provider}, ${externalId}, ${time})
@@ -158,7 +158,10 @@ export async function countRemovals(reader: Reader, provider: string): Promise<n
   return countRows(reader, sql`FROM scim_removals WHERE provider_uid = ${provider}`)
 }
 
-/** Whether the provider lets somebody in; nothing for whom it has never provisioned. */
+/**
+ * True if the provider's person is active, false if inactive or removed. Undefined if the provider has never provisioned the
+ * person.
+ */
 export async function standingOf(reader: Reader, provider: string, externalId: string): Promise<boolean | undefined> {
   const user = await reader.get<{ active: number }>(sql`
     SELECT active FROM scim_users WHERE provider_uid = ${provider} AND external_id = ${externalId}`)
@@ -168,7 +171,7 @@ export async function standingOf(reader: Reader, provider: string, externalId: s
   return removal ? false : undefined
 }
 
-/** Whether a provider has ever provisioned anybody. */
+/** True if the provider has ever provisioned a person. */
 export async function hasProvisioned(reader: Reader, provider: string): Promise<boolean> {
   const row = await reader.get(sql`
     SELECT 1 AS found WHERE EXISTS (SELECT 1 FROM scim_users WHERE provider_uid = ${provider})
@@ -176,7 +179,7 @@ export async function hasProvisioned(reader: Reader, provider: string): Promise<
   return row !== undefined
 }
 
-/** All that a provider has provisioned, when it is deleted. */
+/** Deletes all people of a provider that is deleted, with their addresses and blocks. */
 export async function deleteAllUsers(tx: Tx, provider: string): Promise<void> {
   await tx.run(sql`
     DELETE FROM scim_emails WHERE user_id IN (SELECT id FROM scim_users WHERE provider_uid = ${provider})`)

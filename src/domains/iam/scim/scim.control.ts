@@ -29,7 +29,7 @@ export const scimEvents: readonly EventBody[] = [
   }),
 ]
 
-/** Number of member ids that an event names. */
+/** Most member IDs that an event lists. */
 const maxTold = 100
 
 function groupMessage({ group, members, added, removed }: ChangedGroup): ScimGroupMessage {

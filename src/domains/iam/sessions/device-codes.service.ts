@@ -1,4 +1,5 @@
-// A program without a browser shows a code, somebody types it into theirs, and lets the program in (RFC 8628).
+// Device authorization (RFC 8628): a program without a browser shows a code, and a user enters it in a browser and approves the
+// program.
 import { hash, randomInt } from 'node:crypto'
 import type { App, Work } from '#app.ts'
 import { hashOf } from '#lib/crypto/secret-hash.ts'
@@ -12,7 +13,7 @@ export type { DeviceCode } from './own-grants.store.ts'
 
 type Doing = Pick<Work, 'app' | 'cause'>
 
-/** No vowels, so that no code is a word, and nothing that looks like something else. */
+/** No vowels, so that no code is a word, and no letters that look alike. */
 const letters = 'BCDFGHJKLMNPQRSTVWXZ'
 const userCodeLength = 8
 
@@ -20,7 +21,7 @@ function newUserCode(): string {
   return Array.from({ length: userCodeLength }, () => letters[randomInt(letters.length)]).join('')
 }
 
-/** A code as somebody has typed it; nothing for what cannot be one. */
+/** Normalizes a typed code. Undefined if it cannot be one. */
 export function readUserCode(typed: string): string | undefined {
   if (typed.length > 64) return undefined
   const code = typed.toUpperCase().replace(/[\s\p{Pd}]/gu, '')
@@ -34,8 +35,9 @@ function userHash(code: string): string {
 export type NewDeviceCode = { deviceCode: string; userCode: string; expiresIn: number; interval: number }
 
 /**
- * Lets a program wait. RESOURCE_EXHAUSTED where too many of its network do, or in all; but what nobody comes back for gives
- * way first. INVALID_ARGUMENT where it asks for more than is kept.
+ * Creates a device code. Throws RESOURCE_EXHAUSTED if too many programs of the network, or in total, are waiting. At the total
+ * limit, the oldest code that no program has polled is removed first. Throws INVALID_ARGUMENT if the request is too long to
+ * store.
  */
 export async function createDeviceCode(
   { app, cause }: Doing,
@@ -71,13 +73,13 @@ export async function createDeviceCode(
   return { deviceCode, userCode, expiresIn: deviceSeconds, interval: pollSeconds.first }
 }
 
-/** The program that waits with this code. */
+/** Waiting program of a user code. Undefined if the code is answered, expired or unknown. */
 export async function findWaiting(app: App, userCode: string): Promise<store.DeviceCode | undefined> {
   const found = await store.findByUserCode(app.db, userHash(userCode))
   return found && found.answer === '' && found.expireTime > app.clock().toISOString() ? found : undefined
 }
 
-/** Lets the program in for the person of the session, or not; `false` when it does not wait any more. */
+/** Approves or refuses the program for the person of the session. Returns false if the program is not waiting any more. */
 export async function answerDevice(
   { app, cause }: Doing,
   session: Session,
@@ -94,7 +96,7 @@ export type Polled =
   | { state: 'approved'; session: Session; asked: unknown }
 
 /**
- * Whether the program has been let in. When it has, its session begins, once; not when the one that it was approved from has
+ * State of a device code. After an approval, starts the program's session once. Refuses the program if the approving session has
  * ended since.
  */
 export async function pollDevice(
@@ -119,7 +121,7 @@ export async function pollDevice(
       await store.takeDeviceCode(tx, deviceHash)
       return { state: 'refused' }
     }
-    // A second less, since requests do not take the same time each.
+    // Allows a second less, since requests differ in duration.
     const isTooOften = found.polledTime !== '' && cause.now < after(found.polledTime, found.pollSeconds - 1)
     const wait = isTooOften ? Math.min(pollSeconds.most, found.pollSeconds + pollSeconds.more) : found.pollSeconds
     await store.notePoll(tx, deviceHash, cause.now, wait)

@@ -1,5 +1,5 @@
-// A program makes a pair of X25519 keys and prints a link with the public one; whoever opens it signs in, and what the
-// program fetches then only its own key opens.
+// Headless sign-in: a program creates an X25519 key pair and prints a link with the public key. The user opens the link and signs
+// in. The program fetches a token that only its private key decrypts.
 import { createCipheriv, createPublicKey, diffieHellman, generateKeyPairSync, randomBytes } from 'node:crypto'
 import type { App, Work } from '#app.ts'
 import { hashOf } from '#lib/crypto/secret-hash.ts'
@@ -10,14 +10,14 @@ import { after, beginFrom } from './sessions.service.ts'
 
 const keyBytes = 32
 
-/** The public key of the program: 32 bytes as base64url without padding. Throws INVALID_ARGUMENT for what is none. */
+/** Public key of the program: 32 bytes as base64url without padding. Throws INVALID_ARGUMENT if the text is not such a key. */
 export function readHeadlessCode(text: string, field: string): string {
   const isCode = /^[A-Za-z0-9_-]{43}$/.test(text) && Buffer.from(text, 'base64url').toString('base64url') === text
   if (!isCode || !agree(text)) throw invalid({ field, description: 'must be an X25519 public key as base64url' })
   return text
 }
 
-/** A shared secret with the owner of the key, and the key that it is agreed with; nothing for a key of no use. */
+/** Secret shared with the owner of the key, and our public key for the agreement. Undefined for an unusable key. */
 function agree(code: string): { publicKey: string; secret: Buffer } | undefined {
   try {
     const theirs = createPublicKey({ key: { kty: 'OKP', crv: 'X25519', x: code }, format: 'jwk' })
@@ -31,8 +31,8 @@ function agree(code: string): { publicKey: string; secret: Buffer } | undefined 
 }
 
 /**
- * Begins a session of the program for the person of this one, and leaves the token that `sign` makes of it for the program to
- * fetch. INVALID_ARGUMENT when it was done for this key before.
+ * Starts a session of the program for the person of `from`, and stores the token of `sign` encrypted, for the program to fetch.
+ * Throws INVALID_ARGUMENT if the key was used before.
  */
 export async function leaveForHeadless(
   work: Pick<Work, 'app' | 'cause'>,
@@ -62,7 +62,7 @@ export async function leaveForHeadless(
   return session
 }
 
-/** What waits for the program with this key, once. */
+/** Encrypted token for the program with this key. Returned only once, and undefined if there is none or it has expired. */
 export async function takeForHeadless(
   app: App,
   code: string,

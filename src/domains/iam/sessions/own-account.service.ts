@@ -1,4 +1,4 @@
-// How a person takes their own account away.
+// Deletion of a person's own account.
 import type { Call } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
 import { AppError, invalid, permissionDenied } from '#lib/errors.ts'
@@ -9,9 +9,9 @@ import { bindingsOfIdentity } from '../roles/role-bindings.store.ts'
 import { isKnownElsewhere } from './sign-ins.store.ts'
 
 /**
- * Deletes the account of the caller with its bindings and sessions. PERMISSION_DENIED for any other account, for a workload, and
- * where an organisation's provider vouches for somebody who belongs elsewhere too; FAILED_PRECONDITION for the last owner of an
- * organisation.
+ * Deletes the account of the caller with its bindings and sessions. Throws PERMISSION_DENIED for any other account, for a
+ * workload, and for a session of an organization's provider if the person belongs elsewhere too. Throws FAILED_PRECONDITION for
+ * the last owner of an organization.
  */
 export async function deleteOwnAccount(call: Call, id: string): Promise<void> {
   const { caller } = call
@@ -27,17 +27,20 @@ export async function deleteOwnAccount(call: Call, id: string): Promise<void> {
     const identity = await findIdentity(tx, id)
     if (!identity) throw permissionDenied('the account is not your own')
     await requireReach(tx, id, caller.session?.organization ?? '')
-    // Each organisation is told what it loses, and nothing about where the person is or how they sign in.
+    // Organizations get the events of their own losses, without the person's address and sign-in.
     const untold = { ...call.cause, act: undefined, source: '', userAgent: '' }
     await removeIdentity(tx, call, { identity, cause: call.cause, toGroups: untold })
   })
   call.log.info('account deleted by its owner', { uid: id })
 }
 
-/** What an organisation's provider vouches for counts in the organisation, so it takes nothing away elsewhere. */
+/**
+ * Throws PERMISSION_DENIED if the provider of an organization vouches for the session and the account has uses outside of the
+ * organization.
+ */
 async function requireReach(tx: Tx, id: string, organization: string): Promise<void> {
   if (organization === '') return
-  // What nobody has asked them about does not make them belong there.
+  // Bindings that the person has not accepted do not count.
   const bindings = (await bindingsOfIdentity(tx, id)).filter(({ accepted }) => accepted)
   const isInside = bindings.every(({ uid }) => isAtOrBelow(uid, organization))
   if (isInside && (await vouchedBy(tx, id)) === organization && !(await isKnownElsewhere(tx, id, organization))) return

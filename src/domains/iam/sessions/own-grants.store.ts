@@ -1,22 +1,22 @@
-// What programs wait with for a person who signs in for them: by a code that is typed, by one on loopback, or headless.
+// Codes and tokens of programs for which a user signs in: device codes, codes of a loopback redirect, and headless sign-ins.
 import { countRows, deleteOldest } from '#db/bulk.ts'
 import { type Reader, sql, type Tx } from '#db/sql.ts'
 
 export type DeviceAnswer = '' | 'approved' | 'refused'
 
-/** A program that waits for a person to type its code. */
+/** A program that waits for a user to enter its code. */
 export type DeviceCode = {
   deviceHash: string
   userHash: string
   clientId: string
-  /** JSON: what it gets. */
+  /** JSON of the requested terms. */
   asked: string
-  /** Of whoever counts as one, and the address itself. */
+  /** Network that limits count as one client. `source` is the address itself. */
   network: string
   source: string
   userAgent: string
   answer: DeviceAnswer
-  /** From where it was approved; empty before. */
+  /** Session that has approved the program. Empty before. */
   sessionUid: string
   pollSeconds: number
   polledTime: string
@@ -33,7 +33,7 @@ export async function insertDeviceCode(tx: Tx, one: DeviceCode): Promise<void> {
             ${one.expireTime})`)
 }
 
-/** How many wait in the network, in the /48 around one of IPv6, and in all. */
+/** Number of waiting programs in the network, in the /48 around an IPv6 network, and in total. */
 export async function countDeviceCodes(
   reader: Reader,
   network: string,
@@ -46,7 +46,7 @@ export async function countDeviceCodes(
   return { ofNetwork: own, ofSite: around, all }
 }
 
-/** Takes away the oldest that no program has asked about; `false` when there is none. */
+/** Deletes the oldest code that no program has polled. Returns false if there is none. */
 export async function dropForgottenDevice(tx: Tx): Promise<boolean> {
   const rows = await tx.run(sql`
     DELETE FROM device_codes WHERE device_hash IN (
@@ -67,7 +67,7 @@ export async function findByDeviceCode(reader: Reader, deviceHash: string): Prom
   return reader.get(sql`SELECT ${columns} FROM device_codes WHERE device_hash = ${deviceHash}`)
 }
 
-/** `false` when it waits for no answer, or not any more. */
+/** Answers a device code. Returns false if it is not waiting for an answer. */
 export async function answerDevice(
   tx: Tx,
   userHash: string,
@@ -84,21 +84,21 @@ export async function notePoll(tx: Tx, deviceHash: string, polledTime: string, p
     UPDATE device_codes SET polled_time = ${polledTime}, poll_seconds = ${pollSeconds} WHERE device_hash = ${deviceHash}`)
 }
 
-/** `false` when somebody else has taken it away. */
+/** Deletes a device code. Returns false if it was already gone. */
 export async function takeDeviceCode(tx: Tx, deviceHash: string): Promise<boolean> {
   return (await tx.run(sql`DELETE FROM device_codes WHERE device_hash = ${deviceHash}`)) > 0
 }
 
-/** What a program on loopback was sent back with. */
+/** Authorization code that a program on loopback gets with the redirect. */
 export type SignInCode = {
   codeHash: string
   sessionUid: string
   clientId: string
   redirect: string
-  /** Of S256. */
+  /** Code challenge of the method S256. */
   challenge: string
   nonce: string
-  /** JSON: what the program gets. */
+  /** JSON of the requested terms. */
   asked: string
   expireTime: string
 }
@@ -120,7 +120,7 @@ export async function findSignInCode(
       FROM sign_in_codes WHERE code_hash = ${codeHash}`)
 }
 
-/** `false` when it was used before. */
+/** Marks a code as used. Returns false if it was used before. */
 export async function useSignInCode(tx: Tx, codeHash: string): Promise<boolean> {
   const rows = await tx.run(sql`UPDATE sign_in_codes SET used = 1 WHERE code_hash = ${codeHash} AND used = 0`)
   return rows > 0
@@ -128,7 +128,7 @@ export async function useSignInCode(tx: Tx, codeHash: string): Promise<boolean> 
 
 export type HeadlessSignIn = { publicKey: string; encrypted: Uint8Array; expireTime: string }
 
-/** Takes the place of the key; `false` when it was taken. Nothing can be fetched yet. */
+/** Reserves the key for a headless sign-in, before there is a token to fetch. Returns false if the key was used before. */
 export async function reserveHeadless(
   tx: Tx,
   codeHash: string,
@@ -151,7 +151,7 @@ export async function fillHeadless(
     UPDATE headless_sign_ins SET public_key = ${publicKey}, encrypted = ${encrypted} WHERE code_hash = ${codeHash}`)
 }
 
-/** How many wait to be fetched: of one person, and in all. */
+/** Number of tokens that wait to be fetched: of one person, and in total. */
 export async function countHeadless(
   reader: Reader,
   identity: string,
@@ -165,14 +165,14 @@ export async function countHeadless(
   return { ofIdentity: own, all }
 }
 
-/** Takes it away, so that it is fetched once. */
+/** Deletes and returns the token, so that it is fetched once. */
 export async function takeHeadless(tx: Tx, codeHash: string): Promise<HeadlessSignIn | undefined> {
   return tx.get(sql`
     DELETE FROM headless_sign_ins WHERE code_hash = ${codeHash} AND public_key <> ''
     RETURNING public_key AS "publicKey", encrypted, expire_time AS "expireTime"`)
 }
 
-/** Removes what is over, at most `limit` of each. The session of a code that nobody has used goes with it. */
+/** Deletes expired rows, at most `limit` of each kind. Deletes the session of an unused code with the code. */
 export async function sweepGrants(
   tx: Tx,
   { now, forgotten }: { now: string; forgotten: string },
@@ -187,7 +187,7 @@ export async function sweepGrants(
   return devices + sessions + codes + headless
 }
 
-/** What is known of the refresh tokens of a session: hashes, and what the next one is made with. */
+/** Refresh tokens of a session: hashes, and the sealed key that makes the next token. */
 export type RefreshFamily = {
   sessionUid: string
   familyHash: string
@@ -212,7 +212,7 @@ export async function findFamily(reader: Reader, familyHash: string): Promise<Re
       FROM refresh_tokens WHERE family_hash = ${familyHash}`)
 }
 
-/** `false` when the token is not the current one any more. */
+/** Rotates the token. Returns false if it is not the current one any more. */
 export async function rotate(
   tx: Tx,
   { sessionUid, currentHash }: Pick<RefreshFamily, 'sessionUid' | 'currentHash'>,

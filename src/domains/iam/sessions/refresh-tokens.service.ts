@@ -1,6 +1,6 @@
-// Refresh tokens: base64 of `{exp, fam, tok}`. `fam` names the family, and whoever has it had one of its tokens; `tok`
-// changes with each use. The next one is made from it and the key of the family, so that those who use the same token at
-// once get the same successor.
+// Refresh tokens: base64 of `{exp, fam, tok}`. `fam` names the family and proves possession of one of its tokens. `tok` changes
+// with each use. The next token is derived from it and the key of the family, so simultaneous uses of a token get the same
+// successor.
 import { createHmac, randomBytes } from 'node:crypto'
 import type { App, Work } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
@@ -14,7 +14,7 @@ const purpose = 'refresh-token-key'
 
 export type RefreshToken = { text: string; expireTime: string }
 
-/** The first refresh token of a session. */
+/** Creates the first refresh token of a session. */
 export async function issueRefreshToken(app: App, session: Session): Promise<RefreshToken> {
   const [family, token] = [newSecret(), newSecret()]
   await app.db.tx((tx) =>
@@ -48,9 +48,8 @@ function read(text: string): { family: string; token: string } | undefined {
 }
 
 /**
- * Trades a refresh token for its successor, once `prepare` has made what the client wants with it: what that throws leaves
- * the token as good as it was. Throws UNAUTHENTICATED for one that is not good; one that was used before ends
- * the session, unless it is the last one and was used just now.
+ * Exchanges a refresh token for its successor after `prepare` has succeeded. If `prepare` throws, the token stays valid. Throws
+ * UNAUTHENTICATED for an invalid token. A used token ends the session, unless it is the direct predecessor and was used just now.
  */
 export async function useRefreshToken<T>(
   work: Pick<Work, 'app' | 'cause' | 'log'>,
@@ -80,7 +79,7 @@ export async function useRefreshToken<T>(
   return { next: write(used, shown.family, token), prepared }
 }
 
-/** `false` when the token is an old one. */
+/** Rotates the family. Returns false if the token is an old one. */
 async function turn(
   tx: Tx,
   now: string,

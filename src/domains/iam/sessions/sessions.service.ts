@@ -32,7 +32,7 @@ import { insertConsoleCode, noteLogout, takeConsoleCode } from './sign-ins.store
 
 type EventWork = Pick<Work, 'app' | 'cause'>
 
-/** 256 random bits that a URL and a cookie take. */
+/** 256 random bits that are safe in URLs and cookies. */
 export function newSecret(): string {
   return randomBytes(32).toString('base64url')
 }
@@ -41,7 +41,7 @@ export function after(now: string, seconds: number): string {
   return new Date(Date.parse(now) + seconds * 1000).toISOString()
 }
 
-/** What a session begins with; the times and the uid follow. */
+/** A new session, without its times and uid. */
 export type NewSession = Omit<
   Session,
   'uid' | 'source' | 'userAgent' | 'createTime' | 'lastUsedTime' | 'endTime' | 'expireTime'
@@ -49,11 +49,11 @@ export type NewSession = Omit<
   lifetime: Lifetime
   cookie?: string | undefined
   idToken?: Uint8Array | undefined
-  /** However long it would last, it ends by then. */
+  /** Latest end of the session. */
   until?: string
 }
 
-/** Begins a session; where the person has too many, the oldest end. */
+/** Starts a session. If the person has too many, the oldest end. */
 export async function beginSession(
   tx: Tx,
   work: EventWork,
@@ -85,18 +85,18 @@ export async function beginSession(
   return session
 }
 
-/** What a program asks for: a refresh token, and to be bound to less than the person may do. */
+/** Terms that a program requests: a refresh token, and limits below the rights of the person. */
 export type ProgramTerms = { refresh: boolean; bound: SessionBound }
 
-/** What to keep of it; nothing where nothing bounds. */
+/** Limits to store. Undefined if nothing is limited. */
 export function boundOf({ scopes, capabilities }: SessionBound): SessionBound | undefined {
   return scopes.length + capabilities.length === 0 ? undefined : { scopes, capabilities }
 }
 
 /**
- * Begins a session of a program for the person who has let it in from a browser. It reaches as far as theirs does, and with
- * roles of external groups no longer; and it is no recent sign-in, since whoever lets a program in may have been talked into it.
- * Throws UNAUTHENTICATED where theirs has ended by now.
+ * Starts a program's session for the person who has approved it in a browser. It has the scope of the browser's session, and if
+ * it has roles of external groups, ends no later. It does not count as a recent sign-in, since the person may have been tricked
+ * into the approval. Throws UNAUTHENTICATED if the browser's session has ended.
  */
 export async function beginFrom(
   tx: Tx,
@@ -125,13 +125,13 @@ export async function beginFrom(
   })
 }
 
-/** The session of a browser, if it is one and has not ended; its use is noted. */
+/** Active session of a browser's cookie. Records its use. */
 export async function sessionOfCookie(app: App, cookie: string): Promise<Session | undefined> {
   const session = await store.findByCookie(app.db, hashOf(cookie))
   return session && isLive(app, session) ? noteUse(app, session, lifetimeOf(session)) : undefined
 }
 
-/** The session of this uid, if it has not ended. */
+/** Session of this uid, if it is active. */
 export async function findLiveSession(app: App, uid: string, reader: Reader = app.db): Promise<Session | undefined> {
   const session = await store.findSession(reader, uid)
   return session && isLive(app, session) ? session : undefined
@@ -141,14 +141,14 @@ function isLive(app: App, session: Session): boolean {
   return session.endTime > app.clock().toISOString() && isStillTrusted(session, app.config.peopleIssuers)
 }
 
-/** How long the session may be unused follows from how long it lasts. */
+/** Lifetime of a session, derived from its longest life. */
 export function lifetimeOf({ createTime, expireTime }: Session): Lifetime {
   const most = (Date.parse(expireTime) - Date.parse(createTime)) / 1000
   if (most === lifetimes.refreshed.most) return 'refreshed'
   return most === lifetimes.browser.most ? 'browser' : 'brief'
 }
 
-/** Moves its end, when it was not used for a while. */
+/** Extends the session if its last recorded use is not recent. */
 export async function noteUse(app: App, session: Session, lifetime: Lifetime): Promise<Session> {
   const now = app.clock().toISOString()
   if (after(session.lastUsedTime, noteUseSeconds) > now) return session
@@ -158,7 +158,7 @@ export async function noteUse(app: App, session: Session, lifetime: Lifetime): P
   return { ...session, lastUsedTime: now, endTime }
 }
 
-/** Those of the caller; in a session that reaches only one organisation, those of the same. */
+/** Sessions of the caller; in a session of one organization, only those of the organization. */
 export async function listSessions(call: Call, query: ListQuery<object>): Promise<Listed<Session>> {
   requireWholeToken(call.caller, 'see the sessions of the person')
   const { uid, session } = call.caller
@@ -177,7 +177,7 @@ export async function listOrganizationSessions(
   return listFrom(call, query, [{ organization, trusted: [], now: call.now }], store.sessionList)
 }
 
-/** Of the caller; a token that does less than they may ends its own session only. */
+/** Ends a session of the caller. A narrowed token can end only its own session. */
 export async function endSession(call: Call, uid: string): Promise<void> {
   const { caller } = call
   if (uid !== caller.session?.uid) requireWholeToken(caller, 'end other sessions of the person')
@@ -187,26 +187,26 @@ export async function endSession(call: Call, uid: string): Promise<void> {
   })
 }
 
-/** Of an organisation, by those who run its providers. */
+/** Ends a session of an organization, for the managers of its providers. */
 export async function endOrganizationSession(call: Call, organization: string, uid: string): Promise<void> {
   await endFound(call, uid, (session) => session.organization === organization)
 }
 
-/** Sessions of others, and those that have ended, get the same answer. */
+/** Ends a session. Throws the same NOT_FOUND for sessions of others and for ended ones. */
 async function endFound(call: Call, uid: string, isTheirs: (session: Session) => boolean): Promise<void> {
   if (!isUid(uid) || parentOf(uid) === top) throw notFound(sessionType, uid)
   await call.app.db.tx(async (tx) => {
     const session = found(await store.findSession(tx, uid), sessionType, uid)
     if (!isTheirs(session) || session.endTime <= call.now) throw notFound(sessionType, uid)
     await end(tx, call, session, 'ended')
-    // Whoever ends one from elsewhere may not know who has it.
+    // A caller who ends another session may not know who is using it.
     if (uid === call.caller.session?.uid) return
     for (const hook of call.app.hooks.sessionEnded) await hook(tx, call.cause, uid)
   })
   call.log.info('session ended', { uid })
 }
 
-/** Ends it, with its refresh tokens, and tells so. */
+/** Ends a session with its refresh tokens, and emits the event. */
 export async function end(tx: Tx, work: EventWork, session: Session, reason: EndReason): Promise<void> {
   if (!(await store.deleteSession(tx, session.uid))) return
   const { uid, organization } = session
@@ -214,10 +214,10 @@ export async function end(tx: Tx, work: EventWork, session: Session, reason: End
   await emit(tx, work, 'control.iam.session.ended', { subject: uid, group: organization || top, resource })
 }
 
-/** How many are read at once. */
+/** Most sessions read at once. */
 const perCommit = 200
 
-/** Ends what a provider has vouched for, of one of its sessions or of one person where that is named; at most two hundred. */
+/** Ends up to 200 sessions of a provider; of one of its own sessions or of one person if `of` names them. */
 export async function endSomeOfProvider(
   tx: Tx,
   work: EventWork,
@@ -230,7 +230,7 @@ export async function endSomeOfProvider(
   return sessions.length
 }
 
-/** The same in a transaction, all of them, with few statements for each two hundred. */
+/** Ends all such sessions in one transaction, with few statements for every 200. */
 export async function endAllOfProvider(
   tx: Tx,
   work: EventWork,
@@ -254,24 +254,24 @@ export async function endAllOfPerson(tx: Tx, work: EventWork, identity: string, 
   }
 }
 
-/** The other sessions of a person that have the same reach, with this one; the oldest first. */
+/** Active sessions of a person with the same reach, including this one; the oldest first. */
 export async function sessionsOfPerson(app: App, { identityUid, organization }: Session): Promise<Session[]> {
   const sessions = await store.sessionsOf(app.db, identityUid, organization)
   return sessions.filter((session) => isLive(app, session))
 }
 
-/** The ID token that a session began with, as a hint for the provider; empty for none. */
+/** ID token of the session's sign-in, as a hint for the provider. Empty for none. */
 export async function idTokenOfSession({ db, sealer }: App, uid: string): Promise<string> {
   const sealed = await store.idTokenOf(db, uid)
   return (sealed && sealer.unseal('session-id-token', sealed)?.toString()) ?? ''
 }
 
-/** What a provider says is over. `until` is in seconds since 1970; such a token is not taken afterwards anyway. */
+/** Logout token of a provider. `until` is in seconds since 1970; after that, the token is not accepted anyway. */
 export type LogoutToken = { provider: string; jti: string; until: number; of: store.SessionsOf }
 
 /**
- * Ends the sessions that the token names, and notes that it was taken. A session whose provider session is not recorded is found by
- * its person, if nothing is found by the `sid`. Undefined for a token that was taken before.
+ * Ends the sessions that the token names, and records the token. If no session has the `sid`, ends the person's sessions without
+ * a recorded `sid`. Returns undefined if the token was used before.
  */
 export async function endByLogoutToken(
   work: EventWork,
@@ -286,8 +286,8 @@ export async function endByLogoutToken(
 }
 
 /**
- * Ends some of the sessions that nobody uses any more since the settings do not name their provider. Answers with how many, and
- * with the uid to go on behind; nothing once it has looked at all.
+ * Ends some of the unused sessions whose provider the settings do not name any more. Returns their number, and the uid after
+ * which to continue; undefined after the last.
  */
 export async function endSomeUntrusted(
   tx: Tx,
@@ -301,7 +301,7 @@ export async function endSomeUntrusted(
   return { ended: untrusted.length, next: sessions.length < perCommit ? undefined : sessions.at(-1)!.uid }
 }
 
-/** A code that lets one browser in as the operator. */
+/** Creates a code that signs one browser in as the operator. */
 export async function createConsoleCode({
   app,
   log,
@@ -313,7 +313,7 @@ export async function createConsoleCode({
   return { code, expireTime }
 }
 
-/** Begins a session of the operator; nothing when the code is not good, or not any more. */
+/** Starts a session of the operator. Undefined if the code is invalid or has expired. */
 export async function enterByCode(
   work: EventWork,
   operator: string,

@@ -26,7 +26,7 @@ function fromRow({ act, profile, granted, bound, ...row }: Row): Session {
   }
 }
 
-/** `cookieHash` is null for a client's session, `idToken` where there is none to hint at. */
+/** Inserts a session. `cookieHash` is null for a client, and `idToken` is null if there is no hint for the provider. */
 export async function insertSession(
   tx: Tx,
   session: Session,
@@ -44,7 +44,7 @@ export async function insertSession(
             ${session.expireTime})`)
 }
 
-/** The session of this uid, however old it is. */
+/** Session of this uid, ended or not. */
 export async function findSession(reader: Reader, uid: string): Promise<Session | undefined> {
   return only(await reader.get<Row>(sql`SELECT ${columns} FROM sessions t WHERE t.uid = ${uid}`))
 }
@@ -53,31 +53,31 @@ export async function findByCookie(reader: Reader, cookieHash: string): Promise<
   return only(await reader.get<Row>(sql`SELECT ${columns} FROM sessions t WHERE t.cookie_hash = ${cookieHash}`))
 }
 
-/** The sealed ID token that the session began with. */
+/** Sealed ID token of the session's sign-in. */
 export async function idTokenOf(reader: Reader, uid: string): Promise<Uint8Array | undefined> {
   const row = await reader.get<{ token: Uint8Array | null }>(sql`
     SELECT id_token AS token FROM sessions WHERE uid = ${uid}`)
   return row?.token ?? undefined
 }
 
-/** It has been used: it ends later than it would have. */
+/** Records a use, and moves the end of the session. */
 export async function touchSession(tx: Tx, uid: string, usedTime: string, endTime: string): Promise<void> {
   await tx.run(sql`
     UPDATE sessions SET last_used_time = ${usedTime}, end_time = ${endTime}
      WHERE uid = ${uid} AND last_used_time < ${usedTime}`)
 }
 
-/** With its refresh tokens; `false` when it was gone. */
+/** Deletes a session with its refresh tokens. Returns false if it was already gone. */
 export async function deleteSession(tx: Tx, uid: string): Promise<boolean> {
   return (await tx.run(sql`DELETE FROM sessions WHERE uid = ${uid}`)) > 0
 }
 
-/** Removes all that a provider vouches for, which goes itself. */
+/** Deletes all sessions of a provider that is deleted. */
 export async function deleteSessionsOfProvider(tx: Tx, provider: string): Promise<void> {
   await tx.run(sql`DELETE FROM sessions WHERE provider = ${provider}`)
 }
 
-/** Those of a person through one organisation's provider, or with an empty one all others; the oldest first. */
+/** Sessions of a person through one organization's provider; if `organization` is empty, all others. The oldest first. */
 export async function sessionsOf(reader: Reader, identity: string, organization: string): Promise<Session[]> {
   const rows = await reader.all<Row>(sql`
     SELECT ${columns} FROM sessions t
@@ -86,17 +86,17 @@ export async function sessionsOf(reader: Reader, identity: string, organization:
   return rows.map(fromRow)
 }
 
-/** Those of a person, however they have signed in, at most `limit`. */
+/** Sessions of a person through any provider, at most `limit`. */
 export async function sessionsOfIdentity(reader: Reader, identity: string, limit: number): Promise<Session[]> {
   const rows = await reader.all<Row>(sql`
     SELECT ${columns} FROM sessions t WHERE t.identity_uid = ${identity} ORDER BY t.uid LIMIT ${limit}`)
   return rows.map(fromRow)
 }
 
-/** Of one of the provider's own sessions, of one person, or of whom it calls so over SCIM. */
+/** Selects sessions of one of the provider's own sessions, of one person, or of an external ID of SCIM. */
 export type SessionsOf = { sid?: string; identity?: string; externalId?: string }
 
-/** Those of a provider, at most `limit`. */
+/** Sessions of a provider, at most `limit`. */
 export async function sessionsOfProvider(
   reader: Reader,
   provider: string,
@@ -112,8 +112,8 @@ export async function sessionsOfProvider(
 }
 
 /**
- * Whose sessions to list: those of a person, of an organisation, or of a person within one; of those that no organisation's
- * provider vouches for, the operator's own and those of the named providers.
+ * Scope of a list: sessions of a person, of an organization, or of a person in one. Sessions without an organization are listed
+ * only if they are the operator's or of a provider in `trusted`.
  */
 export type SessionPlace = { identity?: string; organization?: string; trusted: readonly string[]; now: string }
 
@@ -126,7 +126,7 @@ function at({ identity, organization, trusted, now }: SessionPlace): Sql {
   return sql`${ofIdentity} ${ofOrganization} t.end_time > ${now} AND (t.organization <> '' OR t.provider IN (${named}))`
 }
 
-/** Those that providers of the settings vouch for and that nobody has used since `before`, behind a uid; at most `limit`. */
+/** Sessions of providers of the settings that were not used since `before`, after a uid; at most `limit`. */
 export async function unusedSessions(
   reader: Reader,
   { after, before, limit }: { after: string; before: string; limit: number },
@@ -138,7 +138,7 @@ export async function unusedSessions(
   return rows.map(fromRow)
 }
 
-/** Removes sessions that have ended, at most `limit`. */
+/** Deletes ended sessions, at most `limit`. */
 export async function sweepSessions(tx: Tx, now: string, limit: number): Promise<number> {
   return deleteOldest(tx, { table: 'sessions', key: 'uid', column: 'end_time' }, now, limit)
 }

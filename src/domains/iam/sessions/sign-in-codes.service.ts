@@ -1,4 +1,4 @@
-// The code that a program on loopback is sent back with, and trades for tokens (RFC 6749, 4.1, with RFC 7636).
+// Authorization code that a program on loopback exchanges for tokens (RFC 6749, 4.1, with RFC 7636).
 import { hash, timingSafeEqual } from 'node:crypto'
 import type { App, Work } from '#app.ts'
 import { hashOf } from '#lib/crypto/secret-hash.ts'
@@ -8,7 +8,7 @@ import { after, end, findLiveSession, newSecret } from './sessions.service.ts'
 
 export type SignInCodeOf = { clientId: string; redirect: string; challenge: string; nonce: string; asked: object }
 
-/** A code for the session, good once and for a minute. */
+/** Creates a code for the session, valid once and for a minute. */
 export async function issueSignInCode(app: App, session: Session, of: SignInCodeOf): Promise<string> {
   const code = newSecret()
   await app.db.tx((tx) =>
@@ -26,7 +26,7 @@ export async function issueSignInCode(app: App, session: Session, of: SignInCode
 export type Shown = { code: string; clientId: string; redirect: string; verifier: string }
 export type Redeemed = { session: Session; asked: unknown; nonce: string }
 
-/** The session of a code; nothing for one that is not good. Whoever shows a used one ends the session. */
+/** Session of a code. Undefined if the code is not valid. A second use of a code ends the session. */
 export async function redeemSignInCode(
   work: Pick<Work, 'app' | 'cause' | 'log'>,
   { code, clientId, redirect, verifier }: Shown,

@@ -1,18 +1,18 @@
-// What is kept around a sign-in: attempts, who is known where, logout tokens, and the codes for the operator's browser.
+// Rows of sign-ins: attempts, known people of organizations, logout tokens, and codes for the operator's browser.
 import { deleteOldest } from '#db/bulk.ts'
 import { type Reader, sql, type Tx } from '#db/sql.ts'
 
 /** A sign-in that waits for the provider to send the person back. */
 export type Attempt = {
   stateHash: string
-  /** Of the browser that began it. */
+  /** Hash of the secret of the browser that started the sign-in. */
   browserHash: string
   provider: string
-  /** The URL that the provider sends the person back to. */
+  /** URL that the provider redirects the person to. */
   callback: string
-  /** The nonce and the PKCE verifier. */
+  /** Sealed nonce and PKCE verifier. */
   sealed: Uint8Array
-  /** JSON: what is done once the person is known. */
+  /** JSON of the action after the sign-in. */
   asked: string
   expireTime: string
 }
@@ -24,7 +24,7 @@ export async function insertAttempt(tx: Tx, attempt: Attempt): Promise<void> {
     VALUES (${stateHash}, ${browserHash}, ${provider}, ${callback}, ${sealed}, ${asked}, ${expireTime})`)
 }
 
-/** Takes the attempt away, if this browser began it, so that each is used once. */
+/** Deletes and returns the attempt if this browser started it, so that each is used once. */
 export async function takeAttempt(tx: Tx, stateHash: string, browserHash: string): Promise<Attempt | undefined> {
   return tx.get(sql`
     DELETE FROM sign_in_attempts WHERE state_hash = ${stateHash} AND browser_hash = ${browserHash}
@@ -32,7 +32,7 @@ export async function takeAttempt(tx: Tx, stateHash: string, browserHash: string
               expire_time AS "expireTime"`)
 }
 
-/** `true` for a person who has not signed in with a provider of the organisation before. */
+/** Records a sign-in. Returns true if it is the person's first one with a provider of the organization. */
 export async function notePerson(tx: Tx, organization: string, identity: string, now: string): Promise<boolean> {
   const rows = await tx.run(sql`
     INSERT INTO organization_people (organization, identity_uid, create_time) VALUES (${organization}, ${identity}, ${now})
@@ -40,19 +40,19 @@ export async function notePerson(tx: Tx, organization: string, identity: string,
   return rows > 0
 }
 
-/** Whether the person has signed in with a provider of another organisation. */
+/** True if the person has signed in with a provider of another organization. */
 export async function isKnownElsewhere(reader: Reader, identity: string, organization: string): Promise<boolean> {
   const row = await reader.get(sql`
     SELECT organization FROM organization_people WHERE identity_uid = ${identity} AND organization <> ${organization} LIMIT 1`)
   return row !== undefined
 }
 
-/** They are new everywhere again. */
+/** Deletes the records, so that the person is new to all organizations again. */
 export async function forgetPerson(tx: Tx, identity: string): Promise<void> {
   await tx.run(sql`DELETE FROM organization_people WHERE identity_uid = ${identity}`)
 }
 
-/** `false` when the provider's token was taken before. */
+/** Records a logout token. Returns false if it was used before. */
 export async function noteLogout(tx: Tx, provider: string, jtiHash: string, expireTime: string): Promise<boolean> {
   const rows = await tx.run(sql`
     INSERT INTO logout_tokens (provider, jti_hash, expire_time) VALUES (${provider}, ${jtiHash}, ${expireTime})
@@ -64,14 +64,14 @@ export async function insertConsoleCode(tx: Tx, codeHash: string, expireTime: st
   await tx.run(sql`INSERT INTO console_codes (code_hash, expire_time) VALUES (${codeHash}, ${expireTime})`)
 }
 
-/** Takes the code away; `false` when there is none that is good. */
+/** Deletes a code. Returns false if it is not valid. */
 export async function takeConsoleCode(tx: Tx, codeHash: string, now: string): Promise<boolean> {
   const taken = await tx.get<{ expireTime: string }>(sql`
     DELETE FROM console_codes WHERE code_hash = ${codeHash} RETURNING expire_time AS "expireTime"`)
   return taken !== undefined && taken.expireTime > now
 }
 
-/** Removes what is over, at most `limit` of each, and of what waits the oldest above `most`. */
+/** Deletes expired rows, at most `limit` of each kind, and the oldest waiting rows above `most`. */
 export async function sweepSignIns(tx: Tx, now: string, limit: number, most: number): Promise<number> {
   const codes = await tx.run(sql`DELETE FROM console_codes WHERE expire_time <= ${now}`)
   const logouts = await tx.run(sql`

@@ -1,5 +1,4 @@
-// Sessions of access tokens that have not ended, with the grants of pushed groups. They are read at most twice a second, as
-// bindings are.
+// Cache of active sessions with the grants of pushed groups, read at most twice a second like bindings.
 import type { App } from '#app.ts'
 import type { Reader } from '#db/sql.ts'
 import { createBriefCache } from '#lib/caches/brief-cache.ts'
@@ -26,7 +25,7 @@ export function createLiveSessions(
   }
 }
 
-/** No more of it than is needed, since many are kept. */
+/** Reads only the needed members, since many sessions are cached. */
 async function read(reader: Reader, uid: string): Promise<LiveSession | undefined> {
   const session = await findSession(reader, uid)
   if (!session) return undefined
@@ -34,7 +33,7 @@ async function read(reader: Reader, uid: string): Promise<LiveSession | undefine
   return { provider, organization, act, granted, pushed: await pushedGrants(reader, session) }
 }
 
-/** Grants of the person's groups that the provider has pushed over SCIM, within the organization of the provider. */
+/** Grants of the groups that the provider has pushed for the person over SCIM, within the provider's organization. */
 async function pushedGrants(reader: Reader, { provider, organization, externalId }: Session): Promise<Grants> {
   if (organization === '' || externalId === '') return new Map()
   const roles = await pushedRoles(reader, provider, externalId)

@@ -1,5 +1,5 @@
-// From what a provider has said of a person to a session: whether they have an account or get one, what they join, and which
-// roles their external groups give.
+// Sign-in of a person whom a provider has verified: finds or creates the account, joins organizations, and applies the roles of
+// external groups.
 import type { App, Work } from '#app.ts'
 import type { Reader, Tx } from '#db/sql.ts'
 import { emit } from '#domains/outbox/emit.ts'
@@ -33,11 +33,11 @@ export type { Attempt } from '../sessions/sign-ins.store.ts'
 
 const attemptPurpose = 'sign-in-attempt'
 
-/** What only the callback needs to know; `invite` is the code of one, or empty. */
+/** Secrets for the callback. `invite` is the code of an invite, or empty. */
 export type AttemptSecrets = { nonce: string; verifier: string; invite: string }
 export type NewAttempt = { state: string; browser: string; provider: string; callback: string; asked: object }
 
-/** Remembers a sign-in that begins, for ten minutes. */
+/** Stores an attempt for ten minutes. */
 export async function noteAttempt(app: App, attempt: NewAttempt, secrets: AttemptSecrets): Promise<void> {
   const { state, browser, provider, callback, asked } = attempt
   const expireTime = after(app.clock().toISOString(), attemptSeconds)
@@ -55,7 +55,7 @@ export async function noteAttempt(app: App, attempt: NewAttempt, secrets: Attemp
   )
 }
 
-/** The sign-in that this browser has begun with the state, once; nothing for any other, and when it took too long. */
+/** Attempt of this browser with the state, returned only once. Undefined for any other, and after it has expired. */
 export async function takeAttempt(
   app: App,
   state: string,
@@ -69,23 +69,23 @@ export async function takeAttempt(
   return { provider, callback, asked: JSON.parse(asked), secrets: JSON.parse(secrets.toString()) as AttemptSecrets }
 }
 
-/** What a provider has proven of a person. */
+/** Data of a person that the provider has proven. */
 export type Proven = {
-  /** The uid of an organisation's provider, or the name of one of the settings. */
+  /** Uid of an organization's provider, or name of a provider of the settings. */
   provider: string
-  /** The organisation of the provider; empty for those of the settings. */
+  /** Organization of the provider. Empty for providers of the settings. */
   organization: string
-  /** What a new person gets there; empty for nothing. */
+  /** Role of a new person in the organization. Empty for none. */
   defaultRole: string
   person: Person
   profile: Profile
   audience: string
-  /** The external groups. */
+  /** External groups of the person. */
   groups: readonly string[]
-  /** There are more of them, which the provider has not named. */
+  /** True if the provider has left out some of the groups. */
   groupsLeftOut: boolean
   upstreamSid: string
-  /** What the provider calls the person over SCIM; empty where it says nothing that could be compared. */
+  /** External ID of the person at the provider, as in SCIM. Empty if the provider sends nothing comparable. */
   externalId: string
   authTime: number
   idToken: string
@@ -93,21 +93,21 @@ export type Proven = {
 
 export type Wish = {
   kind: SessionKind
-  /** Of a browser. */
+  /** Secret in the cookie of a browser. */
   cookie?: string
-  /** A client wants a refresh token. */
+  /** True if a client requests a refresh token. */
   refresh: boolean
-  /** The code of an invite; empty for none. */
+  /** Code of an invite. Empty for none. */
   invite: string
-  /** Whether somebody without an account may get one. */
+  /** True if a person without an account may get one. */
   register: boolean
-  /** Of a client: what all of its tokens are bound to. */
+  /** Limits of all tokens of a client. */
   bound?: SessionBound
 }
 
 /**
- * Signs the person in. NOT_FOUND for somebody who has no account and gets none, INVALID_ARGUMENT and PERMISSION_DENIED for an
- * invite that cannot be redeemed.
+ * Signs the person in. Throws NOT_FOUND if the person has no account and gets none. Throws INVALID_ARGUMENT or PERMISSION_DENIED
+ * if the invite cannot be redeemed.
  */
 export async function signIn(work: Pick<Work, 'app' | 'cause' | 'log'>, proven: Proven, wish: Wish): Promise<Session> {
   const { app } = work
@@ -145,7 +145,7 @@ export async function signIn(work: Pick<Work, 'app' | 'cause' | 'log'>, proven: 
 
 type EventWork = Pick<Work, 'app' | 'cause'>
 
-/** The account of the person, and what they belong to from now on. */
+/** Creates the account if needed, and joins the organization of the provider and that of the invite. */
 async function admit(tx: Tx, work: EventWork, uid: string, proven: Proven, wish: Wish): Promise<void> {
   const { person, organization, provider, externalId } = proven
   if (organization !== '') await requireWelcome(tx, work, provider, externalId)
@@ -155,7 +155,7 @@ async function admit(tx: Tx, work: EventWork, uid: string, proven: Proven, wish:
   const mayEnter = organization !== '' || code !== undefined || work.app.config.openSignIn
   if (!isKnown && !(wish.register && mayEnter)) throw registrationRequired()
   if (voucher === undefined) {
-    // An address that an organisation's provider calls verified is so in that organisation only.
+    // An address verified by an organization's provider counts as verified in that organization only.
     await createAccount(tx, work, organization === '' ? person : { ...person, emailVerified: false })
     if (organization !== '') await setVouchedBy(tx, uid, organization)
   } else if (!isKnown) await setVouchedBy(tx, uid, '')
@@ -165,7 +165,7 @@ async function admit(tx: Tx, work: EventWork, uid: string, proven: Proven, wish:
   if (!isKnown || joined?.joined) await tellRegistered(tx, work, uid, joined?.group || organization)
 }
 
-/** Signing in where an organisation does accepts what it has bound the person to; who is new there gets the default role. */
+/** Accepts the person's bindings in the organization of the provider. A new person gets the default role. */
 async function enterOrganization(tx: Tx, work: EventWork, uid: string, proven: Proven): Promise<void> {
   const { organization, defaultRole } = proven
   const { now } = work.cause
@@ -180,12 +180,12 @@ async function enterOrganization(tx: Tx, work: EventWork, uid: string, proven: P
   await emit(tx, work, 'iam.rolebindings.created', { subject: binding.uid, group: organization, resource, actor: uid })
 }
 
-/** Whether the person has an account for whom the settings trust, and not only for a provider of an organisation. */
+/** True if the person has an account that does not depend on an organization's provider alone. */
 export async function isKnownToSettings(reader: Reader, uid: string): Promise<boolean> {
   return (await vouchedBy(reader, uid)) === ''
 }
 
-/** What the groups that the provider names give, within its organisation. */
+/** Roles of the groups that the provider reports, within its organization. */
 async function mappedRoles(
   reader: Reader,
   { provider, organization, groups }: Proven,
@@ -207,8 +207,8 @@ async function mappedRoles(
 }
 
 /**
- * Throws PERMISSION_DENIED for whom an organisation's provider has closed out over SCIM, and for whom it does not name where
- * it names others: it could not close them out.
+ * Throws PERMISSION_DENIED for people whom an organization's provider has blocked over SCIM. Throws it also for people without an
+ * external ID if the provider has provisioned others, since it could not block them.
  */
 export async function requireWelcome(
   reader: Reader,

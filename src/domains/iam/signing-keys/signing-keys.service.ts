@@ -6,27 +6,27 @@ import * as store from './signing-keys.store.ts'
 
 export type SigningKey = { kid: string; publicJwk: JWK; privateJwk: JWK; activeTime: string }
 
-/** Makes a key pair; called inside a transaction's retry loop, so it must not depend on anything but itself. */
+/** Creates a key pair. Runs in the retry loop of a transaction, so it must have no side effects. */
 export type NewKeyPair = (algorithm: SigningAlgorithm) => Promise<{ kid: string; publicJwk: JWK; privateJwk: JWK }>
 
 const day = 24 * 60 * 60 * 1000
-/** A new key is published this long before tokens are signed with it, so that verifiers have it by then. */
+/** Time for which a new key is published before it signs tokens, so that verifiers have it by then, in milliseconds. */
 const publishedBefore = day
-/** As the first key of a further algorithm: by then every node has it, and no copy of the key set is older. */
+/** The same time for the first key of another algorithm: by then every node has the key, and no cached key set is older. */
 const publishedBeforeFirst = 10 * 60 * 1000
-/** An old key stays published this long after its last token was signed. */
+/** Time for which an old key stays published after it has signed its last token, in milliseconds. */
 const publishedAfter = 2 * day
 
 const purpose = 'signing-key'
 
-/** The keys that are in use now. */
+/** Present signing keys, unsealed. */
 export async function currentSigningKeys(db: Db, sealer: Sealer): Promise<SigningKey[]> {
   return (await store.listSigningKeys(db)).map((row) => unsealed(sealer, row))
 }
 
 export type Rotation = { days: number; algorithms: readonly SigningAlgorithm[] }
 
-/** Makes, replaces and drops keys as their age demands, in one transaction; answers with how many. */
+/** Creates, replaces and deletes keys by their age, in one transaction. Returns the number of changes. */
 export async function rotateSigningKeys(
   { db, tx }: { db: Db; tx: Db['tx'] },
   sealer: Sealer,
@@ -46,7 +46,7 @@ export async function rotateSigningKeys(
     let made = 0
     for (const algorithm of missing(rows, now, rotation)) {
       const pair = pairs.get(algorithm)
-      // Another node has dropped one since; the next run makes its successor.
+      // Another node has deleted a key meanwhile. The next run creates its successor.
       if (!pair) continue
       await store.insertSigningKey(tx, {
         kid: pair.kid,
@@ -67,13 +67,13 @@ function ofAlgorithm(rows: Rows, algorithm: SigningAlgorithm): Rows {
   return rows.filter((row) => algorithmOf(JSON.parse(row.publicJwk) as JWK) === algorithm)
 }
 
-/** When a new key of this algorithm signs: at once only where nobody can have read the key set. */
+/** Time at which a new key starts to sign: at once only if nobody can have read the key set. */
 function firstUse(rows: Rows, algorithm: SigningAlgorithm, now: number): number {
   if (rows.length === 0) return now
   return now + (ofAlgorithm(rows, algorithm).length === 0 ? publishedBeforeFirst : publishedBefore)
 }
 
-/** The algorithms that need a new key. */
+/** Algorithms that need a new key. */
 function missing(rows: Rows, now: number, { algorithms, days }: Rotation): SigningAlgorithm[] {
   return algorithms.filter((algorithm) => {
     const newest = ofAlgorithm(rows, algorithm).at(-1)
@@ -82,8 +82,8 @@ function missing(rows: Rows, now: number, { algorithms, days }: Rotation): Signi
 }
 
 /**
- * Those whose successor has been signing for longer than any token of theirs can live; the last of an algorithm that is no
- * longer in use is dropped when its successor would have been.
+ * Keys whose successor has been signing for longer than the life of any token. The last key of an unused algorithm expires when
+ * its successor would have been used for that time.
  */
 function expired(rows: Rows, now: number, { algorithms, days }: Rotation): Rows {
   return signingAlgorithms.flatMap((algorithm) => {

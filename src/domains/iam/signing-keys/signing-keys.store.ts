@@ -1,16 +1,16 @@
 import { type Reader, sql, type Tx } from '#db/sql.ts'
 
-/** A key pair of the issuer; the private half is sealed under the master key. */
+/** Key pair of the issuer. The private key is sealed with the master key. */
 export type SigningKeyRow = {
   kid: string
   publicJwk: string
   privateJwk: Uint8Array
-  /** From when on tokens are signed with it, ISO 8601. */
+  /** Time from which tokens are signed with the key, in ISO 8601. */
   activeTime: string
   createTime: string
 }
 
-/** Oldest first. */
+/** Signing keys, the oldest first. */
 export function listSigningKeys(reader: Reader): Promise<SigningKeyRow[]> {
   return reader.all(sql`
     SELECT kid, public_jwk AS "publicJwk", private_jwk AS "privateJwk",

@@ -4,11 +4,11 @@ import { lineage } from '#lib/uid.ts'
 import type { TermsDocument } from './terms.model.ts'
 import { acceptedDocuments } from './terms.store.ts'
 
-/** Keeps methods that the settings name from organisations that have not accepted every document. */
+/** Refuses methods named in the settings for organizations that have not accepted all documents. */
 export type TermsGate = {
   /**
-   * Throws FAILED_PRECONDITION with what is missing at a place when the settings name one of the methods, which have their
-   * full names. What is accepted above the place counts. Answers at once when there is nothing to check.
+   * Throws FAILED_PRECONDITION with the missing documents of a group, if the settings name one of the methods by its full name.
+   * Documents accepted above the group count. Returns undefined at once if there is nothing to check.
    */
   check(place: string, ...methods: readonly string[]): Promise<void> | undefined
 }

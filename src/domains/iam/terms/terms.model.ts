@@ -1,12 +1,12 @@
 import { kindOf } from '#lib/events/event-body.ts'
 import type { Fields } from '#lib/fields.ts'
 
-/** A legal text that the settings name. */
+/** A legal document named in the settings. */
 export type TermsDocument = { id: string; label: string; url: string }
 
 /** One document, accepted for a group and everything below it. */
 export type TermsAcceptance = {
-  /** Group and document; pages are told apart by it, and nobody sees it. */
+  /** Group and document. Only used for the order of pages, and not shown. */
   uid: string
   docId: string
   acceptedBy: string
@@ -14,7 +14,7 @@ export type TermsAcceptance = {
   createTime: string
 }
 
-/** What was accepted at once for a group. */
+/** Documents accepted for a group in one call. */
 export type Accepted = { group: string; documentIds: string[] }
 export const acceptedTerms = kindOf<Accepted>('accepted')
 export const termsAcceptanceType = 'iam.pinfold.dev/TermsAcceptance'

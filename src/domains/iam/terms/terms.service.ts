@@ -9,10 +9,10 @@ import { listFrom } from '../groups/list-nodes.ts'
 import { acceptedTerms, type TermsAcceptance } from './terms.model.ts'
 import * as store from './terms.store.ts'
 
-/** Far more than a group and those above it can have; see the store. */
+/** More documents than a group and the groups above it can have; see the store. */
 const maxAccepted = 10_000
 
-/** Accepting again changes nothing, and then there is nothing to tell anybody. */
+/** Accepts documents. If all were accepted before, changes nothing and emits no event. */
 export async function acceptTerms(call: Call, group: string, documentIds: readonly string[]): Promise<string[]> {
   const known = new Set(call.app.config.termsDocuments.map(({ id }) => id))
   const wanted = [...new Set(documentIds)]
@@ -35,7 +35,7 @@ export async function acceptTerms(call: Call, group: string, documentIds: readon
   return wanted
 }
 
-/** Those of the group and of the groups above it. */
+/** Acceptances of the group and of the groups above it. */
 export async function listTermsAcceptances(
   call: Call,
   query: ListQuery<{ group: string }>,
@@ -45,7 +45,7 @@ export async function listTermsAcceptances(
   return listFrom(call, query, lineage(group), { list: store.listAcceptances, count: store.countAcceptances })
 }
 
-/** The same at once, in the order in which they were given; none where there is no such group. */
+/** All acceptances of the group and of the groups above it, in order of their time. Empty if the group does not exist. */
 export async function listAccepted(call: Call, group: string): Promise<TermsAcceptance[]> {
   const order = { field: 'createTime', column: 'create_time', desc: false }
   const page = { order, after: undefined, size: maxAccepted, skip: 0, binding: '' }

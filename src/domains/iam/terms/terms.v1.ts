@@ -1,4 +1,4 @@
-// Version 1 of terms: what was accepted for a group and above it, in full.
+// Version 1 of terms: a complete list of the documents accepted for a group and above it.
 import type { Handlers } from '#app.ts'
 import { AcceptTermsResponseSchema, Terms, TermsDocumentStatusSchema } from '#gen/pinfold/iam/v1/terms_pb.ts'
 import { messageOf } from '#lib/contract/messages.ts'
