@@ -1,5 +1,4 @@
-// What is served besides the contract: health, metrics, the OpenAPI documents and the issuer's documents. All but the
-// metrics are open.
+// Documents outside of the contract: health, metrics, OpenAPI and issuer documents. All but the metrics are open to everybody.
 import { readFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -18,7 +17,7 @@ import { admitToMetrics, sendMetrics } from './metrics.ts'
 import { renameDocument } from './naming/members.ts'
 import { sendText } from './send-text.ts'
 
-/** Paths of the OpenAPI documents, one for each version, and the files that they are in. */
+/** Files of the OpenAPI documents, by path. Each version has one. */
 const openApiFiles = {
   '/openapi.json': new URL('../../gen/openapi.json', import.meta.url),
   '/openapi-v1.json': new URL('../../gen/openapi-v1.json', import.meta.url),
@@ -26,7 +25,7 @@ const openApiFiles = {
 
 type Write = (res: ServerResponse, arrival: HttpArrival) => void | Promise<void>
 
-/** The door of the documents. */
+/** Entry point of the documents. */
 export function documentsDoor(api: Api): Door {
   const documents = new Map<string, Write>([...aboutServer(api), ...aboutSecurity(api), ...aboutIssuer(api)])
   return {
@@ -55,10 +54,10 @@ export function documentsDoor(api: Api): Door {
   }
 }
 
-/** Asked by balancers, whose address may be that of all clients. */
+/** Paths for load balancers, whose address may be that of all clients. */
 const probes: readonly string[] = ['/healthz', '/readyz']
 
-/** A server that is stopping is not ready, so that balancers stop sending while requests in flight finish. */
+/** A server that is stopping is not ready, so that load balancers stop sending requests while others finish. */
 function aboutServer(api: Api): [path: string, Write][] {
   const { app, url, leaving, closing } = api
   const problemNow = createReadiness(api)
@@ -80,16 +79,19 @@ function aboutServer(api: Api): [path: string, Write][] {
   return app.config.metrics && !app.config.metricsListen ? [...documents, ['/metrics', metrics]] : documents
 }
 
-/** One organization's log must not take the server out of the balancer, so the status stays 200. */
+/**
+ * Warning about suspended logs. The status stays 200, since the log of one organization must not remove the server from the load
+ * balancer.
+ */
 function warningOf({ checkpointGuard: { suspended } }: Api['app']): string {
   const logs = suspended === 1 ? '1 transparency log' : `${suspended} transparency logs`
   return suspended === 0 ? '' : `\nsigning has stopped for ${logs}; the log of the server says why`
 }
 
-/** Renewed by itself, so that it never runs out while the server is there (RFC 9116, 2.5.5). */
+/** Validity in days. The document is renewed with each request, so it never expires while the server runs (RFC 9116, 2.5.5). */
 const securityTextDays = 90
 
-/** Whom to tell about a vulnerability, if the settings say (RFC 9116). */
+/** Contact for vulnerability reports, if the settings have one (RFC 9116). */
 function aboutSecurity({ app, url }: Edge): [path: string, Write][] {
   const { securityContact } = app.config
   if (securityContact === '') return []
@@ -102,9 +104,9 @@ function aboutSecurity({ app, url }: Edge): [path: string, Write][] {
   return [[path, write]]
 }
 
-/** Read when somebody asks for it first. */
+/** Document that is read at its first request. */
 function openApi(file: URL, url: string, vendor: Vendor | undefined): Write {
-  // As bytes, which all answers share.
+  // All responses share these bytes.
   let text: Buffer | undefined
   return (res) => {
     if (!text) {
@@ -128,10 +130,10 @@ function aboutIssuer({ app, url }: Edge): [path: string, Write][] {
 }
 
 const readinessMs = 1000
-/** Balancers do not wait for long. */
+/** Load balancers do not wait for long. */
 const deadlineMs = 2000
 
-/** What keeps the server from its work. The database is asked once for all who ask within a second: anybody may. */
+/** Reason why the server is not ready. Checks the database at most once a second, since anyone can send these requests. */
 function createReadiness(edge: Edge): () => Promise<string | undefined> {
   const { clock, log } = edge.app
   let known: { at: number; problem: string | undefined } | undefined
@@ -147,7 +149,7 @@ function createReadiness(edge: Edge): () => Promise<string | undefined> {
   }
   return async () => {
     if (known && Math.abs(clock().getTime() - known.at) < readinessMs) return known.problem
-    // A later caller waits for the rest of the time.
+    // Later callers wait for the rest of the time.
     asking ??= Promise.race([
       ask(),
       sleep(deadlineMs, 'no answer from the database within 2 s: it is away, or all connections are in use', {
@@ -159,12 +161,12 @@ function createReadiness(edge: Edge): () => Promise<string | undefined> {
 }
 
 /**
- * What others have signed or written is taken for old, or from the future, by a server whose clock is wrong. Where most servers
- * agree on the time, it is the database's that is wrong, and none would be left that serves.
+ * Most seconds between the clocks of server and database. With a wrong clock, the server takes signatures and rows of others for
+ * old, or for future ones. If most servers agree on the time, the clock of the database is wrong, and no server would be ready.
  */
 const mostSkewSeconds = 5
 
-/** A folder that cannot be looked at is left to those who need it. */
+/** Checks free space. A folder that cannot be checked does not count as full; its users will report the error. */
 async function fullDisk({ db, blobs, config }: Edge['app']): Promise<string | undefined> {
   const isFull = (asked: Promise<boolean>) => asked.catch(() => false)
   if (!db.shared && (await isFull(isDiskFull(config.data)))) return 'the disk of the data folder is full'
@@ -173,7 +175,7 @@ async function fullDisk({ db, blobs, config }: Edge['app']): Promise<string | un
 
 async function problemOf({ app }: Edge): Promise<{ problem: string | undefined; error?: unknown }> {
   try {
-    // A disk that is full fails writes alone, which nothing else here tries.
+    // A full disk fails only writes, and nothing else here writes.
     const full = await fullDisk(app)
     if (full !== undefined) return { problem: full }
     await app.db.ping()

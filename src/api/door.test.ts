@@ -5,12 +5,12 @@ import { nobody } from '#edge/caller.ts'
 import { type Api, enter } from './door.ts'
 import type { Endpoint } from './methods.ts'
 
-/** Uses more of the thread than requests that came together may in one turn of the event loop. */
+/** Uses more of the thread than all requests of one turn of the event loop may use. */
 function useTurn(): void {
   for (const until = performance.now() + 11; performance.now() < until; );
 }
 
-test('expensive requests that come at once do not run in one turn of the event loop', async () => {
+test('expensive simultaneous requests do not run in one turn of the event loop', async () => {
   const events: string[] = []
   const endpoint = { method: { access: { mode: 'open' } } } as unknown as Endpoint
   const arrival = { countStranger() {}, admit() {}, known: nobody, caller: nobody } as unknown as Arrival
@@ -19,12 +19,12 @@ test('expensive requests that come at once do not run in one turn of the event l
     events.push('expensive')
     useTurn()
   }
-  // Another caller's pull, which is looked at once the event loop turns.
+  // A pull of another caller, which runs in the next turn of the event loop.
   setImmediate(() => events.push('pull'))
   const requests: Promise<void>[] = []
   for (let i = 0; i < 3; i++) {
     requests.push(request())
-    // Work that is ready goes on, as between two callbacks of sockets.
+    // Work that is ready continues, as between two callbacks of sockets.
     for (let step = 0; step < 10; step++) await undefined
   }
   await Promise.all(requests)

@@ -1,4 +1,4 @@
-// What REST and gRPC share: from a transcoded request to a response, or to one rendered error.
+// Common path of REST and gRPC: from a transcoded request to a response, or to one rendered error.
 import type { Message } from '@bufbuild/protobuf'
 import type { App, Call, Handler, Method, StreamCall, StreamHandler } from '#app.ts'
 import type { Caller } from '#caller.ts'
@@ -17,12 +17,12 @@ import { createMembers, type Members } from './naming/members.ts'
 import { permitAt, permitEverywhere, reachOf } from './permit.ts'
 import { resolveMask } from './transcoding/field-mask.ts'
 
-/** `verify` checks the API's tokens: their issuer and audience are what clients call us. */
+/** `verify` checks the API's tokens. Their issuer and audience are the URL of the server. */
 export type Api = Edge & {
   verify: Verifier
-  /** Which resource each method is about. */
+  /** Resources of the methods. */
   subjects: Subjects
-  /** Members of JSON under a vendor's names, if there is one. */
+  /** Converts JSON members to a vendor's names. Undefined without a vendor. */
   members: Members | undefined
 }
 
@@ -34,7 +34,7 @@ export function openApi(edge: Edge, endpoints: readonly Endpoint[]): Api {
   return { ...edge, members, subjects, verify: createVerifier(app.keyring, url, url, app.clock) }
 }
 
-/** Notes on the arrival which method is called and who calls it. Waits if requests that came with it have taken long. */
+/** Records method and caller on the arrival. Waits if simultaneous requests have used the thread for too long. */
 export async function enter(api: Api, { method }: Endpoint, arrival: Arrival): Promise<Caller> {
   arrival.method = method
   if (method.access.mode === 'open') arrival.countStranger()
@@ -44,13 +44,16 @@ export async function enter(api: Api, { method }: Endpoint, arrival: Arrival): P
   return arrival.caller
 }
 
-/** Who calls; nobody in particular where the method looks at no credential. */
+/** Caller of the request. For an open method, the anonymous caller, since the credential is ignored. */
 async function callerNow(api: Api, method: Method, arrival: Arrival): Promise<Caller> {
   if (method.access.mode === 'open') return nobody
   return arrival.identify ? arrival.identify() : authenticate(api.app, api.verify, arrival)
 }
 
-/** Decides, then runs the handler. There is no other way to a handler. `bodyKeys` are those of the JSON, over REST. */
+/**
+ * Checks permissions, then runs the handler. No handler is reached in any other way. `bodyKeys` are the members of the JSON, over
+ * REST.
+ */
 export async function invoke(
   api: Api,
   endpoint: Endpoint,
@@ -69,13 +72,13 @@ export async function invoke(
   return runAsWished({ app, subjects, endpoint, caller, request, signal, run }, wishes)
 }
 
-/** What names the state of the resource that the answer is, in the quotes of HTTP; `undefined` where it is none. */
+/** Entity tag of a response in HTTP's quotes. Undefined if the response is not a resource. */
 export function etagOf({ subjects }: Api, endpoint: Endpoint, answer: Message, json?: string): string | undefined {
   const tag = subjects.tagOf(endpoint, answer, json)
   return tag && `"${tag}"`
 }
 
-/** The same for a method that answers with a stream; the handler may refuse with the first message. */
+/** Like `invoke`, for a method that responds with a stream. The handler can refuse with the first message. */
 export async function stream(
   api: Api,
   endpoint: Endpoint,
@@ -105,7 +108,7 @@ async function admit(
   return handler
 }
 
-/** What only some handlers need is made when they ask for it. */
+/** The call of a handler. Values that only some handlers need are created on access. */
 class RequestCall implements Call {
   readonly app: App
   readonly method: Call['method']
@@ -174,14 +177,14 @@ class StreamingCall extends RequestCall implements StreamCall {
   }
 }
 
-/** Turns whatever was thrown into what the caller sees, and logs what we have to look at. */
+/** Converts any thrown error to the response for the caller, and logs errors of the server. */
 export function fail({ app, closing }: Api, error: unknown, { requestId, method, vendor }: Arrival): Rendered {
   const known = toAppError(error)
   const ours = known.code === 'INTERNAL' || known.code === 'UNAVAILABLE' || known.code === 'UNKNOWN'
   if (ours && error !== closing.signal.reason) {
     app.failures.request(app.log, 'request failed', known, { requestId })
   }
-  // Our own packages, and paths of nobody's, have no other names.
+  // Our own packages, and unknown paths, have no vendor names.
   const named = method.version && vendor
   return renderError(known, requestId, app.config.errorDomain, method.version, named)
 }

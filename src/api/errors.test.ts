@@ -9,12 +9,12 @@ import { errorJson, errorStatus, renderError, toAppError } from './errors.ts'
 
 const withCode = (code: string, more: object = {}) => Object.assign(new Error('10.0.0.1 said no'), { code, ...more })
 
-test('a failure that we mean is left as it is', () => {
+test('returns an AppError unchanged', () => {
   const error = notFound('registry.pinfold.dev/Repo', 'web')
   assert.equal(toAppError(error), error)
 })
 
-test('a database that cannot serve now is UNAVAILABLE, says when to come back, and hides why', () => {
+test('maps an unavailable database to UNAVAILABLE with Retry-After, and hides the cause', () => {
   const failures = [
     withCode('ECONNREFUSED'),
     withCode('57P01'),
@@ -34,7 +34,7 @@ test('a database that cannot serve now is UNAVAILABLE, says when to come back, a
   }
 })
 
-test('anything else that was thrown is INTERNAL and hides what it was', () => {
+test('maps any other thrown value to INTERNAL, and hides it', () => {
   const thrown = [new TypeError('secret'), withCode('23505', { detail: 'secret' }), 'secret', undefined, { secret: 1 }]
   for (const cause of thrown) {
     const error = toAppError(cause)
@@ -46,7 +46,7 @@ test('anything else that was thrown is INTERNAL and hides what it was', () => {
   }
 })
 
-test('every code has its number and its HTTP status, in JSON and in the status of gRPC', () => {
+test('each code has its number and HTTP status, in JSON and in the gRPC status', () => {
   const expected: Record<Code, [number, number]> = {
     CANCELLED: [1, 499],
     UNKNOWN: [2, 500],
@@ -82,13 +82,13 @@ test('every code has its number and its HTTP status, in JSON and in the status o
   }
 })
 
-test('a reason that is finer than the code stands in the ErrorInfo', () => {
+test('a reason that is more specific than the code is in the ErrorInfo', () => {
   const error = new AppError('RESOURCE_EXHAUSTED', 'too many repos', { reason: 'RESOURCE_LIMIT_EXCEEDED' })
   const { details } = JSON.parse(errorJson(renderError(error, 'request-1', 'pinfold.dev')))
   assert.equal(details[0].reason, 'RESOURCE_LIMIT_EXCEEDED')
 })
 
-test('texts with quotes, line breaks and any language arrive whole', () => {
+test('keeps quotes, line breaks and all languages in error texts', () => {
   const description = '"ä\n\u2028\\ 𝄞'
   for (const error of [
     invalid({ field: 'name', description }),

@@ -1,4 +1,4 @@
-// Every failure becomes one Rendered, whichever door it leaves through; nothing else decides what a caller sees.
+// Rendering of errors. Every error becomes one `Rendered` for all entry points; nothing else decides what a caller sees.
 
 import { type DescMessage, type Message, toBinary } from '@bufbuild/protobuf'
 import { anyPack } from '@bufbuild/protobuf/wkt'
@@ -27,10 +27,10 @@ export type Rendered = {
   retryAfter: number | undefined
 }
 
-/** `typeName` is the name of the message as the caller knows it. */
+/** `typeName` is the name of the message in the caller's contract. */
 type RenderedDetail = { desc: DescMessage; typeName: string; message: Message }
 
-/** A bug reaches the caller as INTERNAL without its text; the log has the cause under the same request id. */
+/** Converts any error. A bug becomes INTERNAL without its text; the log has the cause under the same request ID. */
 export function toAppError(error: unknown): AppError {
   if (error instanceof AppError) return error
   if (isUnavailable(error)) return unavailable('the database cannot be reached now', error)
@@ -40,8 +40,8 @@ export function toAppError(error: unknown): AppError {
 }
 
 /**
- * `version` is that of the method that was called, which has details of its own. `vendor` says whose names the caller
- * uses, where they are not ours.
+ * Renders an error. `version` is that of the called method, which has its own details. `vendor` is set if the caller uses a
+ * vendor's names.
  */
 export function renderError(
   error: AppError,
@@ -59,10 +59,10 @@ export function renderError(
   return { code, http, message: named.message, details, retryAfter: retryAfterOf(error) }
 }
 
-/** How the text of an INVALID_ARGUMENT begins, before the field. */
+/** Start of an INVALID_ARGUMENT message, before the field. */
 const invalidStart = 'Invalid argument: '
 
-/** What of an error names a resource or a field of ours. */
+/** Message and details of an error with resource types and fields in a vendor's names. */
 function inNamesOf({ message, details }: AppError, vendor: Vendor): { message: string; details: readonly Detail[] } {
   let text = message
   const renamed = details.map((detail): Detail => {
@@ -75,7 +75,7 @@ function inNamesOf({ message, details }: AppError, vendor: Vendor): { message: s
     const fieldViolations = detail.fieldViolations.map(({ field, description }) => {
       return { field: vendorField(field, vendor.token), description }
     })
-    // The text may spell the field in another way than its detail.
+    // The message may spell the field differently from the detail.
     if (text.startsWith(invalidStart)) {
       const end = text.indexOf(':', invalidStart.length)
       text = invalidStart + vendorField(text.slice(invalidStart.length, end), vendor.token) + text.slice(end)
@@ -127,7 +127,7 @@ export function errorJson({ code, message, details }: Rendered): string {
   return `{"code":${codes[code].number},"message":${JSON.stringify(message)},"details":[${texts.join(',')}]}`
 }
 
-/** The same as a serialised google.rpc.Status, for the `grpc-status-details-bin` trailer. */
+/** Error as a serialized google.rpc.Status, for the `grpc-status-details-bin` trailer. */
 export function errorStatus({ code, message, details }: Rendered): Uint8Array {
   return toBinary(StatusSchema, {
     $typeName: 'google.rpc.Status',

@@ -12,7 +12,7 @@ import { eventBodies, services } from './services.ts'
 
 const table = buildEventTable(services, eventBodies)
 
-test('each event that is declared and served has its body, and no registration is superfluous', () => {
+test('each declared event of a served method has a body, and no registration is superfluous', () => {
   assert.ok(eventBodies.length > 35)
   for (const body of eventBodies) {
     const others = eventBodies.filter((one) => one !== body)
@@ -20,7 +20,7 @@ test('each event that is declared and served has its body, and no registration i
   }
 })
 
-test('a body of what declares no event, and a second body, are refused', () => {
+test('throws for the body of a method without an event, and for a second body', () => {
   const [first] = eventBodies
   assert.throws(() => buildEventTable(services, [...eventBodies, first!]), /has two bodies for/)
   const silent: EventBody = { ...first!, of: ReposService.method.getRepo }
@@ -34,7 +34,7 @@ test('two methods may write the same event with different bodies', () => {
   assert.throws(() => bodyType('group'), /registry.repo.updated has no body for group/)
 })
 
-test('the body follows the version that was called, and is that of the newest where none was', () => {
+test('uses the body of the called version, or of the newest version without one', () => {
   const find = (version: 'v1' | 'v2' | undefined) => table.find('iam.group.updated', version, 'group')
   assert.equal(find('v1').bodyType, 'pinfold.platform.iam.Group')
   const group = { uid: 'ab', name: 'acme', description: '', resourceLimits: {} }
@@ -43,7 +43,7 @@ test('the body follows the version that was called, and is that of the newest wh
   assert.equal(find('v2').bodyType, 'pinfold.platform.iam.v2.Group')
   assert.equal(find(undefined).bodyType, 'pinfold.platform.iam.v2.Group')
   assert.equal(find('v1').type, find('v2').type)
-  // Where the called version has no shape of its own, the newest serves.
+  // If the called version has no message of its own, that of the newest is used.
   assert.equal(
     table.find('registry.repo.updated', 'v1', aReadme.kind).bodyType,
     'pinfold.platform.registry.v2.RepoReadme',
@@ -58,7 +58,7 @@ test('the body of a deletion is its request, or null', () => {
   assert.equal(deletion('iam.account_associations.deleted'), 'null')
 })
 
-test('events that belong to no method are declared by their message', () => {
+test('events without a method are declared by their message', () => {
   const sources = eventBodies.flatMap(({ of, kind }) => {
     if (of !== TestEventSchema && of !== PushEventSchema) return []
     return table.find(kind === 'test' ? 'control.events.subscription.test' : 'registry.push', undefined, kind).source
@@ -66,7 +66,7 @@ test('events that belong to no method are declared by their message', () => {
   assert.deepEqual(sources.sort(), ['', '/events/v2/subscriptions:sendTest'])
 })
 
-test('the methods that write an event, whether they are served or not', () => {
+test('lists all methods that write an event, served or not', () => {
   assert.deepEqual([...table.methods('registry.repo.created')].sort(), [
     'pinfold.platform.registry.Registry/CreateRepo',
     'pinfold.platform.registry.v2.ReposService/CreateRepo',

@@ -1,4 +1,4 @@
-// The events that the contract declares, and the body that each of them has in each version.
+// Events of the contract, and their bodies in each version.
 import { type DescMessage, type DescMethod, hasOption, type Message } from '@bufbuild/protobuf'
 import type { EventRow, EventTable, Service } from '#app.ts'
 import { type EventName, eventTypes } from '#gen/event-names.ts'
@@ -15,7 +15,7 @@ type Row = EventRow & { version: Version; kind: string }
 
 const names = new Map(Object.entries(eventTypes).map(([name, type]): [string, EventName] => [type, name as EventName]))
 
-/** Throws at start when no body is registered for the event of a method that is served. */
+/** Builds the table. Throws at start if the event of a served method has no body. */
 export function buildEventTable(services: readonly Service[], bodies: readonly EventBody[]): EventTable {
   const rows = new Map<EventName, Row[]>()
   for (const body of bodies) {
@@ -80,7 +80,7 @@ function bodyOf({ input, output }: DescMethod): DescMessage {
   return output.typeName === 'google.protobuf.Empty' ? input : output
 }
 
-/** The path of the collection, with the verb of a custom method: `/iam/v2/roleBindings:batchCreate`. */
+/** Path of the collection, with the verb of a custom method: `/iam/v2/roleBindings:batchCreate`. */
 function collectionPath(desc: DescMethod): string {
   const { pattern } = optionOf(desc, http)
   const path = pattern.case === undefined || pattern.case === 'custom' ? '' : pattern.value
@@ -92,7 +92,10 @@ function methodsByEvent(services: readonly Service[]): Map<EventName, DescMethod
   return Map.groupBy(all, (method) => names.get(optionOf(method, event).type)!)
 }
 
-/** Every method with a handler has its own row; every event has one, unless only methods without a handler write it. */
+/**
+ * Throws unless every method with a handler has its own row and every event has one. Events that only methods without a handler
+ * write need none.
+ */
 function checkComplete(
   services: readonly Service[],
   bodies: readonly EventBody[],

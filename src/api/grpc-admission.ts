@@ -1,4 +1,4 @@
-// Admission of streams over gRPC. It decides before a message is read, as REST does.
+// Admission of streams over gRPC, decided before a message is read, as for REST.
 import type { ServiceError } from '@grpc/grpc-js'
 import type { Caller } from '#caller.ts'
 import { Arrival } from '#edge/arrival.ts'
@@ -15,15 +15,15 @@ import { permitEverywhere } from './permit.ts'
 import { shown } from './transcoding/message-fields.ts'
 
 export type Admission = {
-  /** Calls `pass` if the stream is to be served, and refuses it otherwise. */
+  /** Calls `pass` if the stream is admitted, and refuses it otherwise. */
   admit(opened: OpenStream, pass: () => void): void
-  /** Refuses a stream that was admitted, before it has a handler or where a library has one. `end` is for an answer that has begun. */
+  /** Refuses an admitted stream that has no handler yet, or that a library serves. `end` is used if the response has started. */
   refuse(opened: OpenStream, error: unknown, end: (status: ServiceError) => void): void
 }
 
 /**
- * Health and reflection are answered by libraries at `pathsOfLibraries` and open to all, so they are counted like open methods.
- * Calls of unknown methods are counted in the same way and refused.
+ * Creates the admission check. Libraries serve health and reflection at `pathsOfLibraries`; both are open to everybody and
+ * counted like open methods. Calls of unknown methods are counted in the same way and refused.
  */
 export function createAdmission(
   api: Api,
@@ -40,7 +40,7 @@ export function createAdmission(
     const path = headers[':path'] ?? ''
     const access = ours.get(path)?.access ?? { mode: 'open' }
     if (access.mode === 'open' || authorization === undefined) api.app.limits.check('request', source)
-    // Health checks have no budget, as over HTTP.
+    // Health checks have no request budget, as over HTTP.
     if (healthPaths.has(path)) return
     if (!ours.has(path) && !pathsOfLibraries.has(path)) {
       throw unimplemented(`the server has no method ${shown(opened.called)}`)
@@ -76,14 +76,14 @@ export function createAdmission(
 
 /** Throws RESOURCE_EXHAUSTED if the caller is over budget while others wait, before the message is read. */
 function requireBudget({ app }: Api, { uid, operator }: Caller, source: string): void {
-  // An open method counts as waiting once it is called, and what a library answers never does.
+  // A call of an open method counts as waiting once it is called. Calls that a library serves never count.
   const problem = app.budgets.problemOf({ uid, source, isExempt: operator, isUnproven: uid === '' })
   if (!problem) return
   app.metrics.budgetRefusals.inc({ transport: 'grpc' })
   throw problem
 }
 
-/** Answered as one head without a body (the gRPC protocol, "Trailers-Only"). */
+/** A refused stream. The response is one header block without a body ("Trailers-Only" of the gRPC protocol). */
 class RefusedStream extends Arrival {
   readonly #api: Api
   readonly #stream: OpenStream['stream']

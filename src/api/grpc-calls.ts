@@ -1,4 +1,4 @@
-// One call over gRPC: from what grpc-js hands over, through the door, and back.
+// Calls over gRPC: from the call of grpc-js to `enter` and `invoke`, and back.
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2'
 import type { Message } from '@bufbuild/protobuf'
 import grpc from '@grpc/grpc-js'
@@ -12,10 +12,10 @@ import { type OpenStream, type Streams, saidIn } from './grpc-streams.ts'
 import type { Endpoint } from './methods.ts'
 import { vendorTag } from './naming/grpc-names.ts'
 
-/** Trailers are headers: of much larger ones clients drop the connection, with all that goes over it. */
+/** Longest status details. Clients close the whole connection if the trailers are much larger. */
 const maxStatusBytes = 6 * 1024
 
-/** When the message of a call comes later than this after who sends it was let in, they are looked at again. */
+/** If the message comes more than this many milliseconds after the admission, the caller is checked again. */
 const mostMsApart = 100
 
 type Stream = grpc.ServerWritableStream<Message, Message>
@@ -73,7 +73,7 @@ function rulesOf({ app: { config } }: Api): Rules {
   return { name: 'grpc', verifies: true, deadlineMs: config.requestTimeoutMs }
 }
 
-/** Resolves once the client has room for more; `cut` ends the stream on the spot. */
+/** Resolves once the client can receive more. `cut` ends the stream at once. */
 function sent(call: Stream, message: Message, stallMs: number, cut: () => void): Promise<void> {
   return new Promise((resolve, reject) => {
     const settle = (error?: AppError): void => {
@@ -99,13 +99,13 @@ type GrpcCall = {
   api: Api
   rules: Rules
   call: AnyCall
-  /** Absent where the client is gone already. */
+  /** Undefined if the client has disconnected already. */
   opened: OpenStream | undefined
   serve: (arrival: GrpcArrival) => Promise<void>
   answer: (status: grpc.ServiceError) => void
 }
 
-/** One call over gRPC. */
+/** A call over gRPC. */
 class GrpcArrival extends Arrival {
   readonly #input: GrpcCall
   readonly #headers: IncomingHttpHeaders
@@ -113,7 +113,7 @@ class GrpcArrival extends Arrival {
   constructor(input: GrpcCall) {
     const { call, opened, api, rules } = input
     const headers = opened?.headers ?? (call.metadata.getMap() as IncomingHttpHeaders)
-    // The peer comes with its port, and without brackets where it is IPv6.
+    // The peer has a port, and IPv6 addresses have no brackets.
     super(api, rules, opened?.said ?? saidIn(headers, call.getPeer().replace(/:\d+$/, '')))
     this.#input = input
     this.#headers = headers
@@ -132,7 +132,7 @@ class GrpcArrival extends Arrival {
     return { ifMatch: headers['if-match'], ifNoneMatch: headers['if-none-match'], idempotencyKey }
   }
 
-  /** The stream was counted when it came. */
+  /** Does nothing, since the stream was counted at its arrival. */
   override countStranger(): void {}
 
   protected override serve(): Promise<void> {
@@ -156,18 +156,18 @@ class GrpcArrival extends Arrival {
   }
 }
 
-/** What a call ends with that fails. */
+/** Status of a failed call. */
 export function statusOf(rendered: Rendered, requestId: string): grpc.ServiceError {
   const metadata = new grpc.Metadata()
   metadata.set('x-request-id', requestId)
   const status = Buffer.from(errorStatus(rendered))
   if (status.length <= maxStatusBytes) metadata.set('grpc-status-details-bin', status)
-  // grpc-js throws on half of a surrogate pair, where nobody would catch it.
+  // For half of a surrogate pair, grpc-js would throw an error that nothing catches.
   const details = rendered.message.slice(0, 1000).toWellFormed()
   return { code: codes[rendered.code].number, details, metadata, name: rendered.code, message: details }
 }
 
-/** Ends a stream with a status alone: one head without a body (the gRPC protocol, "Trailers-Only"). */
+/** Ends a stream with a status alone: one header block without a body ("Trailers-Only" of the gRPC protocol). */
 export function endWithStatus(stream: ServerHttp2Stream, { code, details, metadata }: grpc.ServiceError): void {
   const head = {
     ...metadata.toHttp2Headers(),

@@ -1,5 +1,5 @@
-// Reading the messages of calls over gRPC within limits. grpc-js has one limit of bytes for the whole server, unpacks before a
-// handler can refuse, and knows no budget, so each call gets a reader of its own.
+// Limited reader for the messages of gRPC calls. grpc-js has one byte limit for the whole server, decompresses before a handler
+// can refuse, and has no budgets. So each call gets its own reader.
 import { createGunzip, createInflate } from 'node:zlib'
 import { type DescMessage, fromBinary, type Message } from '@bufbuild/protobuf'
 import type { Metadata, ServiceError } from '@grpc/grpc-js'
@@ -12,7 +12,7 @@ import { wireProblem } from './transcoding/wire-limits.ts'
 /** Bytes that each message counts at least, since an empty message uses memory too. */
 const bytesOfMessage = 1024
 
-/** The part of a call that reads its messages. It is private to grpc-js; `grpc.limits.test.ts` notices when that changes. */
+/** The part of a call that reads its messages. It is private to grpc-js; `grpc.limits.test.ts` detects changes. */
 export type ReadingCall = {
   readonly metadata: Metadata
   decoder: { write(data: Buffer): Buffer[]; maxReadMessageLength: number }
@@ -22,22 +22,24 @@ export type ReadingCall = {
 
 export type MessageRules = {
   limits: MessageLimits
-  /** The message of a method of ours. Nothing is known of those that libraries read. */
+  /** Message type of a method of ours. Undefined for messages that libraries read. */
   desc: DescMessage | undefined
   held: HeldBytes
-  /** Absent for methods of ours, whose calls have one message. */
+  /** Undefined for methods of ours, whose calls have one message. */
   stream?: MessageStream
   /** Ends the call. */
   refuse: (error: unknown) => void
 }
 
-/** A stream of messages that a library reads. Their bytes are given back once the library has them, since it may last. */
+/**
+ * A stream of messages that a library reads. Their bytes are released once the library has them, since the stream may last long.
+ */
 export type MessageStream = {
-  /** Counts a message. Throws RESOURCE_EXHAUSTED if there were too many. */
+  /** Counts a message. Throws RESOURCE_EXHAUSTED above the limit. */
   count: () => void
 }
 
-/** Has a call read its messages by `rules`, before any of their bytes have come. */
+/** Makes a call read its messages by `rules`. Call it before any of their bytes have arrived. */
 export function limitReading(call: ReadingCall, { limits, desc, held, stream, refuse }: MessageRules): void {
   const { decoder } = call
   decoder.maxReadMessageLength = limits.bytes
@@ -55,7 +57,7 @@ export function limitReading(call: ReadingCall, { limits, desc, held, stream, re
         held.take(data.length)
         return decoder.write(data)
       } catch (error) {
-        // The decoder itself throws for what is too long, and nothing else.
+        // The decoder itself throws only for messages that are too long.
         refuseOnce(error instanceof AppError ? error : tooLong(limits.bytes))
         return []
       }
@@ -75,7 +77,7 @@ export function limitReading(call: ReadingCall, { limits, desc, held, stream, re
       return bytes
     } catch (error) {
       refuseOnce(error)
-      // A rejection would make grpc-js answer the call a second time.
+      // A rejection would make grpc-js send a second response.
       return new Promise<never>(() => {})
     }
   }
@@ -107,7 +109,7 @@ function tooLong(most: number): AppError {
   return new AppError('RESOURCE_EXHAUSTED', `the message must be at most ${most} bytes`)
 }
 
-/** A message that cannot be read; whoever sent it is answered once it is known who that is. */
+/** A message that cannot be read. Its sender gets the error once they are authenticated. */
 class UnreadableMessage {
   readonly error: unknown
 
@@ -116,16 +118,16 @@ class UnreadableMessage {
   }
 }
 
-/** Milliseconds that reading a message took, from `leastMs` on. It is read before there is a call to charge. */
+/** Milliseconds that reading a message took, if at least `leastMs`. The message is read before there is a call to charge. */
 const readingMs = new WeakMap<Message, number>()
 const leastMs = 1
 
-/** How long `readMessage` took for a message; 0 for next to nothing. */
+/** Milliseconds that `readMessage` took for a message. 0 below `leastMs`. */
 export function readingMsOf(message: Message): number {
   return readingMs.get(message) ?? 0
 }
 
-/** Drops unknown fields. Never throws: grpc-js would answer by itself, and nobody would hear of it. */
+/** Decodes a message without unknown fields. Never throws: grpc-js would respond by itself, and the error would not be logged. */
 export function readMessage(desc: DescMessage, bytes: Uint8Array): Message {
   const began = performance.now()
   const message = messageOf(desc, bytes)
@@ -142,7 +144,7 @@ function messageOf(desc: DescMessage, bytes: Uint8Array): Message {
   }
 }
 
-/** The request of a call as `readMessage` has left it. Throws INVALID_ARGUMENT if it could not be read. */
+/** Request of a call, decoded by `readMessage`. Throws INVALID_ARGUMENT if it could not be read. */
 export function requestOf({ request }: { request: Message }): Message {
   const read: unknown = request
   if (!(read instanceof UnreadableMessage)) return request

@@ -1,4 +1,4 @@
-// The streams of calls over gRPC. grpc-js hides them from what serves a call, so each gets a tag among its metadata.
+// Streams of gRPC calls. grpc-js hides them from handlers, so the metadata of each call has a tag.
 import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2'
 import type { Metadata } from '@grpc/grpc-js'
 import type { Caller } from '#caller.ts'
@@ -6,28 +6,28 @@ import type { Said } from '#edge/arrival.ts'
 import { Slots } from '#lib/caches/slots.ts'
 import type { HeldBytes } from '#lib/net/byte-budget.ts'
 
-/** What a client sends under this name is replaced. */
+/** Metadata key of the tag. A client's value is replaced. */
 const streamTag = 'x-pinfold-stream'
 
-/** A stream, and what is known of it before its call is served. */
+/** A stream, and its data before the call is served. */
 export type OpenStream = {
-  /** Its slot among those that are open, and a number that no other has. */
+  /** Slot of the open stream, and a unique number. */
   readonly tag: string
   readonly stream: ServerHttp2Stream
   readonly headers: IncomingHttpHeaders
   readonly said: Said
-  /** The path as the client wrote it; that of the headers is the contract's. */
+  /** Path as sent by the client. The headers have that of the contract. */
   readonly called: string
-  /** Who was let in, and by the clock of `performance` when. */
+  /** Admitted caller, and time of the admission by the clock of `performance`. */
   admitted: { caller: Caller; at: number } | undefined
-  /** The bytes of its messages. They are released when the stream closes, or earlier. */
+  /** Bytes of its messages. They are released when the stream closes, or earlier. */
   held: HeldBytes | undefined
 }
 
 export type Streams = {
-  /** Notes a stream until it is closed, and adds the tag to its headers. */
+  /** Adds a stream until it is closed, and its tag to the headers. */
   add(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, called: string): OpenStream
-  /** The stream of a call; `undefined` once it is closed. */
+  /** Stream of a call. Undefined once it is closed. */
   of(call: { metadata: Metadata }): OpenStream | undefined
 }
 
@@ -60,7 +60,7 @@ export function createStreams(): Streams {
   }
 }
 
-/** What a client says of itself in the headers of its call. */
+/** Data in the headers of a call. */
 export function saidIn(headers: IncomingHttpHeaders, peer: string): Said {
   return {
     peer,

@@ -1,4 +1,4 @@
-// The same endpoints over gRPC, on the same port, by grpc-js.
+// The same endpoints over gRPC, on the same port, served by grpc-js.
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import type { Http2Server, Http2ServerResponse, IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2'
 import http2 from 'node:http2'
@@ -23,17 +23,17 @@ import { addReflection, reflectionPaths } from './naming/reflection.ts'
 import { keepStreamsInList } from './port/stream-table.ts'
 import { limitUnread } from './port/unread-streams.ts'
 
-/** A client that reads about every service asks for each of them and for its imports. */
+/** Most messages of a reflection stream. A client that reads all services requests each of them and its imports. */
 const maxMessagesOfStream = 1000
 
 export type GrpcServer = {
-  /** Takes over a connection whose client speaks HTTP/2. */
+  /** Takes over a connection whose client uses HTTP/2. */
   accept(socket: Socket): void
-  /** Tells clients to go elsewhere; calls in flight have `graceMs` to finish. */
+  /** Sends GOAWAY to clients. Calls in progress have `graceMs` to finish. */
   drain(graceMs: number): void
 }
 
-/** `onRest` gets what arrives over HTTP/2 without being gRPC, as behind some proxies. */
+/** Creates the gRPC server. `onRest` gets HTTP/2 requests that are not gRPC, as behind some proxies. */
 export function createGrpcServer(api: Api, endpoints: readonly Endpoint[], onRest: RequestListener): GrpcServer {
   const { config, vendor } = api.app
   const streams = createStreams()
@@ -93,7 +93,7 @@ export function createGrpcServer(api: Api, endpoints: readonly Endpoint[], onRes
   }
 }
 
-/** Limits what each call may send: by its method, and by the bytes that its source and all have in flight. */
+/** Limits the messages of each call: by its method, and by the bytes in flight from its source and in total. */
 function limitMessages(
   api: Api,
   endpoints: readonly Endpoint[],
@@ -102,7 +102,7 @@ function limitMessages(
 ): grpc.ServerInterceptor {
   const { maxBodyBytes, messageBytesPerSource, messageBytes } = api.app.config
   const tokenBudget = budgetOf(messageBytesPerSource, messageBytes, maxBodyBytes)
-  // Callers without a token cannot use up the budget of the others.
+  // Callers without a token cannot use up the budget of others.
   const openBudget = budgetOf(messageBytesPerSource / 4, messageBytes / 4, limitsOfOpen(maxBodyBytes).bytes)
   const ours = new Map(
     endpoints.map(({ method, desc }) => {
@@ -136,15 +136,15 @@ function limitMessages(
   }
 }
 
-/** A budget of the bytes that are in flight, in which a message of `largest` bytes always fits. */
+/** Budget of bytes in flight, with space for at least one message of `largest` bytes. */
 function budgetOf(perSource: number, total: number, largest: number): ByteBudget {
-  // The budget has room for the largest message, compressed and decompressed.
+  // Largest message, compressed and decompressed.
   const least = 2 * largest + 64 * 1024
   const most = Math.max(perSource, least)
   return createByteBudget({ perSource: most, total: Math.max(total, most) })
 }
 
-/** Counts the messages of one stream as requests without a token. The first was counted when the stream came. */
+/** Counts the messages of a stream as requests without a token. The first was counted with the stream. */
 function messageCounter(api: Api, source: string): () => void {
   let count = 0
   return () => {
@@ -172,7 +172,7 @@ function bufferOf({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
   return Buffer.from(buffer, byteOffset, byteLength)
 }
 
-/** grpc-js has no option for what a request over HTTP/2 may be; `transport.refusals.test.ts` notices when that changes. */
+/** Sets header limits for HTTP/2, for which grpc-js has no option. `transport.refusals.test.ts` detects changes of grpc-js. */
 function widen(server: grpc.Server): void {
   const { commonServerOptions } = server as unknown as { commonServerOptions: http2.ServerOptions }
   const { maxHeaderListSize, maxHeaderListPairs } = http2Limits
@@ -183,8 +183,8 @@ function widen(server: grpc.Server): void {
 type OnGrpc = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, pass: () => void) => void
 
 /**
- * grpc-js answers 415 to anything but gRPC. Its `stream` listener is wrapped so that REST over HTTP/2 reaches the same
- * handler as over HTTP/1.1. This reads a private map of grpc-js; `one-port.test.ts` notices when that changes.
+ * Serves REST over HTTP/2 with the handler of HTTP/1.1. grpc-js responds 415 to anything but gRPC, so its `stream` listener is
+ * wrapped. This reads a private map of grpc-js; `one-port.test.ts` detects changes.
  */
 function serveRestToo(server: grpc.Server, onRest: RequestListener, onGrpc: OnGrpc): void {
   const servers = (server as unknown as { http2Servers: Map<Http2Server, unknown> }).http2Servers
@@ -194,9 +194,10 @@ function serveRestToo(server: grpc.Server, onRest: RequestListener, onGrpc: OnGr
   inner.removeAllListeners('stream')
   inner.prependListener('session', keepStreamsInList)
   inner.on('stream', (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, flags: number, raw: string[]) => {
-    // Where nobody listens, a reset with anything but CANCEL ends the process.
+    // Without a listener, a reset with any code but CANCEL ends the process.
     stream.on('error', () => {})
-    // Node tells of a stream a moment after it has come. One that was reset in between must not be answered: grpc-js would throw.
+    // Node emits a stream a moment after its arrival. A stream that was reset in between must not get a response: grpc-js would
+    // throw.
     if (stream.destroyed) return
     if (headers['content-type']?.startsWith('application/grpc')) {
       onGrpc(stream, headers, () => onStream!.call(inner, stream, headers, flags, raw))
@@ -209,7 +210,7 @@ function serveRestToo(server: grpc.Server, onRest: RequestListener, onGrpc: OnGr
   })
 }
 
-/** grpc-js would wait for the rest of a request for ever, and keep what has come of it. */
+/** Cancels a request that is not complete in time. grpc-js would wait for the rest forever, and keep the received part. */
 function endInTime(stream: ServerHttp2Stream, requestMs: number): void {
   const timer = setTimeout(() => stream.close(http2.constants.NGHTTP2_CANCEL), requestMs)
   for (const event of ['end', 'close']) stream.once(event, () => clearTimeout(timer))

@@ -1,25 +1,25 @@
-// Limits on the message of a request, by who may call its method: the same for JSON over REST and for gRPC.
+// Limits of request messages by the permission of their method, the same for JSON over REST and for gRPC.
 import type { Method } from '#app.ts'
 import { jsonLimits, maxAnonymousBytes } from '#edge/read-body.ts'
 import type { JsonLimits } from '#lib/json/json-limits.ts'
 
 export type MessageLimits = JsonLimits & { bytes: number }
 
-/** The operator's imports list up to 50,000 versions with their dates in one request. */
+/** Most members of an import. The operator's imports list up to 50,000 versions with dates in one request. */
 const importedMembers = 600_000
 
-/** Whether a method is one of the operator's imports, such as `ImportTagHistory` and `PutVulnerabilityRecords`. */
+/** True if a method is one of the operator's imports, such as `ImportTagHistory` and `PutVulnerabilityRecords`. */
 export function isImport({ access, desc }: Pick<Method, 'access' | 'desc'>): boolean {
   return access.mode === 'everywhere' && /^(?:Import|PutVulnerability)/.test(desc.name)
 }
 
-/** The limits of a method. Callers without a token send less: nobody knows who they are. */
+/** Limits of a method. Open methods have lower limits, since their callers are anonymous. */
 export function limitsOf(method: Pick<Method, 'access' | 'desc'>, maxBodyBytes: number): MessageLimits {
   if (method.access.mode === 'open') return limitsOfOpen(maxBodyBytes)
   return { ...jsonLimits, ...(isImport(method) && { members: importedMembers }), bytes: maxBodyBytes }
 }
 
-/** The limits of methods that need no token. */
+/** Limits of methods without a token. */
 export function limitsOfOpen(maxBodyBytes: number): MessageLimits {
   return { ...jsonLimits, bytes: Math.min(maxAnonymousBytes, maxBodyBytes) }
 }
@@ -27,7 +27,7 @@ export function limitsOfOpen(maxBodyBytes: number): MessageLimits {
 /** Requests for health checks and reflection contain one name of a service, a type or a file. */
 const maxLibraryBytes = 4 * 1024
 
-/** The limits of health checks and reflection, which libraries serve. */
+/** Limits of health checks and reflection, which libraries serve. */
 export function limitsOfLibrary(maxBodyBytes: number): MessageLimits {
   return { ...jsonLimits, bytes: Math.min(maxLibraryBytes, maxBodyBytes) }
 }

@@ -1,4 +1,4 @@
-// The contract as a table: every method with who may call it and the handler it has.
+// Table of the methods of the contract, each with its permission and handler.
 import type { DescField, DescMethod, DescService, Message } from '@bufbuild/protobuf'
 import type { Access, Handler, Method, Service, StreamHandler } from '#app.ts'
 import { iam, iam_scope } from '#gen/pinfold/annotations/annotations_pb.ts'
@@ -7,15 +7,17 @@ import type { Version } from '#lib/cause.ts'
 import { camelCase } from '#lib/fields.ts'
 import { optionOf } from './option-of.ts'
 
-/** `handler` is missing for what a later version brings. */
+/** A method and its handler. `handler` is undefined if the server does not implement the method. */
 export type Endpoint = { method: Method; desc: DescMethod; handler: Handler | StreamHandler | undefined }
 
-/** Whether the method answers with a stream of messages rather than with one. */
+/** True if the method responds with a stream of messages instead of one. */
 export function isStreaming({ desc }: Pick<Endpoint, 'desc'>): boolean {
   return desc.methodKind === 'server_streaming'
 }
 
-/** Throws at start for a method without a declared permission, or with a scope that its request does not have. */
+/**
+ * Builds the table. Throws at start for a method without a declared permission, or with a scope that its request does not have.
+ */
 export function buildEndpoints(services: readonly Service[]): Endpoint[] {
   const nameOf = shortNames(services)
   return services.flatMap(({ desc: service, handlers }) =>
@@ -29,8 +31,8 @@ export function buildEndpoints(services: readonly Service[]): Endpoint[] {
 }
 
 /**
- * `GetRepo`; with the service in front, `Groups.Create`, when several services of the version have a method of this name. Of
- * services with one name, all but the largest have their package in front as well: `events.Identities.Create`.
+ * Short names of methods: `GetRepo`, or `Groups.Create` if several services of the version have a method of this name. If
+ * services have the same name, all but the largest have their package in front as well: `events.Identities.Create`.
  */
 function shortNames(services: readonly Service[]): (desc: DescMethod) => string {
   const keyOf = (desc: DescMethod) => `${versionOf(desc)} ${desc.name}`
@@ -55,17 +57,17 @@ export function neededPackage(service: DescService, services: readonly DescServi
   return isSmaller ? service.typeName.split('.').at(-2) : undefined
 }
 
-/** `pinfold.platform.registry.v2.ReposService/GetRepo`. */
+/** Full name, such as `pinfold.platform.registry.v2.ReposService/GetRepo`. */
 export function fullNameOf({ parent, name }: DescMethod): string {
   return `${parent.typeName}/${name}`
 }
 
-/** Packages of the first version have none in their name. Our own, `pinfold.control`, go with both. */
+/** Version of a method. Packages of version 1 have no version in their name. Our own, `pinfold.control`, belong to both. */
 export function versionOf({ parent }: DescMethod): Version {
   return versionOfType(parent.typeName)
 }
 
-/** The same for a message or a service by its full name. */
+/** Version of a message or service by its full name. */
 export function versionOfType(typeName: string): Version {
   const found = /^pinfold\.platform\.[a-z]+(\.v2)?\./.exec(typeName)
   return found ? (found[1] ? 'v2' : 'v1') : undefined
@@ -87,7 +89,7 @@ function scopePath(field: DescField): string[] {
   return field.fieldKind === 'message' ? [field.name, 'uid'] : [field.name]
 }
 
-/** Follows field names of the contract through the request; empty when a message on the way is missing. */
+/** Value of a field path of the contract in the request. Empty if a message on the path is missing. */
 export function scopeOf(request: Message, path: readonly string[]): string {
   let at: unknown = request
   for (const name of path) {

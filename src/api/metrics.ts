@@ -1,4 +1,4 @@
-// Who may read the metrics, and the address of their own that they can have. They name nobody, but tell how busy we are.
+// Access to the metrics, and their optional own address. They name nobody, but show the load of the server.
 import { createHash, timingSafeEqual } from 'node:crypto'
 import http, { type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -11,7 +11,7 @@ import type { Api } from './door.ts'
 import type { Connections } from './port/connections.ts'
 import { sendText } from './send-text.ts'
 
-/** Throws unless the credential is the token of the settings, or the operator's. */
+/** Throws unless the credential is the token of the settings or that of the operator. */
 export async function admitToMetrics({ app, verify }: Api, arrival: Arrival): Promise<void> {
   const { metricsToken } = app.config
   const bearer = bearerOf(arrival.authorization)
@@ -20,17 +20,17 @@ export async function admitToMetrics({ app, verify }: Api, arrival: Arrival): Pr
   if (!operator) throw permissionDenied('only the operator may do this')
 }
 
-/** In the format of Prometheus, or that of OpenMetrics where it says more and the collector takes it. */
+/** Sends the metrics in the Prometheus format, or in OpenMetrics if it has more and the collector accepts it. */
 export async function sendMetrics(metrics: App['metrics'], res: ServerResponse, accept = ''): Promise<void> {
   const asked = accept.includes('application/openmetrics-text') ? metrics.openMetrics : undefined
   const registry = asked ?? metrics.registry
   sendText(res, 200, registry.contentType, await registry.metrics())
 }
 
-/** More than anybody has collectors; they count as others of their addresses, too. */
+/** Most connections, well above the number of collectors. They also count as connections of their addresses. */
 const mostConnections = 100
 
-/** Serves `/metrics`, and nothing else, at the address that the settings have for it; nothing without one. */
+/** Serves `/metrics` alone at the address of the settings. Returns undefined without such an address. */
 export async function serveMetrics(
   { config, metrics, log }: App,
   connections: Connections,
@@ -67,7 +67,7 @@ export async function serveMetrics(
   }
 }
 
-/** In the same time wherever they differ. */
+/** Compares in constant time. */
 function isSame(one: string, other: string): boolean {
   const [a, b] = [one, other].map((text) => createHash('sha256').update(text).digest())
   return timingSafeEqual(a!, b!)

@@ -1,4 +1,4 @@
-// POST /oauth/token and /oauth/device_authorization: the paths for programs that are neither in the contract nor documents.
+// POST /oauth/token and /oauth/device_authorization: paths for programs that are neither in the contract nor documents.
 import { afterUnread, answer } from '#edge/answer.ts'
 import type { Edge } from '#edge/arrival.ts'
 import { type Door, type HttpArrival, withVerbs } from '#edge/doors.ts'
@@ -12,7 +12,7 @@ import { issuingOf, workOf } from './ui/visit.ts'
 
 const tokenPath = '/oauth/token'
 
-/** The door of the two endpoints. */
+/** Entry point of the two endpoints. */
 export function oauthDoor(edge: Edge): Door {
   const paths = edge.app.config.deviceSignIn ? [tokenPath, devicesPath] : [tokenPath]
   return {
@@ -52,7 +52,7 @@ function refusalOf({ edge: { app }, requestId }: HttpArrival, error: unknown): O
   }
   if (code === 'CANCELLED') return { status: http, body: { error: 'invalid_request' } }
   if (code === 'DEADLINE_EXCEEDED') {
-    // Theirs, if the form did not come.
+    // A client error, since the form could not be read.
     return { status: http, body: { error: http < 500 ? 'invalid_request' : 'temporarily_unavailable' } }
   }
   app.failures.request(app.log, 'token request failed', error, { requestId })

@@ -2,7 +2,7 @@ import { type AnyDesc, type DescExtension, getOption } from '@bufbuild/protobuf'
 
 const known = new WeakMap<AnyDesc, Map<DescExtension, unknown>>()
 
-/** What the contract declares by an option, as `getOption` reads it, which does so anew each time. Nobody changes an answer. */
+/** Option of the contract, cached, since `getOption` decodes it anew each time. Callers must not change the result. */
 export const optionOf = ((of: AnyDesc, option: DescExtension): unknown => {
   const options = known.get(of) ?? new Map<DescExtension, unknown>()
   if (!options.has(option)) known.set(of, options.set(option, getOption(of as never, option as never)))

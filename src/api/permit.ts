@@ -7,8 +7,8 @@ import { isUid, top } from '#lib/uid.ts'
 import { optionOf } from './option-of.ts'
 
 /**
- * What the contract declares for a method, decided before its handler runs and before anything is looked up, so that a
- * stranger cannot tell what exists. `scope` is the uid in the request's scope field.
+ * Checks the permission that the contract declares. Runs before the handler and before any look-up, so that a stranger cannot
+ * tell what exists. `scope` is the uid in the request's scope field.
  */
 export function permitAt(access: Access & { mode: 'scoped' }, caller: Caller, scope: string): void {
   if (scope === '') throw invalid({ field: access.scope.at(-1)!, description: 'is required' })
@@ -16,7 +16,7 @@ export function permitAt(access: Access & { mode: 'scoped' }, caller: Caller, sc
   if (!caller.rights.holds(scope, access.capabilities)) throw lacks(access.capabilities, caller, scope)
 }
 
-/** Names what the contract asks for and the caller lacks: their own rights, and nothing of what is at the place. */
+/** Error with the missing capabilities. It shows only rights of the caller, and nothing of the scope. */
 function lacks(needs: readonly number[], caller: Caller, scope: string): Error {
   const missing = capabilityNames(needs.filter((one) => !caller.rights.holds(scope, [one])))
   if (missing.length === 0) return permissionDenied()
@@ -25,12 +25,12 @@ function lacks(needs: readonly number[], caller: Caller, scope: string): Error {
   return permissionDenied(`the caller does not hold ${names} there${token}; an owner of the organisation can grant it`)
 }
 
-/** For the methods of the operator, which are about the whole server; decided before their body is read. */
+/** Checks the permission of methods that are about the whole server. Runs before their body is read. */
 export function permitEverywhere(access: Access & { mode: 'everywhere' }, caller: Caller): void {
   if (!caller.rights.holds(top, access.capabilities)) throw permissionDenied('only the operator may do this')
 }
 
-/** Where an unscoped method may look: the places at and below which the caller holds all that the method requires. */
+/** Scopes of an unscoped method: the groups on which the caller holds all required capabilities. */
 export function reachOf(access: Access, caller: Caller): readonly string[] {
   if (access.mode !== 'unscoped' || access.capabilities.length === 0) return []
   const roots = caller.rights.roots(access.capabilities)
@@ -43,7 +43,7 @@ const names: ReadonlyMap<number, string> = new Map(
     .map((value) => [value.number, optionOf(value, capability).name]),
 )
 
-/** What people call capabilities, such as `repo.create`. */
+/** Dotted names of capabilities, such as `repo.create`. */
 function capabilityNames(numbers: readonly number[]): string[] {
   return numbers.map((number) => names.get(number) ?? String(number))
 }

@@ -1,4 +1,4 @@
-// The management API over HTTP: finds the method, reads the request, writes the response.
+// The management API over HTTP: finds the method, reads the request and writes the response.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Caller } from '#caller.ts'
 import type { Door, HttpArrival } from '#edge/doors.ts'
@@ -17,7 +17,7 @@ import { buildRoutes, type Matched, type Routes } from './transcoding/routes.ts'
 import { asWritten } from './transcoding/spelling.ts'
 import { readRequest } from './transcoding/transcode.ts'
 
-/** The door of the management API. It takes every path that no door before it does. */
+/** Entry point of the management API, for every path that no earlier entry point matches. */
 export function restDoor(api: Api, endpoints: readonly Endpoint[]): Door {
   const rest = openRest(api, endpoints)
   return {
@@ -27,7 +27,7 @@ export function restDoor(api: Api, endpoints: readonly Endpoint[]): Door {
     deadlineMs: api.app.config.requestTimeoutMs,
     matches: () => true,
     async serve(arrival) {
-      // Paths have no names, so the settings decide.
+      // Paths do not name the vendor, so the settings decide.
       arrival.vendor = api.app.vendor
       await rest.serve(arrival, arrival.path)
     },
@@ -35,16 +35,16 @@ export function restDoor(api: Api, endpoints: readonly Endpoint[]): Door {
   }
 }
 
-/** What a door that leads to the API's methods over HTTP is made of. */
+/** Parts of an entry point that serves the API's methods over HTTP. */
 export type Rest = {
-  /** The names of all methods. */
+  /** Names of all methods. */
   methods: readonly string[]
-  /** Serves a request as one for this path of the API. */
+  /** Serves a request for this path of the API. */
   serve(arrival: HttpArrival, path: string): Promise<void>
   refuse(arrival: HttpArrival, error: unknown): void
 }
 
-/** The methods over HTTP, for the doors that lead to them. */
+/** Methods of the API over HTTP, for entry points. */
 export function openRest(api: Api, endpoints: readonly Endpoint[]): Rest {
   const routes = buildRoutes(endpoints)
   return {
@@ -78,7 +78,7 @@ async function answer(api: Api, matched: Matched<Endpoint>, content: Content, ar
     resumeFrom(req, request)
     const messages = await stream(api, endpoint, request, arrival)
     if (req.method === 'HEAD') {
-      // The handler refuses with the first message, which each stream sends at once.
+      // A handler refuses with its first message, which each stream sends at once.
       const iterator = messages[Symbol.asyncIterator]()
       await iterator.next()
       await iterator.return?.()
@@ -107,7 +107,7 @@ function refuse(api: Api, arrival: HttpArrival, error: unknown): void {
   send(arrival, rendered.http, errorJson(rendered), headersOf(error, rendered))
 }
 
-/** The members of the answer as a vendor names them, where there is one. */
+/** JSON of the response with a vendor's member names, if there is a vendor. */
 function named({ members }: Api, { method, desc }: Endpoint, json: string): string {
   return members && method.version && json !== '' ? members.shown(desc.output, json) : json
 }
@@ -125,7 +125,7 @@ async function contentOf({ app }: Api, matched: Matched<Endpoint>, arrival: Http
   return inForm ? { search: `${inPath}&${body?.toString('latin1')}`, body: undefined } : { search: inPath, body }
 }
 
-/** A method without a JSON body, such as the exchange, reads its parameters from a form as well. */
+/** True if the method can read its parameters from a form. Applies to methods without a JSON body, such as the exchange. */
 function takesForm({ binding }: Matched<Endpoint>, req: IncomingMessage): boolean {
   return binding.body === '' && req.method === 'POST' && isForm(req)
 }
@@ -141,14 +141,14 @@ class MethodNotAllowed extends AppError {
 
 function find(routes: Routes<Endpoint>, method: string, path: string, arrival: HttpArrival): Matched<Endpoint> {
   const found = routes.match(method, path)
-  // Nobody looks at the credential where there is nothing to call.
+  // Without a method, the credential is not checked.
   if (found === undefined || 'allowed' in found) arrival.countStranger()
   if (found === undefined) throw new AppError('NOT_FOUND', 'there is no such path')
   if ('allowed' in found) throw new MethodNotAllowed(found.allowed)
   return found
 }
 
-/** Where the path already says what the request is about, permission comes before anything else is looked at. */
+/** Checks the permission before the body is read, if the path has the scope. */
 function permitEarly({ method: { access } }: Endpoint, caller: Caller, variables: readonly Variable[]): void {
   if (access.mode === 'everywhere') permitEverywhere(access, caller)
   if (access.mode !== 'scoped') return
@@ -172,7 +172,7 @@ function isOver(res: ServerResponse): boolean {
   return res.headersSent || res.destroyed
 }
 
-/** An answer to HEAD has the headers of the one to GET, and no body. */
+/** Sends a response. HEAD gets the headers of GET without a body. */
 function send({ req, res }: HttpArrival, status: number, text: string, more = {}): void {
   if (isOver(res)) return
   const headers = {

@@ -1,5 +1,5 @@
-// A stream of messages as server-sent events (HTML, section 9.2). The message's own `id` is the event's, from which a client
-// goes on after a break; all of the message is its data.
+// Streams of messages as server-sent events (HTML, section 9.2). The message's `id` is that of the event, from which a client
+// continues after a break. The whole message is its data.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type DescMessage, isFieldSet, type Message } from '@bufbuild/protobuf'
 import { gone, tooSlow } from '#edge/arrival.ts'
@@ -9,27 +9,27 @@ import { jsonText } from './transcoding/json-write.ts'
 export const streamHeaders = {
   'content-type': 'text/event-stream',
   'cache-control': 'no-store',
-  // Asks a proxy not to hold back what is small.
+  // Asks proxies not to buffer small data.
   'x-accel-buffering': 'no',
 }
 
-/** The field of the request that the `Last-Event-ID` header stands for. */
+/** Request field that the `Last-Event-ID` header sets. */
 const resumeField = 'after'
 
-/** A client that comes back sends the header with the query of its first request, so the header counts. */
+/** Sets the position from the header. It overrides the query, since a client that reconnects repeats its first query. */
 export function resumeFrom(req: IncomingMessage, request: Message): void {
   const id = req.headers['last-event-id']
   if (typeof id === 'string' && id !== '' && resumeField in request) Object.assign(request, { [resumeField]: id })
 }
 
 export type SendOptions = {
-  /** How long the client may take to read what was sent. */
+  /** Longest time for the client to read the sent data, in milliseconds. */
   stallMs: number
-  /** The first message is there, and with it the status. */
+  /** Called with the first message, when the status is known. */
   onStart: () => void
 }
 
-/** Sends message after message, and asks for the next one when the client has room for it. */
+/** Sends messages one by one, and requests the next one when the client can receive it. */
 export async function sendMessages(
   res: ServerResponse,
   desc: DescMessage,
@@ -47,14 +47,14 @@ export async function sendMessages(
   res.end()
 }
 
-/** A message of nothing but its id moves the client's position and is no event. */
+/** Text of an event. A message with only an ID moves the client's position and is sent as a comment. */
 function eventOf(desc: DescMessage, message: Message): string {
   const { id } = message as unknown as { id: string }
   const says = desc.fields.some((field) => field.name !== 'id' && isFieldSet(message, field))
   return says ? `id: ${id}\ndata: ${jsonText(desc, message)}\n\n` : `: still here\nid: ${id}\n\n`
 }
 
-/** The last event of a stream that ends for a reason. It has a name, so that nobody takes it for a message. */
+/** Last event of a stream that ends with an error. Its name distinguishes it from messages. */
 export function statusEvent(rendered: Rendered): string {
   return `event: status\ndata: ${errorJson(rendered)}\n\n`
 }

@@ -26,45 +26,45 @@ import { pagesDoor } from './ui/door.ts'
 import { signInDoor } from './ui/oauth-door.ts'
 
 export type Server = {
-  /** What clients call us. */
+  /** URL of the server for clients. */
   url: string
-  /** Where it listens, for callers on this machine. */
+  /** URL for callers on this machine. */
   localUrl: string
   port: number
-  /** Where the metrics are, when they have an address of their own. */
+  /** URL of the metrics, if they have their own address. */
   metricsUrl: string | undefined
-  /** Reads the files of the certificate again; what cannot be used is logged, and the old one stays. */
+  /** Reads the certificate files again. If they are not usable, logs the reason and keeps the old pair. */
   reloadCertificate(): Promise<void>
-  /** Nobody is answered before. */
+  /** Starts to respond. Until then, connections are closed. */
   open(): void
-  /** Stops accepting, lets requests in flight finish for at most the configured time, then closes what is left. */
-  /** Says that it is not ready, for `ms` milliseconds in which everything is still served. */
+  /** Reports that it is not ready for `ms` milliseconds, while all requests are still served. */
   leave(ms: number): Promise<void>
+  /** Stops accepting, and lets requests in flight finish for at most the configured time. Then closes the rest. */
   close(): Promise<void>
 }
 
-/** A name that guards nothing would leave open what somebody wanted closed. */
+/** Throws for a name in PINFOLD_TERMS_METHODS that is not a method with a scope, since it would guard nothing. */
 function checkGuarded({ config, eventTable }: App, endpoints: readonly Endpoint[]): void {
-  // They name no place that the door could ask about, so the service does.
+  // These methods have no scope in their request, so the service checks the terms.
   const asking = eventTable.methods('iam.group.created')
   for (const name of config.termsMethods) {
     if (asking.includes(name)) continue
     const method = endpoints.find((endpoint) => endpoint.method.fullName === name)?.method
-    // Nobody could get past a gate before the acceptance itself.
+    // If the acceptance itself waited for an acceptance, nobody could accept.
     const isAcceptance = [Terms.typeName, TermsService.typeName].includes(method?.desc.parent.typeName ?? '')
     if (method?.access.mode === 'scoped' && !isAcceptance) continue
     throw new Error(`PINFOLD_TERMS_METHODS: ${name} is not a method that can wait for the terms of a group`)
   }
 }
 
-/** The same as `bindServer`, open from the start. */
+/** Like `bindServer`, but opens the server at once. */
 export async function startServer(app: App): Promise<Server> {
   const server = await bindServer(app)
   server.open()
   return server
 }
 
-/** The doors of HTTP, in the order in which they are asked for a path. */
+/** Entry points of HTTP, in the order in which they are matched with a path. */
 export function openDoors(api: Api, endpoints: readonly Endpoint[]): Door[] {
   return [
     registryDoor(api),
@@ -84,8 +84,8 @@ export function openDoors(api: Api, endpoints: readonly Endpoint[]): Door[] {
 }
 
 /**
- * Takes the one port for REST and gRPC, so that it is known what it is called; it serves once it is opened. A port that is given
- * goes on to be answered by others until then.
+ * Takes the one port for REST and gRPC, so that its URL is known. Serves after `open`. Until then, a given port keeps its
+ * previous handlers.
  */
 export async function bindServer(app: App, given?: Port): Promise<Server> {
   const { config } = app

@@ -6,7 +6,7 @@ import { securityTokens } from '#issuer/sts.ts'
 import { auth, authEvents } from '#issuer/who-am-i.ts'
 import type { EventBody } from '#lib/events/event-body.ts'
 
-/** Everything the server serves. The handlers of a service that several domains serve come together. */
+/** All services of the server. The handlers of a service that several domains implement are merged. */
 export const services: readonly Service[] = [
   ...Map.groupBy(
     domains.flatMap((domain) => domain.services),
@@ -16,5 +16,5 @@ export const services: readonly Service[] = [
   .map(([desc, parts]): Service => ({ desc, handlers: Object.assign({}, ...parts.map(({ handlers }) => handlers)) }))
   .concat({ desc: SecurityTokenService, handlers: securityTokens }, { desc: Auth, handlers: auth })
 
-/** The bodies of the events of all domains. */
+/** Event bodies of all domains. */
 export const eventBodies: readonly EventBody[] = [...domains.flatMap((domain) => domain.eventBodies), ...authEvents]

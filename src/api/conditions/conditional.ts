@@ -1,4 +1,4 @@
-// Calls that are to change something only if it is still as the client knows it, or only once however often they come.
+// Conditional and idempotent calls: they apply a change only if the resource is unchanged, or only once.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fromBinary, type Message, toBinary } from '@bufbuild/protobuf'
 import type { App } from '#app.ts'
@@ -12,7 +12,7 @@ import { entityTagsOf, isRead, type Subjects } from './subjects.ts'
 
 type NamedRequest = Parameters<App['repeats']['find']>[0]
 
-/** One call that the door has admitted. `run` has a method's handler serve a request, with what the app is for it. */
+/** An admitted call. `run` serves a request with a method's handler and the given app. */
 export type Admitted = {
   app: App
   subjects: Subjects
@@ -23,14 +23,14 @@ export type Admitted = {
   run(app: App, endpoint: Endpoint, request: Message): Promise<Message>
 }
 
-/** Whether the handler can be run as it is. */
+/** True if the request has no conditions and no idempotency key. */
 export function isPlain({ ifMatch, ifNoneMatch, idempotencyKey }: Wishes): boolean {
   return ifMatch === undefined && ifNoneMatch === undefined && idempotencyKey === undefined
 }
 
 /**
- * Runs a handler as the client wishes. What it wants to be true is looked at in the transaction of the change, and so is the
- * name of the request written. Reads have nothing to wish for.
+ * Runs a handler with the conditions and the idempotency key of the client. Both are checked in the transaction of the change.
+ * They do not apply to reads.
  */
 export async function runAsWished(admitted: Admitted, wishes: Wishes): Promise<Message> {
   const { app, endpoint, caller, request, run } = admitted
@@ -47,7 +47,7 @@ export async function runAsWished(admitted: Admitted, wishes: Wishes): Promise<M
   const beginning = beginWith(app.db, first, check !== undefined)
   try {
     const answer = await run({ ...app, db: beginning.db }, endpoint, request)
-    // It has found nothing to change, which may be because of what somebody else has.
+    // The handler has changed nothing, perhaps because of another client's change.
     if (!beginning.hasBegun()) await check?.()
     else if (named) await app.repeats.answer(named, toBinary(endpoint.desc.output, answer))
     return answer
@@ -57,12 +57,12 @@ export async function runAsWished(admitted: Admitted, wishes: Wishes): Promise<M
   }
 }
 
-/** Somebody has sent the same request at the same time, and was first. */
+/** The same request was carried out meanwhile, by another call. */
 class CarriedOut extends Error {}
 
 /**
- * A database whose first transaction begins with `first`, each time that it is tried. `looks`: what that looks at must not
- * change before the end, also where the work alone would be content with locks.
+ * A database whose first transaction starts with `first`, at each attempt. If `looks` is true, rows that `first` reads must not
+ * change before the end of the transaction, even if the handler needs only locks.
  */
 function beginWith(db: Db, first: (tx: Tx) => Promise<void>, looks: boolean): { db: Db; hasBegun(): boolean } {
   let begun = false
@@ -85,10 +85,13 @@ function beginWith(db: Db, first: (tx: Tx) => Promise<void>, looks: boolean): { 
   return { db: beginning, hasBegun: () => begun }
 }
 
-/** Within a transaction, or without one where nothing was written. */
+/** Check within a transaction, or without one if nothing was written. */
 type Check = (tx?: Tx) => Promise<void>
 
-/** Throws INVALID_ARGUMENT for a precondition about nothing, since one that is passed over would be taken for one that held. */
+/**
+ * Throws INVALID_ARGUMENT for a precondition on a method without a resource. If it were ignored, clients would believe that it
+ * held.
+ */
 function checkOf(admitted: Admitted, precondition: Precondition | undefined): Check | undefined {
   if (!precondition) return undefined
   const { app, subjects, endpoint, request, run } = admitted
@@ -102,7 +105,7 @@ function checkOf(admitted: Admitted, precondition: Precondition | undefined): Ch
   return async (tx) => {
     const db = tx ? within(app.db, tx) : app.db
     const answer = await run({ ...app, db }, subject.shows, subject.askFor(request)).catch((error: unknown) => {
-      // The write itself says so, unless it makes what is not there.
+      // The write itself reports the missing resource, unless it creates it.
       if (isNotFound(error) && holds(precondition, [])) return undefined
       throw error
     })
@@ -113,7 +116,7 @@ function checkOf(admitted: Admitted, precondition: Precondition | undefined): Ch
   }
 }
 
-/** The database as it is for what has to see, and to be a part of, this transaction. */
+/** A database whose reads and writes are part of this transaction. */
 function within(db: Db, tx: Tx): Db {
   return { ...db, all: (query) => tx.all(query), get: (query) => tx.get(query), tx: (work) => work(tx) }
 }
@@ -126,7 +129,7 @@ const keyPattern = /^[\x21-\x7e]{1,128}$/
 
 function namedBy({ caller, endpoint, request }: Admitted, wishes: Wishes): NamedRequest | undefined {
   if (wishes.idempotencyKey === undefined) return undefined
-  // With quotes in the draft of the header, and without them everywhere else.
+  // The draft standard of the header requires quotes. Most clients send none.
   const key = wishes.idempotencyKey.trim().replace(/^"(.*)"$/, '$1')
   if (!keyPattern.test(key)) {
     throw invalid({
@@ -135,7 +138,7 @@ function namedBy({ caller, endpoint, request }: Admitted, wishes: Wishes): Named
     })
   }
   const { ifMatch = '', ifNoneMatch = '' } = wishes
-  // An answer may hold what only this token could ask for, so another one of the same caller is not given it.
+  // A response may contain data for this token only, so another token of the same caller does not get it.
   const { narrowing = [], narrowed = false } = caller.token ?? {}
   const allowed = [...narrowing].map(([place, mask]) => `${place} ${mask}`).sort()
   const limits = [String(narrowed), caller.session?.organization ?? '', ...allowed].join('\n')
@@ -146,7 +149,10 @@ function namedBy({ caller, endpoint, request }: Admitted, wishes: Wishes): Named
 const waitMs = 50
 const maxWaits = 40
 
-/** What the request was answered with when it was carried out. Whoever was first may be about to answer. */
+/**
+ * Stored response of a request that was carried out. Waits for it, since the first call may still be running. Throws ABORTED if
+ * it is not stored in time.
+ */
 async function answerAgain({ app, endpoint, signal }: Admitted, named: NamedRequest): Promise<Message> {
   for (let waits = 0; waits < maxWaits; waits++) {
     const known = await app.repeats.find(named)

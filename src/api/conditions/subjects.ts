@@ -1,5 +1,5 @@
-// Which resource a write is about, and what names its state. Both follow from the contract: a method that answers with what
-// a `Get…` of its service shows, or deletes it, is about that; version 1 is about what version 2 shows.
+// Resource of a write, and the entity tag of its state. Both follow from the contract: a method that returns or deletes the
+// resource of a `Get…` of its service is about that resource. Methods of version 1 use the resources of version 2.
 import { hash } from 'node:crypto'
 import { create, type DescMessage, type DescMethod, type Message } from '@bufbuild/protobuf'
 import type { EventTable } from '#app.ts'
@@ -19,28 +19,28 @@ import { type Endpoint, fullNameOf, scopeOf } from '../methods.ts'
 import { optionOf } from '../option-of.ts'
 import { jsonText } from '../transcoding/json-write.ts'
 
-/** How to read the resource that a write is about. */
+/** Describes how the resource of a write is read. */
 export type Subject = {
-  /** The method that shows it. */
+  /** Method that returns the resource. */
   shows: Endpoint
-  /** What it is. */
+  /** Message type of the resource. */
   resource: DescMessage
-  /** What to ask it for. */
+  /** Request for `shows`, from the request of the write. */
   askFor(request: Message): Message
-  /** What of its answer is the resource; `undefined` where there is none, so that the write makes it. */
+  /** Resource in the response of `shows`. Undefined if there is none, so the write creates it. */
   take(answer: Message): Message | undefined
 }
 
 export type Subjects = {
-  /** `undefined` for a method that is not about one resource which is there. */
+  /** Subject of a method. Undefined for a method that is not about one existing resource. */
   of(endpoint: Endpoint): Subject | undefined
-  /** Whether what a method answers with is a resource that has an entity tag. */
+  /** True if the response of a method is a resource with an entity tag. */
   isTagged(endpoint: Endpoint): boolean
-  /** The entity tag of such an answer, without quotes. `json` is what `jsonText` says of it, where that is known. */
+  /** Entity tag of such a response, without quotes. `json` is its `jsonText`, if the caller has it. */
   tagOf(endpoint: Endpoint, answer: Message, json?: string): string | undefined
 }
 
-/** Methods that change what another one shows, and of which nothing else in the contract says so. */
+/** Methods that change the resource of another method, without a common type or name in the contract. */
 const alike: readonly (readonly [DescMethod, DescMethod])[] = [
   [Registry.method.updateTag, TagsService.method.getTag],
   [Advisories.method.update, AdvisoriesService.method.getAdvisory],
@@ -48,10 +48,10 @@ const alike: readonly (readonly [DescMethod, DescMethod])[] = [
   [FollowsService.method.unfollowRepo, FollowsService.method.getFollow],
 ]
 
-/** Both make a tag, or move the one of this name. */
+/** Methods that create a tag or update the tag of this name. */
 const tagMakers: readonly DescMethod[] = [TagsService.method.createTag, Registry.method.createTag]
 
-/** What changes nothing has no subject, and no name that must not be used twice. */
+/** True for methods without changes. They have no subject and no idempotency key. */
 export function isRead({ desc }: Pick<Endpoint, 'desc'>): boolean {
   return optionOf(desc, http).pattern.case === 'get'
 }
@@ -73,7 +73,7 @@ export function buildSubjects(endpoints: readonly Endpoint[], { inEveryVersion }
   }
 }
 
-/** The method that shows what the write is about. */
+/** Method that returns the resource of the write. Undefined if there is none. */
 function shownBy(
   endpoint: Endpoint,
   endpoints: readonly Endpoint[],
@@ -82,7 +82,7 @@ function shownBy(
 ): Endpoint | undefined {
   const { method, desc } = endpoint
   if (method.access.mode !== 'scoped' || isRead(endpoint)) return undefined
-  // What they are about is not there yet.
+  // The resource of these methods does not exist yet.
   if (/^(Create|Send)/.test(desc.name)) return undefined
   const like = alike.find(([one]) => one === desc)
   if (like) return byName.get(fullNameOf(like[1]))
@@ -139,8 +139,8 @@ function tagByName(shows: Endpoint): Subject {
 }
 
 /**
- * What a resource shows that nobody has written to it: what happens to it, what sources say beside it, what only the first answer
- * shows, and the SCIM settings of a provider, which have an etag of their own.
+ * Fields of resources that change without a write to them: state, data of sources, and values that only the first response has.
+ * The SCIM settings of a provider are among them, since they have their own etag.
  */
 export const passing: ReadonlyMap<DescMessage, readonly string[]> = new Map<DescMessage, readonly string[]>([
   [AdvisoriesService.method.getAdvisory.output, ['severities']],
@@ -166,14 +166,14 @@ function lasting(desc: DescMessage, without: readonly string[], resource: Messag
   return { ...resource, ...Object.fromEntries(without.map((name) => [name, blank[name]])) }
 }
 
-/** Of what the resource shows, so that two changes in one millisecond have two, and no column is needed for it. */
+/** Entity tag of the JSON of a resource. Two changes in the same millisecond get different tags, and no column is needed. */
 function entityTagOf(desc: DescMessage, resource: Message, json?: string): string {
   const without = passing.get(desc)
   const shown = without ? jsonText(desc, lasting(desc, without, resource)) : (json ?? jsonText(desc, resource))
   return hash('sha256', shown, 'base64url').slice(0, 22)
 }
 
-/** All that may name its state: a tag is also what it points to, as it is at the registry. */
+/** All entity tags of a resource. A tag also has its digest as an entity tag, as at the registry. */
 export function entityTagsOf(desc: DescMessage, resource: Message): string[] {
   const { digest } = resource as unknown as { digest?: unknown }
   const more = desc === TagsService.method.getTag.output && typeof digest === 'string' && digest !== '' ? [digest] : []

@@ -1,5 +1,5 @@
-// POST /mcp: the methods of the API as tools for agents (Model Context Protocol, Streamable HTTP). Nothing is remembered
-// between two requests, so there are no sessions and no streams.
+// POST /mcp: methods of the API as tools for agents (Model Context Protocol, Streamable HTTP). The server keeps no state between
+// requests, so there are no sessions and no streams.
 import { afterUnread, answer as reply } from '#edge/answer.ts'
 import { authenticate, onlyAsFarAs } from '#edge/caller.ts'
 import { type Door, type HttpArrival, withVerbs } from '#edge/doors.ts'
@@ -31,7 +31,7 @@ import {
 import { withoutSecrets } from './secrets.ts'
 import { createTools, type Tools } from './tools.ts'
 
-/** What every call of a tool takes, beside what its method does. */
+/** Capability that every tool call needs, besides those of its method. */
 const toCall = [Capability.CAP_MCP_TOOL_CALL]
 
 const abilities = { tools: {} }

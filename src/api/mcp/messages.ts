@@ -1,5 +1,5 @@
-// One message of JSON-RPC as the Model Context Protocol has it: what a request must be, in either way of speaking it.
-// Until 2025-11-25 a client introduces itself first (`initialize`); since 2026-07-28 each request says all by itself.
+// Messages of JSON-RPC in the Model Context Protocol, in both variants. Up to 2025-11-25, a client starts with `initialize`.
+// Since 2026-07-28, each request is complete by itself.
 import type { IncomingHttpHeaders } from 'node:http'
 import { jsonLimits } from '#edge/read-body.ts'
 import { AppError, type Code } from '#lib/errors.ts'
@@ -9,12 +9,12 @@ import { isJsonObject } from '../transcoding/json-read.ts'
 export type RequestId = string | number
 export type Params = Record<string, unknown>
 
-/** `id` is missing for a notification, which is not answered. */
+/** `id` is undefined for a notification, which gets no response. */
 export type Message = { id: RequestId | undefined; method: string; params: Params }
 
 export const modernVersion = '2026-07-28'
 const olderVersions: readonly string[] = ['2025-11-25', '2025-06-18']
-/** Newest first. */
+/** Supported versions, newest first. */
 export const versions: readonly string[] = [modernVersion, ...olderVersions]
 
 export const parseError = -32700
@@ -31,7 +31,7 @@ const capabilitiesKey = 'io.modelcontextprotocol/clientCapabilities'
 
 type Wrong = { code?: Code; http?: number; data?: object }
 
-/** What is wrong with a message, as the protocol numbers it. */
+/** Error in a message, with its code in the protocol. */
 export class ProtocolError extends AppError {
   readonly rpcCode: number
   readonly data: object | undefined
@@ -43,7 +43,7 @@ export class ProtocolError extends AppError {
   }
 }
 
-/** Throws for what is no single request or notification; `seen` gets the id before anything else can be wrong. */
+/** Reads a single request or notification. Throws ProtocolError for anything else. `seen` gets the ID before other checks. */
 export function readMessage(body: Buffer, seen: (id: RequestId) => void): Message {
   const json = parse(body)
   if (Array.isArray(json)) throw new ProtocolError(invalidRequest, 'batches are not part of the protocol any more')
@@ -72,8 +72,8 @@ function isId(id: unknown): id is RequestId {
 }
 
 /**
- * Whether the client speaks the revision without a handshake. Throws for a revision that we do not speak, and for headers
- * that say something else than the message: what stands between us and the client may have believed them.
+ * True if the client uses the revision without a handshake. Throws for an unsupported revision, and for headers that differ from
+ * the message: a proxy may have relied on them.
  */
 export function isModern({ method, params }: Message, headers: IncomingHttpHeaders): boolean {
   const meta = isJsonObject(params._meta) ? params._meta : {}
@@ -102,7 +102,7 @@ export function isModern({ method, params }: Message, headers: IncomingHttpHeade
   return true
 }
 
-/** The revision that both sides go on with after `initialize`: what the client asks for, or the newest that has one. */
+/** Revision for use after `initialize`: that of the client, or the newest one with a handshake. */
 export function agreedVersion({ protocolVersion }: Params): string {
   return olderVersions.find((version) => version === protocolVersion) ?? olderVersions[0]!
 }
@@ -111,18 +111,18 @@ function mismatch(header: string): ProtocolError {
   return new ProtocolError(headerMismatch, `Header mismatch: ${header} does not say what the message says`)
 }
 
-/** A header may have its value in Base64, marked. */
+/** Decodes a header value, which may be marked as Base64. */
 function plain(value: string | undefined): string | undefined {
   const encoded = /^=\?base64\?([A-Za-z0-9+/]*={0,2})\?=$/.exec(value ?? '')?.[1]
   return encoded === undefined ? value : Buffer.from(encoded, 'base64').toString('utf8')
 }
 
-/** `result` is JSON text. */
+/** Response text. `result` is JSON text. */
 export function resultText(id: RequestId, result: string): string {
   return `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${result}}`
 }
 
-/** Without an id where the message could not be read so far. `data` is JSON text. */
+/** Error response. Without an ID if the message could not be read up to it. `data` is JSON text. */
 export function errorText(id: RequestId | undefined, code: number, message: string, data?: string): string {
   const said = `{"code":${code},"message":${JSON.stringify(message.toWellFormed())}${data === undefined ? '' : `,"data":${data}`}}`
   return `{"jsonrpc":"2.0",${id === undefined ? '' : `"id":${JSON.stringify(id)},`}"error":${said}}`

@@ -16,7 +16,7 @@ const provider = (clientSecret: string) => ({
   } as const,
 })
 
-test('secrets are left out wherever they are, also in what is one of several', () => {
+test('removes secrets at any depth, also in a oneof', () => {
   const invite = create(GroupInviteSchema, { uid: 'a', code: 'hidden words' })
   assert.deepEqual(withoutSecrets(GroupInviteSchema, invite), create(GroupInviteSchema, { uid: 'a' }))
   const whole = create(IdentityProviderSchema, provider('hidden words'))

@@ -1,6 +1,6 @@
 import type { DescField, DescMessage, Message } from '@bufbuild/protobuf'
 
-/** Agents keep what they read, and show it to others: what the contract marks as secret is left out. */
+/** Removes fields that the contract marks as secret, since agents keep their input and show it to others. */
 export function withoutSecrets<T extends Message>(desc: DescMessage, message: T): T {
   const hiding = desc.fields.filter((field) => hides(field, [desc]))
   if (hiding.length === 0) return message
@@ -27,7 +27,7 @@ function cleaned(field: DescField, value: unknown): unknown {
   return Object.fromEntries(Object.entries(value as Record<string, Message>).map(([key, one]) => [key, clean(one)]))
 }
 
-/** Whether the field is a secret, or a message that has one somewhere below. */
+/** True if the field is a secret, or a message with a secret at any depth. */
 function hides(field: DescField, within: readonly DescMessage[]): boolean {
   if (isSecret(field)) return true
   const { message } = field
@@ -35,7 +35,7 @@ function hides(field: DescField, within: readonly DescMessage[]): boolean {
   return message.fields.some((inner) => hides(inner, [...within, message]))
 }
 
-/** Of the contract's secrets all are text. */
+/** True for a field that the contract marks as secret. All of them are strings. */
 export function isSecret(field: DescField): boolean {
   return field.proto.options?.debugRedact === true
 }

@@ -1,4 +1,4 @@
-// The tools: which methods of the contract are offered to agents, under which names and with which hints.
+// Tools for agents: the offered methods of the contract, with names and hints.
 import { readFileSync } from 'node:fs'
 import type { DescMethod } from '@bufbuild/protobuf'
 import { tool } from '#gen/pinfold/annotations/annotations_pb.ts'
@@ -14,7 +14,7 @@ export type Annotations = {
   openWorldHint: boolean
 }
 
-/** What `npm run gen` writes of a tool: all that is made from comments and messages. */
+/** Part of a tool that `npm run gen` writes, made from comments and messages. */
 export type ToolText = {
   title: string
   description: string
@@ -27,15 +27,15 @@ export type ToolText = {
 export type ToolTexts = { version: string; tools: Record<string, ToolText> }
 
 export type Tools = {
-  /** The method that a name stands for. */
+  /** Method of a tool name. */
   find(name: string): Endpoint | undefined
-  /** The JSON list of all tools, in the order of the contract, and the release that has them. */
+  /** JSON list of all tools in the order of the contract, and their release. */
   texts(): { version: string; list: string }
 }
 
 const file = new URL('../../../gen/mcp-tools.json', import.meta.url)
 
-/** Whether agents are offered the method: those of version 2 that the contract does not hide. */
+/** True for methods that are tools: unary ones of version 2 that the contract does not hide. */
 export function isTool({ method, desc }: Pick<Endpoint, 'method' | 'desc'>): boolean {
   return method.version === 'v2' && !isStreaming({ desc }) && !optionOf(desc, tool).hidden
 }
@@ -45,7 +45,7 @@ export function toolName({ name }: DescMethod): string {
   return snakeCase(name.charAt(0).toLowerCase() + name.slice(1))
 }
 
-/** What the contract leaves unset is as the protocol has it, which is the worse. */
+/** Hints of a method. Unset options have the defaults of the protocol, which are the pessimistic ones. */
 export function annotationsOf(method: DescMethod): Annotations {
   const { readOnly = false, destructive = true, idempotent = false, openWorld = true } = optionOf(method, tool)
   return {
@@ -59,7 +59,7 @@ export function annotationsOf(method: DescMethod): Annotations {
 export function createTools(endpoints: readonly Endpoint[]): Tools {
   const served = endpoints.filter((endpoint) => isTool(endpoint) && endpoint.handler)
   const byName = new Map(served.map((endpoint) => [toolName(endpoint.desc), endpoint]))
-  // Read when somebody asks for it first.
+  // Read at the first request.
   let known: ReturnType<Tools['texts']> | undefined
   const read = () => {
     const { version, tools } = JSON.parse(readFileSync(file, 'utf8')) as ToolTexts

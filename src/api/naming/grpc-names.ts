@@ -1,10 +1,10 @@
-// By which names a method can be called over gRPC: ours, those of the preview, and those of a vendor.
+// Names of methods over gRPC: ours, those of the preview, and those of a vendor.
 import type { IncomingHttpHeaders } from 'node:http2'
 
-/** The metadata that says of a call that it came by the vendor's name; what a client sends under this name is not believed. */
+/** Metadata key of calls by a vendor's name. A client's own value is not trusted. */
 export const vendorTag = 'x-pinfold-vendor'
 
-/** Turns the path of a call into that of the contract, and notes by whose name it came. */
+/** Converts the path of a call to that of the contract, and records whether it had the vendor's name. */
 export function createPathReader(token: string | undefined): (headers: IncomingHttpHeaders) => void {
   if (token === undefined) {
     return (headers) => {
@@ -20,13 +20,13 @@ export function createPathReader(token: string | undefined): (headers: IncomingH
   }
 }
 
-/** The preview's packages `v2beta1` mean `v2`, as its paths do over REST. */
+/** Replaces the preview's packages `v2beta1` by `v2`, as in paths over REST. */
 function stablePath(path: string): string {
   if (!path.includes('.v2beta1.')) return path
   return path.replace(/^(\/pinfold\.platform\.[a-z]+)\.v2beta1\./, '$1.v2.')
 }
 
-/** What the preview calls a type of version 2. */
+/** Name of a version 2 type in the preview. */
 export function previewTypeName(typeName: string): string {
   return typeName.replace(/^(pinfold\.platform\.[a-z]+)\.v2\./, '$1.v2beta1.')
 }

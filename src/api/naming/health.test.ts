@@ -38,7 +38,7 @@ async function start() {
   return { health, send, listen, [Symbol.dispose]: dispose }
 }
 
-test('the health of the server is told, that of single services is not known', async () => {
+test('reports the health of the server, and NOT_FOUND for single services', async () => {
   using started = await start()
   const { health, send } = started
   assert.equal(statusOf(await send(check, asked(''))), serving)
@@ -49,7 +49,7 @@ test('the health of the server is told, that of single services is not known', a
   assert.equal(statusOf(await send(check, asked(''))), notServing)
 })
 
-test('whoever watches is told when the server is about to stop', async () => {
+test('notifies watchers when the server is about to stop', async () => {
   using started = await start()
   const { health, listen } = started
   const [all, one] = [listen(''), listen('x.Y')]

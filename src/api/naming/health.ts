@@ -1,4 +1,4 @@
-// The health service of gRPC (grpc.health.v1), for the server as a whole: it has no status of single services.
+// Health service of gRPC (grpc.health.v1) for the whole server. It has no status of single services.
 import { createRequire } from 'node:module'
 import type { HealthImplementation } from 'grpc-health-check'
 import { Health as service } from '#gen/grpc/health/v1/health_pb.ts'
@@ -12,7 +12,7 @@ export const healthPaths: ReadonlySet<string> = new Set(
 
 const load = createRequire(import.meta.url)
 
-/** Serving until it is stopped, of which whoever watches is told. */
+/** Adds the health service. Its status is SERVING until `stop`, which notifies watchers. */
 export function addHealth(server: AddingService): Health {
   let status: 'SERVING' | 'NOT_SERVING' = 'SERVING'
   let health: HealthImplementation | undefined

@@ -1,16 +1,15 @@
-// Services of libraries that take longer to load than much of the server, and that most servers are never asked for: what is loaded
-// for the first call serves all.
+// Library services that load slowly and that most servers never need. They are loaded at the first call.
 import type { MethodDefinition, Server, ServiceDefinition, UntypedServiceImplementation } from '@grpc/grpc-js'
 
 export type AddingService = Pick<Server, 'addService'>
-/** What a library has that adds itself to a server. */
+/** A library that adds itself to a server. */
 export type Addable = { addToServer(server: Server): void }
 export type LazyMethod = { service: string; name: string; requestStream: boolean; responseStream: boolean }
 
 type Definition = MethodDefinition<unknown, unknown>
 type Added = { definition: Definition; handler: (...call: unknown[]) => void }
 
-/** Adds methods that `open` answers, once any of them is called. */
+/** Adds methods whose library `open` loads at the first call of any of them. */
 export function addLazily(server: AddingService, methods: readonly LazyMethod[], open: () => Addable): void {
   let known: Map<string, Added> | undefined
   for (const { service, name, requestStream, responseStream } of methods) {
@@ -31,7 +30,7 @@ export function addLazily(server: AddingService, methods: readonly LazyMethod[],
   }
 }
 
-/** What it would add to a server, by the paths of the methods. */
+/** Methods that the library adds to a server, by path. */
 function addedBy(library: Addable): Map<string, Added> {
   const methods = new Map<string, Added>()
   const addService: Server['addService'] = (service, handlers) => {

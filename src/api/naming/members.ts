@@ -1,24 +1,24 @@
-// Members of JSON that are named after the product, under a vendor's token. Which ones there are is read from the
-// descriptors; all other messages pass as they are.
+// JSON members that are named after the product, under a vendor's token. The descriptors tell which messages have them; all other
+// messages stay unchanged.
 import type { DescField, DescFile, DescMessage } from '@bufbuild/protobuf'
 import { fieldNamed, isWellKnown, type Values } from '../transcoding/message-fields.ts'
 
 const own = 'pinfold'
 
 export type Members = {
-  /** The JSON text of a message, with the vendor's names. */
+  /** JSON text of a message with the vendor's names. */
   shown(desc: DescMessage, text: string): string
-  /** Parsed JSON with our names, whichever it came with. */
+  /** Parsed JSON with our names; accepts either. */
   read(desc: DescMessage, json: unknown): unknown
-  /** The same for the paths of a mask. */
+  /** Paths of a mask with our names; accepts either. */
   readPaths(resource: DescMessage, paths: readonly string[]): readonly string[]
 }
 
-/** `token` has passed `checkToken`. */
+/** Creates the conversion. `checkToken` must have accepted `token`. */
 export function createMembers(token: string, carries = createCarriers()): Members {
   const inPath = new RegExp(`(?<=^|\\.)${token}(?=\\.|$)`)
   const toVendor = (_: DescMessage, key: string): string => (key === own ? token : key)
-  // Where both are given, ours counts and the other one is refused as unknown.
+  // If both names are present, ours is used, and the other one is refused as unknown.
   const toOurs = (desc: DescMessage, key: string, json: Values): string =>
     key === token && fieldNamed(desc, own) && !(own in json) ? own : key
   return {
@@ -28,7 +28,7 @@ export function createMembers(token: string, carries = createCarriers()): Member
   }
 }
 
-/** Throws for the name of another member beside one of ours: nobody could tell the two apart. */
+/** Throws if a message with one of our members also has a member named like the token, since the two would be ambiguous. */
 export function checkToken(files: Iterable<DescFile>, token: string): void {
   for (const desc of [...files].flatMap(({ messages }) => messages)) {
     if (fieldNamed(desc, own) && fieldNamed(desc, token)) {
@@ -37,7 +37,7 @@ export function checkToken(files: Iterable<DescFile>, token: string): void {
   }
 }
 
-/** An OpenAPI document with the members under the vendor's names. */
+/** OpenAPI document with the vendor's member names. */
 export function renameDocument(json: string, token: string): string {
   return json.replaceAll(`"${own}":`, `"${token}":`)
 }
@@ -65,7 +65,7 @@ function inField(field: DescField, json: unknown, rename: Rename, carries: Carri
   return Object.fromEntries(Object.entries(json).map(([key, one]) => [key, renamed(message, one, rename, carries)]))
 }
 
-/** Whether a message has such a member, itself or in what it contains. Looked up once for each. */
+/** Tells whether a message has such a member at any depth. Results are cached. */
 export function createCarriers(): Carries {
   const known = new Map<DescMessage, boolean>()
   const find = (desc: DescMessage, seen: Set<DescMessage>): boolean => {

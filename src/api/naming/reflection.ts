@@ -1,5 +1,4 @@
-// What gRPC server reflection tells: every file of the contract, and the same once more under each further name that its
-// packages can be called by.
+// Data of gRPC server reflection: every file of the contract, and a copy under each other name of its packages.
 import { createRequire } from 'node:module'
 import { clone, type DescFile, toBinary } from '@bufbuild/protobuf'
 import {
@@ -16,24 +15,24 @@ import { vendorField, vendorTypeName } from '#lib/naming/vendor.ts'
 import { previewTypeName } from './grpc-names.ts'
 import { type AddingService, addLazily } from './lazy-service.ts'
 
-/** The library takes longer to load than much of the server, so it is when somebody asks. */
+/** The library loads slowly, so it is loaded at the first request. */
 const load = createRequire(import.meta.url)
 
-/** What no method names: a service of a library's, and the details of errors. */
+/** Files that no method refers to: a library's service, and the details of errors. */
 const others = [file_grpc_health_v1_health, file_google_rpc_error_details, file_pinfold_iam_v1_terms_errors]
 
-/** Gives packages, types and members another name, or leaves them as they are. */
+/** Renames packages, types and members, or leaves them unchanged. */
 type Rename = { type: (name: string) => string; member: (name: string) => string }
 
 /**
- * Answers for these files; `token` is that of a vendor whose names count too. What is told is put together for the first who
- * asks: it takes longer than everything else that a server starts with, and most are never asked.
+ * Adds reflection for these files. `token` is that of a vendor whose names are included. The data is built at the first request:
+ * it takes longer than the rest of the start, and most servers never need it.
  */
 export function addReflection(server: AddingService, served: Iterable<DescFile>, token?: string): void {
   addLazily(server, reflectionMethods, () => reflectionOf(served, token))
 }
 
-/** The methods of both versions of the service. */
+/** Methods of both versions of the service. */
 export const reflectionMethods = [
   'grpc.reflection.v1.ServerReflection',
   'grpc.reflection.v1alpha.ServerReflection',
@@ -71,7 +70,7 @@ function withImports(served: readonly DescFile[]): FileDescriptorProto[] {
   return [...files].map(({ proto }) => proto)
 }
 
-/** The files whose package gets another name. What they import from the others stays as it is. */
+/** Copies of files whose package gets another name. Their imports of other files stay unchanged. */
 function aliasesOf(files: readonly FileDescriptorProto[], rename: Rename): FileDescriptorProto[] {
   const renamed = files.filter((file) => rename.type(`${file.package}.`) !== `${file.package}.`)
   const paths = new Map(renamed.map((file) => [file.name, pathUnder(file, rename)]))
@@ -91,7 +90,7 @@ function aliasesOf(files: readonly FileDescriptorProto[], rename: Rename): FileD
   })
 }
 
-/** No two files may have one path, so the new package is in front of it. */
+/** Path of a copy, with the new package in front, since paths must be unique. */
 function pathUnder(file: FileDescriptorProto, rename: Rename): string {
   return `${rename.type(`${file.package}.`).replaceAll('.', '/')}${file.name}`
 }

@@ -1,4 +1,4 @@
-// The certificate of the server and its key, from two files that may be replaced while it runs.
+// Certificate and key of the server, from two files that can be replaced while it runs.
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { open } from 'node:fs/promises'
 import tls, { type SecureContextOptions } from 'node:tls'
@@ -8,17 +8,17 @@ export type CertificateFiles = { cert: string; key: string }
 
 export type Certificate = {
   readonly options: SecureContextOptions
-  /** Reads the files again. What has changed and is good goes to `use`; anything else is logged, and the old pair stays. */
+  /** Reads the files again. A changed and valid pair goes to `use`. Any other result is logged, and the old pair stays. */
   reload(): Promise<void>
   close(): void
 }
 
-/** Long chains have some ten certificates of 2 KiB. */
+/** Largest file. Long chains have some ten certificates of 2 KiB. */
 const mostBytes = 256 * 1024
-/** Files of a mounted secret are replaced by a link that moves, of which a watched file would not tell. */
+/** Interval between reads. Files of a mounted secret are replaced by moving a link, which a file watcher does not notice. */
 const lookMs = 10_000
 
-/** Throws, naming the setting, when the files are no pair that a server can use. */
+/** Reads the pair and watches it. Throws with the name of the setting if a server cannot use the pair. */
 export async function openCertificate(
   files: CertificateFiles,
   use: (options: SecureContextOptions) => void,
@@ -80,7 +80,7 @@ async function readText(path: string, setting: string): Promise<string> {
   throw new Error(`${setting}: ${path} has more than ${mostBytes} bytes`)
 }
 
-/** Throws in our own words: those of OpenSSL say neither which file nor what to do. */
+/** Throws with our own messages: those of OpenSSL name neither the file nor the solution. */
 function check({ cert, key }: Pair): SecureContextOptions {
   const leaf = tried('PINFOLD_TLS_CERT: the file has no certificate in PEM format', () => new X509Certificate(cert))
   const own = tried('PINFOLD_TLS_KEY: the file must have a key in PEM format that is not encrypted', () =>

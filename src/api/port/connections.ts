@@ -1,14 +1,17 @@
-// How many connections one client may have open: each costs memory before it has asked for anything.
+// Limit on open connections of one client. Each uses memory before its first request.
 import { networkOf } from '#lib/net/source-address.ts'
 import { connecting } from '#lib/scheduling/connecting.ts'
 
 export type Connections = {
-  /** Whether one more may be opened from there; then `close` has to be called once it is closed. */
+  /** Counts a connection of the address. Returns false if it has too many. Otherwise, call `close` when the connection closes. */
   open(address: string): boolean
   close(address: string): void
 }
 
-/** At most `most` from one address, or one /64 of IPv6; as many as they like from an address that is exempt. `refused` hears of each above that. */
+/**
+ * Allows `most` connections from one address, or one IPv6 /64, and any number from exempt addresses. Calls `refused` for each
+ * connection above the limit.
+ */
 export function createConnections(
   most: number,
   isExempt: (address: string) => boolean,

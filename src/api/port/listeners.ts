@@ -1,4 +1,4 @@
-// Where the server listens: the one port, and with a certificate of our own one more that only this machine can reach.
+// Listeners of the server: the one port, and with a certificate of our own another one for this machine only.
 import type { RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { App } from '#app.ts'
@@ -9,19 +9,19 @@ import { createTls, type Tls } from './tls.ts'
 
 export type Listeners = {
   port: number
-  /** Without a setting that says otherwise, what clients call us. */
+  /** URL of the server unless a setting has another one. */
   origin: string
-  /** For callers on this machine; it is never TLS, since no certificate names it. */
+  /** URL for callers on this machine. Never TLS, since no certificate has its name. */
   localUrl: string
-  /** Whether the address stands for all addresses of the machine. */
+  /** True if it listens on all addresses of the machine. */
   isEverywhere: boolean
-  /** Takes a request that came over HTTP/2 and is not gRPC. */
+  /** Serves a request over HTTP/2 that is not gRPC. */
   receive: RequestListener
   reloadCertificate(): Promise<void>
   drain(graceMs: number): Promise<void>
 }
 
-/** Of the addresses that stand for all of a machine, the one that leads to it. Nobody can be told to call the others. */
+/** Loopback address for each wildcard address. Clients cannot call a wildcard address. */
 const onThisMachine: Record<string, string> = { '0.0.0.0': '127.0.0.1', '::': '[::1]' }
 
 export async function openListeners(

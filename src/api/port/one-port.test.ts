@@ -13,7 +13,7 @@ import { createOnePort } from './one-port.ts'
 const patient = { headersTimeout: 20_000, requestTimeout: 20_000, keepAliveTimeout: 20_000 }
 const strict = { headersTimeout: 300, requestTimeout: 600, connectionsCheckingInterval: 50 }
 
-/** Echoes method, path and body over either protocol; `/slow` answers when `release` is called. */
+/** Echoes method, path and body over either protocol. `/slow` responds when `release` is called. */
 async function startEcho(options: http.ServerOptions = {}, connections = createConnections(1000, () => true)) {
   let release = () => {}
   const held = new Promise<void>((resolve) => {
@@ -47,7 +47,7 @@ async function startEcho(options: http.ServerOptions = {}, connections = createC
   return { ...onePort, port, release, asked, [Symbol.asyncDispose]: () => onePort.drain(0) }
 }
 
-/** Each piece leaves as a packet of its own. */
+/** Sends each piece as a packet of its own. */
 async function writeSlowly(connection: RawConnection, pieces: Iterable<string>): Promise<void> {
   for (const piece of pieces) {
     connection.write(piece)
@@ -58,7 +58,7 @@ async function writeSlowly(connection: RawConnection, pieces: Iterable<string>):
 const request = (line: string, body = '') =>
   `${line} HTTP/1.1\r\nhost: a\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
 
-test('a request whose first bytes could begin an HTTP/2 connection is still HTTP/1.1', async () => {
+test('a request whose first bytes could start an HTTP/2 connection is still HTTP/1.1', async () => {
   await using echo = await startEcho()
   for (const method of ['POST', 'PUT', 'PATCH', 'PROPFIND', 'GET']) {
     for (const at of [1, 2, 3]) {
@@ -70,7 +70,7 @@ test('a request whose first bytes could begin an HTTP/2 connection is still HTTP
   }
 })
 
-test('a request that arrives byte by byte is read as a whole, and the next on its connection as well', async () => {
+test('reads a request that arrives byte by byte, and the next one on its connection', async () => {
   await using echo = await startEcho()
   using connection = await connectRaw(echo.port)
   for (const body of ['one', 'two']) {
@@ -88,7 +88,7 @@ test('several requests in one packet are answered in order', async () => {
   }
 })
 
-test('an HTTP/2 client is served, also when its preface arrives in pieces', async () => {
+test('serves an HTTP/2 client whose preface arrives in pieces', async () => {
   await using echo = await startEcho()
   const session = http2.connect(`http://127.0.0.1:${echo.port}`)
   const stream = session.request({ ':method': 'POST', ':path': '/x' })
@@ -96,14 +96,14 @@ test('an HTTP/2 client is served, also when its preface arrives in pieces', asyn
   assert.equal(await textOf(stream), '2 POST /x hello')
   session.close()
 
-  // The preface, an empty SETTINGS frame, and then PING with `pinfold!`, which the server has to echo.
+  // The preface, an empty SETTINGS frame, and a ping frame with `pinfold!`, which the server must echo.
   const frames = '\0\0\0\x04\0\0\0\0\0\0\0\x08\x06\0\0\0\0\0pinfold!'
   using connection = await connectRaw(echo.port)
   await writeSlowly(connection, `PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n${frames}`)
   await connection.take(/pinfold!/)
 })
 
-test('what only begins like an HTTP/2 preface is refused', async () => {
+test('refuses data that only starts like an HTTP/2 preface', async () => {
   await using echo = await startEcho()
   for (const text of ['PRI * HTTP/2.0\r\n\r\nXX\r\n\r\n', 'PRI / HTTP/1.1\r\nhost: a\r\n\r\n']) {
     using connection = await connectRaw(echo.port)
@@ -113,7 +113,7 @@ test('what only begins like an HTTP/2 preface is refused', async () => {
   }
 })
 
-/** Resolves once the server has closed the connection; rejects when the time of the test is over, so that its server ends too. */
+/** Resolves once the server has closed the connection. Rejects when the time of the test is over, so that its server ends too. */
 function closedWithin(connection: RawConnection, { signal }: TestContext): Promise<unknown> {
   const over = once(signal, 'abort').then(() => {
     throw new Error('the server has not closed the connection')
@@ -133,7 +133,7 @@ test('a connection of an unknown protocol is closed at the limit, and not before
   }
   const closed: string[] = []
   for (const [text, connection] of open) void connection.closed.then(() => closed.push(text))
-  // An answer to another client says that the server has done what was there to do before.
+  // A response to another client proves that the server has finished earlier work.
   const ask = async () => {
     using other = await connectRaw(echo.port)
     other.write(request('GET /x'))
@@ -150,7 +150,7 @@ test('a connection of an unknown protocol is closed at the limit, and not before
   }
 })
 
-test('headers that are never finished are answered with 408 at the limit', async (t) => {
+test('responds 408 at the limit to headers that are never finished', async (t) => {
   await using echo = await startEcho(strict)
   for (const text of ['G', 'POST /x HTTP/1.1\r\nho']) {
     using connection = await connectRaw(echo.port)
@@ -160,7 +160,7 @@ test('headers that are never finished are answered with 408 at the limit', async
   }
 })
 
-test('a client that drips its headers is answered with 408 at the limit as well', async (t) => {
+test('responds 408 at the limit to a client that drips its headers', async (t) => {
   await using echo = await startEcho(strict)
   using connection = await connectRaw(echo.port)
   connection.write('POST /x HTTP/1.1\r\n')
@@ -173,7 +173,7 @@ test('a client that drips its headers is answered with 408 at the limit as well'
   assert.match(connection.received(), /^HTTP\/1\.1 408 /)
 })
 
-test('a client that goes away before it said anything leaves nothing behind', async () => {
+test('frees everything of a client that disconnects before it has sent a request', async () => {
   await using echo = await startEcho()
   for (const text of ['', 'P']) {
     using connection = await connectRaw(echo.port)
@@ -184,7 +184,7 @@ test('a client that goes away before it said anything leaves nothing behind', as
   assert.equal((await takeResponse(connection)).status, 200)
 })
 
-test('draining lets a request in flight finish, and closes silent and idle connections at once', async () => {
+test('drain finishes requests in flight, and closes silent and idle connections at once', async () => {
   const echo = await startEcho()
   using silent = await connectRaw(echo.port)
   using idle = await connectRaw(echo.port)
@@ -210,7 +210,7 @@ test('draining lets a request in flight finish, and closes silent and idle conne
   await busy.closed
 })
 
-test('what is still in flight when the time of grace is over is cut off', async () => {
+test('drain cuts off requests that are still in flight after the grace period', async () => {
   const echo = await startEcho()
   using busy = await connectRaw(echo.port)
   busy.write(request('GET /slow'))
@@ -234,7 +234,7 @@ async function textOf(stream: http2.ClientHttp2Stream): Promise<string> {
   return text
 }
 
-test('answers pipelined requests of a connection one after the other', async () => {
+test('responds to pipelined requests of a connection one after the other', async () => {
   await using echo = await startEcho()
   using connection = await connectRaw(echo.port)
   connection.write(['/slow', '/a', '/b'].map((path) => request(`GET ${path}`)).join(''))
@@ -253,7 +253,7 @@ test('answers pipelined requests of a connection one after the other', async () 
   assert.equal((await takeResponse(connection)).body, '1 POST /x hello')
 })
 
-test('a client that asks for very much ahead is closed', async (t) => {
+test('closes a client that pipelines too many requests', async (t) => {
   await using echo = await startEcho()
   using connection = await connectRaw(echo.port)
   connection.write(request('GET /slow').repeat(200))
@@ -261,7 +261,7 @@ test('a client that asks for very much ahead is closed', async (t) => {
   assert.deepEqual(echo.asked, ['/slow'])
 })
 
-test('a client that does not read its answer is closed at the limit', async (t) => {
+test('closes a client that does not read its response at the limit', async (t) => {
   await using echo = await startEcho(strict)
   const accepted = once(echo.server, 'connection')
   using connection = await connectRaw(echo.port)
@@ -272,7 +272,7 @@ test('a client that does not read its answer is closed at the limit', async (t) 
   assert.deepEqual(echo.asked, ['/large'])
 })
 
-test('an address has so many connections, over either protocol, and as they close others may open', async () => {
+test('limits connections per address over both protocols, and allows new ones as others close', async () => {
   let refused = 0
   const connections = createConnections(
     2,
@@ -290,7 +290,7 @@ test('an address has so many connections, over either protocol, and as they clos
   assert.equal((await takeResponse(first)).status, 200)
   session.destroy()
   await new Promise((resolve) => session.once('close', resolve))
-  // The server hears of it a moment later.
+  // The server notices the end of a connection a moment later.
   for (let over = false; !over; ) {
     using again = await connectRaw(echo.port)
     again.write(request('GET /again'))
@@ -301,7 +301,7 @@ test('an address has so many connections, over either protocol, and as they clos
   }
 })
 
-test('addresses are counted apart, those of a network of IPv6 together, and those that are exempt not at all', () => {
+test('counts addresses separately, those of an IPv6 network together, and exempt ones not at all', () => {
   const connections = createConnections(1, (address) => address === '10.0.0.1')
   const open = (address: string) => connections.open(address)
   assert.deepEqual(['192.0.2.1', '192.0.2.1', '::ffff:192.0.2.1', '192.0.2.2'].map(open), [true, false, false, true])
@@ -311,7 +311,7 @@ test('addresses are counted apart, those of a network of IPv6 together, and thos
   assert.deepEqual(['192.0.2.1', '192.0.2.1'].map(open), [true, false])
 })
 
-test('accepts many connections at once beside long work, not one in each of its turns', async () => {
+test('accepts many connections at once during long work, not one in each turn', async () => {
   await using echo = await startEcho()
   const wanted = 30
   let [accepted, rounds] = [0, 0]

@@ -1,5 +1,5 @@
-// One listener for HTTP/1.1 and HTTP/2, in cleartext or inside of TLS. The http.Server owns it, so its timeouts and its close() keep working;
-// only its `connection` listener is replaced by one that looks at the first bytes.
+// One listener for HTTP/1.1 and HTTP/2, in cleartext or inside TLS. The http.Server owns it, so its timeouts and its close() keep
+// working. Only its `connection` listener is replaced by one that reads the first bytes.
 import http, { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
@@ -19,18 +19,18 @@ const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')
 const classes = { IncomingMessage: BoundedMessage, ServerResponse: SafeResponse }
 
 export type OnePortOptions = http.ServerOptions & {
-  /** How long a client may take to send a whole request, in milliseconds, unless its path is that of an upload. */
+  /** Longest time for a client to send a whole request, in milliseconds. Does not apply to upload paths. */
   requestTimeout: number
-  /** Whether a client may have one more connection; `close` is told when it is closed. */
+  /** Limit on connections of a client. */
   connections: Connections
   isUpload: (path: string) => boolean
-  /** With it, only connections that begin with a handshake are served. */
+  /** If set, only connections that start with a TLS handshake are served. */
   tls?: Tls | undefined
-  /** Until it says so, connections are closed as they come. */
+  /** Connections are closed at once while this returns false. */
   isOpen?: () => boolean
-  /** `ErrorInfo.domain` of what is refused here. */
+  /** `ErrorInfo.domain` of errors that are sent here. */
   errorDomain: string
-  /** Answers a request; what it returns refuses it with an error as long as it is not answered, if it can. */
+  /** Serves a request. The returned function responds with an error as long as there is no response. */
   onRequest: (req: IncomingMessage, res: ServerResponse) => Refuse | undefined
   onHttp2: (socket: Socket) => void
 }
@@ -39,9 +39,9 @@ export type Refuse = (error: AppError) => void
 
 export type OnePort = {
   server: http.Server
-  /** Takes a request that came over HTTP/2 and is not gRPC. */
+  /** Serves a request over HTTP/2 that is not gRPC. */
   receive: http.RequestListener
-  /** Stops accepting. Connections close as they fall idle; what is left after `graceMs` is cut off. */
+  /** Stops accepting. Connections close when they become idle, and the rest after `graceMs`. */
   drain(graceMs: number): Promise<void>
 }
 
@@ -67,7 +67,7 @@ export function createOnePort(given: OnePortOptions): OnePort {
   }
   const refuseRaw = (socket: Duplex, error: AppError) => endWith(socket, answerOf(error, errorDomain))
   const inTurn = oneAfterTheOther(requestTimeout, (req, res) => {
-    // The parser also takes what calls itself HTTP/0.9 or 2.0.
+    // The parser also accepts requests that claim HTTP/0.9 or 2.0.
     if (req.httpVersionMajor === 1) receive(req, res)
     else refuseRaw(req.socket, unreadable('HPE_INVALID_VERSION'))
   })
@@ -78,11 +78,11 @@ export function createOnePort(given: OnePortOptions): OnePort {
   server.on('connect', (_req, socket) => refuseRaw(socket, noTunnel()))
   const refused = new WeakSet<Duplex>()
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-    // Node tells again of whatever else comes.
+    // Node emits the error again for later data.
     if (refused.has(socket)) return
     refused.add(socket)
     const { _httpMessage: answer } = socket as { _httpMessage?: ServerResponse }
-    // Nothing may be written into an answer that has begun, which Node keeps to itself.
+    // Nothing may be written into a response that has started. Node keeps that response private.
     if (socket.writable && !answer?.headersSent) refuseRaw(socket, unreadable(error.code))
     else socket.destroy(error)
   })
@@ -116,7 +116,7 @@ export function createOnePort(given: OnePortOptions): OnePort {
     receive,
     drain: (graceMs) =>
       new Promise((resolve) => {
-        // close() overlooks keep-alive connections that become idle later.
+        // `close()` misses keep-alive connections that become idle later.
         const idle = setInterval(() => server.closeIdleConnections(), 50)
         const hard = setTimeout(() => destroyAll(open), graceMs)
         server.close(() => {
@@ -129,7 +129,7 @@ export function createOnePort(given: OnePortOptions): OnePort {
   }
 }
 
-/** An answer without a request that it could be an answer to, in the words of the API. */
+/** Response to data that is not a request, in the format of API errors. */
 function answerOf(error: AppError, domain: string): string {
   const requestId = newRequestId(undefined)
   const text = errorJson(renderError(error, requestId, domain))
@@ -145,9 +145,12 @@ function answerOf(error: AppError, domain: string): string {
 
 const lingerMs = 1000
 
-/** Takes for a moment what still comes: with unread bytes the connection would be reset, and nobody could read the answer. */
+/**
+ * Sends a response and ends the connection. Reads the remaining data for a moment: with unread bytes the connection would be
+ * reset, and the client could not read the response.
+ */
 function endWith(socket: Duplex, answer: string): void {
-  // By now nobody else listens: a client that resets the connection would end the process.
+  // There is no other listener by now, so a reset by the client would end the process.
   socket.on('error', () => socket.destroy())
   const timer = setTimeout(() => socket.destroy(), lingerMs)
   socket.once('close', () => clearTimeout(timer))
@@ -159,10 +162,10 @@ function destroyAll(sockets: Iterable<Socket>): void {
   for (const socket of sockets) socket.destroy()
 }
 
-/** What the first bytes of a connection say; `undefined` while they could be either. */
+/** Decision from the first bytes of a connection. Undefined while they could be either. */
 type Reading = (seen: Buffer) => boolean | undefined
 
-/** Whether it is HTTP/2. `P` and `PR` may still become POST, PUT or PATCH; the rest is waited for so that the timer covers it. */
+/** True for HTTP/2. `P` and `PR` may still become POST, PUT or PATCH. The timer covers the wait for the rest of the preface. */
 const readHttp: Reading = (seen) => {
   const length = Math.min(seen.length, preface.length)
   if (!seen.subarray(0, length).equals(preface.subarray(0, length))) return false
@@ -171,7 +174,7 @@ const readHttp: Reading = (seen) => {
 
 const readHandshake: Reading = ([first]) => first === handshakeByte
 
-/** Reads until it is clear which protocol the client speaks, then puts the bytes back once. */
+/** Reads until the protocol is known, then puts the bytes back once. */
 function sniff(
   socket: Socket,
   reading: Reading,
@@ -181,7 +184,7 @@ function sniff(
   let seen: Buffer = Buffer.alloc(0)
   const timer = setTimeout(() => {
     done()
-    // Who has sent nothing waits for no answer.
+    // A client that has sent nothing expects no response.
     if (seen.length > 0) late()
     else socket.destroy()
   }, timeoutMs)
@@ -194,7 +197,7 @@ function sniff(
   const give = () => socket.destroy()
   const gone = () => clearTimeout(timer)
   const read = () => {
-    // The bytes are kept here: putting back a part of a preface and waiting for more would wake us again at once.
+    // Keeps the bytes here: if a part of a preface were put back, the socket would become readable again at once.
     for (let chunk = socket.read() as Buffer | null; chunk; chunk = socket.read() as Buffer | null) {
       seen = Buffer.concat([seen, chunk])
     }

@@ -1,4 +1,4 @@
-// The open port, and who answers on it: it may be open before there is a server, which then takes it over as it is.
+// The open port and its request handlers. It may be open before there is a server, which then takes it over.
 import type { Socket } from 'node:net'
 import type { App } from '#app.ts'
 import { maxHeadBytes } from '#edge/request-limits.ts'
@@ -10,16 +10,16 @@ import type { OnePortOptions } from './one-port.ts'
 
 export type Answers = Pick<OnePortOptions, 'onRequest'> & {
   onHttp2(socket: Socket): void
-  /** Closes HTTP/2 sessions, so that clients reconnect to the next set of answers. */
+  /** Closes HTTP/2 sessions, so that clients reconnect to the next handlers. */
   leave?(): void
 }
 
 export type Port = {
   listeners: Listeners
   connections: Connections
-  /** From now on these answer; before the first ones, connections are closed as they come. */
+  /** Sets the handlers. Before the first ones, connections are closed at once. */
   answer(answers: Answers): void
-  /** Calls back with the number of connections refused since their address has too many. */
+  /** Calls back with the number of connections that were refused because their address has too many. */
   countRefused(count: (by: number) => void): void
   drain(graceMs: number): Promise<void>
 }
@@ -34,7 +34,7 @@ export async function openPort({ config, log }: Needs): Promise<Port> {
     (since) => log.warn('connections refused, since their addresses have too many', { count: since }),
     () => performance.now(),
   )
-  // A proxy has the connections of all its clients, and one on this machine need not be named.
+  // A proxy has the connections of all its clients, and one on this machine need not be in the settings.
   const proxies = trustedProxies(config.trustedProxies)
   const isExempt = (address: string) => isLoopback(address) || isProxy(address, proxies)
   const connections = createConnections(config.connectionsPerSource, isExempt, () => refused.add(1))

@@ -1,6 +1,6 @@
-// How long a client may take to send a body, at every path and over both protocols. Node's own limit would be one for all,
-// and an upload of gigabytes takes as long as it takes, so it is off; the registry's uploads have a limit on silence
-// instead, and once they are answered the same limit as all others.
+// Time limit for request bodies, at every path and over both protocols. Node has one limit for all, which is off, since an upload
+// of gigabytes has no fixed duration. Uploads to the registry have a limit on silence instead, and after the response the same
+// limit as all others.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { constants, type Http2ServerResponse, type ServerHttp2Stream } from 'node:http2'
 import { lateBody } from '#edge/request-limits.ts'
@@ -8,14 +8,14 @@ import { Slots } from '#lib/caches/slots.ts'
 import type { AppError } from '#lib/errors.ts'
 
 export type SlowBodies = {
-  /** Call it for each request. `refuse` answers it with an error; without it, the request is just cut off. */
+  /** Call it for each request. `refuse` responds with an error; without it, the request is only cut off. */
   watch(req: IncomingMessage, res: ServerResponse, refuse: Refuse | undefined): void
   stop(): void
 }
 
 type Refuse = (error: AppError) => void
 
-/** A request whose body is still coming. */
+/** A request whose body is still arriving. */
 type Coming = { until: number; isOver(): boolean; isGone(): boolean; cut(): void }
 
 export function limitBodies(limitMs: number, isUpload: (path: string) => boolean): SlowBodies {
@@ -41,7 +41,7 @@ export function limitBodies(limitMs: number, isUpload: (path: string) => boolean
     const one: Coming = {
       until: untilOf(req),
       isOver: () => req.complete || req.destroyed,
-      // Once its answer is sent, Node does not tell a request that its client is gone.
+      // Once the response is sent, Node does not notify the request of a disconnected client.
       isGone: () => req.socket.destroyed,
       cut() {
         if (res.headersSent || !refuse) {
@@ -54,7 +54,7 @@ export function limitBodies(limitMs: number, isUpload: (path: string) => boolean
       },
     }
     const slot = coming.add(one)
-    // Nobody reads on, but the connection would take what comes for ever.
+    // Nothing reads the body any more, but the connection would accept it forever.
     res.once('finish', () => {
       if (one.isOver()) coming.remove(slot, one)
       else one.until = Math.min(one.until, performance.now() + limitMs)
@@ -76,7 +76,7 @@ export function limitBodies(limitMs: number, isUpload: (path: string) => boolean
     dropUnreadBody(req, stream)
   }
 
-  // A door with a deadline answers for itself first, in its own words.
+  // An entry point with a deadline responds first, in its own format.
   const untilOf = ({ url = '' }: IncomingMessage): number =>
     isUpload(url) ? Number.POSITIVE_INFINITY : performance.now() + limitMs + everyMs
 
@@ -93,12 +93,12 @@ const longestMs = 1000
 const mostBytes = 32 * 1024 * 1024
 
 /**
- * Closes the stream of a request that is answered while its body is still coming (RFC 9113, 8.1). A reset right after the
- * answer would keep back the frame that ends it, and clients drop an answer without an end. So the rest of the body is read
+ * Closes the stream of a request whose response is finished while its body is still arriving (RFC 9113, 8.1). A reset at once
+ * would hold back the frame that ends the response, and clients drop a response without an end. So the rest of the body is read
  * and dropped for a moment first.
  */
 function dropUnreadBody(req: IncomingMessage, stream: ServerHttp2Stream): void {
-  // Node itself resets a stream that is finished while nobody reads it.
+  // Node itself resets a finished stream that nothing reads.
   stream.once('prefinish', () => {
     if (req.complete || stream.destroyed) return
     let bytes = 0

@@ -7,7 +7,7 @@ import { BoundedMessage } from './small-chunks.ts'
 
 const size = 8 * 1024 * 1024
 
-/** Sends a large body to a server that takes it as `take` does. Returns what `take` does. */
+/** Sends a large body to a server that reads it with `take`. Returns the result of `take`. */
 async function send<T>(take: (req: IncomingMessage) => Promise<T>): Promise<T> {
   const taken = Promise.withResolvers<T>()
   const server = http.createServer({ IncomingMessage: BoundedMessage }, (req, res) => {
@@ -26,7 +26,7 @@ async function send<T>(take: (req: IncomingMessage) => Promise<T>): Promise<T> {
   return taken.promise
 }
 
-test('takes at most 256 KiB of a body in one turn of the event loop', async () => {
+test('reads at most 256 KiB of a body in one turn of the event loop', async () => {
   let [total, ofTurn, most] = [0, 0, 0]
   await send(async (req) => {
     req.on('data', (chunk: Buffer) => {
@@ -45,7 +45,7 @@ test('takes at most 256 KiB of a body in one turn of the event loop', async () =
   assert.ok(most <= 256 * 1024, `${most} bytes`)
 })
 
-test('a body that is paused, and read as an iterable, arrives whole', async () => {
+test('a body that is paused and read as an iterable arrives completely', async () => {
   const total = await send(async (req) => {
     let bytes = 0
     for await (const chunk of req as AsyncIterable<Buffer>) {

@@ -1,31 +1,31 @@
-// Limits on bodies over HTTP/1.1. Each chunk costs the parser some microseconds, whatever it holds, and one read of the socket can
-// bring hundreds of thousands. Node reads up to 2 MiB of each connection in one turn of the event loop, so bodies take turns.
+// Limits on bodies over HTTP/1.1. Each chunk costs the parser some microseconds, whatever its size, and one read of the socket
+// can bring hundreds of thousands. Node reads up to 2 MiB of each connection in one turn of the event loop, so bodies take turns.
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { IncomingMessage } from 'node:http'
 import { turns } from '#lib/scheduling/turns.ts'
 
-/** Chunks below `smallBytes` are counted. Clients that stream lines of a log stay far below the limit. */
+/** Chunks below `smallBytes` are counted. Clients that stream log lines stay far below the limit. */
 const smallBytes = 128
 const mostSmall = 16_384
 
-/** A body takes another turn after this many bytes. */
+/** A body waits for another turn after this number of bytes. */
 const mostOfTurn = 128 * 1024
 
-/** The code of the error that a body with too many small chunks is refused with. */
+/** Code of the error for a body with too many small chunks. */
 export const smallChunksCode = 'PINFOLD_SMALL_CHUNKS'
 
-/** Request whose connection is refused once its body has had too many small chunks, and whose body is read in turns. */
+/** Request that reads its body in turns, and whose connection is refused after too many small chunks. */
 export class BoundedMessage extends IncomingMessage {
   #small = 0
   #ofTurn = 0
   #waits = false
-  /** Runs something for whoever reads the body, since the parser calls for nobody. */
+  /** Runs work in the async context of the body's reader, since the parser has none. */
   #forReader: (<T>(work: () => T) => T) | undefined
 
   override push(chunk: Buffer | null, encoding?: BufferEncoding): boolean {
     if (chunk === null || chunk.length >= smallBytes || ++this.#small <= mostSmall) {
       this.#ofTurn += chunk?.length ?? 0
-      // Node stops reading the socket at `false`, and goes on with `_read`.
+      // Node stops reading the socket at `false`, and continues with `_read`.
       return super.push(chunk, encoding) && this.#ofTurn < mostOfTurn
     }
     if (this.#small === mostSmall + 1) {
@@ -33,7 +33,7 @@ export class BoundedMessage extends IncomingMessage {
       const { server } = this.socket as { server?: NodeJS.EventEmitter }
       server?.emit('clientError', error, this.socket)
     }
-    // Nobody reads the rest.
+    // The rest is not read.
     return false
   }
 

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
 import { keepStreamsInList } from './stream-table.ts'
 
-/** A server that answers only at `/now`, and keeps its streams in lists. */
+/** A server that responds only at `/now`, and keeps its streams in lists. */
 async function start() {
   const server = http2.createServer()
   const sessions: ServerHttp2Session[] = []
@@ -30,7 +30,7 @@ async function start() {
     kept,
     session: sessions[0]!,
     streams,
-    /** Resolves once so many streams have come. */
+    /** Resolves once `count` streams have arrived. */
     async came(count: number) {
       while (streams.length < count) await once(server, 'stream')
     },
@@ -51,13 +51,13 @@ function tableOf(session: ServerHttp2Session): Table {
   return states.find((state) => state?.streams !== undefined)!.streams!
 }
 
-test('this Node keeps streams where they are looked for', async () => {
+test('this Node has its streams in the expected property', async () => {
   await using server = await start()
   assert.deepEqual(server.kept, [true])
   assert.equal(tableOf(server.session).constructor.name, 'StreamTable')
 })
 
-test('a stream is in the list for as long as it is open', async () => {
+test('a stream is in the list while it is open', async () => {
   await using server = await start()
   const table = tableOf(server.session)
   const open = [1, 2, 3].map(() => server.ask('/later'))
@@ -77,7 +77,7 @@ test('a stream is in the list for as long as it is open', async () => {
   assert.equal(table.size, 1)
 })
 
-test('a session that is destroyed ends all of its streams, and one that closes waits for them', async () => {
+test('destroying a session ends all of its streams, and closing it waits for them', async () => {
   await using server = await start()
   const open = [server.ask('/later'), server.ask('/later')]
   await server.came(3)
@@ -94,7 +94,7 @@ test('a session that is destroyed ends all of its streams, and one that closes w
   assert.equal(tableOf(server.session).size, 0)
 })
 
-test('what is no session, or has streams already, is left as it is', async () => {
+test('leaves a session with streams, or another object, unchanged', async () => {
   assert.equal(keepStreamsInList({} as ServerHttp2Session), false)
   await using server = await start()
   server.ask('/later')

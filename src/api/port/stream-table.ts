@@ -1,7 +1,10 @@
-// Node keeps the streams of a connection over HTTP/2 in a Map, so every call would live until the whole heap is collected (lib/caches/slots.ts).
+// Stream table of HTTP/2 sessions. Node keeps the streams of a connection in a Map, so every call would live until a full garbage
+// collection (lib/caches/slots.ts).
 import type { Http2Session, Http2Stream } from 'node:http2'
 
-/** Has a session that has no stream yet keep them in a list. Answers `false` where this Node does it in another way; then nothing is changed. */
+/**
+ * Makes a session without streams keep them in a list. Returns false and changes nothing if this Node stores them differently.
+ */
 export function keepStreamsInList(session: Http2Session): boolean {
   const properties = session as unknown as Record<symbol, Partial<State> | undefined | null>
   for (const key of Object.getOwnPropertySymbols(session)) {
@@ -14,15 +17,15 @@ export function keepStreamsInList(session: Http2Session): boolean {
   return false
 }
 
-/** Private to Node; `stream-table.test.ts` notices when it changes. */
+/** Private to Node; `stream-table.test.ts` detects changes. */
 type State = { streams: Table; pendingStreams: Set<Http2Stream> }
-/** What Node does with it. */
+/** Methods of the table that Node uses. */
 type Table = Pick<Map<number, Http2Stream>, 'size' | 'get' | 'delete'> & {
   set(id: number, stream: Http2Stream): void
   forEach(each: (stream: Http2Stream) => void): void
 }
 
-/** By their ids. A connection has about a hundred at most, and the one that is looked for is most often among the last. */
+/** Streams by their IDs. A connection has about a hundred at most, and the wanted one is usually among the last. */
 class StreamTable implements Table {
   readonly #entries: { id: number; stream: Http2Stream }[] = []
 
@@ -50,7 +53,7 @@ class StreamTable implements Table {
     return true
   }
 
-  /** Of those that are there when it begins; each may be removed meanwhile. */
+  /** Calls `each` for the streams present at the start. Each may be removed meanwhile. */
   forEach(each: (stream: Http2Stream) => void): void {
     for (const { stream } of [...this.#entries]) each(stream)
   }

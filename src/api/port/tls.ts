@@ -1,20 +1,20 @@
-// TLS on the one port: takes a connection that begins with a handshake, and hands over what is inside of it.
+// TLS on the one port: accepts a connection that starts with a handshake, and passes on the connection inside.
 import type { Socket } from 'node:net'
 import tls, { type SecureContextOptions, type TLSSocket } from 'node:tls'
 
 export type Tls = {
-  /** Makes the handshake, and calls back when it is done. A connection that fails, or takes too long, is closed. */
+  /** Performs the handshake, and calls back when it is done. Closes a connection that fails or takes too long. */
   accept(socket: Socket, done: (secured: TLSSocket) => void): void
-  /** For handshakes from now on. */
+  /** Sets the certificate for later handshakes. */
   use(options: SecureContextOptions): void
 }
 
-/** The first byte of a handshake, which no request of HTTP begins with. */
+/** First byte of a handshake. No HTTP request starts with it. */
 export const handshakeByte = 0x16
 
 /**
- * Clients that offer both protocols get HTTP/1.1: they are registry clients and browsers, whose uploads then have a
- * connection of their own instead of a small window of a shared one. Clients of gRPC offer HTTP/2 alone.
+ * Protocols in order of preference. Clients that offer both get HTTP/1.1: they are registry clients and browsers. Their uploads
+ * then have a connection of their own instead of a small window of a shared one. gRPC clients offer HTTP/2 alone.
  */
 const protocols = ['http/1.1', 'h2']
 
@@ -22,7 +22,7 @@ export function createTls(options: SecureContextOptions, handshakeTimeout: numbe
   const waiting = new Map<string, (secured: TLSSocket) => void>()
   const server = tls.createServer({ ...options, ALPNProtocols: protocols, handshakeTimeout })
   server.on('secureConnection', (secured: TLSSocket) => {
-    // Nobody needs it, and each costs as much as a handshake.
+    // No client needs renegotiation, and each costs as much as a handshake.
     secured.disableRenegotiation()
     secured.on('error', () => secured.destroy())
     const name = nameOf(secured)
@@ -43,7 +43,7 @@ export function createTls(options: SecureContextOptions, handshakeTimeout: numbe
   }
 }
 
-/** Of a connection and of what is inside of it. */
+/** Name of a connection. The TLS connection inside has the same one. */
 function nameOf({ remoteAddress, remotePort }: Socket): string {
   return `${remoteAddress} ${remotePort}`
 }

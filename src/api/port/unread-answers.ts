@@ -1,19 +1,21 @@
-// What a client that does not read may have in memory over HTTP/1.1: one answer on each connection, and not for long.
-// Node would have as many made as the client has asked for ahead.
+// Memory limit for clients that do not read, over HTTP/1.1: one response on each connection, for a limited time. Node would
+// create a response for every pipelined request.
 import type { RequestListener, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
-/** More than any client asks for before it reads the first answer. */
+/** Most pipelined requests. No client sends more before it reads the first response. */
 const mostAhead = 100
 
 type Line = { last: ServerResponse; waiting: number }
 
-/** Hands over the requests of a connection one after the other, and closes it when an answer waits to be read for `limitMs`. */
+/**
+ * Passes on the requests of a connection one after the other. Closes the connection if a response waits to be read for `limitMs`.
+ */
 export function oneAfterTheOther(limitMs: number, listener: RequestListener): RequestListener {
   const lines = new WeakMap<Socket, Line>()
   const begin: RequestListener = (req, res) => {
     res.once('prefinish', () => {
-      // What is sent at once needs no timer. As long as bytes leave, Node begins the time anew, and afterwards sets another.
+      // Data that is sent at once needs no timer. While bytes are sent, Node restarts the timer, and afterwards sets another.
       if (req.socket.writableLength > 0) req.socket.setTimeout(limitMs)
     })
     listener(req, res)

@@ -1,4 +1,4 @@
-// Clients that ask over HTTP/2 and do not read the answers.
+// HTTP/2 clients that do not read their responses.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -9,7 +9,7 @@ import { type CountedBytes, limitUnread } from './unread-streams.ts'
 
 const answerBytes = 50_000
 
-/** A server that answers each stream with the same bytes at once, and a client whose window is `window` bytes. */
+/** A server that responds to each stream with the same bytes at once, and a client whose window is `window` bytes. */
 async function start(options: { limitMs: number; most?: number; window: number; counts?: CountedBytes }) {
   const { limitMs, most, window, counts = 'once ended' } = options
   const unread = limitUnread(limitMs, most)
@@ -45,7 +45,7 @@ async function start(options: { limitMs: number; most?: number; window: number; 
   }
 }
 
-/** Also when it closes with an error, which `once` would throw. */
+/** Resolves also after an error, which `once` would throw. */
 const closed = (one: http2.ClientHttp2Stream | http2.ClientHttp2Session) =>
   new Promise<void>((resolve) => one.once('close', () => resolve()))
 
@@ -53,7 +53,7 @@ const refused = http2.constants.NGHTTP2_REFUSED_STREAM
 const calm = http2.constants.NGHTTP2_ENHANCE_YOUR_CALM
 
 for (const counts of ['once ended', 'all'] as const) {
-  test(`no more than so many bytes are held for one connection, counted ${counts}`, async () => {
+  test(`limits the unread bytes of one connection, counted ${counts}`, async () => {
     await using client = await start({ limitMs: 60_000, most: 3.5 * answerBytes, window: 0, counts })
     const streams = [1, 2, 3].map(client.ask)
     await Promise.all(streams.map((stream) => once(stream, 'response')))
@@ -64,7 +64,7 @@ for (const counts of ['once ended', 'all'] as const) {
       streams.map(({ closed }) => closed),
       [false, false, false],
     )
-    // What was given up makes room.
+    // A canceled stream makes space.
     streams[0]!.close()
     await new Promise((resolve) => client.session.ping(resolve))
     const fifth = client.ask()
@@ -73,7 +73,7 @@ for (const counts of ['once ended', 'all'] as const) {
   })
 }
 
-test('one large answer is an answer, and while it waits nothing else is begun', async () => {
+test('sends one large response, and refuses further streams while it waits', async () => {
   await using client = await start({ limitMs: 60_000, most: answerBytes / 2, window: 0 })
   const first = client.ask()
   await once(first, 'response')
@@ -82,14 +82,14 @@ test('one large answer is an answer, and while it waits nothing else is begun', 
   assert.deepEqual([second.rstCode, first.closed, client.served()], [refused, false, 1])
 })
 
-test('a stream that goes on writing to a client that does not read is cut off, also when it is alone', async () => {
+test('cuts off a stream that keeps writing to a client that does not read, even if it is the only one', async () => {
   await using client = await start({ limitMs: 60_000, most: answerBytes / 2, window: 0, counts: 'all' })
   const only = client.ask()
   await closed(only)
   assert.equal(only.rstCode, calm)
 })
 
-test('a connection on which nothing moves is closed, and one whose client reads is not', async () => {
+test('closes a connection without any progress, and keeps one whose client reads', async () => {
   await using idle = await start({ limitMs: 200, window: 0 })
   await using reading = await start({ limitMs: 200, window: 65_535 })
   const quiet = reading.ask()
@@ -106,7 +106,7 @@ test('a connection on which nothing moves is closed, and one whose client reads 
 
 test('disconnects a client that does not read the reset of its stream', async () => {
   await using client = await start({ limitMs: 200, window: 65_535 })
-  // What comes from the server goes no further than to whoever stands between.
+  // The proxy in between reads the server's data, but does not pass it on.
   const between = net.createServer((socket) => {
     const inner = net.connect((client.server.address() as AddressInfo).port).on('error', () => {})
     socket.on('error', () => {}).pipe(inner)
@@ -122,7 +122,7 @@ test('disconnects a client that does not read the reset of its stream', async ()
   between.close()
 })
 
-test('answers that wait are given up although the client sends pings', async () => {
+test('cancels waiting responses even if the client sends pings', async () => {
   await using client = await start({ limitMs: 200, window: 0 })
   const pings = setInterval(() => client.session.destroyed || client.session.ping(() => {}), 20)
   const stuck = client.ask()
@@ -130,9 +130,9 @@ test('answers that wait are given up although the client sends pings', async () 
   assert.equal(client.session.destroyed, false)
 })
 
-test('somebody who reads slowly has ten times as long', async () => {
+test('a slow reader has ten times the limit', async () => {
   await using client = await start({ limitMs: 100, window: 0 })
-  // So much leaves besides that it is not taken for a connection that nobody reads.
+  // Other responses keep the connection from counting as unread.
   const other = setInterval(
     () =>
       client.session

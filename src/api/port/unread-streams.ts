@@ -1,42 +1,42 @@
-// What a client that does not read may have in memory over HTTP/2, which has windows that a client need not open: so many
-// bytes on one connection, and not for long.
+// Memory limit for clients that do not read, over HTTP/2, whose windows a client need not open: a number of bytes on one
+// connection, for a limited time.
 import { constants, type Http2Session, type ServerHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
 import { Slots } from '#lib/caches/slots.ts'
 
 export type UnreadStreams = {
-  /** Call it for the socket of each connection. Node closes a connection only once it has sent what waits. */
+  /** Call it for the socket of each connection. Node closes a connection only after it has sent the waiting data. */
   accept(socket: Socket): void
-  /** Call it for each stream before it is answered. Answers `false` when it was refused, since too much waits already. */
+  /** Call it for each stream before the response. Returns false if the stream was refused, since too many bytes wait already. */
   watch(stream: ServerHttp2Stream, counts: CountedBytes): boolean
   stop(): void
 }
 
 /**
- * What of a stream counts as held: all that is written to it, or only what it is ended with. Whoever writes piece by piece
- * and waits for the client holds little by itself.
+ * Bytes of a stream that count as held: all written bytes, or only those written with the end. A handler that waits for the
+ * client between pieces holds few bytes.
  */
 export type CountedBytes = 'all' | 'once ended'
 
 type Watched = { stream: ServerHttp2Stream; counts: CountedBytes; holdsSince: number | undefined }
 type Connection = {
   streams: Slots<Watched>
-  /** How many bytes had left when enough had since the time before, and when that was. */
+  /** Bytes sent when the last sufficient progress was noticed, and its time. */
   read: { bytes: number; at: number }
-  /** How many have left by now, and since when no more have. */
+  /** Bytes sent so far, and the time of the last change. */
   sent: { bytes: number; at: number }
-  /** It is told to go. */
+  /** True after GOAWAY was sent. */
   goes: boolean
 }
 
-/** Of all answers on one connection. */
+/** Most held bytes of all responses on one connection. */
 const mostBytes = 64 * 2 ** 20
-/** Less than this in all the time is no reading; the answer to a ping has 17 bytes. */
+/** Least progress within the limit that counts as reading. The response to a ping has 17 bytes. */
 const leastBytes = 1024
-/** How many times the limit somebody may take who reads slowly. */
+/** Slow readers have this multiple of the limit. */
 const slowest = 10
 
-/** Closes what is not read for `limitMs`, and what would be held above `most` bytes. */
+/** Creates the limit: closes streams that are not read for `limitMs`, and refuses those above `most` bytes. */
 export function limitUnread(limitMs: number, most: number = mostBytes): UnreadStreams {
   const connections = new Map<Http2Session, Connection>()
   const sockets = new Map<string, Socket>()
@@ -58,7 +58,7 @@ export function limitUnread(limitMs: number, most: number = mostBytes): UnreadSt
       const none = { bytes: 0, at: performance.now() }
       const connection = connections.get(session) ?? { streams: new Slots(), read: none, sent: none, goes: false }
       connections.set(session, connection)
-      // A stream that is closed for this reason says so, and nobody else might listen.
+      // A stream that is closed for this reason emits an error, and there may be no other listener.
       stream.on('error', () => {})
       if (heldBy(connection) > most) {
         stream.close(constants.NGHTTP2_REFUSED_STREAM)
@@ -96,7 +96,7 @@ function counts({ stream, counts: which }: Watched): boolean {
   return !stream.closed && (which === 'all' || stream.writableEnded)
 }
 
-/** Has `look` called after each call of a method of the stream. */
+/** Calls `look` after each call of a method of the stream. */
 function lookAfter(stream: ServerHttp2Stream, name: 'write' | 'end', look: () => void): void {
   const inner = stream[name] as (...args: unknown[]) => unknown
   const outer = (...args: unknown[]): unknown => {
@@ -122,7 +122,7 @@ function sweep(
       connection.read = { bytes, at: now }
     } else if (now - connection.read.at >= limitMs) {
       for (const { stream } of holding) stream.close(constants.NGHTTP2_CANCEL)
-      // Where nothing at all moves, a reset may not leave either. Whoever is there is told, and then disconnected.
+      // Without any progress, even a reset may not be sent. The client gets GOAWAY, and is then disconnected.
       if (!connection.goes && !session.destroyed && now - connection.sent.at >= limitMs / 2) {
         connection.goes = true
         session.goaway()

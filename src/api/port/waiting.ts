@@ -1,4 +1,4 @@
-// Answers of a server that waits for its database: it lives, is not ready, and asks every client to come again.
+// Responses of a server that waits for its database: it is alive, not ready, and asks every client to retry.
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import http2, { type IncomingHttpHeaders, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2'
 import type { App } from '#app.ts'
@@ -18,7 +18,7 @@ export function answerWaiting({ errorDomain }: App['config']): Answers {
   function onRequest(req: IncomingMessage, res: ServerResponse): undefined {
     const requestId = newRequestId(req.headers['x-request-id']?.toString())
     setRequestId(res, requestId)
-    // Nobody reads a body, which may be large.
+    // The body is not read, since it may be large.
     req.resume()
     if (req.httpVersionMajor === 1) res.shouldKeepAlive = false
     const path = req.url?.replace(/^https?:\/\/[^/?#]*/i, '').split('?', 1)[0] || '/'
@@ -41,7 +41,7 @@ export function answerWaiting({ errorDomain }: App['config']): Answers {
   return { onRequest, onHttp2: accept, leave }
 }
 
-/** Paths whose errors have another format than the API's. */
+/** Paths with another error format than that of the API. */
 const words: readonly { isFor(path: string): boolean; type: string; textOf(error: AppError): string }[] = [
   { isFor: (path) => path === '/readyz', type: 'text/plain', textOf: ({ message }) => `${message}\n` },
   {

@@ -1,4 +1,4 @@
-// What the pages of the reference look like, and that nothing else may be on them.
+// Style of the reference pages, and the content security policy that allows nothing else.
 import { createHash } from 'node:crypto'
 
 export const style = `body{font:16px/1.5 system-ui,sans-serif;max-width:56rem;margin:2rem auto;padding:0 1rem}
@@ -8,7 +8,7 @@ pre{background:#f4f4f4;color:#1a1a1a;padding:.75rem;overflow-x:auto}
 table{border-collapse:collapse;display:block;overflow-x:auto}th,td{text-align:left;vertical-align:top;padding:.25rem .75rem .25rem 0}
 @media(prefers-color-scheme:dark){:root{color-scheme:dark}pre{background:#262626;color:#eee}}`
 
-/** Nothing is loaded and nothing runs on a page but its own style. */
+/** A page loads nothing and runs nothing but its own style. */
 export const policy: string = [
   "default-src 'none'",
   `style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'`,

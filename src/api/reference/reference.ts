@@ -1,4 +1,4 @@
-// GET /docs: the reference that `npm run gen` writes to docs/api, for people who have the server and not its sources.
+// GET /docs: the reference that `npm run gen` writes to docs/api, for readers without the sources.
 import { readdirSync, readFileSync } from 'node:fs'
 import type { Edge } from '#edge/arrival.ts'
 import { type Door, type HttpArrival, withVerbs } from '#edge/doors.ts'
@@ -10,7 +10,7 @@ import { policy } from './policy.ts'
 const path = '/docs'
 const docs = new URL('../../../docs/', import.meta.url)
 
-/** The door of the reference. */
+/** Entry point of the reference. */
 export function referenceDoor(edge: Edge): Door {
   const pages = createPages()
   return {
@@ -47,7 +47,9 @@ function sendReference(arrival: HttpArrival, page: string | undefined): void {
   })
 }
 
-/** The pages by name; the index has none. Each is made when somebody asks for it first, and there are only so many. */
+/**
+ * Pages by name; the index has an empty name. Each page is rendered at its first request and kept, since their number is fixed.
+ */
 function createPages(): (name: string) => Promise<string | undefined> {
   const files = new Map<string, URL>([['errors', new URL('errors.md', docs)]])
   const folder = new URL('api/', docs)
@@ -68,7 +70,7 @@ function createPages(): (name: string) => Promise<string | undefined> {
   }
 }
 
-/** Links between the files, as links between the pages. */
+/** Converts links between files to links between pages. */
 function linkOf(href: string): string {
   const [, name, anchor = ''] = /^(?:\.\.\/)?([\w.]+)\.md(#.*)?$/.exec(href) ?? []
   if (name === undefined) return href

@@ -1,8 +1,8 @@
-// The pages of docs/api as HTML. They are made from the contract and so are ours; still nothing in them can be markup.
+// Renders pages of docs/api as HTML. They come from the contract, but their markup is still escaped.
 import MarkdownIt from 'markdown-it'
 import { style } from './policy.ts'
 
-/** `linkOf` says where a link of the text leads on the server. */
+/** Renders a page. `linkOf` returns the target of a link on the server. */
 export function renderPage(markdown: string, linkOf: (href: string) => string): string {
   const parser = new MarkdownIt({ html: false })
   const { rules } = parser.renderer
@@ -12,7 +12,7 @@ export function renderPage(markdown: string, linkOf: (href: string) => string): 
     return `<${tokens[at]!.tag} id="${anchorOf(title)}">`
   }
   rules.link_open = (tokens, at) => `<a href="${escaped(linkOf(String(tokens[at]!.attrGet('href'))))}">`
-  // Wide examples are scrolled, by keyboard too.
+  // Wide examples can be scrolled with the keyboard too.
   rules.fence = (tokens, at) => `<pre tabindex="0"><code>${escaped(tokens[at]!.content)}</code></pre>\n`
   const text = markdown.replace(/^<!--.*?-->\s*/s, '')
   const title = /^# (.+)$/m.exec(text)?.[1] ?? 'Reference'
@@ -28,7 +28,7 @@ ${parser.render(text)}</main>
 `
 }
 
-/** As in the files: lower case, dashes for spaces, nothing but letters, digits, dashes and underscores. */
+/** Anchor of a title, as in the files: lower case, dashes for spaces, and only letters, digits, dashes and underscores. */
 function anchorOf(title: string): string {
   return title
     .toLowerCase()

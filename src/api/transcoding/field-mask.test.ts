@@ -33,7 +33,7 @@ function violationOf(run: () => unknown): string {
   return 'accepted'
 }
 
-test('a given mask is what changes, in the names of the contract', () => {
+test('a given mask is resolved to the names of the contract', () => {
   const cases: [DescMethod, string[], string[]][] = [
     [updateRepo, ['description'], ['description']],
     [updateRepo, ['activeTags', 'catalog_tier'], ['active_tags', 'catalog_tier']],
@@ -51,19 +51,19 @@ test('a given mask is what changes, in the names of the contract', () => {
   for (const [method, given, expected] of cases) assert.deepEqual(masked(method, ...given), expected, String(given))
 })
 
-test('a given mask wins over the members of the body', () => {
+test('a given mask overrides the members of the body', () => {
   const request = { repo: { name: 'n', description: 'd' }, updateMask: { paths: ['description'] } }
   assert.deepEqual(resolved(updateRepo, request, ['name', 'description']), ['description'])
 })
 
-test('output-only paths and the uid are dropped, even when nothing else is left', () => {
+test('drops output-only paths and the uid, even if nothing else is left', () => {
   assert.deepEqual(masked(updateRepo, 'uid', 'createTime', 'name', 'update_time'), ['name'])
   assert.deepEqual(masked(updateRepo, 'uid'), [])
   assert.deepEqual(masked(updateRoleBinding, 'identity', 'identity.name', 'role_uid'), ['role_uid'])
   assert.deepEqual(masked(updateIdentityProvider, 'scim.etag'), [])
 })
 
-test('a path below another one is dropped', () => {
+test('drops a path below another one', () => {
   assert.deepEqual(masked(updateRepo, 'sync_config.source', 'sync_config', 'syncConfig.google'), ['sync_config'])
   assert.deepEqual(masked(updateRepo, 'custom_overlay.contents.packages', 'customOverlay.contents', 'name'), [
     'custom_overlay.contents',
@@ -71,7 +71,7 @@ test('a path below another one is dropped', () => {
   ])
 })
 
-test('an unknown path is refused', () => {
+test('refuses an unknown path', () => {
   for (const path of [
     'foo',
     'Name',
@@ -102,7 +102,7 @@ test('an unknown path is refused', () => {
   assert.ok(long.length < 200)
 })
 
-test('a star is every field that a client may set and change', () => {
+test('a star means every field that a client can set and change', () => {
   assert.deepEqual(masked(updateRepo, '*'), [
     'description',
     'catalog_tier',
@@ -120,7 +120,7 @@ test('a star is every field that a client may set and change', () => {
   assert.deepEqual(resolved(updateIdentity, request, []), ['name', 'description', 'company', 'claim_match'])
 })
 
-test('a star stands alone', () => {
+test('refuses a star with other paths', () => {
   assert.equal(
     violationOf(() => masked(updateRepo, '*', 'name')),
     'update_mask: has * beside other paths',
@@ -155,7 +155,7 @@ test('without a mask, gRPC changes the fields that are not empty', () => {
   assert.deepEqual(resolved(updateIdentity, { identity }), ['name', 'service_principal'])
 })
 
-test('of a oneof, the member that is set is what changes', () => {
+test('changes only the set member of a oneof', () => {
   const identity = { relationship: { case: 'staticKeys', value: {} } }
   assert.deepEqual(resolved(updateIdentity, { identity }, ['claim_match', 'static_keys']), ['static_keys'])
   const both = { identity, updateMask: { paths: ['claim_match', 'static_keys'] } }
@@ -169,7 +169,7 @@ test('of a oneof, the member that is set is what changes', () => {
   assert.deepEqual(resolved(updateIdentity, nested), ['claim_match.issuer_pattern'])
 })
 
-test('requests that are not updates are left alone', () => {
+test('leaves requests that are not updates unchanged', () => {
   for (const method of [getRepo, listRepos, createRepo]) {
     const request = create(method.input)
     resolveMask(method, request, ['name'])
@@ -178,7 +178,7 @@ test('requests that are not updates are left alone', () => {
   }
 })
 
-test('a mask of a hundred thousand paths is resolved to the fields that it names', () => {
+test('resolves a mask of 100,000 paths to the fields that it names', () => {
   const paths = Array.from(
     { length: 100_000 },
     (_, i) => ['name', 'sync_config.source', 'custom_overlay.contents'][i % 3]!,
@@ -200,7 +200,7 @@ test('a mask in JSON has at most 1,000 paths of 1,000 characters', () => {
   assert.equal(long, 'update_mask: has a path of more than 1000 characters')
 })
 
-test('a path over gRPC that is too long is unknown, and is not taken apart', (t) => {
+test('treats a too long path over gRPC as unknown without splitting it', (t) => {
   const split = t.mock.method(String.prototype, 'split')
   const message = violationOf(() => masked(updateRepo, 'name'.padEnd(5000, '.')))
   assert.equal(split.mock.callCount(), 0)

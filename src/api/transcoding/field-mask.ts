@@ -1,4 +1,4 @@
-// What an update changes, made explicit before its handler runs.
+// Field masks of updates, resolved before the handler runs.
 import { create, type DescField, type DescMessage, type DescMethod, isFieldSet, type Message } from '@bufbuild/protobuf'
 import { type FieldMask, FieldMaskSchema } from '@bufbuild/protobuf/wkt'
 import { FieldBehavior, field_behavior } from '#gen/google/api/field_behavior_pb.ts'
@@ -20,7 +20,7 @@ type Path = readonly DescField[]
 
 const resourceFields = new WeakMap<DescMessage, MessageField | false>()
 
-/** The field of an update request that holds the resource: its one message field beside `update_mask`. */
+/** Field of an update request that has the resource: its only message field besides `update_mask`. */
 export function resourceFieldOf(input: DescMessage): MessageField | undefined {
   const found = resourceFields.get(input) ?? findResourceField(input)
   resourceFields.set(input, found)
@@ -34,9 +34,8 @@ function findResourceField(input: DescMessage): MessageField | false {
 }
 
 /**
- * Replaces the mask of an update by the proto paths of the fields to change; other requests are left alone.
- * `bodyKeys` are the members of the JSON body, or undefined for a call that came over gRPC. `members` knows of further
- * names.
+ * Replaces the mask of an update by the proto paths of the fields to change; other requests stay unchanged. `bodyKeys` are the
+ * members of the JSON body, or undefined over gRPC. `members` converts a vendor's names.
  */
 export function resolveMask(
   method: DescMethod,
@@ -59,8 +58,8 @@ export function resolveMask(
 }
 
 /**
- * The JSON of a resource without the members that no path of a mask names. What is left out is not looked at: it may be of
- * any type, and need not be a field.
+ * JSON of a resource without the members that no path of a mask names. These are not validated: they may have any type, and need
+ * not be fields.
  */
 export function maskedJson(desc: DescMessage, json: unknown, paths: readonly string[]): unknown {
   if (!isJsonObject(json) || paths.includes('*')) return json
@@ -97,7 +96,7 @@ function pathsOf(
   return value ? desc.fields.filter((field) => isFieldSet(value, field)).map((field) => [field]) : []
 }
 
-/** Whether `*` covers the field. Of a oneof it covers the member that is set, which replaces any other. */
+/** True if `*` includes the field. In a oneof, `*` includes the set member, which replaces any other. */
 function isReplaced(field: DescField, value: Message | undefined): boolean {
   if (has(field, FieldBehavior.IMMUTABLE)) return false
   return !field.oneof || (value !== undefined && isFieldSet(value, field))
@@ -116,7 +115,7 @@ function resolvePath(desc: DescMessage, path: string): Path {
   return fields
 }
 
-/** The paths as text, without those that another one covers. */
+/** Paths as text, without those that another path includes. */
 function namesOf(paths: readonly Path[], value: Message | undefined): string[] {
   const byName = new Map(paths.map((path) => [nameOf(path), path]))
   return [...byName.entries()].filter(([, path]) => !isCovered(path, byName, value)).map(([name]) => name)
@@ -124,7 +123,7 @@ function namesOf(paths: readonly Path[], value: Message | undefined): string[] {
 
 function isCovered(path: Path, byName: ReadonlyMap<string, Path>, value: Message | undefined): boolean {
   if (path.some((_, i) => i > 0 && byName.has(nameOf(path.slice(0, i))))) return true
-  // Setting one member of a oneof clears the others; naming those as well would undo it.
+  // Setting one member of a oneof clears the others. If the mask named them too, the member would be cleared again.
   const field = path.at(-1)!
   let owner = value
   for (const step of path.slice(0, -1)) owner = owner && (getField(owner, step) as Message | undefined)

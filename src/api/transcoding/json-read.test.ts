@@ -31,7 +31,7 @@ function violationOf(run: () => unknown): string {
   return 'accepted'
 }
 
-/** JSON text rather than values, so that `__proto__` is a member like any other. */
+/** Cases are JSON text, so that `__proto__` is a member like any other. */
 function refused(desc: DescMessage, cases: [json: string, violation: string][]): void {
   for (const [json, violation] of cases) {
     assert.equal(
@@ -50,7 +50,7 @@ function accepted(desc: DescMessage, cases: [json: string, init: object][]): voi
   }
 }
 
-test('both spellings of a name are read, and what is absent or null stays unset', () => {
+test('reads both spellings of a name, and leaves absent and null members unset', () => {
   accepted(RepoSchema, [
     ['{}', {}],
     ['{"name":"web","description":null,"bundles":null,"syncConfig":null}', { name: 'web' }],
@@ -65,7 +65,7 @@ test('both spellings of a name are read, and what is absent or null stays unset'
   accepted(EmptySchema, [['{}', {}]])
 })
 
-test('an unknown member is refused with its path', () => {
+test('refuses an unknown member with its path', () => {
   refused(IdentitySchema, [
     ['{"foo":1}', 'foo is not a known field'],
     ['{"claim_match":{"foo":1}}', 'claim_match.foo is not a known field'],
@@ -91,7 +91,7 @@ test('an unknown member is refused with its path', () => {
   )
 })
 
-test('a field given in both spellings is refused', () => {
+test('refuses a field in both spellings', () => {
   refused(RepoSchema, [
     ['{"activeTags":[],"active_tags":[]}', 'active_tags is given in both spellings'],
     ['{"activeTags":null,"active_tags":null}', 'active_tags is given in both spellings'],
@@ -99,7 +99,7 @@ test('a field given in both spellings is refused', () => {
   ])
 })
 
-test('a oneof takes one member', () => {
+test('accepts one member of a oneof', () => {
   accepted(IdentitySchema, [
     [
       '{"claimMatch":{"issuer":"i","subjectPattern":".*"}}',
@@ -165,7 +165,7 @@ test('integers are exact and in range', () => {
   ])
 })
 
-test('strings, booleans, lists and messages take nothing else', () => {
+test('strings, booleans, lists and messages accept no other type', () => {
   refused(RepoSchema, [
     ['{"name":1}', 'name must be a string'],
     ['{"name":{}}', 'name must be a string'],
@@ -347,7 +347,7 @@ test('a body is UTF-8 JSON, and an empty one is an empty object', () => {
     )
 })
 
-test('the error about a broken body does not quote it', () => {
+test('an error about a malformed body does not quote it', () => {
   for (const body of ['{"client_secret":hunter2}', '{"a":"hunter2" x}', '"hunter2\n"', 'hunter2', '{"a":😀hunter2}']) {
     assert.doesNotMatch(
       violationOf(() => parseBody(Buffer.from(body))),
@@ -383,7 +383,7 @@ test('random JSON is either read or refused with a field', () => {
   for (let i = 0; i < 5000; i++) assert.ok(violationOf(() => readJson(IdentitySchema, make(0))).length > 0)
 })
 
-test('a number with a fraction is read and written as it is, and nothing else is one', () => {
+test('reads and writes numbers with a fraction exactly, and accepts nothing else for them', () => {
   accepted(RecordSeveritySchema, [
     ['{"score":9.8}', { score: 9.8 }],
     ['{"score":0}', { score: 0 }],

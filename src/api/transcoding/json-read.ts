@@ -1,4 +1,4 @@
-// Proto-JSON to messages, strictly: what the contract does not know is refused, and the error says where it stood.
+// Strict reading of proto-JSON: unknown members are refused, and the error has their path.
 import { create, type DescField, type DescMessage, type Message } from '@bufbuild/protobuf'
 import { invalid } from '#lib/errors.ts'
 import { readEnum, readMapKey, readScalar, textFormOf } from './json-scalars.ts'
@@ -7,7 +7,7 @@ import { fieldNamed, join, type ListField, setField, shown, type Values } from '
 
 const maxDepth = 64
 
-/** The JSON value of a request body; nothing at all counts as `{}`. Of a member given twice the last one counts. */
+/** JSON value of a request body. An empty body is `{}`. If a member is given twice, the last one is used. */
 export function parseBody(bytes: Buffer): unknown {
   if (bytes.length === 0) return {}
   try {
@@ -17,18 +17,21 @@ export function parseBody(bytes: Buffer): unknown {
   }
 }
 
-/** V8 quotes the text around the mistake; that may be a secret, and errors get logged. */
+/**
+ * Reason of a syntax error without the quoted text. V8 quotes the text around the error, which may be a secret, and errors are
+ * logged.
+ */
 function reasonOf(error: unknown): string {
   if (!(error instanceof SyntaxError)) return 'not UTF-8'
   return error.message.replace(/, (?:\.\.\.)?".*/s, '').toWellFormed()
 }
 
-/** A new message with the members of `json`. Throws INVALID_ARGUMENT; violations are paths below `path`. */
+/** Creates a message from `json`. Throws INVALID_ARGUMENT; the violations are paths below `path`. */
 export function readJson(desc: DescMessage, json: unknown, path = ''): Message {
   return readMessage(desc, json, path, 1)
 }
 
-/** The same for a body that is a list. */
+/** Like `readJson`, for a body that is a list. */
 export function readJsonList(field: ListField, json: unknown): unknown {
   return readField(field, json, field.name, 1)
 }
@@ -51,7 +54,7 @@ function readMessage(desc: DescMessage, json: unknown, path: string, depth: numb
     const at = join(path, field.name)
     if (seen.has(field)) throw invalid({ field: at, description: 'is given in both spellings' })
     seen.add(field)
-    // Of these null is one, and not nothing.
+    // For `google.protobuf.Value`, null is a value and does not mean unset.
     const isNull = json[name] === null && !(field.fieldKind === 'message' && isValue(field.message))
     if (!isNull) setField(message, field, readField(field, json[name], at, depth), path)
   }
@@ -65,7 +68,7 @@ function readField(field: DescField, json: unknown, at: string, depth: number): 
   return json.map((element, index) => readSingle(field, element, `${at}[${index}]`, depth))
 }
 
-/** A singular field, or one element of a list or map. */
+/** Reads a singular field, or one element of a list or map. */
 function readSingle(field: DescField, json: unknown, at: string, depth: number): unknown {
   if (isValue(field.message)) return readValue(json, at, depth + 1)
   if (json === null) throw invalid({ field: at, description: 'must not be null' })

@@ -1,4 +1,4 @@
-// The values that are not objects, as proto-JSON spells them. Query parameters are read by the same rules.
+// Scalars and other values that are not objects, as in proto-JSON. Query parameters follow the same rules.
 import { create, type DescEnum, type DescMessage, hasOption, type Message, ScalarType } from '@bufbuild/protobuf'
 import { DurationSchema, FieldMaskSchema, TimestampSchema } from '@bufbuild/protobuf/wkt'
 import { capability } from '#gen/pinfold/capabilities/capabilities_pb.ts'
@@ -31,7 +31,7 @@ function wrong(field: string, description: string): AppError {
   return invalid({ field, description })
 }
 
-/** `field` is the path that an error names. The contract has no numbers of single precision, so none are read. */
+/** Reads a scalar. `field` is the path in an error. The contract has no single-precision numbers, so they are not supported. */
 export function readScalar(type: ScalarType, json: unknown, field: string): unknown {
   const integer = integers.get(type)
   if (integer) return readInteger(integer, json, field)
@@ -53,14 +53,14 @@ function readString(json: unknown, field: string): string {
 function readInteger(rules: IntegerRules, json: unknown, field: string): bigint | number {
   const decimal = typeof json === 'string' && json.length <= 20 && /^-?(?:0|[1-9]\d*)$/.test(json)
   if (!decimal && !Number.isInteger(json)) throw wrong(field, 'must be an integer')
-  // A larger number has lost digits in JSON already; its sender must write it as a string.
+  // A larger number has lost digits in JSON already; clients must send it as a string.
   if (!decimal && rules.big && !Number.isSafeInteger(json)) throw wrong(field, 'must be an integer, sent as a string')
   const value = BigInt(json as string | number)
   if (value < rules.min || value > rules.max) throw wrong(field, `must be between ${rules.min} and ${rules.max}`)
   return rules.big ? value : Number(value)
 }
 
-/** Nothing in the contract is infinite, or no number. */
+/** Reads a finite number. Infinity and NaN are refused. */
 function readDouble(json: unknown, field: string): number {
   const decimal =
     typeof json === 'string' && json.length <= 32 && /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(json)
@@ -82,7 +82,7 @@ function readBytes(json: unknown, field: string): Uint8Array {
 
 const enumNames = new WeakMap<DescEnum, ReadonlyMap<string, number>>()
 
-/** Accepts the name or the number of a value, and for capabilities also the dotted name, such as `repo.list`. */
+/** Reads the name or number of a value, and for capabilities also the dotted name, such as `repo.list`. */
 export function readEnum(desc: DescEnum, json: unknown, field: string): number {
   let names = enumNames.get(desc)
   if (!names) {
@@ -99,7 +99,7 @@ export function readEnum(desc: DescEnum, json: unknown, field: string): number {
   return number
 }
 
-/** Map keys arrive as strings whatever their type is. Only the one canonical spelling of a key is accepted. */
+/** Reads a map key, which is a string in JSON for every type. Only its canonical spelling is accepted. */
 export function readMapKey(type: ScalarType, key: string, field: string): string {
   if (type === ScalarType.STRING) return readString(key, field)
   if (type === ScalarType.BOOL) {
@@ -118,7 +118,7 @@ const textForms: ReadonlyMap<string, ReadText> = new Map([
   [FieldMaskSchema.typeName, readFieldMask],
 ])
 
-/** How a message that is a string in JSON is read; undefined for all the others. */
+/** Reader of a message that is a string in JSON. Undefined for all other messages. */
 export function textFormOf(desc: DescMessage): ((json: unknown, field: string) => Message) | undefined {
   const read = textForms.get(desc.typeName)
   return read && ((json, field) => read(readString(json, field), field))
@@ -141,7 +141,7 @@ function readDuration(text: string, field: string): Message {
   return create(DurationSchema, { seconds: BigInt(Number(parts[2]) * sign), nanos: nanos === 0 ? 0 : nanos * sign })
 }
 
-/** A mask is one text, so the limit on members does not count its paths. */
+/** Most paths of a mask. A mask is one string, so the limit on members does not count its paths. */
 const maxPaths = 1000
 
 function readFieldMask(text: string, field: string): Message {

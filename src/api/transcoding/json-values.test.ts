@@ -23,7 +23,7 @@ const texts = [
   '{"a":{"b":null},"c":[{"d":1}],"":2}',
 ]
 
-test('every kind of value is read, carried and written as it was', () => {
+test('reads, transports and writes every kind of value unchanged', () => {
   for (const text of texts) {
     const value = readValue(JSON.parse(text), 'at', 1)
     assert.deepEqual(value, fromJson(ValueSchema, JSON.parse(text)), text)
@@ -33,14 +33,14 @@ test('every kind of value is read, carried and written as it was', () => {
   assert.equal(written, '{"__proto__":{"a":1}}')
 })
 
-test('as members of a map they are what stands there, null as well', () => {
+test('values of a map keep their kind, null included', () => {
   const text = `{"a":${texts.join(',"b":')}}`.replaceAll('"b":', () => `"b${count++}":`)
   const message = readJson(CheckedPolicySchema, JSON.parse(`{"parameters":${text}}`))
   assert.deepEqual(JSON.parse(jsonText(CheckedPolicySchema, message)).parameters, JSON.parse(text) as object)
 })
 let count = 0
 
-test('what no JSON can be is written as null', () => {
+test('writes values that JSON cannot represent as null', () => {
   const numbers = [Number.NaN, Number.POSITIVE_INFINITY]
   for (const value of numbers) {
     assert.equal(writeValue(create(ValueSchema, { kind: { case: 'numberValue', value } })), 'null')
@@ -48,7 +48,7 @@ test('what no JSON can be is written as null', () => {
   assert.equal(writeValue(create(ValueSchema)), 'null')
 })
 
-test('what strangers send is bounded, and the error names the field', () => {
+test('limits values of clients, and names the field in the error', () => {
   const refused = (text: string): string => {
     try {
       readJson(CheckedPolicySchema, JSON.parse(`{"parameters":{"a":${text}}}`))

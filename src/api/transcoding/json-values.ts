@@ -1,14 +1,14 @@
-// google.protobuf.Value: any JSON, as a message.
+// Conversion of google.protobuf.Value: any JSON, as a message.
 import { create, type DescMessage } from '@bufbuild/protobuf'
 import { ListValueSchema, NullValue, StructSchema, type Value, ValueSchema } from '@bufbuild/protobuf/wkt'
 import { invalid } from '#lib/errors.ts'
 
-/** How deep lists and objects of others may stand in each other. */
+/** Most levels of nested lists and objects. */
 const maxDepth = 64
 
 export const isValue = (desc: DescMessage | undefined): boolean => desc?.typeName === ValueSchema.typeName
 
-/** Throws INVALID_ARGUMENT for text that cannot be stored, numbers that are too large, and what is nested too deeply. */
+/** Reads a value. Throws INVALID_ARGUMENT for text that cannot be stored, numbers that are too large, and too deep nesting. */
 export function readValue(json: unknown, at: string, depth: number): Value {
   if (depth > maxDepth) throw invalid({ field: at, description: 'is nested too deeply' })
   return create(ValueSchema, { kind: kindOf(json, at, depth) })
@@ -44,7 +44,7 @@ function wellFormed(text: string, at: string): string {
   return text
 }
 
-/** A number that JSON cannot hold, and a value of no kind, are null. */
+/** JSON text of a value. Numbers that JSON cannot represent, and values without a kind, become null. */
 export function writeValue({ kind }: Value): string {
   switch (kind.case) {
     case 'listValue':

@@ -29,7 +29,7 @@ const parsed = (desc: DescMessage, init: object): unknown => JSON.parse(jsonText
 const times = { createTime: timestamp('2026-08-01T12:00:00.000Z'), updateTime: timestamp('2026-08-02T12:00:00.120Z') }
 const emptyRepo = { uid: '', name: '', description: '', bundles: [], aliases: [], activeTags: [] }
 
-test('a resource shows its plain fields even when empty, and leaves out what is unset', () => {
+test('shows the plain fields of a resource even if empty, and omits unset ones', () => {
   assert.equal(
     jsonText(RepoSchema, create(RepoSchema)),
     '{"uid":"","name":"","description":"","bundles":[],"aliases":[],"activeTags":[]}',
@@ -51,12 +51,12 @@ test('a resource shows its plain fields even when empty, and leaves out what is 
   assert.equal(jsonText(EmptySchema, create(EmptySchema)), '{}')
 })
 
-test('a zero of an enum that is a value is there, and one that says that there is none is not', () => {
+test('writes the zero of an enum if it is a value, and omits it if it means unset', () => {
   const follow = parsed(FollowSchema, {}) as Record<string, unknown>
   assert.deepEqual([follow.state, 'history' in follow, 'mode' in follow], ['STATE_WAITING', false, false])
 })
 
-test('the envelope of a list is always whole', () => {
+test('always writes all members of a list response', () => {
   assert.deepEqual(parsed(ListReposResponseSchema, { totalCount: 0n }), {
     repos: [],
     nextPageToken: '',
@@ -71,7 +71,7 @@ test('the envelope of a list is always whole', () => {
   })
 })
 
-test('a oneof shows the member that is set, even when that is empty', () => {
+test('writes the set member of a oneof even if empty', () => {
   const claimMatch = { iss: { case: 'issuer', value: '' }, sub: { case: 'subjectPattern', value: '.*' } }
   const identity = parsed(IdentitySchema, { relationship: { case: 'claimMatch', value: claimMatch } }) as {
     claimMatch: object
@@ -81,7 +81,7 @@ test('a oneof shows the member that is set, even when that is empty', () => {
   assert.equal((principal as { servicePrincipal: string }).servicePrincipal, 'SERVICE_PRINCIPAL_INGESTER')
 })
 
-test('an enum number without a name is written as the number', () => {
+test('writes an unknown enum number as a number', () => {
   assert.deepEqual((parsed(RoleSchema, { capabilities: [0, 1605, 9999] }) as { capabilities: unknown }).capabilities, [
     'CAP_UNKNOWN',
     'CAP_REPO_LIST',
@@ -119,7 +119,7 @@ test('bytes, durations, masks and map keys have their JSON forms', () => {
   )
 })
 
-test('a timestamp of a client is written with exactly milliseconds', () => {
+test('writes the timestamp of a client with exactly three decimal places', () => {
   for (const [seconds, nanos, text] of [
     [1785578400n, 123_456_789, '2026-08-01T10:00:00.123Z'],
     [0n, 0, '1970-01-01T00:00:00.000Z'],
@@ -129,7 +129,7 @@ test('a timestamp of a client is written with exactly milliseconds', () => {
   }
 })
 
-test('an ISO timestamp is a protobuf timestamp to the binary format', () => {
+test('the binary format treats an ISO timestamp as a protobuf timestamp', () => {
   for (const iso of ['1969-12-31T23:59:59.001Z', '2026-08-01T12:34:56.789Z', '0001-01-01T00:00:00.000Z']) {
     const message: Timestamp = timestamp(iso)
     const { seconds, nanos } = message
@@ -147,7 +147,7 @@ test('an ISO timestamp is a protobuf timestamp to the binary format', () => {
   }
 })
 
-test('every string survives', () => {
+test('writes every string so that it can be read back unchanged', () => {
   const strings = [
     '',
     '"',
@@ -170,7 +170,7 @@ test('every string survives', () => {
   assert.ok(jsonText(RepoSchema, create(RepoSchema, { name: '\ud800' })).includes('"\\ud800"'))
 })
 
-test('events have the names of the contract', () => {
+test('event bodies have the names of the contract', () => {
   const repo = create(RepoSchema, {
     uid: 'u',
     activeTags: ['a'],
@@ -185,7 +185,7 @@ test('events have the names of the contract', () => {
   )
 })
 
-test('what is written can be read back', () => {
+test('reads written messages back unchanged', () => {
   const identity = create(IdentitySchema, {
     uid: 'u',
     name: 'n',
@@ -202,7 +202,7 @@ test('what is written can be read back', () => {
   assert.ok(jsonText(CustomOverlaySchema, overlay).includes('"environment":{"__proto__":"x"}'))
 })
 
-test('the contract uses no type that reading and writing do not know', async () => {
+test('the contract has only types that the reader and writer support', async () => {
   const scalars = new Set([
     ScalarType.STRING,
     ScalarType.BOOL,

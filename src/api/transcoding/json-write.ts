@@ -1,4 +1,5 @@
-// Messages to JSON text. Each message type is compiled once into closures, which beats building an object to stringify.
+// JSON text of messages. Each message type is compiled once into closures, which is faster than building an object and
+// stringifying it.
 import {
   type DescEnum,
   type DescField,
@@ -27,22 +28,21 @@ type Write = (value: unknown) => string
 type WriteMember = (out: string, message: Values) => string
 type Naming = 'jsonName' | 'name'
 
-// The proto3 presence of a plain scalar, enum, list or map, as the descriptors number it.
+// Presence of a plain proto3 scalar, enum, list or map, as numbered by the descriptors.
 const implicit = 2
 
 const compiled = { jsonName: new WeakMap<DescMessage, Write>(), name: new WeakMap<DescMessage, Write>() }
 
 /**
- * The JSON of a message, members in lower camel case. Lists, maps and plain scalars are always there, also when empty;
- * optional fields and oneofs that are not set are left out. Enums without a value and unset messages are there in version
- * 1, as the name of zero and as `null`, and left out in version 2. A zero that is a value, such as `STATE_WAITING`, is there
- * in both.
+ * JSON of a message, with members in lower camel case. Lists, maps and plain scalars are always present, even if empty. Unset
+ * optional fields and oneofs are omitted. Version 1 writes enums without a value as the name of zero, and unset messages as
+ * `null`; version 2 omits both. A zero that is a value, such as `STATE_WAITING`, is present in both.
  */
 export function jsonText(desc: DescMessage, message: Message): string {
   return writerOf(desc, 'jsonName')(message)
 }
 
-/** The same JSON with the member names of the contract (snake_case), as event bodies have them. */
+/** JSON with the member names of the contract (snake_case), for event bodies. */
 export function eventText(desc: DescMessage, message: Message): string {
   return writerOf(desc, 'name')(message)
 }
@@ -58,7 +58,7 @@ function compile(desc: DescMessage, naming: Naming): Write {
     for (let i = 0; i < members.length; i++) out = members[i]!(out, message as Values)
     return `${out}}`
   }
-  // Known before its members are compiled, so that a message may contain itself.
+  // Registered before its members are compiled, since a message may contain itself.
   compiled[naming].set(desc, write)
   // Bodies of events are the same in both versions.
   const complete = naming === 'jsonName' && versionOfType(desc.typeName) === 'v1'
@@ -96,13 +96,13 @@ function memberOf(member: DescField | DescOneof, naming: Naming, complete: boole
   return (out, message) => out + (out.length === 1 ? first : next) + write(message[localName])
 }
 
-/** Whether the zero of an enum means more than that there is no value. */
+/** True if the zero of an enum is a value and does not mean unset. */
 function isValue({ values }: DescEnum): boolean {
   const zero = values.find(({ number }) => number === 0)?.name ?? ''
   return !/(?:^|_)(?:UNSPECIFIED|UNKNOWN)$/.test(zero)
 }
 
-/** Whether the field is a message without `optional`, of no oneof. */
+/** True if the field is a message, without `optional` and outside of a oneof. */
 export function isPlainMessage(field: DescField): boolean {
   return field.fieldKind === 'message' && !field.oneof && !field.proto.proto3Optional
 }
@@ -119,7 +119,7 @@ function oneofOf(oneof: DescOneof, naming: Naming): WriteMember {
   }
 }
 
-/** The member's key as the first of an object, and as a later one. */
+/** Key of the member as the first of an object, and as a later one. */
 function keysOf(field: DescField, naming: Naming): [first: string, next: string] {
   const key = `${JSON.stringify(field[naming])}:`
   return [key, `,${key}`]
@@ -175,7 +175,7 @@ function enumOf(desc: DescEnum): Write {
   return (value) => names.get(value as number) ?? String(value)
 }
 
-// What JSON must escape: quotes, backslashes, control characters and, for well-formed text, surrogates on their own.
+// Characters that JSON must escape: quotes, backslashes, control characters and, for well-formed text, single surrogates.
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
 const unsafe = /["\\\u0000-\u001f\ud800-\udfff]/
 

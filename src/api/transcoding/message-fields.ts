@@ -1,4 +1,4 @@
-// What reading JSON, query strings and field masks have in common: fields by name, and oneofs as protobuf-es keeps them.
+// Fields of messages by name, and oneofs in the form of protobuf-es, for JSON, query strings and field masks.
 import { create, type DescField, type DescMessage, type Message } from '@bufbuild/protobuf'
 import { invalid } from '#lib/errors.ts'
 
@@ -10,10 +10,10 @@ type Oneof = { case: string | undefined; value?: unknown }
 
 const tables = new WeakMap<DescMessage, ReadonlyMap<string, DescField>>()
 
-/** No path of a mask is longer; a longer one is not taken apart. */
+/** Longest path of a mask, in characters. A longer one is not split. */
 export const maxPathLength = 1000
 
-/** The field with this proto or JSON name. */
+/** Field with this proto or JSON name. */
 export function fieldNamed(desc: DescMessage, name: string): DescField | undefined {
   let table = tables.get(desc)
   if (!table) {
@@ -33,7 +33,7 @@ export function getField(message: Message, field: DescField): unknown {
   return oneof.case === field.localName ? oneof.value : undefined
 }
 
-/** Throws when another member of the field's oneof is set already. `path` is where the message stands. */
+/** Sets a field. Throws if another member of its oneof is set already. `path` is that of the message. */
 export function setField(message: Message, field: DescField, value: unknown, path: string): void {
   const values = message as unknown as Values
   if (!field.oneof) {
@@ -47,7 +47,7 @@ export function setField(message: Message, field: DescField, value: unknown, pat
   values[field.oneof.localName] = { case: field.localName, value }
 }
 
-/** The message in `field`, made when there is none. */
+/** Message in `field`, created if it is missing. */
 export function childOf(message: Message, field: MessageField, path: string): Message {
   const found = getField(message, field) as Message | undefined
   if (found) return found
@@ -56,7 +56,7 @@ export function childOf(message: Message, field: MessageField, path: string): Me
   return made
 }
 
-/** Messages that have a text form; their own fields cannot be named. */
+/** True for messages with a text form, whose own fields cannot be named. */
 export function isWellKnown(desc: DescMessage): boolean {
   return desc.file.proto.package === 'google.protobuf'
 }
@@ -67,7 +67,7 @@ export function join(path: string, name: string): string {
 
 const longestShown = 64
 
-/** A name of the caller's making, fit to be shown in an error. */
+/** Shortens a name from the caller for an error message. */
 export function shown(name: string): string {
   const short = name.length > longestShown ? `${name.slice(0, longestShown)}…` : name
   return short === '' ? '""' : short.toWellFormed()

@@ -30,7 +30,7 @@ test('a template binds its variables from both ends of the path', () => {
   }
 })
 
-test('a template that is not understood is refused', () => {
+test('refuses an unsupported template', () => {
   for (const template of [
     '',
     'a',

@@ -1,24 +1,24 @@
-// One path template of google.api.http, compiled to a matcher that walks the path once and never backtracks.
+// Path template of google.api.http, compiled to a matcher that reads the path once and never backtracks.
 
-/** A field path of the request, and the text that the URL path gives it. */
+/** Field path of the request, and its value in the URL path. */
 export type Variable = [field: string, value: string]
 
 export type PathTemplate = {
-  /** The literal segments before the first variable; the whole path when there is none. */
+  /** Literal segments before the first variable; the whole path if there is none. */
   literals: readonly string[]
-  /** The fields that the path binds. */
+  /** Fields that the path sets. */
   fields: readonly string[]
-  /** How the template ranks among others that match the same path: the higher number at the first difference wins. */
+  /** Precedence among templates that match the same path: the higher number at the first difference wins. */
   rank: readonly number[]
-  /** The variables, still percent-encoded. */
+  /** Variables of a path, still percent-encoded. Undefined if the path does not match. */
   match(path: string): Variable[] | undefined
 }
 
 type Segment = { literal: string } | { field: string; greedy: boolean }
 
 /**
- * Understands literals, `{field}`, `{field=*}`, `{field=**}` as the first variable, and `:verb` at the end.
- * Throws on any other template.
+ * Compiles literals, `{field}`, `{field=*}`, `{field=**}` as the first variable, and `:verb` at the end. Throws for any other
+ * template.
  */
 export function compileTemplate(template: string): PathTemplate {
   const { segments, verb } = parse(template)
@@ -52,10 +52,13 @@ function parse(template: string): { segments: Segment[]; verb: string } {
   return { segments, verb: verb ?? '' }
 }
 
-/** What comes before the first variable and after the last segment, and between them the other segments from right to left. */
+/** Parts of a template: the text before the first variable, the verb, and the other segments from right to left. */
 type Shape = { prefix: string; greedy: string | undefined; backwards: readonly Segment[]; verb: string }
 
-/** Takes the verb off the end, then the segments after the greedy variable from right to left; what is left is its value. */
+/**
+ * Removes the verb from the end, then the segments after the greedy variable from right to left. The rest is the value of the
+ * variable.
+ */
 function match(path: string, { prefix, greedy, backwards, verb }: Shape): Variable[] | undefined {
   if (!path.startsWith(prefix) || !path.endsWith(verb)) return undefined
   const start = prefix.length

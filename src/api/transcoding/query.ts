@@ -1,4 +1,4 @@
-// Query parameters into the fields of a request, with the same strictness as JSON.
+// Reads query parameters into the fields of a request, as strictly as JSON.
 import type { DescField, DescMessage, DescMethod, Message } from '@bufbuild/protobuf'
 import { create, ScalarType } from '@bufbuild/protobuf'
 import { comma_separated, query_form } from '#gen/pinfold/annotations/annotations_pb.ts'
@@ -16,21 +16,21 @@ import {
   shown,
 } from './message-fields.ts'
 
-/** Of one list, and of all there is. */
+/** Most values of one list, and most parameters in total. */
 const maxRepeats = 1000
 const maxParameters = 2000
 
 type Target = { owner: Message; ownerPath: string; field: DescField; at: string }
 
-/** The paging of older clients. Lists of version 1 are answered in full, so there is nothing to set. */
+/** Paging parameters of older clients. Lists of version 1 are always complete, so these are ignored. */
 const olderPaging = new Set(['offset', 'page', 'limit'])
 
-/** Whether a method answers with a list of version 1. */
+/** True if a method returns a list of version 1. */
 export function isOlderList({ output }: DescMethod): boolean {
   return fieldNamed(output, 'items')?.fieldKind === 'list'
 }
 
-/** Sets in `request` what `search` asks for. `bound` says whether the field at a path is set by the path or the body. */
+/** Sets the fields of `search` in `request`. `bound` tells whether the path or the body sets a field. */
 export function bindQuery(
   desc: DescMessage,
   request: Message,
@@ -68,7 +68,7 @@ function wrong(field: string, description: string): AppError {
   return invalid({ field, description })
 }
 
-/** The field that a parameter names, and the message it is in, which is made on the way. */
+/** Field of a parameter, and its message, which is created if needed. */
 function targetOf(desc: DescMessage, request: Message, name: string, bound: (at: string) => boolean): Target {
   const names = name.split('.')
   let [owner, ownerDesc, ownerPath] = [request, desc, '']
@@ -107,7 +107,7 @@ function readValue(field: DescField, text: string, at: string): unknown {
   return text === 'true'
 }
 
-/** A message in one text: a member, and after a colon the elements of another. */
+/** Reads a message from one text: a member, and after a colon the elements of another. */
 function readForm(
   desc: DescMessage,
   { head, list }: { head: string; list: string },

@@ -40,7 +40,7 @@ const services: DescService[] = [
 ]
 const routes = buildRoutes(services.flatMap((service) => service.methods).map((desc) => ({ desc })))
 
-/** `GetRepo uid=x`, or the allowed methods, or nothing. */
+/** `GetRepo uid=x`, the allowed methods, or `nothing`. */
 function meaning(request: string): string {
   const [httpMethod, path] = request.split(' ') as [string, string]
   const found = routes.match(httpMethod, path)
@@ -52,7 +52,7 @@ function meaning(request: string): string {
 const org = 'a'.repeat(40)
 const repo = `${org}/${'b'.repeat(16)}`
 
-test('paths find their method and give up their variables', () => {
+test('finds the method of a path, and its variables', () => {
   const cases: [string, string][] = [
     ['GET /registry/v2/repos', 'ListRepos'],
     [`GET /registry/v2/repos/${repo}`, `GetRepo uid=${repo}`],
@@ -70,7 +70,7 @@ test('paths find their method and give up their variables', () => {
   for (const [request, expected] of cases) assert.equal(meaning(request), expected, request)
 })
 
-test('verbs and fixed suffixes come before the greedy route', () => {
+test('verbs and fixed suffixes take precedence over the greedy route', () => {
   const cases: [string, string][] = [
     [`GET /registry/v2/repos/${repo}/readme`, `GetRepoReadme uid=${repo}`],
     [`PATCH /registry/v2/repos/${repo}/readme`, `UpdateRepoReadme repo_readme.uid=${repo}`],
@@ -102,7 +102,7 @@ test('verbs and fixed suffixes come before the greedy route', () => {
   for (const [request, expected] of cases) assert.equal(meaning(request), expected, request)
 })
 
-test('in version 1 the HTTP method tells what a uid is of, and words of the path come before a uid', () => {
+test('in version 1 the HTTP method selects the kind of a uid, and words of the path precede a uid', () => {
   const tag = `${repo}/${'c'.repeat(16)}`
   const cases: [string, string][] = [
     [`POST /registry/v1/tags/${repo}`, `CreateTag repo_id=${repo}`],
@@ -120,7 +120,7 @@ test('in version 1 the HTTP method tells what a uid is of, and words of the path
   for (const [request, expected] of cases) assert.equal(meaning(request), expected, request)
 })
 
-test('a greedy variable matches nothing at all, but an exact path of the same method is preferred', () => {
+test('a greedy variable can be empty, but an exact path of the same method takes precedence', () => {
   const cases: [string, string][] = [
     ['POST /iam/v2/groups', 'CreateGroup parent='],
     ['POST /iam/v2/groups/', 'CreateGroup parent='],
@@ -135,7 +135,7 @@ test('a greedy variable matches nothing at all, but an exact path of the same me
   for (const [request, expected] of cases) assert.equal(meaning(request), expected, request)
 })
 
-test('variables are decoded, and a slash may be encoded', () => {
+test('decodes variables, also an encoded slash', () => {
   const cases: [string, string][] = [
     [`GET /registry/v2/repos/${repo.replace('/', '%2F')}`, `GetRepo uid=${repo}`],
     [`GET /registry/v2/repos/${repo.replace('/', '%2f')}/readme`, `GetRepoReadme uid=${repo}`],
@@ -146,7 +146,7 @@ test('variables are decoded, and a slash may be encoded', () => {
   for (const [request, expected] of cases) assert.equal(meaning(request), expected, request)
 })
 
-test('malformed percent-encoding is refused on the field', () => {
+test('refuses malformed percent-encoding with the field', () => {
   for (const [request, field] of [
     ['GET /registry/v2/repos/%', 'uid'],
     ['GET /registry/v2/repos/%zz', 'uid'],
@@ -161,7 +161,7 @@ test('malformed percent-encoding is refused on the field', () => {
   }
 })
 
-test('the preview segment means v2, in second place only', () => {
+test('the preview segment means v2 in second place only', () => {
   assert.equal(meaning('GET /registry/v2beta1/repos'), 'ListRepos')
   assert.equal(meaning(`GET /registry/v2beta1/repos/${repo}/readme`), `GetRepoReadme uid=${repo}`)
   assert.equal(meaning('GET /registry/v2/repos/v2beta1/x'), 'GetRepo uid=v2beta1/x')
@@ -169,7 +169,7 @@ test('the preview segment means v2, in second place only', () => {
   assert.equal(meaning('GET /registry/v2beta1'), 'nothing')
 })
 
-test('a path that only other methods have names those', () => {
+test('a path with other methods only returns those', () => {
   const cases: [string, string][] = [
     ['POST /ping/v2/ping', 'allowed GET'],
     ['HEAD /ping/v2/ping', 'allowed GET'],
@@ -184,7 +184,7 @@ test('a path that only other methods have names those', () => {
   for (const [request, expected] of cases) assert.equal(meaning(request), expected, request)
 })
 
-test('paths of nobody are nothing', () => {
+test('unknown paths match nothing', () => {
   const paths = [
     '',
     '/',
@@ -214,8 +214,8 @@ test('paths of nobody are nothing', () => {
   for (const path of paths) assert.equal(meaning(`GET ${path}`), 'nothing', path)
 })
 
-// A matcher that backtracks would not come to an end here.
-test('a long hostile path is matched in linear time', () => {
+// A backtracking matcher would not finish here.
+test('matches a long hostile path in linear time', () => {
   for (const part of ['/', '/digests', ':', '%', '/readme/', '/digests/x']) {
     const path = `/registry/v2/repos/${part.repeat(1_000_000)}!`
     try {
@@ -226,7 +226,7 @@ test('a long hostile path is matched in linear time', () => {
   }
 })
 
-test('two methods with one binding, and templates that cannot be served, are refused when the table is made', () => {
+test('throws at start for two methods with one binding, and for unsupported templates', () => {
   const ping = { desc: PingService.methods[0] as DescMethod }
   assert.throws(() => buildRoutes([ping, ping]), /two methods are bound to GET \/ping\/v2\/ping/)
 })

@@ -9,7 +9,7 @@ function textOf(search: string, body?: string): string {
   return (asWritten(error, search, body === undefined ? undefined : Buffer.from(body)) as AppError).message
 }
 
-test('the text names a field as the body or the query does', () => {
+test('names a field in the error as the body or the query does', () => {
   const camel = '{"syncConfig":{"uniqueTags":[{"apkName":1}]}}'
   const snake = '{"sync_config":{"unique_tags":[{"apk_name":1}]}}'
   const mixed = '{"sync_config":{"uniqueTags":[{"apk_name":1}]}}'
@@ -22,7 +22,7 @@ test('the text names a field as the body or the query does', () => {
   )
 })
 
-test('everything else of the error stays, with the names of the contract in its details', () => {
+test('keeps the rest of the error, with the names of the contract in its details', () => {
   const written = asWritten(error, '?syncConfig=1', undefined) as AppError
   assert.deepEqual(written.details, error.details)
   assert.deepEqual([written.code, written.reason, written.http], ['INVALID_ARGUMENT', 'INVALID_ARGUMENT', 400])

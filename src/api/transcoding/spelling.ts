@@ -1,10 +1,10 @@
-// The names of fields in the text of an error, spelled as the caller wrote them. `BadRequest` keeps the names of the contract.
+// Spelling of field names in error messages, as in the caller's request. `BadRequest` keeps the names of the contract.
 import { AppError } from '#lib/errors.ts'
 
-/** The part of a request in which names are looked up, in bytes. */
+/** Length of the part of a request that is searched for names, in bytes. */
 const maxSearched = 64 * 1024
 
-/** The error in the spelling of a request, whose query and body are given; any other error as it is. */
+/** Error with the spelling of a request's query and body. Other errors stay unchanged. */
 export function asWritten(error: unknown, search: string, body: Buffer | undefined): unknown {
   if (!(error instanceof AppError) || error.code !== 'INVALID_ARGUMENT') return error
   const field = error.details.find((detail) => detail.type === 'BadRequest')?.fieldViolations[0]?.field

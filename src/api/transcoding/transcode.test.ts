@@ -73,7 +73,7 @@ function refuses(cases: [request: string, violation: string, body?: string][]): 
   }
 }
 
-test('path, body and query make one request', () => {
+test('merges path, body and query into one request', () => {
   reads([
     ['GET /registry/v2/repos/a/b', { uid: 'a/b' }],
     ['POST /registry/v2/repos/a', { parent: 'a', repo: { name: 'web' } }, '{"name":"web"}'],
@@ -102,7 +102,7 @@ test('path, body and query make one request', () => {
   ])
 })
 
-test('a body that the contract has as a list is a bare list', () => {
+test('a body that is a list in the contract is a bare list', () => {
   reads([
     [
       'POST /iam/v1/rolebindings/batch/a',
@@ -121,7 +121,7 @@ test('a body that the contract has as a list is a bare list', () => {
   ])
 })
 
-test('the path decides, and a body that says otherwise is refused', () => {
+test('refuses a body that contradicts the path', () => {
   reads([
     ['PATCH /registry/v2/repos/a%2Fb', { repo: { uid: 'a/b' } }, '{"uid":"a/b"}'],
     ['PATCH /registry/v2/repos/a', { repo: { uid: 'a' } }, '{"uid":""}'],
@@ -136,7 +136,7 @@ test('the path decides, and a body that says otherwise is refused', () => {
   ])
 })
 
-test('the keys of the body are those of the resource, by their names in the contract', () => {
+test('the keys of the body are the members of the resource, by their names in the contract', () => {
   const cases: [string, string | undefined, string[] | undefined][] = [
     [
       'PATCH /registry/v2/repos/a',
@@ -160,7 +160,7 @@ test('the keys of the body are those of the resource, by their names in the cont
   for (const [request, body, keys] of cases) assert.deepEqual(read(request, body).bodyKeys, keys, request)
 })
 
-test('errors in the body are named relative to the resource', () => {
+test('names errors in the body relative to the resource', () => {
   refuses([
     ['POST /registry/v2/repos/a', 'body: is not valid JSON: Unexpected end of JSON input', '{"name":'],
     ['POST /registry/v2/repos/a', 'body: must be a JSON object', '[]'],
@@ -207,7 +207,7 @@ test('query parameters are read in both spellings, nested with dots', () => {
   ])
 })
 
-test('a list splits on commas only where the contract says so', () => {
+test('splits a list at commas only if the contract declares it', () => {
   for (const [names, expected] of [
     ['x,y', ['x', 'y']],
     [',x,,', ['x']],
@@ -224,11 +224,11 @@ test('a list splits on commas only where the contract says so', () => {
   assert.deepEqual(request.artifactNames, ['x,y', ''])
 })
 
-/** The filter of advisories, its artifact_names with or without the option, whatever the contract says today. */
+/** Filter of advisories whose artifact_names has or lacks the option, independent of the present contract. */
 function filterWith(commas: boolean): DescMessage {
   const desc = AdvisoriesService.method.listAdvisories.input
   const field = fieldNamed(desc, 'artifact_names')!
-  // Field 50005 of FieldOptions is comma_separated; as an unknown field, which is how extensions are kept.
+  // Field 50005 of FieldOptions is comma_separated. Extensions are stored as unknown fields.
   const options = {
     ...field.proto.options,
     $unknown: commas ? [{ no: 50005, wireType: 0, data: new Uint8Array([1]) }] : [],
@@ -239,7 +239,7 @@ function filterWith(commas: boolean): DescMessage {
   return { ...desc, fields }
 }
 
-test('a parameter that cannot be meant is refused by name', () => {
+test('refuses a parameter without a valid meaning, with its name', () => {
   const integer = 'page_size: must be an integer'
   const form = 'must be <repo>[:<tags>], with commas between tags'
   const kinds = ['CLAIM_MATCH', 'STATIC', 'AWS_IDENTITY', 'SERVICE_PRINCIPAL'].map(
@@ -293,7 +293,7 @@ test('a parameter that cannot be meant is refused by name', () => {
   ])
 })
 
-test('members that the mask leaves out are not read', () => {
+test('ignores members outside of the mask', () => {
   const others = '"nosuch":1,"uid":"other","name":5'
   reads([
     [
@@ -339,7 +339,7 @@ test('lists of version 1 ignore the paging of older clients', () => {
   ])
 })
 
-test('the number of parameters is limited, and that of one list', () => {
+test('limits the number of parameters, and of those for one list', () => {
   const many = (n: number, name = 'uidp.ids') =>
     `GET /registry/v2/repos?${Array.from({ length: n }, () => `${name}=x`).join('&')}`
   const problemOf = (request: string) => violationOf(() => read(request))

@@ -1,4 +1,4 @@
-// REST to one request message: path variables, JSON body and query parameters.
+// Converts a REST request to a message: path variables, JSON body and query parameters.
 import { create, type DescMessage, type DescMethod, type Message } from '@bufbuild/protobuf'
 import type { FieldMask } from '@bufbuild/protobuf/wkt'
 import { invalid } from '#lib/errors.ts'
@@ -18,12 +18,12 @@ import type { Variable } from './path-template.ts'
 import { bindQuery, isOlderList } from './query.ts'
 import type { Binding } from './routes.ts'
 
-/** `bodyKeys`: the fields (proto names) that the JSON of the resource has; undefined when the method takes no body. */
+/** `bodyKeys` are the members of the resource's JSON, by their proto names. Undefined if the method has no body. */
 export type Transcoded = { request: Message; bodyKeys: string[] | undefined }
 
 /**
- * Throws INVALID_ARGUMENT, naming the field, for anything that the method's contract does not provide for. `members` knows
- * of further names.
+ * Reads a request. Throws INVALID_ARGUMENT with the field for anything outside of the method's contract. `members` converts a
+ * vendor's names.
  */
 export function readRequest(
   entry: { desc: DescMethod },
@@ -74,7 +74,7 @@ function readBody(
   return { request: query, bodyKeys: keysOf(field.message, json) }
 }
 
-/** A request that is all in one JSON. Throws as `readRequest` does. `mask`: the one outside of the JSON. */
+/** Reads a request that is one JSON value. Throws like `readRequest`. `mask` is a mask outside of the JSON. */
 export function readWhole(input: DescMessage, json: unknown, members?: Names, mask?: FieldMask): Transcoded {
   const resource = resourceFieldOf(input)
   const values = members ? members.read(input, json) : json
@@ -83,14 +83,14 @@ export function readWhole(input: DescMessage, json: unknown, members?: Names, ma
   const name = resource.jsonName in values ? resource.jsonName : resource.name
   const given = values.updateMask ?? values.update_mask
   const paths = mask?.paths ?? (typeof given === 'string' ? given.split(',') : undefined)
-  // Here no path says which resource it is.
+  // No path names the resource here.
   const read = paths?.length ? [...paths, 'uid'] : undefined
   const changed = changedMembers(resource.message, values[name], read, members)
   const request = readJson(input, name in values ? { ...values, [name]: changed } : values)
   return { request, bodyKeys: keysOf(resource.message, changed) }
 }
 
-/** The JSON of a resource without the members that an update mask leaves out. */
+/** JSON of a resource without the members that an update mask excludes. */
 function changedMembers(
   desc: DescMessage,
   json: unknown,
@@ -101,12 +101,12 @@ function changedMembers(
   return maskedJson(desc, json, members ? members.readPaths(desc, paths) : paths)
 }
 
-/** A member that is null counts: it is there, and clears the field. */
+/** Proto names of the members. Includes null members, which clear their field. */
 function keysOf(desc: DescMessage, json: unknown): string[] {
   return isJsonObject(json) ? Object.keys(json).map((name) => fieldNamed(desc, name)!.name) : []
 }
 
-/** The path decides. A body may repeat what the path says, or leave it empty. */
+/** Sets a field from the path. A body may repeat the value or leave it empty, but must not contradict it. */
 function bindVariable(input: DescMessage, request: Message, path: string, value: string): void {
   const names = path.split('.')
   let [owner, desc] = [request, input]
@@ -121,7 +121,7 @@ function bindVariable(input: DescMessage, request: Message, path: string, value:
   setField(owner, field, value, '')
 }
 
-/** With `body: "*"` nothing is left for the query, except a mask. */
+/** Tells whether path or body set a field. With `body: "*"`, only a mask can be in the query. */
 function boundBy(binding: Binding): (at: string) => boolean {
   const inBody = (at: string) => (binding.body === '*' ? at !== 'update_mask' : at === binding.body)
   return (at) => binding.fields.includes(at) || inBody(at)

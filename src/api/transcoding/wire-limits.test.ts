@@ -10,7 +10,7 @@ import { wireProblem } from './wire-limits.ts'
 const none = { depth: 1000, members: 1_000_000 }
 const desc = CreateRepoRequestSchema
 
-/** A message with `count` fields and elements, of every shape that a field can have. */
+/** A message with `count` fields and elements, in every shape of field. */
 const repo = toBinary(
   desc,
   create(desc, {
@@ -34,7 +34,7 @@ test('counts fields and elements at all depths', () => {
   assert.equal(problem, `has more than ${count - 1} fields and elements`)
 })
 
-test('counts the numbers of a packed list, and of one that is not packed', () => {
+test('counts the numbers of a list, packed or not', () => {
   const capabilities = Array.from({ length: 300 }, (_, i) => (i + 1) as Capability)
   const packed = toBinary(CreateRoleRequestSchema, create(CreateRoleRequestSchema, { role: { capabilities } }))
   assert.equal(wireProblem(CreateRoleRequestSchema, packed, { depth: 5, members: 302 }), undefined)
@@ -49,7 +49,7 @@ test('counts unknown fields', () => {
   }
 })
 
-test('counts how deep messages are nested', () => {
+test('counts the nesting of messages', () => {
   let value = create(ValueSchema, { kind: { case: 'boolValue', value: true } })
   for (let i = 0; i < 10; i++) {
     const fields = { a: value }
@@ -61,7 +61,7 @@ test('counts how deep messages are nested', () => {
   assert.equal(wireProblem(ValueSchema, bytes, { ...none, depth: 30 }), 'is nested deeper than 30 levels')
 })
 
-test('refuses what the decoder would read in another way than it is counted', () => {
+test('refuses encodings that the decoder would read differently from the count', () => {
   const wrong: Record<string, string> = {
     'a text that is sent as a number': '0801',
     'a message that is longer than what is around it': '12020a05aaaaaaaaaa',
@@ -79,13 +79,13 @@ test('refuses what the decoder would read in another way than it is counted', ()
   }
 })
 
-test('never lets the decoder read more than was counted, whatever the bytes are', () => {
+test('the decoder never reads more than was counted, for any bytes', () => {
   let seed = 11
   const random = (below: number) => {
     seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648
     return Math.floor((seed / 2_147_483_648) * below)
   }
-  /** The values of a message that are not empty, and the elements of its lists: no more than fields that were read. */
+  /** Number of values in a message that are not empty, and of list elements. It is at most the number of fields read. */
   const valuesIn = (value: unknown): number => {
     if (Array.isArray(value)) return value.reduce((sum: number, one) => sum + Math.max(1, valuesIn(one)), 0)
     if (typeof value !== 'object' || value === null) return value ? 1 : 0

@@ -1,8 +1,8 @@
-// Limits on the bytes of a protobuf message, checked before values are built from them.
+// Limits on the bytes of a protobuf message, checked before it is decoded.
 import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf'
 import type { JsonLimits } from '#lib/json/json-limits.ts'
 
-/** `inside` has the fields of a nested message. A list of numbers may be packed. */
+/** A known field. `inside` has the fields of a nested message. A list of numbers may be packed. */
 type Known = { wireType: number; packable: boolean; inside: (() => Shape) | undefined }
 type Shape = ReadonlyMap<number, Known>
 
@@ -12,10 +12,10 @@ const otherType = 'has a field of another type than the contract'
 const none: Shape = new Map()
 
 /**
- * The limit that a message exceeds, or what is wrong with its encoding, as the description of a violation. Counts fields and
- * elements at all depths, unknown fields too. Takes one pass, and allocates nothing for what is there. Without `desc` nothing
- * is known of the message but that it has no messages inside. The decoder does not compare the types that fields are sent with
- * and reads past the end of a nested message, so both are refused here: it never reads more than was counted.
+ * Limit that a message exceeds, or error of its encoding, as the description of a violation. Counts fields and elements at all
+ * depths, unknown fields too, in one pass without allocations. Without `desc`, the message counts as one without nested messages.
+ * The decoder does not compare wire types, and reads past the end of a nested message. Both are refused here, so it never reads
+ * more than was counted.
  */
 export function wireProblem(desc: DescMessage | undefined, bytes: Uint8Array, limits: JsonLimits): string | undefined {
   return new Scan(bytes, limits).message(desc ? shapeOf(desc) : none, bytes.length, 1)
@@ -66,7 +66,7 @@ class Scan {
     return this.#at > end ? cutOff : undefined
   }
 
-  /** Whether the numbers up to `stop` are within the limit. */
+  /** Counts the numbers up to `stop`. Returns false above the limit. */
   #countPacked(wireType: number, stop: number): boolean {
     const bytes = this.#bytes
     if (wireType !== varint) this.#members += Math.floor((stop - this.#at) / (wireType === fixed64 ? 8 : 4))
@@ -78,7 +78,7 @@ class Scan {
     return this.#members <= this.#limits.members
   }
 
-  /** A tag or a length, or -1 for what is none. */
+  /** Reads a tag or a length. Returns -1 if there is none. */
   #number(): number {
     let value = 0
     for (let shift = 0; shift < 32 && this.#at < this.#bytes.length; shift += 7) {
@@ -113,7 +113,7 @@ function knownOf(field: DescField): Known {
   return known(field.scalar, field.message, field.fieldKind === 'list')
 }
 
-/** Without a scalar and a message it is an enum. */
+/** Describes a field. Without a scalar and a message, it is an enum. */
 function known(scalar: ScalarType | undefined, message: DescMessage | undefined, isList: boolean): Known {
   const wireType = message ? delimited : wireTypeOf(scalar ?? ScalarType.INT32)
   return { wireType, packable: isList && wireType !== delimited, inside: message && (() => shapeOf(message)) }

@@ -1,4 +1,4 @@
-// The page of an account: who is signed in, where else, and how that ends.
+// Account page: the signed-in person, their other sessions, and signing out.
 import type { HttpArrival } from '#edge/doors.ts'
 import { endOther, operator, type Session, sessionsOfPerson, signOut } from '#issuer/people/sessions.ts'
 import { notFound } from '#lib/errors.ts'
@@ -54,7 +54,7 @@ export async function endSession(arrival: HttpArrival, session: Session): Promis
   sendOn(arrival, '/ui/sessions')
 }
 
-/** Here at once, and then at the provider, to which the browser goes by itself where it does that. */
+/** Signs out here at once, and then at the provider, if the browser follows the redirect. */
 export async function signOutPage(arrival: HttpArrival, session: Session): Promise<void> {
   await readForm(arrival)
   const url = await signOut(workOf(arrival, session.identityUid), issuingOf(arrival), session)

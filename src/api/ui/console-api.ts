@@ -1,4 +1,4 @@
-// /ui/api/…: the methods of the API for the console, which shows the cookie of a session instead of a token.
+// /ui/api/…: methods of the API for the console, which sends a session cookie instead of a token.
 import type { Caller } from '#caller.ts'
 import { callerOf } from '#edge/caller.ts'
 import type { Door, HttpArrival } from '#edge/doors.ts'
@@ -14,11 +14,11 @@ import { isOwn } from './visit.ts'
 const prefix = '/ui/api'
 
 /**
- * The door of the console. What follows the prefix is a path of the API, and what comes of it is decided as for a token of the
- * session. A bearer token counts for nothing here, as the cookie does anywhere else.
+ * Entry point of the console. The path after the prefix is a path of the API, with the permissions of a token of the session. A
+ * bearer token is ignored here, and the cookie is ignored anywhere else.
  */
 export function consoleApiDoor(api: Api, endpoints: readonly Endpoint[]): Door {
-  // The console speaks our own names, whoever else's the settings serve.
+  // The console uses our own names, whichever vendor the settings have.
   const rest = openRest({ ...api, members: undefined }, endpoints)
   return {
     name: 'ui-api',
@@ -27,12 +27,12 @@ export function consoleApiDoor(api: Api, endpoints: readonly Endpoint[]): Door {
     deadlineMs: api.app.config.requestTimeoutMs,
     matches: (path) => path.startsWith(`${prefix}/`),
     async serve(arrival) {
-      // Known before anything else is looked at, also where the method asks for nobody.
+      // Checked before anything else, even for open methods.
       let known = await callerOfConsole(api, arrival)
       if (!known) return
       arrival.identify = async () => {
         const caller = known ?? (await callerBySession(api, arrival))
-        // A stream asks again, and wants to know what is true then.
+        // A stream asks again, and needs the present state then.
         known = undefined
         return caller
       }
@@ -42,13 +42,13 @@ export function consoleApiDoor(api: Api, endpoints: readonly Endpoint[]): Door {
   }
 }
 
-/** Where the console reads what is no method of the API, such as the proofs of tags; by the same cookie. */
+/** Entry point for the console's reads outside of the API, such as proofs of tags, with the same cookie. */
 export const ledgerOfConsole = (api: Pick<Api, 'app' | 'url'>) => ({
   ...{ name: 'ui-ledger', prefix, kinds: ['proof', 'policy'] as const, verifies: false },
   callerOf: (arrival: HttpArrival) => callerOfConsole(api, arrival),
 })
 
-/** Whose session the cookie of a request of the console is. Nothing for a request that went to another name and is answered. */
+/** Caller of a console request by its cookie. Undefined if the request had another host name and already has a response. */
 async function callerOfConsole(api: Pick<Api, 'app' | 'url'>, arrival: HttpArrival): Promise<Caller | undefined> {
   if (!isAtUrl(arrival)) return undefined
   requireOwn(arrival)
@@ -65,7 +65,10 @@ async function callerBySession({ app, url }: Pick<Api, 'app' | 'url'>, arrival: 
   return callerOf(app, session.identityUid, tokenOfSession(url, session))
 }
 
-/** A page of somebody else can have a browser send requests, but not as one of ours. What only reads may come without a word. */
+/**
+ * Throws PERMISSION_DENIED unless the request comes from one of our pages. Foreign pages can make a browser send requests, but
+ * their headers differ. Reads without these headers are accepted.
+ */
 function requireOwn(arrival: HttpArrival): void {
   if (isOwn(arrival)) return
   arrival.countStranger()

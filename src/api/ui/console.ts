@@ -1,4 +1,4 @@
-// The console: one page for all of its addresses, and the files that it consists of. Nothing else of the origin may run there.
+// The console: one page for all of its addresses, and its files. Nothing else of the origin may run there.
 import { hash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { gzipSync } from 'node:zlib'
@@ -12,7 +12,7 @@ export const assetsPath = '/ui/assets/'
 
 type Asset = { path: string; type: string; plain: Buffer; zipped: Buffer }
 
-/** The files of the console, read when the first of them is asked for; their addresses say what is in them. */
+/** Files of the console, read at the first request. Their addresses contain a hash of the content. */
 export type Console = { script: Asset; style: Asset; icon: Asset }
 
 export function openConsole(): () => Console {
@@ -35,7 +35,7 @@ function assetOf(name: string, type: string): Asset {
 
 const forever = 'public, max-age=31536000, immutable'
 
-/** Answers with a file of the console; with 404 for one of another release, so that nothing keeps what it is not. */
+/** Sends a file of the console. Responds 404 for one of another release, so that no cache stores wrong content. */
 export function sendAsset(arrival: HttpArrival, { script, style, icon }: Console): void {
   const asset = [script, style, icon].find(({ path }) => path === arrival.path)
   if (!asset) {
@@ -53,8 +53,8 @@ export function sendAsset(arrival: HttpArrival, { script, style, icon }: Console
 }
 
 /**
- * What the page may load, by path: the registry shares the origin, so `'self'` would take what anybody has pushed. Forms go to
- * our own pages.
+ * Content security policy of the page, with paths: the registry shares the origin, so `'self'` would allow content that anyone
+ * has pushed. Forms go to our own pages.
  */
 function policyOf(url: string): string {
   const assets = `${url}${assetsPath}`
@@ -72,7 +72,7 @@ function policyOf(url: string): string {
   ].join('; ')
 }
 
-/** The page of every address of the console; what it shows there is the script's work. */
+/** Sends the page for every address of the console. The script decides what to show. */
 export function sendConsole(arrival: HttpArrival, session: Session, { script, style, icon }: Console): void {
   const { url, app } = arrival.edge
   const { identityUid, profile, organization } = session
@@ -97,7 +97,7 @@ data-operator="${isOperator ? 'yes' : 'no'}" data-host="${new URL(url).host}" da
 `)
   send(arrival, 200, 'text/html; charset=utf-8', text, {
     'content-security-policy': policyOf(url),
-    // With `no-referrer` browsers send the form that signs out without `Origin`.
+    // With `no-referrer`, browsers send the sign-out form without `Origin`.
     'referrer-policy': 'same-origin',
     'cross-origin-opener-policy': 'same-origin',
   })

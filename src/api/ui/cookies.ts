@@ -1,17 +1,17 @@
-// The cookies of our pages. They count below `/ui/` and for a sign-in that has begun; the API and the registry never look.
+// Cookies of our pages. They are read below `/ui/` and for a started sign-in; the API and the registry ignore them.
 import type { HttpArrival } from '#edge/doors.ts'
 
-/** The session, the browser that a sign-in was begun in, and the codes of an invite and of a program on their way to one. */
+/** The session, the browser of a started sign-in, and the codes of an invite and of a program during a sign-in. */
 export type CookieName = 'pinfold' | 'pinfold-signin' | 'pinfold-invite' | 'pinfold-device'
 
-/** Over http no browser takes a cookie that only https may carry. */
+/** Name with the prefix of https. Over http, browsers refuse cookies that only https may carry. */
 function fullName({ edge: { url } }: HttpArrival, name: CookieName): string {
   return url.startsWith('https:') ? `__Host-${name}` : name
 }
 
 const maxLength = 4096
 
-/** The value; nothing when there is none, or several, of which one would be somebody else's. */
+/** Value of a cookie. Undefined if there is none, or several, since one of them could be an attacker's. */
 export function readCookie(arrival: HttpArrival, name: CookieName): string | undefined {
   const wanted = `${fullName(arrival, name)}=`
   const all = (arrival.req.headers.cookie ?? '').split(';').map((one) => one.trim())
@@ -20,7 +20,7 @@ export function readCookie(arrival: HttpArrival, name: CookieName): string | und
   return found.length === 1 && value !== '' && value!.length <= maxLength ? value : undefined
 }
 
-/** The header that sets it, for as long as the browser runs or for some seconds; none takes it away. */
+/** Header that sets a cookie until the browser closes, or for some seconds. 0 seconds delete it. */
 export function cookie(arrival: HttpArrival, name: CookieName, value: string, seconds?: number): string {
   const secure = arrival.edge.url.startsWith('https:') ? '; Secure' : ''
   const age = seconds === undefined ? '' : `; Max-Age=${seconds}`

@@ -1,5 +1,5 @@
-// Pages on which a person lets a program in: by the code that it shows, or by the link that it prints. The code is always
-// typed, since whoever opens a link must not let in a program that they cannot see.
+// Pages on which a person approves a program: by the code that it shows, or by the link that it prints. The code must always be
+// typed, so that an opened link cannot approve a program that the person does not see.
 import type { Headers } from '#edge/answer.ts'
 import type { HttpArrival } from '#edge/doors.ts'
 import { type DeviceCode, decide, findDevice, readUserCode, refuseOperator } from '#issuer/people/devices.ts'
@@ -28,7 +28,7 @@ spellcheck="false" maxlength="20" required></p>
   sendPage(arrival, { title: 'Let a program in', body, status })
 }
 
-/** Whether the code is one of a program is told to whoever is signed in. Until then it waits in a cookie. */
+/** Stores a typed code in a cookie. Only signed-in people learn if it is the code of a program. */
 export async function takeDeviceCode(arrival: HttpArrival): Promise<void> {
   const code = readUserCode((await readForm(arrival)).get('code') ?? '')
   if (code === undefined) return devicePage(arrival, 'The code has eight letters, and none of them is a vowel.')

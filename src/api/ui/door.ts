@@ -1,5 +1,5 @@
-// / and /ui/: the pages of people. Those of the sign-in are plain HTML without a script, all other addresses are the console's.
-// A cookie counts here and nowhere else.
+// / and /ui/: pages for people. Sign-in pages are plain HTML without a script; all other addresses are those of the console.
+// Session cookies are accepted only here.
 import type { Edge } from '#edge/arrival.ts'
 import { nobody } from '#edge/caller.ts'
 import { type Door, type HttpArrival, withVerbs } from '#edge/doors.ts'
@@ -24,7 +24,7 @@ import { isAtUrl, send, sendOn } from './page.ts'
 type Show = (arrival: HttpArrival, session: Session) => void | Promise<void>
 type Open = (arrival: HttpArrival) => void | Promise<void>
 
-/** What anybody may see. */
+/** Pages for everybody. */
 const open: Record<string, Open> = {
   'GET /': homePage,
   'GET /ui/signin': signInPage,
@@ -37,7 +37,7 @@ const open: Record<string, Open> = {
   'POST /ui/device': takeDeviceCode,
 }
 
-/** What takes a session. */
+/** Pages that need a session. */
 const signedIn: Record<string, Show> = {
   'GET /ui/sessions': accountPage,
   'POST /ui/sessions/end': endSession,
@@ -53,7 +53,7 @@ const paths = [...new Set(known.map((one) => one.split(' ')[1]!))]
 const assetPath = `${assetsPath}…`
 const otherPath = '/ui/…'
 
-/** The door of the pages. */
+/** Entry point of the pages. */
 export function pagesDoor(edge: Edge): Door {
   const files = openConsole()
   return {
@@ -80,7 +80,7 @@ export function pagesDoor(edge: Edge): Door {
   }
 }
 
-/** Whoever is not signed in is, and comes back to where they wanted to go. */
+/** Shows a page. Redirects to the sign-in and back if there is no session. */
 async function showTo(arrival: HttpArrival, show: Show | undefined, files: () => Console): Promise<void> {
   const { verb, path, search, edge } = arrival
   const shown = readCookie(arrival, 'pinfold')

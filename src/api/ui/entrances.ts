@@ -1,4 +1,4 @@
-// The pages on which somebody comes in: with a provider, with an invite, or as the operator with a code.
+// Sign-in pages: with a provider, with an invite, or as the operator with a code.
 import type { HttpArrival } from '#edge/doors.ts'
 import { findByIdpId, findSignInProvider, offered } from '#issuer/people/providers.ts'
 import { enterAsOperator, signOutQuietly } from '#issuer/people/sessions.ts'
@@ -9,7 +9,7 @@ import { required, sendToProvider } from './oauth-door.ts'
 import { sendOn, sendPage } from './page.ts'
 import { isLedFromElsewhere, issuingOf, ownPath, readForm, workOf } from './visit.ts'
 
-/** Links, and not a form: what follows leads to another server, which the policy of forms forbids. */
+/** Uses links instead of a form: they lead to another server, which the policy for forms forbids. */
 export async function signInPage(arrival: HttpArrival): Promise<void> {
   const { app } = arrival.edge
   const query = new URLSearchParams(arrival.search)
@@ -38,10 +38,10 @@ function choice({ id, label, back, fresh }: { id: string; label: string; back: s
   return html`<li><a class="button" href="/ui/signin/start?${query.toString()}">Sign in with ${label}</a></li>\n`
 }
 
-/** Sends the person to the provider; an invite that they have shown goes along. */
+/** Redirects the person to the provider, together with the invite they have shown. */
 export async function startPage(arrival: HttpArrival): Promise<void> {
   const query = new URLSearchParams(arrival.search)
-  // Whoever leads a browser here from elsewhere chooses for the person whom they are signed in as; they do it themselves.
+  // A foreign page that leads the browser here could choose the account for the person, so they have to choose themselves.
   if (isLedFromElsewhere(arrival)) {
     query.delete('idp')
     return sendOn(arrival, `/ui/signin?${query}`)
@@ -64,7 +64,7 @@ export function invitePage(arrival: HttpArrival, problem = ''): void {
 const inviteSeconds = 10 * 60
 const maxCode = 3000
 
-/** The code waits in a cookie, so that it is in no address. */
+/** Stores the code in a cookie, so that no address has it. */
 export async function takeInvite(arrival: HttpArrival): Promise<void> {
   const code = ((await readForm(arrival)).get('code') ?? '').trim()
   if (code.length > maxCode || !/^[A-Za-z0-9+/_-]+={0,2}$/.test(code)) {
@@ -73,7 +73,10 @@ export async function takeInvite(arrival: HttpArrival): Promise<void> {
   sendOn(arrival, '/ui/signin', { 'set-cookie': cookie(arrival, 'pinfold-invite', code, inviteSeconds) })
 }
 
-/** The code of a link is behind its #, which no server sees; it leaves the address at once, and the form sends it. */
+/**
+ * The code of a link is behind its #, which no server receives. The script removes it from the address at once and sends the
+ * form.
+ */
 const sendCode =
   `if(location.hash.length>1){const form=document.forms[0];form.elements.code.value=location.hash.slice(1);
 history.replaceState(null,'',location.pathname);form.submit()}`.replaceAll('\n', '')

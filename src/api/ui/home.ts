@@ -1,4 +1,4 @@
-// GET /: for whoever opens the address of a registry in a browser and wonders what it is.
+// GET /: page for people who open the address of the registry in a browser.
 import type { HttpArrival } from '#edge/doors.ts'
 import { sessionOfCookie } from '#issuer/people/sessions.ts'
 import { readCookie } from './cookies.ts'
@@ -7,7 +7,7 @@ import { send, sendOn, sendPage, wantsPage } from './page.ts'
 
 const what = 'This is Pinfold, a container registry that remembers every move of every tag.'
 
-/** Whoever is signed in is led to the console; everybody else is told what this is, and where the console stands. */
+/** Redirects signed-in people to the console. Others see what the server is, and a link to the console. */
 export async function homePage(arrival: HttpArrival): Promise<void> {
   const { url, app } = arrival.edge
   const { host } = new URL(url)

@@ -1,4 +1,4 @@
-// HTML that is made of text: whatever is put into it is text, unless it was made here.
+// HTML templates. Every inserted value is escaped as text, unless it was made here.
 
 /** A piece of HTML. */
 export class Html {
@@ -10,7 +10,7 @@ export class Html {
 
 type Part = string | number | Html | undefined | false | readonly Part[]
 
-/** Writes HTML; every `${}` is text, except for HTML, lists of it, and nothing. */
+/** Builds HTML. Every `${}` is text, except for HTML, lists of it, and empty values. */
 export function html(strings: TemplateStringsArray, ...parts: Part[]): Html {
   return new Html(strings.map((one, i) => one + (i < parts.length ? written(parts[i]) : '')).join(''))
 }
@@ -19,7 +19,7 @@ export function textOf({ text }: Html): string {
   return text
 }
 
-/** For our own words only. */
+/** Marks a text as HTML. Only for our own text. */
 export function raw(text: string): Html {
   return new Html(text)
 }

@@ -1,4 +1,4 @@
-// An invite that comes with an address counts once the person has agreed to it: whoever leads a browser there is not them.
+// Invites in addresses. They count only after the person has agreed, since a foreign page may have led the browser there.
 import { hash } from 'node:crypto'
 import type { HttpArrival } from '#edge/doors.ts'
 import { offerOf } from '#issuer/people/invites.ts'
@@ -9,14 +9,14 @@ import { sendPage } from './page.ts'
 
 const seconds = 10 * 60
 
-/** Only the page below can write it into a link, since it is made with a cookie that nobody else can read. */
+/** Proof for the link of the page below. Only that page can make it, since it depends on a cookie that nobody else can read. */
 function proofOf(browser: string, code: string): string {
   return hash('sha256', `join ${browser} ${code}`, 'base64url')
 }
 
 /**
- * `false` when the person is asked on a page whether they want to join with the invite of the request, and comes back with a
- * link of it. A code that offers nothing is not asked about: it is refused after the sign-in.
+ * True if the person has agreed to the invite of the request. Otherwise shows a page with the question, whose link repeats the
+ * request. A code without a valid offer is not asked about: it is refused after the sign-in.
  */
 export async function isAgreed(arrival: HttpArrival, code: string): Promise<boolean> {
   const { app } = arrival.edge

@@ -1,5 +1,5 @@
-// /oauth: where people sign in and are sent back by their provider, where providers say that somebody has signed out, and
-// whether an organisation signs its people in by itself.
+// /oauth: sign-in, the callback from a provider, logout tokens of providers, and the check whether an organization has its own
+// provider.
 import type { Headers } from '#edge/answer.ts'
 import type { Edge } from '#edge/arrival.ts'
 import { type Door, type HttpArrival, withVerbs } from '#edge/doors.ts'
@@ -35,12 +35,12 @@ import { isLedByOthers, isLedFromElsewhere, issuingOf, workOf } from './visit.ts
 const logoutPath = '/oauth/backchannel'
 const kinds = ['/oauth', callbackPath, logoutPath, '/orgcheck']
 
-/** Which of the four a path is; those of providers have their own below. */
+/** Kind of a path, one of four. Paths for providers have a suffix. */
 function kindOf(path: string): string | undefined {
   return kinds.find((kind) => path === kind || (kind.startsWith('/oauth/') && path.startsWith(`${kind}/`)))
 }
 
-/** The door of the sign-in. */
+/** Entry point of the sign-in. */
 export function signInDoor(edge: Edge): Door {
   return {
     name: 'oauth',
@@ -63,7 +63,7 @@ export function signInDoor(edge: Edge): Door {
   }
 }
 
-/** Tells what went wrong: to people on a page, to programs as text. */
+/** Reports an error: to people as a page, to programs as text. */
 export function refusePage(arrival: HttpArrival, error: unknown): void {
   const known = toAppError(error)
   if (known.http >= 500)
@@ -79,7 +79,7 @@ export function refusePage(arrival: HttpArrival, error: unknown): void {
   sendPage(arrival, { title: 'This did not work', body, status: known.http, headers })
 }
 
-/** A program opens a browser here. Nobody is sent back to where a request says unless that is their own machine. */
+/** Starts a sign-in for a program that opens a browser. Redirects only to the person's own machine. */
 async function begin(arrival: HttpArrival): Promise<void> {
   const query = new URLSearchParams(arrival.search)
   if (query.has('headless_code')) return beginHeadless(arrival, query)
@@ -89,7 +89,7 @@ async function begin(arrival: HttpArrival): Promise<void> {
   await goToProvider(arrival, query, asked)
 }
 
-/** To the provider that the request names, with the invite that it brings once the person has agreed to that. */
+/** Redirects to the provider of the request, with its invite after the person has agreed. */
 async function goToProvider(arrival: HttpArrival, query: URLSearchParams, asked: Asked): Promise<void> {
   const provider = await chosen(arrival, query)
   if (!provider) return choose(arrival)
@@ -98,7 +98,7 @@ async function goToProvider(arrival: HttpArrival, query: URLSearchParams, asked:
   await sendToProvider(arrival, provider, asked, { invite, hint: query.get('screen_hint') ?? '' })
 }
 
-/** A program that trades a code for its tokens. */
+/** Starts a sign-in for a program that exchanges a code for tokens. */
 async function beginCode(arrival: HttpArrival, query: URLSearchParams): Promise<void> {
   const { app, url } = arrival.edge
   const asked = readCodeRequest(app, url, query)
@@ -111,7 +111,10 @@ async function beginCode(arrival: HttpArrival, query: URLSearchParams): Promise<
   await goToProvider(arrival, query, asked)
 }
 
-/** A page elsewhere can lead a browser through a provider that asks nothing; what lasts for months takes a click of the person. */
+/**
+ * Asks for a click if another page has led the browser here. A provider may ask nothing, and the program's session may last for
+ * months.
+ */
 function askFirst(arrival: HttpArrival, query: URLSearchParams, { to }: Asked): void {
   const body = html`<p>Another page has led you here. A program on this machine that listens at <bdi>${new URL(to).host}</bdi> would
 be signed in as you, for up to three months.</p>
@@ -120,13 +123,13 @@ be signed in as you, for up to three months.</p>
   sendPage(arrival, { title: 'Let the program on this machine in?', body })
 }
 
-/** A program on a machine without a browser: whoever has opened its link signs in and lets it in on a page. */
+/** Starts a headless sign-in: the person who has opened the program's link signs in and approves it on a page. */
 async function beginHeadless(arrival: HttpArrival, query: URLSearchParams): Promise<void> {
   const code = readHeadlessCode(query.get('headless_code') ?? '', 'headless_code')
   const to = `${headlessPath}?${new URLSearchParams({ code })}`
   const isNamed = ['idp_id', 'connection', 'invite'].some((name) => query.get(name))
   if (!isNamed) return sendOn(arrival, to)
-  // Whoever has led a browser here from elsewhere would choose for the person whom they are signed in as.
+  // A foreign page that leads the browser here could choose the account for the person.
   if (isLedFromElsewhere(arrival)) {
     const org = query.get('idp_id') ?? ''
     return sendOn(arrival, `/ui/signin?${new URLSearchParams({ ...(org !== '' && { org }), return: to })}`)
@@ -134,7 +137,7 @@ async function beginHeadless(arrival: HttpArrival, query: URLSearchParams): Prom
   await goToProvider(arrival, query, { ...forPage, to, register: query.get('skip_registration') !== 'true' })
 }
 
-/** The provider that the request names, or the only one that there is to choose. */
+/** Provider of the request, or the only one to choose from. */
 async function chosen({ edge: { app } }: HttpArrival, query: URLSearchParams): Promise<SignInProvider | undefined> {
   const [idpId, connection] = [query.get('idp_id'), query.get('connection')]
   if (idpId !== null && idpId !== '') return required(await findByIdpId(app, idpId), 'idp_id')
@@ -146,13 +149,13 @@ async function chosen({ edge: { app } }: HttpArrival, query: URLSearchParams): P
   return only && others.length === 0 ? findSignInProvider(app, only.id) : undefined
 }
 
-/** Whoever asks for a provider that is not there learns no more than that. */
+/** Throws INVALID_ARGUMENT for an unknown provider, without more information. */
 export function required(provider: SignInProvider | undefined, field: string): SignInProvider {
   if (!provider) throw invalid({ field, description: 'names no provider to sign in with' })
   return provider
 }
 
-/** Links that repeat the request with one of the providers. */
+/** Shows links that repeat the request with one of the providers. */
 function choose(arrival: HttpArrival): void {
   const links = offered({ config: arrival.edge.app.config }).map(({ id, label }) => {
     const query = new URLSearchParams(arrival.search)
@@ -169,7 +172,7 @@ function choose(arrival: HttpArrival): void {
 
 const attemptSeconds = 10 * 60
 
-/** Begins a sign-in that only this browser can finish. */
+/** Starts a sign-in that only this browser can finish. */
 export async function sendToProvider(
   arrival: HttpArrival,
   provider: SignInProvider,
@@ -183,7 +186,7 @@ export async function sendToProvider(
   sendOn(arrival, url, { 'set-cookie': cookies }, 302)
 }
 
-/** The provider has sent somebody back. */
+/** Handles the redirect back from the provider. */
 async function comeBack(arrival: HttpArrival): Promise<void> {
   const browser = readCookie(arrival, 'pinfold-signin')
   const { path, search } = arrival
@@ -208,7 +211,7 @@ async function comeBack(arrival: HttpArrival): Promise<void> {
   }
 }
 
-/** Says why roles are missing, and goes on by itself after a while. */
+/** Explains why roles are missing, and continues after a while. */
 function tellLeftOut(arrival: HttpArrival, location: string, headers: Headers): void {
   const body = html`<p role="status">Your provider has left out your groups, since they are too many for its answer. Roles
 that your organisation gives to groups do not count in this session; your other roles do.</p>
@@ -242,7 +245,7 @@ ${known.reason === 'REGISTRATION_REQUIRED' && html`<p><a href="/ui/invite">I hav
   sendPage(arrival, { title: 'You are not signed in', body, status: known.http })
 }
 
-/** OpenID Connect Back-Channel Logout 1.0. */
+/** Handles a logout token (OpenID Connect Back-Channel Logout 1.0). */
 async function logOut(arrival: HttpArrival): Promise<void> {
   const { req, path } = arrival
   if (!isForm(req)) throw invalid({ field: 'logout_token', description: 'must come as a form' })
@@ -252,7 +255,7 @@ async function logOut(arrival: HttpArrival): Promise<void> {
   const sessions = await logOutBackChannel(workOf(arrival), issuingOf(arrival), { provider, token })
   const { log } = arrival.edge.app
   if (sessions > 0) log.info('provider has signed out', { provider, sessions })
-  // The session may have ended before, so the provider gets the same answer.
+  // The session may have ended before, so the provider gets the same response.
   else log.warn('logout token matches no session', { provider })
   send(arrival, 200, 'text/plain', '')
 }

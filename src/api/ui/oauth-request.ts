@@ -1,4 +1,4 @@
-// GET /oauth: what a program asks for when it opens a browser.
+// GET /oauth: requests of programs that open a browser.
 import type { App } from '#app.ts'
 import { type ClientWish, readWish, requireClient, wantsRefresh } from '#issuer/clients.ts'
 import { OAuthRefusal } from '#issuer/oauth-words.ts'
@@ -10,8 +10,8 @@ const loopback = ['localhost', '127.0.0.1', '[::1]']
 const maxRedirect = 2048
 
 /**
- * A program on the same machine, at any port. Its own query may have `token`, `refresh_token` and `error`, which say what it
- * can take.
+ * Redirect URL of a program on the same machine, at any port. Its query may have `token`, `refresh_token` and `error`, for the
+ * members that the program accepts. Undefined for any other URL.
  */
 export function readRedirect(text: string | null): URL | undefined {
   const url = text === null || text.length > maxRedirect ? null : URL.parse(text)
@@ -19,7 +19,7 @@ export function readRedirect(text: string | null): URL | undefined {
   return isOurs && url.hash === '' ? url : undefined
 }
 
-/** What the program asks for. Throws INVALID_ARGUMENT, which nobody is redirected with: the redirect is a part of it. */
+/** Reads the request of a program. Throws INVALID_ARGUMENT without a redirect, since the redirect URL is part of the request. */
 export function readOAuth(issuer: string, query: URLSearchParams): Asked {
   const problems: FieldViolation[] = []
   const say = (field: string, description: string) => problems.push({ field, description })
@@ -37,7 +37,7 @@ export function readOAuth(issuer: string, query: URLSearchParams): Asked {
   const asked: Asked = {
     exit: 'redirect',
     to: redirect!.href,
-    // They come escaped twice.
+    // Clients escape scopes twice.
     scopes: query.getAll('scope').flatMap((one) =>
       unescaped(one)
         .split(/[ ,]/)
@@ -54,15 +54,15 @@ export function readOAuth(issuer: string, query: URLSearchParams): Asked {
   return asked
 }
 
-/** Where a refusal of a request for a code is told to the program, in the words of OAuth. */
+/** Refusal of a request for a code, for the program, in the terms of OAuth. */
 export type CodeRefusal = { to: string; state: string; error: string; description: string }
 
 const maxState = 1024
 const maxNonce = 512
 
 /**
- * A request for a code (RFC 6749, 4.1.1, with S256 of RFC 7636). Throws INVALID_ARGUMENT where it is not clear that a program
- * on the same machine asks, and answers with what to tell it for everything else.
+ * Reads a request for a code (RFC 6749, 4.1.1, with S256 of RFC 7636). Throws INVALID_ARGUMENT unless a program on the same
+ * machine sends it. All other problems are returned as a refusal for the program.
  */
 export function readCodeRequest(app: App, issuer: string, query: URLSearchParams): Asked | CodeRefusal {
   for (const name of ['client_id', 'redirect_uri', 'state', 'idp_id', 'connection', 'invite']) {
@@ -96,7 +96,7 @@ type CodeWish = Omit<Asked, 'to' | 'code'> & { wish: ClientWish }
 
 function readCodeWish(issuer: string, query: URLSearchParams): CodeWish {
   const prompts = (query.get('prompt') ?? '').split(' ')
-  // Nobody is signed in to us before the provider has said so.
+  // Nobody is signed in before the provider confirms it.
   if (prompts.includes('none')) throw new OAuthRefusal('login_required', 'the person has to be asked')
   const wish = readWish(issuer, query)
   const { audiences, scopes, capabilities } = wish
@@ -141,7 +141,7 @@ function unescaped(text: string): string {
 
 const answers = ['token', 'refresh_token', 'error', 'status_code']
 
-/** Where a program learns what has come of it: with the members it can take, and without those that it cannot have. */
+/** Redirect URL with the result for the program: the members that it accepts, without empty ones. */
 export function answerTo(redirect: string, answer: Record<string, string | undefined>): string {
   const url = new URL(redirect)
   for (const name of [...answers, ...Object.keys(answer)]) url.searchParams.delete(name)

@@ -1,4 +1,4 @@
-// Pages for people: under which host they are shown, how they look, and that nothing runs on them.
+// Pages for people: their host name, style, and a policy that lets nothing run on them.
 import { createHash } from 'node:crypto'
 import { afterUnread, answer, type Headers } from '#edge/answer.ts'
 import type { HttpArrival } from '#edge/doors.ts'
@@ -25,8 +25,8 @@ const policy = [
 ].join('; ')
 
 /**
- * False when the request is answered already: pages are shown at the URL alone, so that a person signs in and keeps cookies
- * in one place. Another of our names leads there; any other host is refused, since whoever made it lead here is a stranger.
+ * True if the request has the host name of the URL. Pages are shown only there, so that people sign in and keep cookies in one
+ * place. Redirects from another of our names, and refuses any other host. Returns false in both cases.
  */
 export function isAtUrl(arrival: HttpArrival): boolean {
   const { called, edge, req } = arrival
@@ -43,7 +43,7 @@ it send X-Forwarded-Host. Further names are listed in PINFOLD_HOSTS.
   return false
 }
 
-/** `script` is one of our own, of which the page works without. */
+/** A page. `script` is one of our own, and the page works without it. */
 export type Page = { title: string; body: Html; status?: number; headers?: Headers; script?: string }
 
 export function sendPage(arrival: HttpArrival, { title, body, status = 200, headers = {}, script }: Page): void {
@@ -66,14 +66,14 @@ ${script !== undefined && html`<script>${raw(script)}</script>`}
 `)
   send(arrival, status, 'text/html; charset=utf-8', text, {
     'content-security-policy': script === undefined ? policy : `${policy}; script-src ${sourceOf(script)}`,
-    // With `no-referrer` browsers send forms without `Origin`, which is all they say over http beyond this machine.
+    // With `no-referrer`, browsers send forms without `Origin`, the only such header over http beyond this machine.
     'referrer-policy': 'same-origin',
     'cross-origin-opener-policy': 'same-origin',
     ...headers,
   })
 }
 
-/** Sends a browser on. What is in the address goes no further. */
+/** Redirects a browser. The next page does not get the present address. */
 export function sendOn(arrival: HttpArrival, location: string, headers: Headers = {}, status = 303): void {
   send(arrival, status, 'text/plain', '', { location, 'referrer-policy': 'no-referrer', ...headers })
 }
@@ -82,7 +82,7 @@ export function send(arrival: HttpArrival, status: number, type: string, text: s
   answer(arrival, status, text, { 'content-type': type, ...headers, ...afterUnread(arrival) })
 }
 
-/** Whether whoever asks shows pages. */
+/** True if the client accepts HTML. */
 export function wantsPage({ req }: HttpArrival): boolean {
   return /\btext\/html\b/i.test(req.headers.accept ?? '')
 }
