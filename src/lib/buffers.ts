@@ -5,9 +5,9 @@ export type Buffers = { passed(bytes: number): void }
 const everyBytes = 8 * 1024 * 1024
 
 /**
- * The bodies of uploads pass by in buffers outside the heap. V8 would let many of them pile up, and then look
- * through the whole heap, again and again; a small collection after every few of them takes well under a millisecond, and
- * an upload half the processor time. Without `--expose-gc` nothing happens, and V8 does as it likes.
+ * Limits how many buffers of uploads pile up outside the heap. V8 would let many of them pile up, and then collect the whole heap
+ * again and again. A small collection after every few buffers takes well under a millisecond, and halves the processor time of an
+ * upload. Without `--expose-gc` nothing is collected here.
  */
 export function createBuffers(collect: NodeJS.GCFunction | undefined = globalThis.gc): Buffers {
   let bytes = 0

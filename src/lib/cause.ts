@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 
-/** Who wants something done, when, from where and with what: all that rows, events and the audit log tell of a request. */
+/** Identity, time, origin and client of a change. Rows, events and the audit log record nothing else of a request. */
 export type Cause = {
   /** The uid of the identity; empty for nobody. */
   actor: string
@@ -10,16 +10,19 @@ export type Cause = {
   now: string
   /** The client's address, as far as we can tell; empty for what came over no network. */
   source: string
-  /** What the client calls itself; empty when it says nothing. */
+  /** The `User-Agent` of the client; empty if there is none. */
   userAgent: string
   requestId: string
   version: Version
 }
 
-/** The `iss` of whoever acts by a push token; `sub` is the uid of that. */
+/** The `iss` of an identity that acts by a push token; `sub` is the uid of the push token. */
 export const pushTokenIssuer = 'push-token'
 
-/** Of the contract's packages that can be called; nothing for what is in one version only, and for what is no call. */
+/**
+ * Version of the contract's packages that is called. Undefined for calls that exist in one version only, and for work that is no
+ * call.
+ */
 export type Version = 'v1' | 'v2' | undefined
 
 /** For what nobody has asked for just now: a run of a worker, or of a command of the operator, who is then the `actor`. */

@@ -3,7 +3,9 @@ export function chunks<T>(items: readonly T[], size: number): T[][] {
   return Array.from({ length: Math.ceil(items.length / size) }, (_, i) => items.slice(i * size, (i + 1) * size))
 }
 
-/** The items in order, in groups of at most so many of them and so many bytes; one alone may have more. */
+/**
+ * Splits the items in order into groups of at most `most.items` items and `most.bytes` bytes. A single item may have more bytes.
+ */
 export function* chunksByBytes<T>(
   items: readonly T[],
   most: { items: number; bytes: number },

@@ -117,7 +117,7 @@ export type ViolationType = keyof typeof violationTypes
 export type FieldViolation = { field: string; description: string }
 export type PreconditionViolation = { type: ViolationType; subject?: string; description: string }
 
-/** The typed details that a caller can get: those of google.rpc and one of ours, besides the ErrorInfo that the door adds to every error. */
+/** Typed details that a caller can get: those of google.rpc and one of ours. The API adds an ErrorInfo to every error. */
 export type Detail =
   | { type: 'BadRequest'; fieldViolations: FieldViolation[] }
   | { type: 'ResourceInfo'; resourceType: string; resourceName: string; description?: string }
@@ -128,7 +128,7 @@ export type Detail =
 export type ErrorOptions = {
   details?: readonly Detail[]
   reason?: Reason | Code
-  /** What programs can read of the message, beside the id of the request. */
+  /** Values of the message that programs can read, in addition to the id of the request. */
   metadata?: Readonly<Record<string, string>>
   http?: number
   cause?: unknown
@@ -165,8 +165,8 @@ export function invalid(...fieldViolations: [FieldViolation, ...FieldViolation[]
 }
 
 /**
- * What `work` answers. The fields of an INVALID_ARGUMENT are named as the caller's version of the API spells them: each
- * part of a path by the table, and left out where that has nothing for it.
+ * Awaits `work`, and renames the fields of an INVALID_ARGUMENT to their names in the caller's version of the API. Replaces each
+ * part of a path as the table says, and drops the part if its entry is empty.
  */
 export async function withFieldNames<T>(names: Readonly<Record<string, string>>, work: Promise<T>): Promise<T> {
   try {
@@ -185,7 +185,7 @@ export async function withFieldNames<T>(names: Readonly<Record<string, string>>,
   }
 }
 
-/** How many mistakes one error names; a request may have hundreds of thousands. */
+/** The most violations that one error names; a request may have hundreds of thousands. */
 export const maxViolations = 100
 
 /** Throws one INVALID_ARGUMENT that names all of them, or the first hundred; does nothing when there are none. */
@@ -201,7 +201,7 @@ export function notFound(resourceType: string, resourceName: string): AppError {
   })
 }
 
-/** What a look-up has found; throws NOT_FOUND when that is nothing. */
+/** Returns the result of a look-up. Throws NOT_FOUND if it is undefined. */
 export function found<T>(value: T | undefined, resourceType: string, resourceName: string): T {
   if (value === undefined) throw notFound(resourceType, resourceName)
   return value
@@ -222,7 +222,7 @@ export function failedPrecondition(...violations: [PreconditionViolation, ...Pre
 /** More values than these nobody reads in an error, as of the capabilities. */
 const mostValues = 24
 
-/** What is wrong with a value that its enum does not have, with those that it does have. */
+/** Message for a value that its enum does not have. Lists the known values if they are few. */
 export function noKnownValue({ name, values }: { name: string; values: readonly { name: string }[] }): string {
   const known = values.map((value) => value.name).filter((one) => !one.endsWith('UNSPECIFIED'))
   const which = known.length > mostValues ? '' : `; known are ${known.join(', ')}`

@@ -1,6 +1,6 @@
 import { type FieldViolation, invalid, refuseIfAny } from './errors.ts'
 
-/** What can be said of one member of a resource. Validation, patches, lists and filters all read this. */
+/** Properties of one member of a resource. Validation, patches, lists and filters all read them. */
 export type Field = {
   column: string
   /** Lists may be ordered by it. */
@@ -9,7 +9,7 @@ export type Field = {
   update?: true
   /** May not be empty. */
   required?: true
-  /** What the text, or each text of a list, must match. */
+  /** Pattern that the text, or each text of a list, must match. */
   pattern?: RegExp
   /** The longest text, in UTF-16 units. */
   maxLength?: number

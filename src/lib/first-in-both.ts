@@ -1,6 +1,6 @@
 /**
- * The first `most` numbers, in order, that are in one of `some` and in one of `others`, each a set in order: no more of them is
- * looked at than that takes.
+ * Returns the first `most` numbers, in order, that are in a set of `some` and in a set of `others`. Each set is in order. Reads
+ * no more of them than necessary.
  */
 export function firstInBoth(
   some: readonly ReadonlySet<number>[],

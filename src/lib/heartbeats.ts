@@ -1,5 +1,5 @@
-// Who is still there, without comparing two clocks: an owner raises a number, and a watcher measures with its own
-// monotonic clock for how long it has stood still.
+// Detects live owners without comparing two clocks. An owner raises a number, and a watcher measures with its own monotonic clock
+// how long the number has not changed.
 
 export type Heartbeats<K> = {
   /** Notes what was seen now. True when the same owner's number has not moved for the length of a lease. */
@@ -29,7 +29,7 @@ export function watchHeartbeats<K>(leaseMs: number, monotonic: () => number): He
 export type Trust = {
   /** A renewal that was sent at `sent` has arrived. */
   renewed(sent: number): void
-  /** Whether nobody else can have the lease within the next `neededMs`. */
+  /** True if no other server can have the lease within the next `neededMs` milliseconds. */
   holds(neededMs?: number): boolean
 }
 

@@ -3,7 +3,7 @@ import type { Writable } from 'node:stream'
 const levels = { debug: 10, info: 20, warn: 30, error: 40 } as const
 export type Level = keyof typeof levels
 const maxWaiting = 64 * 1024
-/** Whatever comes into a line from outside, the line stays readable and the disk is not filled. */
+/** Limit on text from outside, so that a line stays readable and the disk does not fill up. */
 const maxText = 8 * 1024
 type Fields = Record<string, unknown>
 
@@ -13,7 +13,7 @@ export type Logger = {
 } & {
   /** A logger that adds `fields` to every line. */
   with(fields: Fields): Logger
-  /** Adds `fields` to every line from now on, of whoever writes to the same place. */
+  /** Adds `fields` to every later line of all loggers with the same output. */
   mark(fields: Fields): void
 }
 

@@ -15,7 +15,7 @@ test('tags are read from lists, and weak ones count only where nothing may be th
   assert.deepEqual(read('W/"a", "b"', 'W/"a", "b"'), { match: ['b'], noneMatch: ['a', 'b'] })
 })
 
-test('what is no list of tags is refused by the name of its header', () => {
+test('refuses a header that is not a list of entity tags, and names the header', () => {
   const many = Array<string>(51).fill('"a"').join(',')
   for (const bad of ['', 'a', '"a', '"a" "b"', '"a",', 'sha256:00', '*, "a"', many]) {
     const names = (field: string) => (error: unknown) =>

@@ -1,4 +1,4 @@
-// What a client says of the state that its write is meant for (RFC 9110, 13.1.1 and 13.1.2).
+// Conditions of a client on the state that its write is meant for (RFC 9110, 13.1.1 and 13.1.2).
 import { AppError, invalid } from './errors.ts'
 
 /** Entity tags without their quotes, or `*` for any. */

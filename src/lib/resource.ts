@@ -1,7 +1,7 @@
-/** What can happen to the rows of a table. */
+/** Changes of the rows of a table. */
 export type Verb = 'insert' | 'update' | 'delete'
 
-/** What is remembered of rows for a moment, and forgotten when they change. */
+/** In-memory caches of rows, which are cleared when the rows change. */
 export type CacheName =
   | 'grants'
   | 'paths'
@@ -23,12 +23,12 @@ export type Resource = {
   kinds: readonly string[]
   /** The column without which a row of its table is in no list; absent where all rows are. */
   listedBy?: string
-  /** What its uid is: a place of its own in the hierarchy, that of its group, or neither. */
+  /** Kind of uid: a path of its own in the hierarchy, the path of its group, or neither. */
   uid: 'place' | 'group' | 'none'
   /**
-   * What it means for the deletion of its group: it has to be gone before, it goes with the group, or it stays; `apart`
-   * for what belongs to no group, or to something else that has to be gone. What is in force as long as its `release_time`
-   * is empty has to be released, and then it goes.
+   * Effect of the resource on the deletion of its group. `blocks`: it has to be deleted before. `released`: it is in force while
+   * its `release_time` is empty, has to be released, and is then deleted with the group. `goes`: it is deleted with the group.
+   * `stays`: it is kept. `apart`: it belongs to no group, or to another resource that has to be deleted.
    */
   groupDeletion: 'blocks' | 'released' | 'goes' | 'stays' | 'apart'
   /** The caches that hold something of it, with the changes after which that may be wrong. */

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 
-/** Tells whoever listens, in this process, that something has happened; says nothing about what. */
+/** Notifies listeners in this process that something has happened, without details. */
 export type Signal = {
   notify(): void
   /** Returns the function that ends the subscription. */
@@ -14,7 +14,7 @@ export function createSignal(): Signal {
       for (const listener of listeners) listener()
     },
     subscribe(listener) {
-      // What a request sets off is no part of that request, and may go on for long.
+      // Work that a request triggers is not part of that request, and may go on for long.
       const apart = AsyncLocalStorage.bind(listener)
       listeners.add(apart)
       return () => void listeners.delete(apart)

@@ -37,7 +37,7 @@ test('offsets and fractions of any length are read', () => {
   }
 })
 
-test('what is not a time of the years 0001 to 9999 is refused', () => {
+test('refuses text that is not a time of the years 0001 to 9999', () => {
   const bad = [
     '',
     '2026-08-01',

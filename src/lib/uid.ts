@@ -24,7 +24,7 @@ export function parentOf(uid: string): string {
   return slash < 0 ? top : uid.slice(0, slash)
 }
 
-/** The organisation that a node belongs to, or the node itself when it is a root. */
+/** Uid of the organization that a node belongs to, or of the node itself if it is a root. */
 export function rootOf(uid: string): string {
   const slash = uid.indexOf('/')
   return slash < 0 ? uid : uid.slice(0, slash)
@@ -39,10 +39,10 @@ export function lineage(uid: string): string[] {
   return nodes
 }
 
-/** Whether `uid` is `ancestor` or lies below it. Everything lies below `/`. */
+/** True if `uid` is `ancestor` or is below it. Everything is below `/`. */
 export function isAtOrBelow(uid: string, ancestor: string): boolean {
   return ancestor === top || uid === ancestor || (uid.startsWith(ancestor) && uid[ancestor.length] === '/')
 }
 
-/** The subject of tokens for whoever holds the data folder or the master key. A root-level uid that no identity can get. */
+/** Subject of the operator's tokens, which need the data folder or the master key. A root-level uid that no identity can get. */
 export const operatorUid: string = createHash('sha256').update('pinfold operator').digest('hex').slice(0, 40)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { parseUniqueJson } from './unique-json.ts'
 
-test('what JSON.parse reads is read the same', () => {
+test('reads valid JSON exactly as JSON.parse does', () => {
   for (const text of [
     '{}',
     ' { "a" : [1, {"b":"}\\"{"}, []] , "c":null}\n',
@@ -28,12 +28,12 @@ test('a member that is there twice is refused at any depth, however it is spelle
   }
 })
 
-test('what is not JSON is a SyntaxError', () => {
+test('throws a SyntaxError for text that is not JSON', () => {
   for (const text of ['', '{', '{"a"}', '[1,]', "{'a':1}"])
     assert.throws(() => parseUniqueJson(text), SyntaxError, text)
 })
 
-test('what is nested deeper than anybody means it is refused before it can exhaust the stack', () => {
+test('refuses deep nesting before it can exhaust the stack', () => {
   const nested = (depth: number, open: string, close: string) => `${open.repeat(depth)}1${close.repeat(depth)}`
   assert.deepEqual(parseUniqueJson(nested(255, '[', ']')), JSON.parse(nested(255, '[', ']')))
   for (const text of [nested(256, '[', ']'), nested(100_000, '[', ']'), nested(300, '{"a":', '}')]) {

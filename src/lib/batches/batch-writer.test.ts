@@ -41,7 +41,7 @@ function writerOf(...first: number[]) {
   }
 }
 
-test('what is noted is written once, in batches, and never by two at a time', async () => {
+test('writes each noted item once, in batches, one batch at a time', async () => {
   const writer = writerOf(1, 2, 3)
   const release = writer.hold()
   const both = [writer.flush(), writer.flush()]
@@ -53,7 +53,7 @@ test('what is noted is written once, in batches, and never by two at a time', as
   assert.equal(await writer.flush(), 0)
 })
 
-test('what could not be written waits with all behind it for the next time', async () => {
+test('keeps a batch that failed, and everything behind it, for the next flush', async () => {
   const writer = writerOf(1, 2, 3, 4, 5)
   writer.breakAt(3)
   await assert.rejects(writer.flush(), /down/)

@@ -1,10 +1,10 @@
-// What is noted in memory and written a little later, in batches: so that whoever causes it does not wait for the disk.
+// Writer of items that are noted in memory and written a little later, in batches. Callers do not wait for the disk.
 import { chunks } from '../chunks.ts'
 
 export type BatchWriter = {
   /** Writes what has been noted by now, never twice at once, and answers with how much that was. */
   flush(): Promise<number>
-  /** Writes what is left. Whatever fails now is told to `failed`, and lost. */
+  /** Writes the remaining items. Passes an error to `failed`; the items of that batch are lost. */
   close(): Promise<void>
 }
 

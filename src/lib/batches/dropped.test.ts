@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createDropped } from './dropped.ts'
 
-test('what is dropped is counted at once, and said once a minute with all that came since', () => {
+test('counts dropped items at once and logs them once a minute, with all dropped since', () => {
   let [now, counted] = [5, 0]
   const said: number[] = []
   const dropped = createDropped(

@@ -1,4 +1,4 @@
-/** What was dropped for want of room: counted at once, and said in the log no more than once a minute. */
+/** Counter of items that were dropped for lack of space. Counts at once, and logs at most once a minute. */
 export type Dropped = {
   add(count: number): void
   /** Says what has not been said yet. */

@@ -18,7 +18,7 @@ function startBudgets(options: Partial<BudgetOptions> = {}, most?: number) {
     () => clock.turns,
     most,
   )
-  /** A request that uses so much of the thread. Returns the seconds after which to retry, if it is refused. */
+  /** Sends a request that uses `ms` of the thread's time. Returns the seconds after which to retry if the request is refused. */
   const request = (sender: Sender, ms = 0): number | undefined => {
     const spending = budgets.open()
     const problem = spending.enter(sender)

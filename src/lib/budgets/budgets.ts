@@ -69,7 +69,7 @@ const mostAccounts = 10_000
 const mostActive = 1000
 /** An account that was seen within this time is not put in order again. */
 const sameMs = 250
-/** A refusal is held back for this long, and so many at a time. */
+/** Time in milliseconds for which a refusal is delayed, and the most refusals that are delayed at once. */
 const holdMs = 500
 const mostHeld = 2000
 /** Weight of a request that was shorter than expected. A longer one counts at once. */
@@ -90,7 +90,10 @@ type Account = Share & {
   /** The turn of the event loop in which its sender was last seen. */
   seenInTurn: number
   inProgress: number
-  /** How long the next request is expected to hold the thread without a break. An upload uses more, but never for long at once. */
+  /**
+   * Time in milliseconds for which the next request is expected to hold the thread without a break. An upload uses more, but with
+   * breaks.
+   */
   expectedMs: number
 }
 

@@ -10,7 +10,10 @@ const pullEveryMs = 25
 
 type Request = { sender: Sender; arrivedAt: number; pieces: number[]; spending?: Spending }
 
-/** Each request takes a turn of the event loop for each of its pieces. Whoever is answered sends the next one at once. */
+/**
+ * Simulates callers whose requests take one turn of the event loop for each piece. A caller sends its next request as soon as it
+ * has an answer.
+ */
 function simulate(pieces: readonly number[], { percent = 50, forMs = 10_000, leadMs = 5000 } = {}) {
   const clock = { now: 0, turns: 0 }
   const options = { callerPercent: percent, organizationPercent: percent, burstMs: 500 }

@@ -24,7 +24,7 @@ export type ThreadTime = {
 /** One for all measurements of the process, so that queues can ask who waits. Each measures only what it runs itself. */
 const context = new AsyncLocalStorage<{ spender: Spender; by: object }>()
 
-/** Whoever pays for the work that runs now. */
+/** The spender that pays for the work that runs now. Returns undefined if no spender does. */
 export function spenderNow(): Spender | undefined {
   return context.getStore()?.spender
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createLapsing } from './lapsing.ts'
 
-test('what is known lapses, and what was set first is forgotten first', () => {
+test('forgets entries after they lapse, and the entry that was set first when full', () => {
   const known = createLapsing<string>(2)
   known.set('a', 'one', 10)
   known.set('b', 'two', 20)

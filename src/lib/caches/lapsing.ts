@@ -1,6 +1,6 @@
 import { Newest } from './newest.ts'
 
-/** What is known of a key until a time. */
+/** Bounded cache whose entries expire at a time that is set with them. */
 export type Lapsing<T> = {
   /** `undefined` once it has lapsed. */
   get(key: string, now: number): T | undefined

@@ -17,7 +17,7 @@ test('an answer is remembered for its version, and the longest unused is forgott
   assert.deepEqual(asked.slice(4), ['a2'])
 })
 
-test('what fails is not remembered', async () => {
+test('does not cache a failure', async () => {
   const remembered = createRemembered<number>(2)
   await assert.rejects(remembered.of('a', 1, () => Promise.reject(new Error('no'))))
   assert.equal(await remembered.of('a', 1, async () => 1), 1)

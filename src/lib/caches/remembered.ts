@@ -1,8 +1,8 @@
 import { Newest } from './newest.ts'
 
-/** What was worked out for a version of the data, for the keys that were asked last. */
+/** Cache of results for one version of the data, for the keys that were used last. */
 export type Remembered<T> = {
-  /** What `work` answered before for the same key and version, or answers now. */
+  /** Returns the cached result for the same key and version. Otherwise calls `work`. */
   of(key: string, version: number, work: () => Promise<T>): Promise<T>
 }
 

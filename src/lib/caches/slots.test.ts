@@ -5,7 +5,7 @@ import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { Slots } from './slots.ts'
 
-test('what is removed makes room for the next, and only what is there is removed', () => {
+test('reuses the slot of a removed item, and removes only an item that is there', () => {
   const slots = new Slots<{ name: string }>()
   const [a, b, c] = [{ name: 'a' }, { name: 'b' }, { name: 'c' }]
   const [first, second] = [slots.add(a), slots.add(b)]
@@ -29,7 +29,7 @@ test('what is removed makes room for the next, and only what is there is removed
   assert.equal(slots.at(99), undefined)
 })
 
-test('of very many the list is given back', () => {
+test('empties its list after very many items are removed', () => {
   const slots = new Slots<object>()
   const items = Array.from({ length: 5000 }, () => ({}))
   const at = items.map((item) => slots.add(item))
@@ -39,7 +39,7 @@ test('of very many the list is given back', () => {
   assert.equal(slots.add({}), 0)
 })
 
-test('what has gone does not become old, as it would in a Set', () => {
+test('does not promote removed items to the old generation, as a Set would', () => {
   setFlagsFromString('--expose-gc')
   // V8 would make what has become old in one of the two old at once in the other.
   setFlagsFromString('--no-allocation-site-pretenuring')

@@ -2,9 +2,9 @@
 const many = 1024
 
 /**
- * What comes and goes, each in a slot of its own until it is removed. Not a Set or a Map: V8 has a table that has become too full refer to
- * the one that follows it. Once one of them is old, all that was ever in a later one lives until the whole heap is collected,
- * with all it refers to (docs/decisions/0140-what-outlives-a-request.md).
+ * Set of items that come and go, each in a slot of its own until it is removed. Not a Set or a Map: when a table of V8 is full,
+ * it refers to the table that replaces it. Once an old table is in the old generation, everything in its successors lives until
+ * the whole heap is collected (docs/decisions/0140-what-outlives-a-request.md).
  */
 export class Slots<T extends object> {
   readonly #items: (T | undefined)[] = []

@@ -63,7 +63,7 @@ function converterOf(desc: DescMessage, names: Readonly<Record<string, string>>)
   }
 }
 
-/** How a member is made from its value in the model; undefined where it is the same. */
+/** Function that converts a value of the model to a member of the message; undefined if both are the same. */
 function conversionOf(field: DescField): Convert | undefined {
   if (field.fieldKind === 'list') {
     const one = singleOf(field.listKind === 'message' ? field.message : undefined, field.scalar)

@@ -44,7 +44,7 @@ test('a set with keys that are of no use keeps the others', () => {
   )
 })
 
-test('what is for something else than verifying, or no secret any more, is left out', () => {
+test('skips keys that are not for verifying, and private or symmetric keys that are no longer secret', () => {
   const { open } = rsa2048
   for (const more of [
     { use: 'enc' },
@@ -113,14 +113,14 @@ test('keys that are malformed are left out', () => {
   }
 })
 
-test('only so many keys of a set are looked at', () => {
+test('reads only the first `maxKeys` keys of a set', () => {
   const many = Array.from({ length: maxKeys + 1 }, (_, index) => ({ ...p256.open, kid: String(index) }))
   assert.equal(read(...many).length, maxKeys)
   assert.equal(read(...many).at(-1)!.kid, String(maxKeys - 1))
   assert.deepEqual(read(...Array(maxKeys).fill({}), p256.open), [])
 })
 
-test('what is no JWK Set is told from a set without keys', () => {
+test('distinguishes a document that is not a JWK Set from a set without keys', () => {
   for (const document of [
     null,
     7,

@@ -14,7 +14,7 @@ export type PublicJwk = {
 }
 export type KeySet = { keys: PublicJwk[] }
 
-/** How many keys of a set are looked at. */
+/** The most keys of a set that are read. */
 export const maxKeys = 100
 
 const maxKidLength = 512

@@ -58,7 +58,7 @@ export function makeMasterKey(folder: string): Buffer {
 /** Puts a new key beside the present one, on disk before anything is encrypted with it. */
 export function stageMasterKey(folder: string): Buffer {
   const file = nextOf(folder)
-  // Nothing is encrypted under one that is there: whoever opens the database puts such a key in its place first.
+  // Nothing is encrypted under a staged key that is already there: opening the database promotes such a key first.
   rmSync(file, { force: true })
   const key = randomBytes(keyBytes)
   // Under its name there is a whole key or none, whenever the process is killed.

@@ -1,5 +1,5 @@
-// The two words of a push token. The secret has a prefix by which scanners of source code know it, 178 random bits, and a
-// checksum, so that what only looks like one is told without asking anybody.
+// User name and secret of a push token. The secret has a prefix that secret scanners recognize, 178 random bits, and a checksum.
+// The checksum exposes a fake secret without a query.
 import { randomInt } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 
@@ -15,7 +15,7 @@ export function newPushSecret(): string {
   return `${prefix}${random}${checkOf(prefix + random)}`
 }
 
-/** Whether a text can be the secret of a push token at all. */
+/** True if a text has the form of a push token's secret, with a correct checksum. */
 export function isPushSecret(text: string): boolean {
   if (text.length !== prefix.length + randomLength + checkLength || !pattern.test(text)) return false
   return text.slice(-checkLength) === checkOf(text.slice(0, -checkLength))
@@ -33,12 +33,12 @@ function checkOf(text: string): string {
 const userLetters = '23456789bcdfghjkmnpqrstvwxz'
 const userPattern = /^pt-[2-9b-z]{8}$/
 
-/** A new one; whoever makes it looks whether it is taken. */
+/** Creates a user name. The caller checks that it is not in use. */
 export function newUserName(): string {
   return `pt-${Array.from({ length: 8 }, () => userLetters[randomInt(userLetters.length)]).join('')}`
 }
 
-/** Whether a user name is that of a push token. */
+/** True if a user name has the form of a push token's. */
 export function isPushTokenUser(text: string): boolean {
   return userPattern.test(text)
 }

@@ -5,7 +5,7 @@ import type { Purpose } from './sealed-columns.ts'
 
 /** Encrypts and authenticates under keys that are derived from the master key, one for each purpose. */
 export type Sealer = {
-  /** Of the master key. */
+  /** Fingerprint of the master key. */
   readonly fingerprint: string
   seal(purpose: Purpose, plain: Uint8Array): Buffer
   /** `undefined` when the bytes were not sealed by this key for this purpose. */

@@ -1,4 +1,4 @@
-// What is encrypted under the master key, and where the results are. A new purpose does not compile before it says where.
+// Columns that are encrypted under the master key. A new purpose does not compile until its columns are listed here.
 
 /** `key` names the rows of the table; values that are NULL or empty are not sealed. */
 export type SealedColumn = { table: string; key: string; column: string }

@@ -14,7 +14,7 @@ test('a host is its own reference where it reads as one', () => {
   }
 })
 
-test('what would be a path whose first part has a colon, or an address in brackets, comes after two slashes', () => {
+test('puts two slashes before a host whose port would read as a path with a colon, and before an address in brackets', () => {
   for (const host of ['127.0.0.1:8080', '3.example:5000', 'my_registry:5000', '[::1]', '[::1]:8080']) {
     assert.equal(hostReference(host), `//${host}`)
     assert.equal(new URL(hostReference(host), 'http://base.example').host, host)

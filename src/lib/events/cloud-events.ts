@@ -10,8 +10,8 @@ export function binaryHeaders(attributes: Readonly<Record<string, string>>): Rec
 }
 
 /**
- * A host, perhaps with a port, as a URI reference: as it is where that is one, such as `registry.example.com:5000`, which
- * reads as a scheme and a path; else, as with `127.0.0.1:5000` and `[::1]`, after two slashes.
+ * Returns a host, with or without a port, as a URI reference. A host such as `registry.example.com:5000` is one already, since it
+ * reads as a scheme and a path. Hosts such as `127.0.0.1:5000` and `[::1]` get two slashes in front.
  */
 export function hostReference(host: string): string {
   const isReference = /^(?:[a-z][a-z0-9+.-]*:|[^:[\]]*$)/i.test(host)

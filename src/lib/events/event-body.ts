@@ -15,7 +15,7 @@ export function kindOf<T>(kind: string): Kind<T> {
 /** All that is left to say of what was deleted. */
 export const aDeletion = kindOf<{ uid: string }>('deletion')
 
-/** How a resource of one kind becomes the body of an event. */
+/** Converts a resource of one kind into the body of an event. */
 export type EventBody = {
   /** The method whose event it is, or the message of an event that belongs to no method. */
   of: DescMethod | DescMessage

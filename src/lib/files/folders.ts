@@ -4,8 +4,8 @@ import { open } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 
 /**
- * Makes a folder for its owner only, and what is missing above it, and has its name on disk, be it new or of a process that was
- * killed before it had seen to that. What is in a folder that may not be read is left to the system.
+ * Makes a folder for its owner only, and any missing parents. Syncs the entries of its parents to disk, also for a folder of a
+ * process that was killed before it did. The system takes care of entries in a folder that we may not read.
  */
 export function makeFolder(path: string): void {
   const first = mkdirSync(path, { recursive: true, mode: 0o700 })

@@ -1,4 +1,4 @@
-// Whether the disk of a folder has room for more.
+// Checks if the disk of a folder is full.
 import { randomBytes } from 'node:crypto'
 import { rm, statfs, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -8,7 +8,7 @@ const amplyBytes = 64 << 20
 const amplyFiles = 1000
 const probe = Buffer.alloc(1 << 20, 1)
 
-/** Whether not even a file of 1 MiB can be written to a folder. Throws for any other error of the disk. */
+/** True if not even a file of 1 MiB can be written to a folder. Throws for any other error of the disk. */
 export async function isDiskFull(folder: string): Promise<boolean> {
   const { bavail, bsize, files, ffree } = await statfs(folder)
   // Some file systems count no files.

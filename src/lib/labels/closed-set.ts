@@ -9,7 +9,7 @@ export class ClosedSet {
     this.declare(words)
   }
 
-  /** For whoever brings words of its own, as a door does; never with what came in a request. */
+  /** Adds words of the server's own code, such as the methods of an entry point. Never call it with text from a request. */
   declare(words: Iterable<string>): void {
     for (const word of words) this.#words.add(word)
   }

@@ -7,7 +7,7 @@ const uidOf = (i: number): string => i.toString(16).padStart(40, '0')
 const call = { signal: new AbortController().signal }
 const anywhere = { uidp: undefined, id: '' }
 
-/** A service that has so many items, and lists them as services do. */
+/** Lists `total` items, as services do. */
 function having(total: number, asked: ListQuery<unknown>[] = []) {
   return async (_: unknown, query: ListQuery<unknown>) => {
     asked.push(query)
@@ -45,7 +45,7 @@ test('an id narrows what else was asked for, and one that cannot be asks nobody'
   assert.equal(asked.length, 1)
 })
 
-test('what is missing or may not be seen is an empty list, and any other failure stays one', async () => {
+test('returns an empty list for a resource that is missing or hidden, and passes on any other error', async () => {
   const failing = (error: unknown) => wholeList(call, anywhere, {}, async () => Promise.reject(error))
   assert.deepEqual(await failing(notFound('iam.pinfold.dev/Group', 'x')), [])
   await assert.rejects(failing(new AppError('UNAVAILABLE', 'away')), /away/)

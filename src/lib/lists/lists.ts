@@ -1,4 +1,4 @@
-// How a list method is asked and answers; the same for every list and every version of the API.
+// Requests and answers of list methods; the same for every list and every version of the API.
 import { AppError } from '../errors.ts'
 import { isUid } from '../uid.ts'
 import { type Listed, type ListRules, type Page, type PageRequest, type PagingCall, readPage } from './paging.ts'
@@ -12,7 +12,7 @@ export type UidpFilter = {
   ids: readonly string[]
 }
 
-/** What a service is asked to list. A page may be larger than any that a client can ask for. */
+/** Query for the list of a service. Its page may be larger than any that a client can ask for. */
 export type ListQuery<F> = { uidp: UidpFilter | undefined; page: Page; filter: F }
 
 /** Reads what all list requests have. `filter` is what else the method can be asked for. */
@@ -26,7 +26,7 @@ export function readList<F>(
   return { uidp, filter, page: readPage(call, request, rules, [uidp, filter]) }
 }
 
-/** What all list responses have; the total only where there are not too many to count. */
+/** Members that all list responses have. The total is present only if it was counted. */
 type PageMembers<N> = { nextPageToken: string; skipped: number } & (undefined extends N
   ? { totalCount?: bigint }
   : { totalCount: bigint })
@@ -44,14 +44,14 @@ export function listResponse<S extends string, K extends string, T, M, N extends
   return { $typeName, ...shown, nextPageToken: next, skipped: skip, ...totals }
 }
 
-/** How many items a list that has no pages may have. */
+/** The most items of a list without pages. */
 const maxWhole = 100_000
 const wholePage = 1000
 
 /**
- * All that a service lists, in the order of the uids, for versions whose lists have no pages. What does not exist or may
- * not be seen is no error there but an empty list. Throws RESOURCE_EXHAUSTED when there is too much of it, where `weigh` says
- * how much an item counts.
+ * Returns all that a service lists, in the order of the uids, for versions whose lists have no pages. In such a version, a list
+ * for a missing or hidden resource is empty, not an error. Throws RESOURCE_EXHAUSTED if the sum of the items' weights is too
+ * large; `weigh` returns the weight of an item.
  */
 export async function wholeList<C extends { signal: AbortSignal }, T extends { uid: string }, F>(
   call: C,
@@ -91,7 +91,7 @@ export async function pageOrNothing<C, T, F, N extends number | undefined>(
   return list(call, { uidp: withId(places), page, filter }).catch(emptyIfUnseen<T>)
 }
 
-/** Where version 1 lists: it also has a member for one id alone. */
+/** Scope of a list in version 1, which also has a member for a single id. */
 type Places = { uidp: UidpFilter | undefined; id: string }
 
 /** Nothing can be there, as little as what is not a uid. */

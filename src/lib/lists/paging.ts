@@ -3,28 +3,28 @@ import type { Sealer } from '../crypto/seal.ts'
 import { invalid } from '../errors.ts'
 import { camelCase, type Field, snakeCase } from '../fields.ts'
 
-/** What every list request carries. */
+/** Members that every list request has. */
 export type PageRequest = { pageSize: number; pageToken: string; orderBy: string; skip: number }
 
-/** Where a page starts and how it is ordered; `uid` breaks ties. */
+/** Start and order of a page; `uid` breaks ties. */
 export type Page = {
   order: { field: string; column: string; desc: boolean }
   after: { value: string; uid: string } | undefined
   size: number
   skip: number
-  /** What a token of this list is bound to: method, caller, order and filters. */
+  /** Method, caller, order and filters that a page token of this list is bound to. */
   binding: string
 }
 
-/** A step of a walk through numbered rows: at most so many of those behind a number. */
+/** Step of a walk through numbered rows: at most `most` rows behind the number `after`. */
 export type Step = { after: number; most: number }
 
 /** A part of the hierarchy that a list covers. The branches of one list never overlap. */
 export type Branch = { below: string } | { childrenOf: string } | { uids: readonly string[] }
 
 /**
- * What a list answers: one page, how many there are in all, and where the next page starts. The total of a list that may
- * be too long to count is `number | undefined`.
+ * Result of a list: one page, the total, and the start of the next page. The total of a list that may be too long to count is
+ * `number | undefined`.
  */
 export type Listed<T, N extends number | undefined = number> = { items: T[]; total: N; next: string }
 
@@ -32,7 +32,7 @@ export type ListRules = {
   fields: Readonly<Record<string, Field>>
   /** The default order, as `order_by` would spell it. */
   defaultOrder: string
-  /** Whether the default order is the only one. Then `order_by` has to be empty. */
+  /** True if the default order is the only one. Then `order_by` has to be empty. */
   isFixed?: boolean
 }
 

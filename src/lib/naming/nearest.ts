@@ -10,10 +10,10 @@ export function nearest(given: string, known: readonly string[]): string | undef
 }
 
 const mostSlips = 2
-/** What is longer is no slip of anything, and would take long. */
+/** Longest text that is compared. A longer one is no typing error, and would take long. */
 const longest = 100
 
-/** How many letters are lacking, too many, others or swapped with their neighbours. */
+/** Number of letters that are missing, extra, different or swapped with their neighbor. */
 function slipsBetween(a: string, b: string): number {
   if (a.length > longest || b.length > longest) return Number.POSITIVE_INFINITY
   const rows: number[][] = [Array.from({ length: b.length + 1 }, (_, i) => i)]

@@ -1,11 +1,11 @@
 // The names of another product in the place of ours, for clients of it that are to work here unchanged. One token stands
 // wherever ours does: packages, types of events, members, headers, paths.
 
-/** Whose names they are. */
+/** Names of the other product. */
 export type Vendor = {
-  /** Where ours has `pinfold`. */
+  /** Replaces `pinfold`. */
   token: string
-  /** Where ours has `pinfold.dev`. */
+  /** Replaces `pinfold.dev`. */
   domain: string
 }
 

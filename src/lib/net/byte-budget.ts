@@ -4,7 +4,7 @@ import { networkOf } from './source-address.ts'
 
 /** The bytes that one request holds. */
 export type HeldBytes = {
-  /** Adds to them. Throws RESOURCE_EXHAUSTED with RetryInfo above the budget, and CANCELLED after `release`. */
+  /** Adds bytes. Throws RESOURCE_EXHAUSTED with RetryInfo above the budget, and `CANCELLED` after `release`. */
   take(bytes: number): void
   /** Gives some of them back. The request may take more later. */
   giveBack(bytes: number): void

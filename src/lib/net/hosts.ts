@@ -1,8 +1,9 @@
-// Under which names clients may call us. What leads a client elsewhere, such as where to get a token, names the host that it
-// has used, but only one of these: any other `Host` would have credentials sent to whoever put it there.
+// Host names that clients may use for this server. URLs that lead a client elsewhere, such as to the token endpoint, repeat the
+// host of the request only if it is one of these names. Any other `Host` would send credentials to the host that an attacker put
+// there.
 import { subdomainOf } from './subdomain.ts'
 
-/** What a request says of the host that it is for. */
+/** Headers of a request that name the host that it is for. */
 export type SaidHost = {
   /** The `Host` header, or the authority of HTTP/2. */
   host: string | undefined
@@ -12,11 +13,11 @@ export type SaidHost = {
 }
 
 export type Called = {
-  /** What the client calls us, as a URL without a path. */
+  /** URL without a path by which the client calls us. */
   origin: string
-  /** Whether the host is that of the URL. */
+  /** True if the host is that of the URL. */
   isUrl: boolean
-  /** What stands before one of our names; empty for the name itself, `undefined` when it is not valid. */
+  /** Part before one of our names; empty for the name itself, `undefined` if it is not valid. */
   subdomain: string | undefined
 }
 
@@ -34,7 +35,7 @@ function withoutDefaultPort(host: string, scheme: string): string {
   return host.endsWith(`:${defaultPorts[scheme]}`) ? host.slice(0, host.lastIndexOf(':')) : host
 }
 
-/** Whether a host, without a port, can only be this machine (RFC 6761, 6.3). */
+/** True if a host, without a port, can only be this machine (RFC 6761, 6.3). */
 export function isLoopback(hostname: string): boolean {
   return /^(?:localhost|.+\.localhost|127(?:\.\d+){3}|\[?::1\]?)$/.test(hostname)
 }
@@ -46,8 +47,8 @@ export function readHost(text: string): { scheme: string | undefined; host: stri
 }
 
 /**
- * The host of `url`, the other loopback names where it is one, and `names`, which take the scheme of the URL unless they say
- * another. What stands before the URL's host or one of `names` is a sub-domain.
+ * Our names are the host of `url`, the other loopback names if it is one, and `names`. A name without a scheme takes the scheme
+ * of the URL. A part before the URL's host or one of `names` is a sub-domain.
  */
 export function createHosts(url: string, names: readonly string[]): Hosts {
   const { host, hostname, port, protocol } = new URL(url)
@@ -88,12 +89,12 @@ export function createHosts(url: string, names: readonly string[]): Hosts {
   }
 }
 
-/** Of a list only the last entry is what the proxy itself has added. */
+/** Only the last entry of a list was added by the proxy itself. */
 function last(header: string | undefined): string | undefined {
   return header?.split(',').at(-1)?.trim()
 }
 
-/** Whether a host is the other one, or a sub-domain of it; both without a port. */
+/** True if a host is the other one, or a sub-domain of it; both without a port. */
 export function isAtOrBelow(host: string, other: string): boolean {
   const [one, two] = [host.toLowerCase(), other.toLowerCase()]
   return one === two || one.endsWith(`.${two}`)

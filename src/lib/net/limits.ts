@@ -3,10 +3,10 @@ import { AppError, tooMany } from '../errors.ts'
 import { networkOf } from './source-address.ts'
 
 /**
- * What is counted at the doors that need no token of ours: by client address the exchanges, the requests of strangers and
- * the credentials that were refused, by identity, and by organisation and outside issuer, the tokens that were accepted. And
- * what identity providers ask over SCIM, by organisation and by address; the codes of programs that one person types; and the
- * requests that are shown to AWS, by address and identity.
+ * Kinds of requests that are limited. Counted by client address: token exchanges, requests without a token, and refused
+ * credentials. Accepted outside tokens are counted by identity, and by organization and outside issuer. Requests of identity
+ * providers over SCIM are counted by organization and by address. Device codes are counted by the person who types them, and
+ * requests that are sent to AWS by address and identity.
  */
 export type LimitKind =
   | 'source'
@@ -19,7 +19,7 @@ export type LimitKind =
   | 'scim'
   | 'scimSource'
 
-/** How often each of them may be, in a minute. */
+/** Limits on requests of each kind per minute. */
 export type Limits = {
   /** Counts one; throws RESOURCE_EXHAUSTED with RetryInfo when there were too many. */
   check(kind: LimitKind, key: string): void
@@ -54,7 +54,7 @@ export function createLimits(
     const bucket = buckets.get(name) ?? { tokens: size, filledAt: now }
     bucket.tokens = Math.min(size, bucket.tokens + ((now - bucket.filledAt) * size) / 60_000)
     bucket.filledAt = now
-    // Whoever asked last is kept longest, so that a flood of new names does not free an old one.
+    // Keeps the latest keys longest, so that a flood of new keys does not free an old one.
     buckets.set(name, bucket)
     if (bucket.tokens < 1) {
       throw tooMany('too many requests; try again later', Math.max(1, Math.ceil(((1 - bucket.tokens) * 60) / size)))

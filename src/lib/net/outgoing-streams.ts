@@ -11,7 +11,7 @@ export type StreamAnswer = {
   status: number
   headers: IncomingHttpHeaders
   chunks: AsyncIterable<Uint8Array>
-  /** Whose answer it is, which after a redirect may be another's. */
+  /** Origin that answered, which after a redirect may be another one. */
   origin: string
 }
 
@@ -61,7 +61,7 @@ export function createOutgoingStreams(options: OutgoingOptions): OutgoingStreams
       if (!redirects.includes(answer.statusCode ?? 0) || location === undefined) return { answer, origin: url.origin }
       answer.destroy()
       const next = URL.parse(location, url.href)
-      // What began encrypted goes on so.
+      // A request that began over HTTPS is not redirected to HTTP.
       if (!next || (start.protocol === 'https:' && next.protocol !== 'https:')) throw new OutgoingError('redirect')
       url = gate.parse(next.href)
     }
@@ -80,7 +80,7 @@ export function createOutgoingStreams(options: OutgoingOptions): OutgoingStreams
     },
     async stream(url, request, take, limits = {}) {
       const { timeoutMs, maxBytes = 512 * 1024, idleMs = 10_000, signal: asked, pass, raw } = limits
-      // What `take` and `pass` throw is not the other side's.
+      // Errors of `take` and `pass` are not errors of the other side.
       let thrown: { error: unknown } | undefined
       const ours = (error: unknown): never => {
         thrown = { error }
@@ -106,7 +106,7 @@ export function createOutgoingStreams(options: OutgoingOptions): OutgoingStreams
   }
 }
 
-/** What breaks on the way is an OutgoingError for whoever reads. */
+/** Reports a connection that breaks as an OutgoingError to the reader. */
 async function* named(chunks: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
   try {
     yield* chunks

@@ -230,7 +230,7 @@ test('a redirect to another scheme, host or port, or to nowhere, is refused', as
   assert.equal(other.connections(), 0)
 })
 
-test('where a redirect leads is looked up anew, though it is the same host', async () => {
+test('looks up the host of a redirect again, even if it is the same host', async () => {
   using server = await startServer((_, response) => response.writeHead(302, { location: '/again' }).end())
   const { port } = server
   let asked = 0
@@ -249,7 +249,7 @@ test('only status 200 counts', async () => {
   }
 })
 
-test('what is not JSON in UTF-8 is refused, and the error does not quote it', async () => {
+test('refuses an answer that is not JSON in UTF-8, with an error that does not quote it', async () => {
   let body: string | Buffer = ''
   using server = await startServer((_, response) => response.end(body))
   const outgoing = createOutgoing(everything)
@@ -264,7 +264,7 @@ test('what is not JSON in UTF-8 is refused, and the error does not quote it', as
   assert.doesNotMatch(`${error.stack} ${String(error.cause)}`, /root|hidden/)
 })
 
-test('an answer may have so many bytes and no more, declared or not', async () => {
+test('refuses an answer above the limit of bytes, with or without a declared length', async () => {
   let declared = false
   let length = 0
   let sent = 0

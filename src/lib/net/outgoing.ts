@@ -1,5 +1,5 @@
-// The one way to ask a server that somebody else named. Whoever picks the URL must not reach what only we can reach,
-// nor keep us busy: addresses are judged as the connection is made, and time, size and redirects are limited.
+// The one way to send a request to a server that a user named. A user who picks the URL must not reach servers that only we can
+// reach, nor keep us busy. So addresses are checked when the connection is made, and time, size and redirects are limited.
 import { type LookupAddress, lookup as systemLookup } from 'node:dns'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { request as httpsRequest } from 'node:https'
@@ -25,7 +25,7 @@ export type OutgoingReason = keyof typeof explanations
 export class OutgoingError extends Error {
   override name = 'OutgoingError'
   readonly reason: OutgoingReason
-  /** What the other side answered with, where that was the reason. */
+  /** Status that the other side answered with, if that was the reason. */
   readonly status: number | undefined
 
   constructor(reason: OutgoingReason, cause?: unknown, status?: number) {
@@ -48,8 +48,8 @@ export type Outgoing = {
   /** The same for a text in UTF-8. The headers go to no other origin. */
   getText(url: string, headers: Record<string, string>, limits?: OutgoingLimits): Promise<string>
   /**
-   * Hands a large answer over as it comes, of the kinds of content that are compressed themselves as they are; `undefined`
-   * when the other side says that it is still what has this ETag. By default within ten minutes and of at most 2 GiB.
+   * Passes a large answer to `take` as it comes; compressed kinds of content stay as they are. Returns `undefined` if the other
+   * side still has the content of this ETag. By default allows ten minutes and 2 GiB.
    */
   download(
     url: string,
@@ -57,7 +57,7 @@ export type Outgoing = {
     take: (chunks: AsyncIterable<Uint8Array>) => Promise<void>,
     limits?: OutgoingLimits,
   ): Promise<Downloaded | undefined>
-  /** Whatever the other side answers, also with a status that is no success; follows no redirect, otherwise like `getJson`. */
+  /** Returns any answer, also one with an error status. Follows no redirect; otherwise like `getJson`. */
   post(url: string, request: OutgoingPost, limits?: OutgoingLimits): Promise<{ status: number; body: string }>
   /** The same with a method of its own and what the answer says of itself, for libraries that speak a protocol. */
   send(url: string, request: OutgoingRequest, limits?: OutgoingLimits): Promise<OutgoingAnswer>
@@ -67,19 +67,19 @@ export type Outgoing = {
 export type OutgoingLimits = { timeoutMs?: number; maxBytes?: number; signal?: AbortSignal }
 export type OutgoingPost = { headers: Record<string, string>; body: string }
 export type OutgoingRequest = { method: string; headers: Record<string, string>; body?: string | undefined }
-/** Of the headers only `content-type`, `www-authenticate`, and those that say when to ask again. */
+/** Answer of the other side. Its headers are only `content-type`, `www-authenticate`, and those that tell when to retry. */
 export type OutgoingAnswer = { status: number; headers: Record<string, string>; body: string }
 
 const maxRedirects = 3
 const passedOn = ['content-type', 'www-authenticate', 'retry-after', 'refresh-after']
 
-/** `allowed` are the private addresses that requests may go to; `allowHttp` lets them go unencrypted. */
+/** `allowed` has the private addresses that requests may go to; `allowHttp` permits requests without TLS. */
 export type OutgoingOptions = { allowed: PrivateAddresses; allowHttp: boolean; lookup?: Lookup }
 
-/** What an answer to a download says of itself; empty where it says nothing. */
+/** Headers of an answer to a download; empty if it has none. */
 export type Downloaded = { etag: string; lastModified: string; bytes: number }
 
-/** What stands before every request: the URL is judged as it is read, and the address as the connection is made. */
+/** Checks of every request: the URL is checked when it is parsed, and the address when the connection is made. */
 export function createGate({ allowed, allowHttp, lookup = systemLookup }: OutgoingOptions) {
   const mayAsk = (host: string, address: string): boolean => isPublicAddress(address) || allowed.has(host, address)
   /** Throws an OutgoingError for a URL that may not be asked. */
@@ -194,7 +194,7 @@ export function createOutgoing(options: OutgoingOptions): Outgoing {
   }
 }
 
-/** What the work comes to, within the time. Throws an OutgoingError, or the reason of the signal that was given. */
+/** Awaits the work within the time. Throws an OutgoingError, or the reason of the given signal. */
 export async function within<T>(
   work: (signal: AbortSignal) => Promise<T>,
   timeoutMs = 5000,
@@ -293,7 +293,8 @@ function textOf(body: Buffer): string {
   }
 }
 
-// The special-purpose registries of IANA, and the address at which Azure serves the secrets of a machine.
+// Ranges of the special-purpose registries for IP addresses (RFC 6890), and the address at which Azure serves the secrets of a
+// machine.
 const notPublic4 = blockList('ipv4', [
   '0.0.0.0/8',
   '10.0.0.0/8',
@@ -313,8 +314,8 @@ const notPublic4 = blockList('ipv4', [
   '240.0.0.0/4',
 ])
 
-// All but 2000::/3, which is all that is routed in public: so no ::1, IPv4-mapped, NAT64, ULA, link-local, multicast.
-// Within it Teredo, ORCHID and benchmarks (2001::/23), 6to4, and what is for documentation.
+// All but 2000::/3, the only range that is routed in public. So ::1, IPv4-mapped, NAT64, unique local, link-local and multicast
+// are in it. Within 2000::/3: Teredo, ORCHID and benchmarks (2001::/23), 6to4, and ranges for documentation.
 const notPublic6 = blockList('ipv6', [
   '::/3',
   '4000::/2',
@@ -334,7 +335,7 @@ function blockList(family: 'ipv4' | 'ipv6', subnets: string[]): BlockList {
   return list
 }
 
-/** Whether anybody on the internet may have this address; false for what is not an address. */
+/** True if the address is routed on the public internet; false for text that is not an address. */
 export function isPublicAddress(address: string): boolean {
   if (isIPv4(address)) return !notPublic4.check(address, 'ipv4')
   // One list for both families would take every IPv4 address for one that is mapped into ::/3.

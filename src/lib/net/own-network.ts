@@ -1,8 +1,8 @@
 import { readFileSync, readlinkSync } from 'node:fs'
 
 /**
- * Which network of which machine this process is in, since 127.0.0.1 is another place in every container. Empty where the
- * system does not say.
+ * Identifies the network of this machine that the process is in, since 127.0.0.1 is another one in every container. Empty if the
+ * system does not expose it.
  */
 export function ownNetwork(): string {
   try {

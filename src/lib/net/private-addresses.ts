@@ -1,7 +1,7 @@
-// Which private addresses requests of one purpose may go to, as the operator lists them.
+// Private addresses that requests of one purpose may go to, as the operator lists them.
 import { BlockList, isIP, isIPv4, isIPv6 } from 'node:net'
 
-/** Whether a request to `host`, which has this address, may be made although the address is not public. */
+/** True if a request to `host`, which has this address, is allowed although the address is not public. */
 export type PrivateAddresses = { has(host: string, address: string): boolean }
 
 /**
@@ -40,7 +40,7 @@ function meanings(address: string): string[] {
   const isMapped = groups.length > 0 && groups.slice(0, 5).every((group) => group === 0) && f === 0xffff
   const isNat64 = a === 0x64 && b === 0xff9b && (c === 0 || c === 1)
   if (isMapped || isNat64) add(g, h)
-  // What a network takes from the prefix for its own use is its own choice; the octet in the middle is never part of it.
+  // Each network chooses which bits after the prefix it uses itself; the octet in the middle is never part of the address.
   if (isNat64 && c === 1) {
     add(d, ((e & 255) << 8) | (f >> 8))
     add(((d & 255) << 8) | (e & 255), f)

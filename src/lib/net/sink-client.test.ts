@@ -105,7 +105,7 @@ test('an address is judged as the connection is made, whatever the name meant be
   assert.equal(server.connections(), 0)
 })
 
-test('what would never be sent to is told at once', () => {
+test('reports a URL that would never be sent to at once', () => {
   using strict = open({ allowed: privateAddresses([]), allowHttp: false })
   const problems: Record<string, string | undefined> = {
     'https://hooks.example.com/a?b=c': undefined,

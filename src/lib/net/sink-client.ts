@@ -13,13 +13,13 @@ export type SinkAnswer = {
 export type SinkClient = {
   /** Why nothing would ever be sent to this URL; `undefined` when it may be tried. */
   problemOf(url: string): OutgoingReason | undefined
-  /** Whatever is answered, redirects included; nothing of the answer's body is kept. Rejects with an OutgoingError. */
+  /** Resolves with any answer, redirects included; its body is not kept. Rejects with an OutgoingError. */
   post(url: string, headers: Record<string, string>, body: string, timeoutMs: number): Promise<SinkAnswer>
   /** Closes the connections that are idle. */
   close(): void
 }
 
-/** What an answer may have; the connection of a longer one is closed. */
+/** The most bytes of an answer; a longer one closes the connection. */
 const maxAnswerBytes = 64 * 1024
 const idleMs = 30_000
 

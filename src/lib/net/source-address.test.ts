@@ -15,7 +15,7 @@ test('a trusted proxy names the client, through other trusted proxies', () => {
   assert.equal(sourceAddress('::ffff:10.1.2.3', '2001:db8::1, 10.9.9.9', proxies), '2001:db8::1')
 })
 
-test('what a client wrote itself, left of the first stranger, is not believed', () => {
+test('ignores addresses that the client wrote itself, left of the first untrusted one', () => {
   assert.equal(sourceAddress('10.1.2.3', '1.2.3.4, 198.51.100.1', proxies), '198.51.100.1')
   assert.equal(sourceAddress('10.1.2.3', '1.2.3.4, unknown, 10.4.4.4', proxies), '10.4.4.4')
 })

@@ -1,6 +1,6 @@
 import { BlockList, isIP, isIPv6 } from 'node:net'
 
-/** Proxies whose word on the client's address is believed: single addresses and CIDR ranges. */
+/** Proxies whose `X-Forwarded-For` is trusted: single addresses and address ranges. */
 export type TrustedProxies = { has(address: string): boolean }
 
 export function trustedProxies(ranges: readonly string[]): TrustedProxies {
@@ -15,7 +15,7 @@ export function trustedProxies(ranges: readonly string[]): TrustedProxies {
   return { has: (address) => isIP(address) !== 0 && list.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4') }
 }
 
-/** Whether what a connection from this address forwards is believed. */
+/** True if forwarded headers of a connection from this address are trusted. */
 export function isProxy(connected: string, proxies: TrustedProxies): boolean {
   return proxies.has(plainAddress(connected))
 }
@@ -54,7 +54,7 @@ export function networkOf(address: string): string {
   return `${network.join(':')}::/64`
 }
 
-/** Whether it is this machine's own; nobody else can send from there. */
+/** True for a loopback address; no other machine can send from there. */
 export function isLoopback(address: string): boolean {
   return loopback.has(plainAddress(address))
 }

@@ -1,6 +1,8 @@
 const labels = /^[a-z0-9]+(?:[.-]+[a-z0-9]+)*$/
 
-/** What stands before `.host` in `name`, in lower-case letters, digits, hyphens and dots; undefined when it is anything else. */
+/**
+ * Part before `.host` in `name`, in lower-case letters, digits, hyphens and dots. Returns undefined if it has other characters.
+ */
 export function subdomainOf(name: string, host: string): string | undefined {
   if (!name.endsWith(`.${host}`)) return undefined
   const before = name.slice(0, -host.length - 1)

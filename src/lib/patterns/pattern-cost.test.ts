@@ -18,7 +18,7 @@ test('estimates at least the size of the program, for generated patterns of ever
   let compared = 0
   for (const pattern of generatePatterns(1, 4000)) {
     const cost = estimateCost(pattern)
-    // What is far above all limits takes too long to compile here.
+    // A pattern far above all limits takes too long to compile here.
     if (cost && (cost.steps > 4000 || cost.compile > 10_000)) continue
     const size = sizeOf(pattern)
     if (!cost) assert.equal(sizeOf(pattern, pattern), undefined, `refused, and is an expression: ${pattern}`)

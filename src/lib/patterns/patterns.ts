@@ -9,10 +9,10 @@ export { estimateCost as costOf } from './pattern-cost.ts'
 /** Limits of the patterns of one list or resource. `steps` and `compile` are those of `PatternCost`. */
 export type PatternLimits = {
   bytes: number
-  /** Of one pattern. */
+  /** Limits of one pattern. */
   steps: number
   compile: number
-  /** Of all patterns together. */
+  /** Limits of all patterns together. */
   allSteps: number
   allCompile: number
 }
@@ -25,7 +25,9 @@ const mostSteps = 400
 const mostCompile = 1600
 /** Limits of stored patterns: about 10 ms to compile and 10 ms to match. */
 const mostStored = { work: 280_000, compile: 10_000 }
-/** Of the cache, in nominal microseconds of its patterns. This also bounds its memory: 250 bytes each at most. */
+/**
+ * Most cost of all cached patterns, in nominal microseconds. This also bounds the memory of the cache: at most 250 bytes each.
+ */
 const mostCached = 250_000
 /** Number of instructions that `read` adds to a program: three, or two in a few programs. */
 const groupSize = 3
@@ -46,16 +48,16 @@ export type Patterns = {
    * that is too much with those before.
    */
   problems(named: readonly (readonly [field: string, pattern: string])[], limits: PatternLimits): FieldViolation[]
-  /** Whether a pattern matches the whole text. `too long` if the text, or the pattern, is beyond any limit. */
+  /** True if a pattern matches the whole text. Returns `too long` if the text, or the pattern, is beyond any limit. */
   match(pattern: string, text: string): boolean | 'too long'
   /**
    * Number of instructions of the compiled program, which is at most the steps of its estimate. Returns undefined if the text is
    * not a regular expression, or is too large to be compiled.
    */
   sizeOf(pattern: string): number | undefined
-  /** Whether one of the patterns matches the whole text. Lets others run between two patterns. */
+  /** True if one of the patterns matches the whole text. Yields to other work between two patterns. */
   matchesAny(patterns: readonly string[], text: string, yielder: Yielder): Promise<boolean>
-  /** How many patterns were compiled so far, and what the cached ones cost. */
+  /** Number of patterns that were compiled so far, and number and cost of the cached ones. */
   counts(): { compiled: number; cached: number; weight: number }
 }
 

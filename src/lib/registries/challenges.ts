@@ -1,4 +1,4 @@
-// Challenges of a WWW-Authenticate header (RFC 9110, 11.6.1).
+// Parser of the challenges in a `WWW-Authenticate` header (RFC 9110, 11.6.1).
 
 /** The scheme and the names of the parameters are in lower case. */
 export type Challenge = { scheme: string; parameters: Map<string, string> }

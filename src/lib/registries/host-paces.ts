@@ -1,9 +1,9 @@
-// How often other registries are asked, and when not at all. A host has one token bucket, whoever asks, of which those who
-// ask at the same time have equal parts, and each upstream has one of its own; what it refuses for a while is kept for
-// those who share an account there, so that nobody is kept waiting by the quota of somebody else.
+// Rate limits and pauses for requests to other registries. A host has one token bucket, of which holders that ask at the same
+// time have equal parts. Each upstream has a bucket of its own. A pause that a registry asks for applies to the upstreams that
+// share an account there, so the quota of one account does not delay others.
 import { Newest } from '../caches/newest.ts'
 
-/** Who asks: `holder` is whom the upstream belongs to, and `key` is the upstream. */
+/** Sender of requests: `holder` owns the upstream, and `key` identifies the upstream. */
 export type Asker = {
   holder: string
   key: string
@@ -13,7 +13,7 @@ export type Asker = {
 }
 
 export type HostPaces = {
-  /** How many milliseconds until this upstream may ask the host; 0 is now, and counts a request. */
+  /** Milliseconds until this upstream may ask the host. Returns 0 and counts a request if it may ask now. */
   take(host: string, asker: Asker): number
   /** For how many milliseconds the account there is not to be asked. */
   pausedMs(account: string): number
@@ -22,9 +22,11 @@ export type HostPaces = {
   succeeded(account: string): void
 }
 
-/** How many requests of one upstream may go to its host at once, after a rest. */
+/** The most requests of one upstream that may go to its host at once, after a pause. */
 const burst = 10
-/** Of all upstreams of a host together: at once, and in a second; who asked in the last second has a part of it. */
+/**
+ * Limits of all upstreams of a host together: requests at once, and per second. Holders that asked in the last second share them.
+ */
 const hostBurst = 30
 const hostPerSecond = 20
 const askingMs = 1_000
@@ -35,10 +37,10 @@ const maxEntries = 10_000
 
 /** `monotonic` gives milliseconds. */
 export function createHostPaces(monotonic: () => number): HostPaces {
-  // Of each host and each upstream, when its bucket is full again.
+  // Time at which the bucket of each host, holder and upstream is full again.
   const fullAt = new Newest<string, number>(maxEntries)
   const pauses = new Newest<string, { until: number; failures: number }>(maxEntries)
-  // Of each host, when its holders last asked, those who did lately last.
+  // Time of the last request of each holder, by host; the latest holder comes last.
   const askers = new Newest<string, Map<string, number>>(maxEntries)
 
   const countAskers = (host: string, holder: string, now: number): number => {
@@ -57,7 +59,7 @@ export function createHostPaces(monotonic: () => number): HostPaces {
     take(host, { holder, key, requestsPerSecond, spare = false }) {
       const now = monotonic()
       const sharers = countAskers(host, holder, now)
-      // Each has a rate of its own, so that whoever asks often fills no bucket that others are measured by.
+      // Each holder has a rate of its own, so that frequent requests of one fill no bucket of the others.
       const buckets = [
         { name: `host ${host}`, eachMs: 1000 / hostPerSecond, most: hostBurst },
         {
@@ -87,7 +89,7 @@ export function createHostPaces(monotonic: () => number): HostPaces {
   }
 }
 
-/** What `Retry-After` says, in milliseconds from `now`; `undefined` where it says nothing that can be read. */
+/** Value of `Retry-After` in milliseconds from `now`, from one second to one hour; `undefined` if it cannot be read. */
 export function retryAfterMs(header: string | undefined, now: number): number | undefined {
   if (header === undefined || header.length > 64) return undefined
   const waitMs = /^\d{1,9}$/.test(header) ? Number(header) * 1000 : Date.parse(header) - now

@@ -42,7 +42,7 @@ test('a hundred of one holder wait for a host, and the next one is told when to 
   assert.equal(await turns.take('h', asker('a'), 0), 0)
 })
 
-test('who has no patience is told at once, and does not count among those who wait', async () => {
+test('answers a caller without patience at once, and does not count it as waiting', async () => {
   const { turns } = scene()
   for (let i = 0; i < 10; i++) assert.equal(await turns.take('h', asker('a'), 0), 0)
   for (let i = 0; i < 200; i++) assert.ok((await turns.take('h', asker('a'), 10)) > 10)
@@ -71,7 +71,7 @@ test('holders share a host evenly while both ask, and one alone has all of it', 
   assert.ok(served.a + served.b <= 201, `${served.a + served.b}`)
 })
 
-test('what nobody waits for takes what others leave', () => {
+test('gives work that nobody waits for only the part that others leave', () => {
   const { paces } = scene()
   const taken = (spare: boolean) => {
     let count = 0

@@ -1,5 +1,5 @@
-// Who waits for the turn of a host, and how many do. Whoever cannot wait, or would be one too many, is told for how long not
-// to ask.
+// Callers that wait for the turn of a host. A caller that cannot wait, or that is one too many, gets the time for which it should
+// not ask.
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Asker, HostPaces } from './host-paces.ts'
 
@@ -8,7 +8,7 @@ export type HostTurns = {
   take(host: string, asker: Asker, patienceMs: number): Promise<number>
 }
 
-/** How many requests of one holder wait for one host: what it is asked in five seconds. */
+/** The most requests of one holder that wait for one host: those that the host gets in five seconds. */
 const mostWaiting = 100
 const fullMs = 5_000
 

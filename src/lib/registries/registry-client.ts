@@ -25,7 +25,7 @@ export type Upstream = Account &
     origin: string
   }
 
-/** What a reference points to; `undefined` where the registry says that there is no such thing. */
+/** Digest that a reference points to; `undefined` if the registry answers that there is none. */
 export type Pointed = { digest: string } | undefined
 export type TakeBlob<T> = (chunks: AsyncIterable<Uint8Array>, size: number | undefined) => Promise<T>
 /** `patienceMs` is how long to wait for the host's turn; not at all unless given. */
@@ -52,7 +52,7 @@ export type RegistryClient = {
     take: TakeBlob<T>,
     options?: AskOptions,
   ): Promise<T | undefined>
-  /** How large a blob is said to be. */
+  /** Size of a blob that the registry declares. */
   blobSize(upstream: Upstream, path: string, digest: string, options?: AskOptions): Promise<number | undefined>
   /**
    * The digests of what refers to a manifest, page by page until there are more than `most`; `undefined` where nobody can
@@ -81,11 +81,11 @@ const maxPageBytes = 4 * 1024 * 1024
 const maxPages = 200
 const manifestTimeoutMs = 20_000
 const maxManifestBytes = 4 * 1024 * 1024
-/** Of one blob, however long it takes to come. */
+/** Time for one blob, however slowly it comes. */
 const blobTimeoutMs = 3_600_000
 const blobIdleMs = 30_000
 const maxBlobBytes = 64 * 2 ** 30
-/** How long the turn of a token service, or of where a redirect leads, is waited for. */
+/** The longest wait for the turn of a token service, or of the host of a redirect. */
 const onTheWayMs = 5_000
 
 type Parts = ClientParts & { turns: HostTurns; headless: HeadlessTags }
@@ -159,7 +159,7 @@ export function createRegistryClient(given: ClientParts): RegistryClient {
       const next = page ?? firstPageOf(api, tag, after)
       const accept = api === 'service' ? 'application/json' : manifestTypes[0]!
       const limits = { timeoutMs, maxBytes: maxPageBytes, ...(signal && { signal }) }
-      // What fails only there says nothing of the content.
+      // A failure of this endpoint is not a failure to read content.
       const request = { method: 'GET', path: next, accept, patienceMs, apart: 'history' } as const
       return ask(parts, upstream, path, request, limits, (answer) => {
         return readHistory(api, { tag, after, now: given.now() }, answer)
@@ -170,10 +170,10 @@ export function createRegistryClient(given: ClientParts): RegistryClient {
 
 const anyManifest = manifestTypes.join(', ')
 
-/** What an account knows a tag or a digest of a repository as. */
+/** Key of a tag or a digest of a repository, by account. */
 const nameOf = ({ key }: Upstream, path: string, reference: string): string => `${key} ${path} ${reference}`
 
-/** Asks with a GET only where a HEAD could not tell: registries count the GETs. */
+/** Sends a GET only if a HEAD did not answer the question, since registries count each GET. */
 async function headOf(
   parts: Parts,
   upstream: Upstream,
@@ -245,7 +245,7 @@ async function ask<T>(
 ): Promise<T> {
   const { host, protocol } = new URL(upstream.origin)
   const whole = accountOf(upstream)
-  // What nobody waits for is paused by itself, and leaves the account to those who do.
+  // Requests that nobody waits for have a pause of their own, which does not pause other requests of the account.
   const account = upstream.spare ? `${whole} ${asked.apart ?? 'spare'}` : whole
   const pausedMs = Math.max(paces.pausedMs(whole), paces.pausedMs(account))
   if (pausedMs > 0) throw new UpstreamError('paused', { waitMs: pausedMs })
@@ -254,7 +254,7 @@ async function ask<T>(
     const waitMs = await turns.take(at, upstream, patience)
     if (waitMs > 0) throw new UpstreamError('paced', { waitMs })
   }
-  // What has begun waits where it leads, but not for longer than its answer may take.
+  // A request that has begun waits for the host of a redirect, but not for longer than its answer may take.
   const onTheWay = Math.max(patienceMs, Math.min(onTheWayMs, limits.timeoutMs / 2))
   const pass = ({ host: at }: URL): Promise<void> => turnOf(at, Math.min(onTheWay, limits.timeoutMs / 2))
   const once = async (authorization: string, last: boolean): Promise<{ challenge: string } | { value: T }> => {
@@ -270,7 +270,7 @@ async function ask<T>(
       request,
       async (answer) => {
         const challenge = String(answer.headers['www-authenticate'] ?? '')
-        // Where a redirect leads, nobody says to whom a password goes.
+        // After a redirect, no credentials are sent, since nothing tells whether the other host should have them.
         const isOwn = answer.origin === upstream.origin
         if (answer.status === 401 && isOwn && !last && challenge !== '') return { challenge }
         if (answer.status === 404 && !isOwn) throw new UpstreamError('malformed', { status: 404 })
@@ -302,7 +302,9 @@ async function ask<T>(
   }
 }
 
-/** Who is left alone together. Those without an account are one to a registry, and still each is paused by what it has met. */
+/**
+ * Account that shares a pause. Anonymous requests are one account to a registry, but each holder is paused by its own answers.
+ */
 export function accountOf({ origin, holder, username, key }: Upstream): string {
   return username === '' ? `${origin} ${holder}` : `${origin} ${holder} ${key}`
 }
@@ -319,7 +321,7 @@ function refuse({ status, headers }: StreamAnswer, now: number): void {
 }
 
 function failureOf(cause: unknown): UpstreamError {
-  // What whoever takes the answer throws is not the registry's.
+  // Errors of the function that takes the answer are not errors of the registry.
   if (!(cause instanceof OutgoingError)) throw cause
   const { reason, status } = cause
   if (reason === 'too-large') return new UpstreamError('too-large', { cause })

@@ -1,4 +1,4 @@
-// What other registries tell of how a tag moved, read with care: one wrong thing, and nothing of the answer counts.
+// Reader of tag histories of other registries. If one record is wrong, the whole answer is rejected.
 import { isDigest } from '../digest.ts'
 import type { StreamAnswer } from '../net/outgoing-streams.ts'
 import { parseTimestamp, toIso } from '../timestamp.ts'
@@ -14,7 +14,7 @@ export type ToldMove = { time: string; digest: string; isDeletion: boolean; chec
 /** Oldest first, without two of one time. `next` asks for the next page, where there is one. */
 export type HistoryPage = { moves: ToldMove[]; next: string | undefined }
 
-/** What is asked for first: what happened after a time, everything where that is empty. */
+/** Path of the first page of the history after a time; of the whole history if `after` is empty. */
 export function firstPageOf(api: HistoryApi, tag: string, after: string): string {
   if (api === 'service') return servicePath(tag, after)
   const query = new URLSearchParams({ n: String(pageOfDraft), ...(after !== '' && { since: after }) })
@@ -23,7 +23,7 @@ export function firstPageOf(api: HistoryApi, tag: string, after: string): string
 
 const pageOfService = 1000
 const pageOfDraft = 1000
-/** How many records a page may have, whatever was asked for. */
+/** The most records of a page, whatever was requested. */
 const mostRecords = 10_000
 /** By how much the clock of a teller may be ahead of ours. */
 const aheadMs = 60_000
@@ -72,7 +72,7 @@ function readDraft(body: Record<string, unknown>, { tag, after, now }: Read, lin
   told.reverse()
   requireOrder(told)
   const fresh = told.filter(({ time }) => time > after)
-  // Where all that is new has been told, older pages are not asked for.
+  // If the page has everything new, older pages are not requested.
   const isAll = told.length === 0 || fresh.length < told.length
   const next = isAll ? undefined : nextPage(link, `_oci/tag-history/${tag}`)
   if (next === 'lost') throw new UpstreamError('lost-page')
@@ -116,7 +116,7 @@ function requireOrder(moves: readonly ToldMove[]): void {
   if (moves.some(({ time }, i) => i > 0 && time < moves[i - 1]!.time)) throw new UpstreamError('malformed')
 }
 
-/** Of two within a millisecond, the later one. */
+/** Keeps the later one of two moves within a millisecond. */
 function oneEach(moves: readonly ToldMove[]): ToldMove[] {
   return moves.filter(({ time }, i) => time !== moves[i + 1]?.time)
 }

@@ -86,7 +86,7 @@ const maxKnown = 10_000
 const maxKept = 32
 const maxKeptBytes = 256 * 1024
 
-/** What was learnt by a GET, where a HEAD did not say to what a tag points. */
+/** Results of a GET for tags whose HEAD did not return a digest. */
 export class HeadlessTags {
   readonly #known = new Newest<string, { digest: string; etag: string }>(maxKnown)
   readonly #kept = new Newest<string, FetchedManifest>(maxKept)
@@ -106,7 +106,7 @@ export class HeadlessTags {
     return digest
   }
 
-  /** A manifest that came with a tag, once: whoever asks for it next stores it. */
+  /** Returns a manifest that came with a tag, and forgets it: the next caller stores it. */
   take(name: string): FetchedManifest | undefined {
     const manifest = this.#kept.get(name)
     this.#kept.delete(name)

@@ -19,7 +19,7 @@ export async function readTags(answer: StreamAnswer): Promise<TagsPage | undefin
 
 export type ReferrersPage = { digests: string[]; next: string | undefined }
 
-/** What refers to a manifest; `undefined` for what is no list of that. */
+/** Referrers of a manifest; `undefined` if the answer is not a list of them. */
 export async function readReferrers(answer: StreamAnswer, subject: string): Promise<ReferrersPage | undefined> {
   if (answer.status === 404) return undefined
   const { manifests } = (await bodyOf(answer)) ?? {}

@@ -1,20 +1,20 @@
-// Tokens of other registries (distribution specification, "Token Authentication"): asked for where a registry says so,
-// with the credential of whoever has an account there, and remembered for as long as they are good, at most five minutes.
+// Tokens of other registries (distribution specification, "Token Authentication"). Requested from the URL in the registry's
+// challenge with the credentials of an account there, and cached while they are valid, at most five minutes.
 import { Newest } from '../caches/newest.ts'
 import { OutgoingError } from '../net/outgoing.ts'
 import type { OutgoingStreams, StreamAnswer } from '../net/outgoing-streams.ts'
 import { readChallenges } from './challenges.ts'
 
-/** What a registry is asked with. `key` stands for the credential, and is another one when that changes. */
+/** Credentials for a registry. `key` identifies them, and changes when they change. */
 export type Account = { key: string; username: string; password: string }
 
-/** How a token is asked for: only encrypted where `secure`, and after `pass`, which waits for the turn of a host. */
+/** Options of a request for a token: over HTTPS only if `secure`, and after `pass`, which waits for the turn of a host. */
 export type Way = { secure: boolean; signal: AbortSignal | undefined; pass(url: URL): Promise<void> }
 
 export type RegistryTokens = {
-  /** What is known to be good for this repository; empty for nothing. */
+  /** Valid header for this repository; empty if none is cached. */
   known(account: Account, path: string): string
-  /** What the challenge asks for; `undefined` when it cannot be had with this account. */
+  /** Header that answers the challenge; `undefined` if this account cannot get one. */
   answer(account: Account, path: string, challenge: string, way: Way): Promise<string | undefined>
   forget(account: Account, path: string): void
 }

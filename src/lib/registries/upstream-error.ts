@@ -21,7 +21,7 @@ export type UpstreamReason = keyof typeof explanations
 export class UpstreamError extends Error {
   override name = 'UpstreamError'
   readonly reason: UpstreamReason
-  /** How long to wait before asking again, where that is known. */
+  /** Milliseconds to wait before the next request, if they are known. */
   readonly waitMs: number | undefined
 
   constructor(reason: UpstreamReason, more: More = {}) {

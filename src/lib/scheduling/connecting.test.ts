@@ -11,7 +11,7 @@ function scene() {
   )
   return {
     connecting,
-    /** Uses so many milliseconds. */
+    /** Uses `ms` milliseconds. */
     spend: (ms: number) => {
       now += ms
     },

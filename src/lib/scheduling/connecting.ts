@@ -1,18 +1,18 @@
-// Room for other requests between long work. libuv accepts one connection in each turn of the event loop, so 64 that come at once
-// would wait for 64 turns of long work. And a request that arrives during a turn waits for all of it, so long work of different
-// kinds (a batch of writes, a large body) takes turns of its own.
+// Gives new connections time between long work. libuv accepts one connection in each turn of the event loop. So 64 connections
+// that come at once would wait for 64 turns of long work. And a request that arrives during a turn waits for all of it. So long
+// work of different kinds (a batch of writes, a large body) takes turns of its own.
 
 /** Turns without long work that connections may have before long work goes on. */
 const mostInRow = 32
-/** After so many milliseconds of long work in one turn, other long work waits for the next turn. */
+/** Milliseconds of long work in one turn after which other long work waits for the next turn. */
 const mostMs = 5
 
 export type Connecting = {
   /** To be called for each connection that is accepted. */
   note(): void
   /**
-   * Calls `work` in a later turn of the event loop: the next one in which no connection was accepted, or after 32 turns, and in
-   * which other long work has taken less than 5 ms. Otherwise it is only called if it `isLight`, and is told so.
+   * Calls `work` in the next turn of the event loop in which no connection was accepted, or after 32 turns. If other long work
+   * has already taken 5 ms in that turn, calls `work(true)` if `isLight()`, and else waits for another turn.
    */
   behind(work: (isLight: boolean) => void, isLight?: () => boolean): void
   /** Resolves in the turn in which `behind` would call. */
@@ -55,5 +55,5 @@ export function createConnecting(
   }
 }
 
-/** That of the process. */
+/** The instance of this process. */
 export const connecting: Connecting = createConnecting()

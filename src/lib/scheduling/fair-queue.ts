@@ -13,7 +13,7 @@ import {
 
 export type Entry<T> = { readonly item: T; readonly shares: Shares }
 
-/** Shares of whoever asks now. */
+/** Shares of the caller whose request runs now. */
 export function sharesNow(): Shares {
   const spender = spenderNow()
   return spender === undefined ? background : (spender.shares ?? arriving)

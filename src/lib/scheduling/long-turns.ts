@@ -1,5 +1,5 @@
-// Limit on what requests do in one turn of the event loop. Requests that arrive at once begin one after the other in the same turn,
-// and a query of SQLite is done when it is asked, so a chain of them would run to its end before the event loop turns.
+// Limit on the work of requests in one turn of the event loop. Requests that arrive at once begin one after the other in the same
+// turn. A query of SQLite is done when it is called, so a chain of queries would run to its end before the event loop turns.
 import { sharesNow } from './fair-queue.ts'
 import { background, isAhead } from './shares.ts'
 import { turns } from './turns.ts'
@@ -35,5 +35,5 @@ export function createLongTurns(monotonic: () => number = () => performance.now(
   }
 }
 
-/** Those of the process. */
+/** The instance of this process. */
 export const longTurns: LongTurns = createLongTurns()

@@ -7,7 +7,7 @@ const options = { waitMs: 60_000, crowded: 'too many', refusal: (why: string) =>
 
 const { signal } = new AbortController()
 
-test('whoever comes waits for those before, in order, and never holds more than there is', async () => {
+test('grants reservations in order of arrival, and never more than the limit', async () => {
   const memory = createMemory(10, options)
   const order: number[] = []
   const first = await memory.reserve(6, signal)
@@ -28,7 +28,7 @@ test('whoever comes waits for those before, in order, and never holds more than 
   assert.deepEqual([order, memory.held()], [[2, 3, 4], 0])
 })
 
-test('what is larger than all there is gets in alone', async () => {
+test('admits a reservation above the limit if it is the only one', async () => {
   const memory = createMemory(10, options)
   const large = await memory.reserve(50, signal)
   const small = memory.reserve(1, signal)
@@ -37,7 +37,7 @@ test('what is larger than all there is gets in alone', async () => {
   assert.equal(memory.held(), 0)
 })
 
-test('who waits for too long is refused, who is gone is forgotten, and others go on', async () => {
+test('refuses a reservation that waits too long, forgets an aborted one, and serves the others', async () => {
   const memory = createMemory(10, { ...options, waitMs: 5 })
   const first = await memory.reserve(10, signal)
   await assert.rejects(memory.reserve(1, signal), { message: 'too many' })
@@ -52,7 +52,7 @@ test('who waits for too long is refused, who is gone is forgotten, and others go
 
 const quick = { filled: () => undefined, take() {} }
 
-test('who holds half of it already comes after others who wait, and has all of it where nobody does', async () => {
+test('serves an owner of half of the memory after others, and gives it all memory if nobody else waits', async () => {
   const memory = createMemory(10, options)
   const a = { owner: 'a', ...quick }
   const order: string[] = []
@@ -73,7 +73,7 @@ test('who holds half of it already comes after others who wait, and has all of i
   assert.deepEqual([order, memory.held()], [['b', 'a'], 0])
 })
 
-test('who comes later does not wait behind one who has had its share, where there is room', async () => {
+test('serves a later owner at once if there is space and the one ahead has had its share', async () => {
   const memory = createMemory(10, options)
   const gone = new AbortController()
   await memory.reserve(5, signal, { owner: 'a', ...quick })
@@ -103,7 +103,7 @@ test('a piece that comes slowly is taken away once somebody waits, and not befor
   next.free()
 })
 
-test('who holds more than half loses what has come least far once another waits, however fast it comes', async () => {
+test('takes the least filled piece from an owner of more than half once another waits, however fast it fills', async () => {
   let [now, asked] = [0, 0]
   const memory = createMemory(10, { ...options, slowMs: 1, leastRate: 1, monotonic: () => now })
   const taken: string[] = []
@@ -122,7 +122,7 @@ test('who holds more than half loses what has come least far once another waits,
   assert.deepEqual([taken, memory.held()], [[`a 60: ${why}`, `a 70: ${why}`], 9])
   await memory.reserve(2, signal, holder('c', 0))
   assert.deepEqual([taken.slice(2), memory.held()], [[`a 80: ${why}`], 9])
-  // What is left to it is no more than half, and nobody takes that.
+  // The remaining pieces are no more than half, and nobody takes them.
   const gone = new AbortController()
   const waiting = assert.rejects(memory.reserve(2, gone.signal, holder('d', 0)), /gone/)
   for (const until = asked + 20; asked < until; ) await turn()

@@ -1,6 +1,7 @@
-// How much of something a process holds in memory, such as of uploads. A piece is reserved as a whole before it is filled, so whoever has begun
-// one can also send it, and nobody waits for somebody who waits. Of one owner no more than half is held while others wait for
-// theirs: what it has begun beyond that, and what it fills slowly, it loses to those who wait.
+// Budget for memory that a process uses for one purpose, such as uploads. A piece is reserved as a whole before it is filled, so
+// a reserved piece can always be sent, and no owner waits for one that waits itself. While others wait for their shares, one
+// owner keeps no more than half. It loses further pieces that are not filled yet, and pieces that fill slowly, to the owners that
+// wait.
 export type Memory = {
   /** Waits for its turn. Rejects with an error of `refusal` when that takes too long, and when `signal` is aborted. */
   reserve(bytes: number, signal: AbortSignal, by?: Holder): Promise<Reserved>
@@ -9,7 +10,7 @@ export type Memory = {
 }
 
 export type Holder = {
-  /** Whose share it is of; nobody's where it is empty. */
+  /** Owner whose share the piece counts toward; empty for none. */
   owner: string
   /** Bytes that have come of the piece; `undefined` once all of them have. */
   filled(): number | undefined
@@ -41,7 +42,7 @@ type Waiter = { bytes: number; owner: string; go(): void }
 const defaultSlowMs = 10_000
 const defaultRate = 64 * 1024
 
-/** Those that are being filled; first what has come least far, since the least is lost with it. */
+/** Pieces that are being filled, least filled first, since least is lost with them. */
 function leastFilled(pieces: Iterable<Piece>): { piece: Piece; filled: number }[] {
   const filling = [...pieces].flatMap((piece) => {
     const filled = piece.holder?.filled()
@@ -56,14 +57,14 @@ function heldBy(pieces: Iterable<Piece>, owner: string): number {
   return sum
 }
 
-/** Whether it may have what it waits for while others wait, of so many bytes in all. */
+/** True if the owner may have the piece that it waits for while others wait; `bytes` is the size of the memory. */
 function hasShare(pieces: Iterable<Piece>, { bytes: more, owner }: Waiter, bytes: number): boolean {
   if (owner === '') return true
   const has = heldBy(pieces, owner)
   return has === 0 || has + more <= bytes / 2
 }
 
-/** Whether its owner has more than half of so many bytes, and more than this piece. */
+/** True if the owner of a piece has more than half of `bytes`, and more than this piece. */
 function hasMore(pieces: Iterable<Piece>, { bytes: one, owner }: Piece, bytes: number): boolean {
   const has = owner === '' ? 0 : heldBy(pieces, owner)
   return has > bytes / 2 && has > one
@@ -79,7 +80,7 @@ export function createMemory(bytes: number, options: MemoryOptions): Memory {
   let looking: NodeJS.Timeout | undefined
 
   const fits = (more: number): boolean => held === 0 || held + more <= bytes
-  /** Whoever has its share already comes after those who have not. */
+  /** Owners that already have their share come after the others. */
   const next = (): Waiter | undefined => [...waiting].find((one) => hasShare(pieces, one, bytes)) ?? [...waiting][0]
 
   const admit = (): void => {

@@ -26,7 +26,7 @@ function turnsAt() {
   }
 }
 
-test('whoever has used time rests three times as long while others wait, and never alone', async () => {
+test('lets an organization that has used time rest three times as long while others wait, and never when alone', async () => {
   const { use, next, wait } = turnsAt()
   assert.equal(await next(), undefined)
   await use('a', 30_000)
@@ -37,7 +37,7 @@ test('whoever has used time rests three times as long while others wait, and nev
   assert.equal(await next('a', 'b'), 'a')
 })
 
-test('of those that rest, whoever rests least is next; what was read alone is no debt', async () => {
+test('serves the organization that rests least first, and does not count time that was used alone', async () => {
   const { use, next } = turnsAt()
   for (let i = 0; i < 100; i++) await use('a', 30_000)
   await use('b', 31_000)
@@ -68,7 +68,7 @@ test('a read gives way only while others wait, and once', async () => {
     await new Promise((resolve) => setTimeout(resolve, 50))
   }
   await turns.take(readOf('a'), others, wholly)
-  // That was its turn; the next time it is an image like any other.
+  // The image was put back before; now it is read without interruption.
   await turns.take(readOf('a'), others, untilAborted)
   assert.deepEqual(
     signals.map(({ aborted }) => aborted),

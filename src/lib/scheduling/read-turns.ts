@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 export type DueTurn = { organization: string; repo: number; digest: string; id?: number }
 
 export type ReadTurns = {
-  /** Of what is due, one of each organisation in the order of their turns: what is to be read now. */
+  /** Chooses the image to read now from those that are due, one for each organization in the order of their turns. */
   choose<T extends DueTurn>(due: AsyncIterable<T>): Promise<T | undefined>
   /**
    * Lets an image be read. The signal is aborted when that takes long while `othersWait`; the image has then to be put
@@ -16,16 +16,16 @@ export type ReadTurns = {
 }
 
 export type TurnLimits = {
-  /** How long an image is read while others wait. */
+  /** Time in milliseconds for which an image is read while others wait. */
   giveWayMs: number
-  /** What takes less is a turn like any other. */
+  /** An image that takes less time causes no rest. */
   shortMs: number
 }
 export const turnLimits: TurnLimits = { giveWayMs: 30_000, shortMs: 1000 }
 /** Most reports take milliseconds, and none more than half a minute. */
 export const reportTurnLimits: TurnLimits = { giveWayMs: 5_000, shortMs: 200 }
 
-/** An organisation rests this many times as long as its image took, so that others have three quarters of the time. */
+/** An organization rests this many times as long as its image took, so that others have three quarters of the time. */
 const restTimes = 3
 const mostPutBack = 10_000
 const manyResting = 1000
@@ -41,7 +41,7 @@ export function createReadTurns(monotonic: () => number, limits: TurnLimits = tu
     if (restUntil.size > manyResting) {
       for (const [one, until] of restUntil) if (until <= now) restUntil.delete(one)
     }
-    // Of the last image only: whoever read on while nobody waited has not used up a turn of later.
+    // Only the last image counts: reading on while nobody waited uses up no later turn.
     restUntil.set(organization, now + restTimes * usedMs)
   }
   return {
@@ -74,7 +74,10 @@ export function createReadTurns(monotonic: () => number, limits: TurnLimits = tu
   }
 }
 
-/** The first that is due of each organization, given the first one of the next organization. Those behind `after` come first. */
+/**
+ * First row that is due of each organization. `nextBehind` returns the first row of the next organization. Organizations behind
+ * `after` come first.
+ */
 export async function* dueByOrganization<T extends { organization: string; dueTime: string }>(
   nextBehind: (organization: string) => Promise<T | undefined>,
   after: string,

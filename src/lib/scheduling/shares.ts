@@ -11,7 +11,7 @@ export type Share = {
 /** Place of a caller among all others: the share of its organization, if it has one, and its own. */
 export type Shares = readonly Share[]
 
-/** How far ahead of others a share may be after a pause, and how far behind after it had the thread alone. */
+/** Milliseconds that a share may be ahead of others after a pause, or behind after it had the thread alone. */
 const mostAheadMs = 50
 
 export const createShare = (): Share => ({ usedMs: 0, servedMs: 0 })
@@ -59,7 +59,7 @@ export function noteServed(shares: Shares): void {
   }
 }
 
-/** Whether the caller has used less time than those who take turns now, and so need not wait for one. */
+/** True if the caller has used less time than those who take turns now, and so need not wait for one. */
 export function isAhead(shares: Shares): boolean {
   keepNear(shares)
   return shares[0]!.usedMs < whole.servedMs

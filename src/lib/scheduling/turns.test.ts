@@ -5,14 +5,14 @@ import { connecting } from './connecting.ts'
 import { createShare, noteServed, type Shares } from './shares.ts'
 import { createTurns } from './turns.ts'
 
-test('so many run in one turn as there is time for, each until it waits again', async () => {
+test('runs as many in one turn as there is time for, each until it waits again', async () => {
   let now = 0
   const turns = createTurns(() => now)
   const ran: string[] = []
   const slice = async (name: string): Promise<void> => {
     for (let times = 0; times < 2; times++) {
       await turns.next()
-      // What it does takes several steps, none of which waits for anything.
+      // The work has several steps, none of which waits for anything.
       for (let step = 0; step < 5; step++) await undefined
       now += 2
       ran.push(name)
@@ -81,7 +81,7 @@ test('in a turn with other long work only a caller goes on that has used less ti
   assert.deepEqual(ran, ['quiet', 'noisy'])
 })
 
-test('who asks within a turn has a later one, though there is time', async () => {
+test('gives a caller that asks within a turn a later turn, even if there is time', async () => {
   const turns = createTurns(() => 0)
   let ran = 0
   const again = async (): Promise<void> => {

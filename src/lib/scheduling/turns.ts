@@ -1,10 +1,10 @@
-// Turns of the event loop for what takes long. Whoever waits with a plain `setImmediate` runs in the next turn with all the
-// others that wait: a hundred of three milliseconds each make one turn of three hundred, in which no request is answered.
+// Turns of the event loop for long work. After a plain `setImmediate`, all work that waits runs in the same next turn. A hundred
+// pieces of three milliseconds each make one turn of 300 ms, in which no request is answered.
 import { connecting } from './connecting.ts'
 import { chargeBackground, FairQueue } from './fair-queue.ts'
 import { isAheadInQueue, type Shares } from './shares.ts'
 
-/** How long those who wait run in one turn of the event loop, in milliseconds; one of them always does. */
+/** Time in milliseconds for which waiting work runs in one turn of the event loop; one piece always runs. */
 const turnMs = 5
 
 export type Turns = {
@@ -17,7 +17,7 @@ type Waiting = { resume: () => void; number: number }
 export function createTurns(monotonic: () => number = () => performance.now(), sharesNow?: () => Shares): Turns {
   const waiting = new FairQueue<Waiting>(sharesNow)
   let isBegun = false
-  /** Who asks during a turn has a later one. */
+  /** Work that asks during a turn gets a later turn. */
   let [asked, last] = [0, 0]
   let until = 0
   const isOfThisTurn = ({ number }: Waiting): boolean => number <= last
@@ -64,5 +64,5 @@ export function createTurns(monotonic: () => number = () => performance.now(), s
 /** A longer body is looked at in a turn of its own: many can be complete at once, and each takes milliseconds. */
 export const turnBytes = 16 * 1024
 
-/** Those of the process. */
+/** The instance of this process. */
 export const turns: Turns = createTurns()

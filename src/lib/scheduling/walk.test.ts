@@ -22,7 +22,7 @@ test('a walk remembers what it has seen', () => {
   )
 })
 
-/** How often the event loop has gone round while `work` went on. */
+/** Number of turns of the event loop while `work` went on. */
 async function turnsOf(work: () => Promise<void>): Promise<number> {
   let turns = -1
   let next: NodeJS.Immediate | undefined

@@ -3,13 +3,13 @@
 import { createYielder, type Yielder } from './yielder.ts'
 
 export type WalkLimits = {
-  /** How many things are looked at. */
+  /** Number of items that are visited. */
   steps: number
-  /** How much of their content is read. */
+  /** Number of bytes that are read of their content. */
   bytes: number
 }
 
-/** How long a walk goes on before others have a turn, in milliseconds: one for each step would be the most of its time. */
+/** Time in milliseconds for which a walk goes on before it yields. A turn for each step would use most of the time. */
 const turnMs = 3
 
 export class Walk {

@@ -2,7 +2,7 @@
 import { turns } from './turns.ts'
 
 export type Yielder = {
-  /** Whether others have waited long enough. */
+  /** True if other work has waited long enough. */
   isDue(): boolean
   /** Resolves in a later turn of the event loop. */
   next(): Promise<void>
@@ -10,7 +10,7 @@ export type Yielder = {
   restart(): void
 }
 
-/** How long a loop runs in one turn of the event loop, in milliseconds. One step of the loop may come on top. */
+/** Time in milliseconds for which a loop runs in one turn of the event loop. One step of the loop may come on top. */
 const turnMs = 5
 
 /** To be created when the loop begins; before each step: `if (yielder.isDue()) await yielder.next()`. */

@@ -1,4 +1,4 @@
-// What a log says of itself at a size (c2sp.org/tlog-checkpoint): the text of a note.
+// Text of a checkpoint, in which a log states its size and root (c2sp.org/tlog-checkpoint).
 import { hashBytes } from './merkle.ts'
 import { fromBase64 } from './notes.ts'
 
@@ -8,7 +8,7 @@ export function checkpointText({ origin, size, root }: Checkpoint): string {
   return `${origin}\n${size}\n${root.toString('base64')}\n`
 }
 
-/** `undefined` for a text that is none. What follows the third line is for others. */
+/** Returns `undefined` if a text is no checkpoint. Ignores lines after the third, which are for extensions. */
 export function parseCheckpoint(text: string): Checkpoint | undefined {
   const lines = text.split('\n')
   if (lines.pop() !== '' || lines.length < 3 || lines.includes('')) return undefined

@@ -47,7 +47,7 @@ test('a tree has the root of RFC 6962, however it grew', () => {
   assert.equal(emptyRoot.toString('base64'), '47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=')
 })
 
-test('what a proof needs is in the tiles that are named for it, and proofs hold for their leaf and root alone', () => {
+test('finds the nodes of a proof in the tiles that are named for it, and accepts a proof for its own leaf and root only', () => {
   const { tiles } = grown([600])
   for (const size of [1, 2, 3, 7, 8, 255, 256, 257, 511, 512, 600]) {
     const root = rootHash(size, nodesOf(tiles))

@@ -15,7 +15,7 @@ export function leafHash(entry: Uint8Array): Buffer {
   return sha256(Buffer.concat([leafPrefix, entry]))
 }
 
-/** What a node is the hash of: a prefix, and the two below it. Nobody else has a turn while it is used. */
+/** Input of the hash of a node: a prefix and its two children. It is shared, since no other code runs while it is used. */
 const pair = Buffer.alloc(1 + 2 * hashBytes)
 pair[0] = 1
 
@@ -47,7 +47,7 @@ export function rootHash(size: number, nodes: Nodes): Buffer {
   return size === 0 ? emptyRoot : rangeRoot(0, size, nodes)
 }
 
-/** What leads from the leaf to the root, its sibling first (RFC 6962, 2.1.1). */
+/** Hashes from the leaf to the root, the sibling of the leaf first (RFC 6962, 2.1.1). */
 export function inclusionProof(index: number, size: number, nodes: Nodes): Buffer[] {
   const path: Buffer[] = []
   let [start, end] = [0, size]
@@ -64,7 +64,10 @@ export function inclusionProof(index: number, size: number, nodes: Nodes): Buffe
   return path.reverse()
 }
 
-/** What shows that the tree of `older` leaves is the beginning of that of `size` (RFC 6962, 2.1.2); empty for none and for all. */
+/**
+ * Hashes that prove that the tree of `older` leaves is the beginning of the tree of `size` leaves (RFC 6962, 2.1.2). Empty if
+ * `older` is 0 or `size`.
+ */
 export function consistencyProof(older: number, size: number, nodes: Nodes): Buffer[] {
   if (older === 0 || older === size) return []
   const path: Buffer[] = []
@@ -79,7 +82,7 @@ export function consistencyProof(older: number, size: number, nodes: Nodes): Buf
       start = middle
     }
   }
-  // The older tree is known to whoever asks, unless it is only a part of what is left.
+  // The verifier knows the root of the older tree, unless the remaining part is only a piece of it.
   if (start !== 0) path.push(rangeRoot(start, end, nodes))
   return path.reverse()
 }
@@ -88,7 +91,7 @@ const half = (number: number): number => Math.floor(number / 2)
 const isHash = ({ length }: Uint8Array): boolean => length === hashBytes
 const isOdd = (number: number): boolean => number % 2 === 1
 
-/** Whether the proof leads from the leaf to the root (RFC 9162, 2.1.3.2). */
+/** True if the proof leads from the leaf to the root (RFC 9162, 2.1.3.2). */
 export function isIncluded(
   leaf: Uint8Array,
   { index, size, root, proof }: { index: number; size: number; root: Uint8Array; proof: readonly Uint8Array[] },
@@ -109,7 +112,10 @@ export function isIncluded(
 
 type Head = { size: number; root: Uint8Array }
 
-/** Whether the proof shows that the older tree is the beginning of the newer (RFC 9162, 2.1.4.2). Of nothing, anything is. */
+/**
+ * True if the proof shows that the older tree is the beginning of the newer (RFC 9162, 2.1.4.2). Any tree begins with the empty
+ * tree.
+ */
 export function isConsistent(older: Head, newer: Head, proof: readonly Uint8Array[]): boolean {
   if (older.size > newer.size || ![older.root, newer.root, ...proof].every(isHash)) return false
   if (older.size === 0) return proof.length === 0

@@ -25,7 +25,7 @@ test('a note and a key of another program are read and believed, and a changed o
   }
 })
 
-test('what is not a note is not taken for one', () => {
+test('rejects text that is not a note', () => {
   for (const bad of [
     '',
     'text\n',

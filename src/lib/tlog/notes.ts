@@ -1,7 +1,7 @@
 // Signed notes (c2sp.org/signed-note) with Ed25519, those of logs, and the cosignatures of witnesses (c2sp.org/tlog-cosignature).
 import { createPrivateKey, createPublicKey, generateKeyPairSync, hash, type KeyObject, sign, verify } from 'node:crypto'
 
-/** What a key signs: notes as a log does, or checkpoints as a witness does. The numbers are those of the specification. */
+/** Kinds of keys: a log signs notes, and a witness signs checkpoints. The numbers are those of the specification. */
 const keyKinds = { log: 1, witness: 4 } as const
 export type KeyKind = keyof typeof keyKinds
 
@@ -17,7 +17,7 @@ const idBytes = 4
 const timeBytes = 8
 const mostNoteBytes = 1 << 16
 const mostSignatures = 64
-/** What the encodings of Ed25519 keys begin with (RFC 8410). */
+/** Prefixes of the encodings of Ed25519 keys (RFC 8410). */
 const publicPrefix = Buffer.from('302a300506032b6570032100', 'hex')
 const privatePrefix = Buffer.from('302e020100300506032b657004220420', 'hex')
 
@@ -118,7 +118,7 @@ export function parseSignatures(text: string): Signature[] | undefined {
   return signatures
 }
 
-/** What a note says of a key: that it signed, that it did not, or something that it has not signed, which makes the note worthless. */
+/** Result for one key of a note: it signed, it did not sign, or its signature is wrong, which makes the note worthless. */
 export type Signed = { is: 'absent' } | { is: 'wrong' } | { is: 'signed'; seconds: number }
 
 /** `seconds` is when a witness has seen it, and 0 for a log. */

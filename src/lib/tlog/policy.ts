@@ -1,11 +1,11 @@
-// Which logs somebody believes, and which witnesses must have seen them (c2sp.org/tlog-policy).
+// Policy with the logs that a verifier trusts, and the witnesses that must have signed their checkpoints (c2sp.org/tlog-policy).
 import { type NoteKey, parseVkey } from './notes.ts'
 
-/** A witness, or so many of others. */
+/** Nothing, one witness, or the least number of members of a group. */
 type Quorum = { is: 'none' } | { is: 'witness'; key: NoteKey } | { is: 'group'; least: number; members: Quorum[] }
 export type Policy = { logs: NoteKey[]; witnesses: NoteKey[]; quorum: Quorum }
 
-/** What is wrong with a policy, and where. */
+/** Error of a policy, with its position. */
 export class PolicyError extends Error {
   override name = 'PolicyError'
 }
@@ -67,7 +67,7 @@ function keyOf(text: string, kind: NoteKey['kind'], taken: readonly NoteKey[]): 
   return key?.kind === kind && !taken.some(({ publicKey }) => publicKey.equals(key.publicKey)) ? key : undefined
 }
 
-/** Whether enough witnesses have seen it. */
+/** True if enough witnesses have signed the checkpoint. */
 export function isWitnessed(quorum: Quorum, hasSigned: (key: NoteKey) => boolean): boolean {
   if (quorum.is === 'none') return true
   if (quorum.is === 'witness') return hasSigned(quorum.key)

@@ -1,5 +1,5 @@
-// What the log of an organisation has: an entry for each row of its ledger, which says nothing to whoever does not have the
-// row, and some about the log itself. docs/reference/ledger-proofs.md has the format, for others to read.
+// Entries of the transparency log of an organization: one for each row of the tag history, and some about the log itself. An
+// entry reveals nothing to readers who do not have its row. docs/reference/ledger-proofs.md documents the format.
 import { createHmac, hash } from 'node:crypto'
 
 /** `live` was written as it happened; an `import` tells of elsewhere; a `backfill` was there before the log. */
@@ -90,7 +90,7 @@ export function saltOf(secret: Uint8Array, name: string): string {
   return createHmac('sha256', secret).update(name).digest('hex')
 }
 
-/** What entries have in common that are about the same tag at the same path of the organisation. `salt` is hex. */
+/** Value that all entries for the same tag at the same path of the organization have in common. `salt` is hex. */
 export function chainOf(
   salt: string,
   { organization, path, tag }: Pick<Opening, 'organization' | 'path' | 'tag'>,

@@ -1,4 +1,4 @@
-// Whether a file proves that a tag pointed to a digest at a time. Nothing is asked of anybody, and no clock is looked at.
+// Verifier of a file that proves that a tag pointed to a digest at a time. Uses neither the network nor a clock.
 import { type Checkpoint, parseCheckpoint } from './checkpoint.ts'
 import { isIncluded, leafHash } from './merkle.ts'
 import { parseNote, type Signed, signedBy } from './notes.ts'
@@ -14,7 +14,7 @@ import {
   type TagEntry,
 } from './tag-entry.ts'
 
-/** What is to be proved. Without a host, that of the log is not looked at. */
+/** Claim to be proved. If `host` is empty, the host of the log is not checked. */
 export type Claim = { host: string; path: string; tag: string; digest: string; at: string }
 
 /** `until` is when the tag moved on, empty when the proof does not say; `witnesses` are those that have seen the log, and when. */
@@ -32,7 +32,7 @@ export class NotProved extends Error {
   override name = 'NotProved'
 }
 
-/** What stands beside an entry in a proof: its text, and for the first one the row and the salt of its path. */
+/** Data beside an entry in a proof: its text, and for the first entry also the row and the salt of its path. */
 type Beside = { entry: string; opening?: string; salt?: string }
 
 /** The proof of an entry, and where there is one that of the next of its chain. */
@@ -138,7 +138,7 @@ function checkOpening({ path, tag, digest, event, time }: Opening, claim: Claim,
   if (digest !== claim.digest) throw new NotProved(`the tag pointed to ${digest}`)
 }
 
-/** That it follows says when the first one ended, and that nothing was in between. */
+/** The next entry proves when the first assignment ended, and that there was none in between. */
 function checkNext({ entry, leaf, head }: Seen, next: Seen, { at }: Claim): void {
   if (next.head.checkpoint.origin !== head.checkpoint.origin)
     throw new NotProved('the two proofs are of different logs')

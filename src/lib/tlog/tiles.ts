@@ -4,7 +4,7 @@ import { hashBytes, type Nodes, nodeHash } from './merkle.ts'
 export const tileWidth = 256
 const tileHeight = 8
 
-/** Which tile of the tree; level 0 has the hashes of the entries. */
+/** Position of a tile in the tree; level 0 has the hashes of the entries. */
 export type TileAt = { level: number; index: number }
 
 /** Some tiles, by `tileKey`, each as wide as it is. */
@@ -14,7 +14,7 @@ export function tileKey({ level, index }: TileAt): string {
   return `${level}/${index}`
 }
 
-/** How many hashes a tree of this size has at a level of tiles. */
+/** Number of hashes that a tree of this size has at a level of tiles. */
 function countAt(level: number, size: number): number {
   return Math.floor(size / tileWidth ** level)
 }
@@ -33,7 +33,7 @@ export function tilesFor(leaves: readonly number[], size: number): TileAt[] {
   return [...found.values()]
 }
 
-/** How many hashes a tile has in a tree of this size. */
+/** Number of hashes that a tile has in a tree of this size. */
 export function widthOf({ level, index }: TileAt, size: number): number {
   return Math.min(tileWidth, countAt(level, size) - index * tileWidth)
 }
@@ -64,7 +64,7 @@ export function nodesIn(tiles: ReadonlyMap<string, TileTree>): Nodes {
   }
 }
 
-/** Of tiles as they are stored. */
+/** Nodes of tiles as they are stored. */
 export function nodesOf(tiles: Tiles): Nodes {
   return nodesIn(new Map([...tiles].map(([key, tile]) => [key, treeOf(tile)])))
 }
@@ -117,7 +117,7 @@ export function appended(
   return changed
 }
 
-/** What a path below the log asks for: a tile, or a bundle of entries; the first `width` of it. */
+/** Tile or bundle of entries that a path below the log names, with the number of entries or hashes to return. */
 export type TileAsked = { kind: 'hashes' | 'entries'; level: number; index: number; width: number }
 
 const tilePath = /^(?:(\d|[1-5]\d|6[0-3])|entries)\/((?:x\d{3}\/)*)(\d{3})(?:\.p\/([1-9]\d{0,2}))?$/
