@@ -96,7 +96,10 @@ function forwarderOf(terminal: Terminal, { forward, secretFile }: Options): Forw
   }
 }
 
-/** The status, or why there is none. An event is posted once: whoever was away can ask for it again with --after. */
+/**
+ * Returns the status of the answer, or the reason why there is none. An event is sent once; a receiver that was unavailable can
+ * get it again with --after.
+ */
 async function post(url: URL, headers: Record<string, string>, body: string): Promise<string> {
   try {
     const signal = AbortSignal.timeout(forwardTimeoutMs)

@@ -1,4 +1,4 @@
-// Whether an event is what the server said, in the way that a receiver of deliveries finds out.
+// Checks an event in the same way as a receiver of deliveries does.
 import { createRemoteJWKSet, jwtVerify } from 'jose'
 import { signingAlgorithms } from '#lib/crypto/signing-algorithms.ts'
 import { digestOf } from '#lib/digest.ts'

@@ -1,4 +1,4 @@
-// How commands call a server: only through its public API, with one token.
+// Client of commands for the public API of a server, with one token.
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { codes } from '#lib/errors.ts'
@@ -20,7 +20,7 @@ type SendOptions = {
 type Detail = { fieldViolations?: unknown; metadata?: { requestId?: unknown }; retryDelay?: unknown }
 type Violation = { field?: unknown; description?: unknown }
 
-/** What a server answered instead of a result. `code` is a google.rpc code. */
+/** Error that a server answered. `code` is a google.rpc code. */
 export class ApiError extends CliError {
   override name = 'ApiError'
   readonly code: number
@@ -34,8 +34,8 @@ export class ApiError extends CliError {
 }
 
 /**
- * Sends a request with a bearer token and answers with the JSON of the response. What cannot be reached or is not
- * available now is tried three times. Throws ApiError, in whose message neither of the tokens can be.
+ * Sends a request with a bearer token and returns the JSON of the response. Tries three times if the server is unreachable or
+ * unavailable. Throws ApiError; its message contains neither of the tokens.
  */
 export async function send(
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE',
@@ -194,7 +194,7 @@ export function withHint(error: unknown, code: number, hint: string | undefined)
   return new ApiError(error.code, `${error.message}\n${hint}`, error.cause, error.violations)
 }
 
-/** What a name may be, where the server answers with a pattern. */
+/** Adds an example of a valid name if the server answers with a pattern. */
 export function withNameHint(error: unknown): unknown {
   const patterned = ({ field, description }: { field: string; description: string }) =>
     /(?:^|\.)name$/.test(field) && description.includes('must match')

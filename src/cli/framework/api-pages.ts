@@ -1,4 +1,4 @@
-// The API as whoever runs a command sees it.
+// API client for the user of a command.
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { defaultData } from '#config/basics.ts'
@@ -83,8 +83,9 @@ export function printAnswer(
 }
 
 /**
- * In this order: the data folder or the database of an option, PINFOLD_TOKEN, whoever has signed in, and the data folder
- * or the database of the environment, or of the folder where the command runs, which needs no sign-in.
+ * Acts as the operator if an option names a data folder or a database. Otherwise acts with PINFOLD_TOKEN, or as the user who has
+ * signed in. Without these, acts as the operator of the data folder or database that the environment or the current folder has. A
+ * data folder or a database needs no sign-in.
  */
 export async function apiReader(terminal: Terminal, options: Options): Promise<ApiReader> {
   if (actsAsOperator(terminal, options)) return operatorReader(terminal, options)
@@ -124,7 +125,7 @@ async function operatorReader(terminal: Terminal, options: Options): Promise<Api
   })
 }
 
-/** What can be done where the server does not know the token. */
+/** Adds the next step if the server does not accept the token. */
 function withNextStep(error: ApiError, { env }: Terminal): ApiError {
   const say = (next: string) => new ApiError(error.code, `${error.message}\n${next}`, error.cause, error.violations)
   if (error.code !== codes.UNAUTHENTICATED.number) return error
@@ -132,7 +133,7 @@ function withNextStep(error: ApiError, { env }: Terminal): ApiError {
   return say(`${again}, or look whether --api or PINFOLD_API is the server that you mean`)
 }
 
-/** Where a server should be by what the folder says, none is, or another one. */
+/** Explains an error if the data folder names a server that does not run, or if another server answers there. */
 function explained(error: ApiError, folder: string, origin: string): CliError {
   if (error.code === codes.UNAVAILABLE.number && error.cause) {
     const start = `start it with pinfold serve --data ${folder}, or name the folder of the one that runs with --data`
@@ -164,7 +165,7 @@ function readerOf(
   }
 }
 
-/** The group that `--parent` gives: a uid, the names of an organisation and folders, or the caller's own organisation. */
+/** The group of `--parent`: a uid, the names of an organization and folders, or the caller's own organization. */
 export async function parentOf(api: ApiReader, given: unknown): Promise<string> {
   if (given !== undefined) {
     return groupOf(api, String(given)).catch((error: Error) => {

@@ -3,14 +3,14 @@ import type { Session } from './session.ts'
 
 const pageSize = 200
 
-/** The API as whoever runs a command sees it: as whom they are signed in, or as the operator beside a data folder. */
+/** API for the user of a command: the identity that has signed in, or the operator next to a data folder. */
 export type ApiReader = {
   session: Session
   /** The token that the API is called with. */
   token: string
-  /** Where it is called. */
+  /** Origin that requests go to. */
   origin: string
-  /** Whether nobody is signed in, and the data folder says who we are. */
+  /** True if no identity has signed in, and access to the data folder makes the caller the operator. */
   operator: boolean
   /** The path is one of the API; what comes back is the JSON of the response. Throws ApiError. */
   call(
@@ -22,7 +22,7 @@ export type ApiReader = {
   /** The first `limit` items of a list, and whether there are more. A query may give a parameter several values. */
   list<T>(path: string, member: string, query: Query, limit?: number): Promise<{ items: T[]; more: boolean }>
 }
-/** What it takes to find something by its name. */
+/** Parts of the API that finding a resource by its name needs. */
 export type Lists = Pick<ApiReader, 'list' | 'operator'>
 export type Query = Record<string, string | readonly string[] | undefined>
 

@@ -1,7 +1,7 @@
 import { CommanderError, Option, Command as Program } from 'commander'
 import { exitCodes } from './cli-error.ts'
 
-/** Where a command reads and writes; a test gives its own. */
+/** Input and output of a command; a test passes its own. */
 export type Terminal = {
   env: Record<string, string | undefined>
   /** All of standard input. */
@@ -14,15 +14,15 @@ export type Terminal = {
   say(line: string): void
   /** Shows one line in place of the last one, where there is a screen for it; an empty text takes it away. */
   status?(line: string): void
-  /** What somebody answers to a question, where there is somebody to ask. */
+  /** Asks the user a question and returns the answer; undefined if nobody can answer. */
   ask?(question: string): Promise<string>
-  /** What the user has set for the options of commands, by their camelCase names. */
+  /** The user's preferences for the options of commands, by their camelCase names. */
   preferred?(): Promise<Readonly<Record<string, string>>>
   /** Resolves when the process is asked to end. */
   untilAsked(): Promise<void>
 }
 
-/** What the options were given as, by their camelCase names: text, `true` for a switch, a list where one may be repeated. */
+/** Values of the options by their camelCase names: text, `true` for a switch, a list if the option can be repeated. */
 export type Options = Record<string, string | boolean | readonly string[] | undefined>
 
 export type OptionSpec = {
@@ -41,7 +41,9 @@ export function keyOf(flags: string): string {
   return name.replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase())
 }
 
-/** What stands after the command without a dash, such as `<image>`, `[tag]` or `<file...>`; it comes with the options, by its name. */
+/**
+ * Argument without a dash after the command, such as `<image>`, `[tag]` or `<file...>`. Its value is in the options, by its name.
+ */
 export type ArgumentSpec = { name: string; summary: string }
 
 export const outputOption: OptionSpec = {
@@ -77,8 +79,8 @@ Exit codes: 0 done, 1 failed, 64 wrong usage, 69 the server or its database is n
 refused, 78 a setting is wrong.`
 
 /**
- * Runs one command, with help, version and completion; returns its exit code. What a command throws comes through. Only
- * what the command line names is loaded.
+ * Runs one command, with help, version and completion; returns its exit code. Passes on errors of the command. Loads only the
+ * command that the command line names.
  */
 export async function runProgram(
   table: CommandTable,
@@ -123,7 +125,7 @@ export async function runProgram(
 
 const completion = { name: 'complete', summary: 'Print a completion script for zsh, bash, fish or powershell' }
 
-/** What completes command lines is there for nothing but that, and knows what the words of the line have named so far. */
+/** Completion is loaded only when a command line is completed, and knows the earlier words of that line. */
 async function addCompletion(program: Program, wanted: boolean): Promise<void> {
   if (wanted) (await import('@bomb.sh/tab/commander')).default(program)
   const known = program.commands.find((sub) => sub.name() === completion.name)

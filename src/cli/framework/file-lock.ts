@@ -1,4 +1,4 @@
-// One process at a time, among those of a user on a machine: whoever makes the file has the lock until it is removed.
+// Lock between the processes of a user on a machine. The process that creates the file has the lock until the file is removed.
 import { randomUUID } from 'node:crypto'
 import { linkSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -38,7 +38,7 @@ function take(own: string, file: string): boolean {
   }
 }
 
-/** Whoever has made it is gone, or has stood still. */
+/** True if the process that created the lock has ended, or has held it for too long. */
 function isLeft(file: string): boolean {
   try {
     if (Date.now() - statSync(file).mtimeMs > staleMs) return true
@@ -49,7 +49,7 @@ function isLeft(file: string): boolean {
   }
 }
 
-/** Of several who want to remove it one does, and not the lock of whoever has come since. */
+/** Removes a stale lock. If several processes try, one succeeds, and it does not remove the lock of a later owner. */
 function giveUp(file: string): void {
   const aside = `${file}.${randomUUID()}`
   try {

@@ -4,7 +4,7 @@
 // An import of it would read each of its names, and one of them loads all of fetch.
 const { request: requestPlain } = process.getBuiltinModule('node:http')
 
-/** What a response may be; lists come in pages of 200. */
+/** The most bytes of a response; lists come in pages of 200. */
 const maxBytes = 64 * 1024 * 1024
 
 type HttpAnswer = { status: number; text: string }

@@ -1,4 +1,4 @@
-/** Where in a valid JSON text each value starts: its line, counted from 1, by its path, such as `packages[3].name`. */
+/** Lines, counted from 1, on which the values of a valid JSON text start, by path, such as `packages[3].name`. */
 export function linesOf(text: string): Map<string, number> {
   const lines = new Map<string, number>()
   let at = 0

@@ -1,4 +1,4 @@
-// Resources by the names that people know them by. A uid is recognised by its shape and never looked up as a name.
+// Finds resources by the names that users know. A uid is recognized by its form and never looked up as a name.
 import { chunks } from '#lib/chunks.ts'
 import { parentOf as above, isUid, lineage, operatorUid } from '#lib/uid.ts'
 import type { ApiReader, Lists } from './api-reader.ts'
@@ -9,7 +9,7 @@ import { plain } from './plain-text.ts'
 type Named = { uid: string; name: string }
 
 const idsPerRequest = 50
-/** How many others an error shows. */
+/** The most other names that an error shows. */
 const shownNames = 10
 
 /** Nothing has the name that was given, as far as the caller can see. */
@@ -36,7 +36,7 @@ export async function groupOf(api: Lists, given: string): Promise<string> {
   try {
     uid = await organizationOf(api, first)
   } catch (error) {
-    // Whoever has rights in a folder alone need not see what is above it, and calls it by its path all the same.
+    // A caller with rights in a folder alone may not see the groups above it, but can still name it by its path.
     const folder = error instanceof NothingNamed && folders.length > 0 ? await folderOf(api, given) : undefined
     if (folder === undefined) throw error
     return folder
@@ -70,7 +70,7 @@ async function folderOf(api: Lists, path: string): Promise<string | undefined> {
   throw failure(`${path} may be any of these, whose organisations you cannot see:\n${lines}`)
 }
 
-/** The organisation of a name. */
+/** Finds the organization with a name. */
 export async function organizationOf(api: Lists, name: string): Promise<string> {
   if (isUid(name)) return name
   checkNamed(name, 'organisation')
@@ -98,7 +98,7 @@ export type Kind = {
   words: readonly [one: string, many: string]
   /** The command that lists them, where it is not one of `pinfold iam`. */
   list?: string
-  /** What they are in, where it is no group. */
+  /** Kind of resource that contains them, if it is not a group. */
   above?: string
 }
 
@@ -108,7 +108,7 @@ const identityKind: Kind = {
   words: ['identity', 'identities'],
 }
 
-/** What is named by its uid, by its name, or by the path of its group and its name. */
+/** Finds a resource by its uid, by its name, or by the path of its group and its name. */
 export async function findNamed(api: Lists, kind: Kind, given: string): Promise<string> {
   if (isUid(given)) return given
   checkNamed(given, kind.words[0])
@@ -157,7 +157,7 @@ export async function namesOf(
   }
   await read('/iam/v2/groups', 'groups', groups.filter(isUid).flatMap(lineage))
   await read('/iam/v2/roles', 'roles', roles.filter(isUid))
-  // What a group of this uid is called is known by now.
+  // The names of groups with such a uid are known by now.
   const rest = repos.filter((uid) => isUid(uid) && uid.includes('/') && !known.has(uid))
   await read('/registry/v2/repos', 'repos', rest)
   const of = (uid: string) => known.get(uid) ?? uid
@@ -169,13 +169,13 @@ export async function namesOf(
   return { of, path }
 }
 
-/** What identities are called, and push tokens by their makers; those whom the caller may not see keep their uid. */
+/** Names of identities, and for push tokens the names of their creators. Actors that the caller cannot see keep their uid. */
 export async function actorsOf(api: Lists, uids: readonly string[]): Promise<Map<string, string>> {
   const known = new Map([[operatorUid, 'operator']])
   const look = async (some: readonly string[]) => {
     const asked = [...new Set(some)].filter((uid) => isUid(uid) && !known.has(uid))
     for (const ids of chunks(asked, idsPerRequest)) {
-      // What the list is about must not fail because of whom it names.
+      // A list must not fail because the names of its actors cannot be read.
       const found = await api
         .list<Named>('/iam/v2/identities', 'identities', { 'uidp.ids': ids })
         .catch(() => undefined)
@@ -198,7 +198,7 @@ export function groupAbove(uid: string): string {
   return uid.includes('/') ? above(uid) : ''
 }
 
-/** How many are looked at; where the name begins with a place, of those in it. */
+/** The most resources that are searched; only those of the group if the name begins with its path. */
 const looked = 2000
 
 /** By its uid, by what `nameOf` calls it, or by that after the name of what it is in, with a slash between them. */

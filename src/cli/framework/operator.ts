@@ -1,5 +1,5 @@
-// Commands of the operator that call a server: the one that runs, or else one in their own process, so that whatever a
-// command does has one way in. Whoever opens the data folder, or has the database URL and the master key, may.
+// Commands of the operator that call a server: a running one, or else one in their own process, so every command uses the API.
+// Allowed for a user who can open the data folder, or has the database URL and the master key.
 import { join } from 'node:path'
 import type { App } from '#app.ts'
 import { baseUrl } from '#config/basics.ts'
@@ -22,7 +22,7 @@ export const operatorDetails = `Calls the server that runs on the data folder; w
 database, or calls the server that PINFOLD_API names. Whoever can run this can do everything.`
 
 export type OperatorApi = {
-  /** What clients call the server that runs; nothing when none does. */
+  /** URL by which clients call the running server; undefined if none runs. */
   url(): Promise<string | undefined>
   /** The paths are those of the API; what comes back is the JSON of the response. Throws ApiError. */
   get(path: string): Promise<Body>
@@ -98,18 +98,18 @@ async function urlOfOther({ db }: App, { leaseMs }: Config): Promise<string | un
 }
 
 type OperatorToken = {
-  /** What clients call the server, and where it is from here. */
+  /** URL by which clients call the server, and its origin for this command. */
   url: string
   origin: string
-  /** Whether that is this machine, so that the token leaves it nowhere. */
+  /** True if the origin is this machine, so that the token does not leave it. */
   ownMachine: boolean
   token: string
 }
 
 /**
- * A token of the operator for the server that runs on the data folder or database of the settings, good for an hour.
- * Throws CliError when none runs there, or nobody says where: whoever listens where a server once did would get the token.
- * Nothing is made, and nothing stays open.
+ * Creates a token of the operator, valid for an hour, for the server that runs on the data folder or database of the settings.
+ * Throws CliError if none runs there, or if its address is not known. Another program that listens at a former address would get
+ * the token. Creates no files and leaves nothing open.
  */
 export async function operatorToken(terminal: Terminal, options: Options): Promise<OperatorToken> {
   const config = { ...configOf(terminal.env, options), logLevel: 'warn' as const }
@@ -189,7 +189,7 @@ export function listsOf(api: OperatorApi): Lists {
   }
 }
 
-/** While nothing serves, what was kept of the last server says where somebody else may listen by now. */
+/** While no server runs, another program may listen at the stored address of the last server. */
 async function forgetAddress({ db }: App): Promise<void> {
   const { removeFact } = await import('#db/facts.ts')
   await db.tx((tx) => removeFact(tx, 'local_url'))
@@ -212,13 +212,13 @@ function busy(data: string): CliError {
 
 type LocalServer = { origin: string; ownMachine: boolean }
 
-/** What the server has left there. */
+/** Facts that the server has stored in the data folder. */
 type LocalFacts = { origin: string | undefined; network: string | undefined; data: string }
 
 /**
- * Nothing while no server is ready. What the folder says is an address of the server's own machine; from another network, such
- * as that of a container, somebody else may listen there and would get the operator's token. `named` is what was said of
- * where it is, if anything. Throws CliError where that is needed.
+ * Returns undefined while no server is ready. The stored address is one of the server's own machine. From another network, such
+ * as that of a container, another program may listen there and would get the operator's token. `named` is the address that an
+ * option gives, or empty. Throws CliError if it is needed and empty.
  */
 function localServer({ origin, network, data }: LocalFacts, named: string): LocalServer | undefined {
   if (!origin) return undefined

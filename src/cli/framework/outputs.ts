@@ -1,4 +1,4 @@
-// What a command has found, in the format that was asked for.
+// Output of a command's results, in the requested format.
 import { failure, usageError } from './cli-error.ts'
 import type { OptionSpec, Terminal } from './command.ts'
 import { jsonText, plain, table } from './plain-text.ts'
@@ -9,16 +9,16 @@ export type Columns<T extends Item = Item> = Readonly<Record<string, (item: T, n
 /** The names of uids; what the caller may not see is shown by its uid. */
 export type Names = { of(uid: string): string; path(uid: string): string }
 
-/** How items are shown. */
+/** Presentation of items. */
 export type View<T extends Item = Item> = {
   /** The name of a variable in `env`, such as `IDENTITY`. */
   word: string
   columns: Columns<T>
   /** Shown by `wide`, after the others. */
   more: Columns<T>
-  /** What a person calls one. */
+  /** Label of an item for users. */
   label(item: T, names: Names): string
-  /** Where it stands in the hierarchy, as names with slashes. */
+  /** Path in the hierarchy, as names with slashes. */
   at(item: T, names: Names): string
   /** As programs are given it. */
   json(item: T): object

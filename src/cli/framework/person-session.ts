@@ -13,8 +13,8 @@ export type Wish = {
 }
 
 /**
- * A new access token of the person's session. Of the commands that ask at once one refreshes; `kept` finds what it has left
- * for the others.
+ * Gets a new access token of the person's session. If several commands ask at once, one refreshes; `kept` finds the token that it
+ * stored for the others.
  */
 export async function refreshPerson(
   files: UserFiles,

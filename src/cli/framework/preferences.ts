@@ -1,4 +1,4 @@
-// What people have set for their own commands, in a file of theirs: weaker than an option and the environment.
+// Preferences of a user for commands, in a file of the user. Options and the environment have priority.
 import { baseUrl, ConfigError } from '#config/basics.ts'
 import { CliError, exitCodes } from './cli-error.ts'
 import { readUserFile, type UserFiles, userFiles, writeUserFile } from './user-files.ts'
@@ -38,7 +38,7 @@ export const preferenceKeys: Readonly<Record<string, Key>> = {
 
 export type Preferences = Readonly<Record<string, string>>
 
-/** What the file says; what is wrong with it is a CliError with a line for each, unless `problems` takes them. */
+/** Reads the preferences file. Throws a CliError with a line for each problem, unless `problems` collects them. */
 export function readPreferences(files: UserFiles, problems?: string[]): Preferences {
   const text = readUserFile(files.config)
   if (text === undefined) return {}

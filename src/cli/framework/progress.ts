@@ -1,8 +1,8 @@
-// How far a long command is, for whoever watches it on a terminal.
+// Progress bar of a long command on a terminal.
 import type { Terminal } from './command.ts'
 
 type Progress = {
-  /** So many of all are done. */
+  /** Shows the number of finished items. */
   at(done: number): void
   /** Takes the bar away; what comes after is the summary. */
   [Symbol.dispose](): void

@@ -1,4 +1,5 @@
-// Who a command acts as: flag before environment before profile before default, and a token for it.
+// Identity and token that a command acts with. An option has priority over the environment, then come the profile and the
+// default.
 import { baseUrl } from '#config/basics.ts'
 import { isUid } from '#lib/uid.ts'
 import { ambientToken, type OutsideToken, readTokenFile } from '../iam/outside-token.ts'
@@ -18,7 +19,7 @@ import {
   writeToken,
 } from './user-files.ts'
 
-/** Where `npm start` serves. */
+/** Address of `npm start`. */
 const defaultApi = 'http://127.0.0.1:8080'
 /** A token is exchanged anew this long before it expires, so that the next command can still use it. */
 const earlyMs = 5 * 60_000
@@ -33,7 +34,7 @@ export const sessionOptions: readonly OptionSpec[] = [
 ]
 
 export type Session = {
-  /** What the server calls itself, as far as is known: the audience of its tokens. */
+  /** URL that the server has for itself, as far as it is known: the audience of its tokens. */
   api: string
   /** Empty when nobody has said. */
   identity: string
@@ -44,7 +45,7 @@ export type Session = {
   files: UserFiles
 }
 
-/** What a token of ours says about itself; it is read, not verified, for it is our own. */
+/** Claims of one of our tokens. They are read without verification, since the token is our own. */
 type TokenClaims = { issuer: string; subject: string; audience: string[]; expiry: Date }
 
 /** A profile counts for the server that it was made for, and its outside token for the identity that it was made for. */
@@ -53,7 +54,7 @@ export function sessionOf({ env }: Terminal, options: Options): Session {
   const profile = readProfile(files)
   const url = serverOf(env, options, profile, files)
   const own = profile?.api === url ? profile : undefined
-  // Whoever has signed in as a workload since is that.
+  // A sign-in as a workload that came later has priority.
   const person = own?.identity ? undefined : readPerson(files, url)
   const identity = pick([
     [options.identity, '--identity'],
@@ -71,8 +72,8 @@ export function sessionOf({ env }: Terminal, options: Options): Session {
 }
 
 /**
- * The session of whoever has signed in at the server as a person, also where the profile or the environment names a workload
- * since. A profile that cannot be read names nobody.
+ * Session of the user who has signed in at the server as a person, even if the profile or the environment names a workload since.
+ * Ignores a profile that cannot be read.
  */
 export function personSessionOf({ env }: Terminal, options: Options): Session | undefined {
   const files = userFiles(env)

@@ -20,7 +20,7 @@ export function settingOptions(...keys: (keyof typeof settings)[]): { flags: str
   })
 }
 
-/** What a page of the documentation says, for a terminal: a link is its words, and where the page is. */
+/** Text of a documentation page for a terminal: a link becomes its words, followed by the page. */
 export function withoutMarks(doc: string): string {
   return doc.replaceAll('`', '').replace(/\[([^\]]+)\]\(([^)#]+)[^)]*\)/g, '$1 (docs/$2)')
 }

@@ -60,7 +60,7 @@ const reasons: Readonly<Record<string, Why>> = {
   CERT_HAS_EXPIRED: ended,
 }
 
-/** What is said of the error of a connection, with its code for whoever looks that up; `next` may be empty. */
+/** Reason for an error of a connection, with its code for a search; `next` may be empty. */
 export function whyUnreachable(error: unknown): Why {
   // Node gives no code of its own to a host that refused on each of its addresses.
   const { code, message } = ((error as Error).cause ?? error) as NodeJS.ErrnoException

@@ -1,5 +1,5 @@
-// What a user keeps: one profile, the sessions of a person and what commands are set to in the configuration folder, and a
-// token for each audience in the cache.
+// Files of a user: one profile, the sessions of a person and the preferences in the configuration folder, and a token for each
+// audience in the cache.
 import { randomUUID } from 'node:crypto'
 import { chmodSync, mkdirSync, readFileSync, renameSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
@@ -24,7 +24,7 @@ export type Person = {
 
 export type UserFiles = { profile: string; people: string; config: string; tokens: string }
 
-/** The places of the XDG base directory specification, which wants relative ones ignored. */
+/** Folders of the base directory specification of freedesktop.org, which requires relative paths to be ignored. */
 export function userFiles(env: Record<string, string | undefined>): UserFiles {
   const base = (variable: string, fallback: string) => {
     const given = env[variable]
@@ -79,7 +79,7 @@ export function removePerson(files: UserFiles, api: string): void {
   removeUserFile(personFile(files, api))
 }
 
-/** Who changes the session holds this; its folder is there. */
+/** Path of the lock for changes of the session. Creates its folder. */
 export function lockOfPerson(files: UserFiles, api: string): string {
   makePrivateFolder(files.people)
   return `${personFile(files, api)}.lock`
@@ -135,7 +135,7 @@ export function readUserFile(file: string): string | undefined {
   }
 }
 
-/** For this user alone. Whoever reads meanwhile gets the old file or the new one, and nobody else gets either. */
+/** Writes a file that only this user can read. A concurrent reader gets the old file or the new one. */
 export function writeUserFile(file: string, content: string): void {
   const fresh = `${file}.${randomUUID()}`
   try {

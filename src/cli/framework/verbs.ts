@@ -24,7 +24,7 @@ import {
 export type Field = {
   flags: string
   summary: string
-  /** Where the body has it, such as `oidc.clientId`; unless given, under the name of the option. */
+  /** Path in the body, such as `oidc.clientId`; by default the name of the option. */
   member?: string
   required?: true
   /** Cannot be changed, or cannot be given at first. */
@@ -34,9 +34,9 @@ export type Field = {
   /** May be repeated as `name=value`, and makes an object. */
   map?: true
   choices?: readonly string[]
-  /** What it is at first where it is left out. */
+  /** Value at creation if the option is not given. */
   usual?: string
-  /** What the body has for what was given, such as the uid of a name. */
+  /** Converts the given value for the body, such as a name to a uid. */
   read?(api: ApiReader, given: string): Promise<unknown> | unknown
 }
 
@@ -48,17 +48,17 @@ export type Resource<T extends Item = Item> = View<T> & {
   member: string
   words: readonly [one: string, many: string]
   fields: readonly Field[]
-  /** What it goes by where it has no name. */
+  /** Member to call it by if it has no name. */
   called?: string
   /** The uid of what a name stands for. */
   find(api: ApiReader, given: string): Promise<string>
   /** The uid of what it is made in. */
   parent(api: ApiReader, given: string): Promise<string>
-  /** Whose names the columns of an item have. */
+  /** Resources that the columns of an item name. */
   mentions(item: T): Mentions
   /** Further filters of the list. */
   filters?: readonly (OptionSpec & { query(api: ApiReader, given: Options[string]): Promise<Query> | Query })[]
-  /** What to do where its name is taken, and where something is in the way of its deletion. */
+  /** Next step if its name is in use, and if other resources prevent its deletion. */
   hints?: { taken?: string; inUse?(given: string): string }
   /** Only for those that a filter of the API cannot tell. */
   keep?(item: T, options: Options): boolean
@@ -218,7 +218,9 @@ export const allowMissingOption: OptionSpec = {
   summary: 'It is no failure where there is nothing to delete',
 }
 
-/** Deletes; with `--allow-missing` what is not there counts as deleted. What the caller may not see is still refused. */
+/**
+ * Deletes; with `--allow-missing` a missing resource counts as deleted. A resource that the caller cannot see is still refused.
+ */
 export async function unlessMissing(
   terminal: Terminal,
   { allowMissing }: Options,

@@ -1,4 +1,4 @@
-// Who asks to get into an organisation, and how that is answered.
+// Commands for requests to join an organization, and for answering them.
 import { isUid } from '#lib/uid.ts'
 import { apiCommand } from '../framework/api-pages.ts'
 import { usageError } from '../framework/cli-error.ts'

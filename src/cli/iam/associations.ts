@@ -1,4 +1,4 @@
-// Which accounts at clouds belong to a group. A group has one association; each cloud is a part of it.
+// Commands for the cloud accounts of a group. A group has one association; each cloud is a part of it.
 import { codes } from '#lib/errors.ts'
 import { ApiError, type Body } from '../framework/api-client.ts'
 import { apiCommand } from '../framework/api-pages.ts'

@@ -110,7 +110,7 @@ async function loginPerson(terminal: Terminal, session: Session, options: Option
   const identity = claimsOf(token)?.subject
   if (identity === undefined) throw failure(`${api} answered the sign-in without a token`)
   const who = await send('GET', new URL('/auth/v1/ok', api), token)
-  // Whatever the profile and the environment say: what is written now is over it.
+  // The session that is written now replaces the former one, whatever the profile and the environment name.
   const former = personAt(api, files)
   if (former) await endSession(terminal, former).catch(() => {})
   await withLock(lockOfPerson(files, api), async () => {
@@ -132,7 +132,7 @@ async function loginPerson(terminal: Terminal, session: Session, options: Option
   return exitCodes.ok
 }
 
-/** What is set for all commands is over where somebody has signed in. */
+/** Warns if the preferences send commands to a server other than the one of the sign-in. */
 function sayElsewhere({ say }: Terminal, { api, files }: Session): void {
   const set = readPreferences(files)['platform.api']
   if (set !== undefined && set !== api) {
@@ -201,7 +201,7 @@ expires; every other one is exchanged each time.`,
   },
 }
 
-/** The uids of the groups; whoever names them by uids asks the server nothing. */
+/** Uids of the groups. Sends no request if all are given as uids. */
 async function scopesOf(terminal: Terminal, options: Options): Promise<string[]> {
   const given = listOf(options.scope)
   if (given.every(isUid)) return given
@@ -231,7 +231,7 @@ most.`,
   },
 }
 
-/** What keeps the session of a person from ending there; one that has ended already does not. */
+/** Ends the session of a person at the server. Returns the error if that fails; a session that has already ended is no error. */
 async function endAtServer(terminal: Terminal, options: Options): Promise<CliError | undefined> {
   const session = await Promise.resolve()
     .then(() => personSessionOf(terminal, options))
@@ -255,7 +255,7 @@ export const auth: Commands = { login, status, token, logout }
 type Who = Record<string, unknown>
 type Held = { group?: { id?: string; name?: string }; role?: { name?: string }; capabilities?: string[] }
 
-/** What the token that is kept says, without asking whether it is still good. */
+/** Reads the stored token without asking the server if it is still valid. */
 function quickWho({ env }: Terminal, session: Session): Who {
   const given = env.PINFOLD_TOKEN
   const claims = given ? claimsOf(given) : cachedToken(session, session.api)?.claims

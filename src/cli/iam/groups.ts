@@ -1,4 +1,4 @@
-// Organisations and folders.
+// Commands for organizations and folders.
 import type { OptionSpec } from '../framework/command.ts'
 import { groupAbove, groupOf, organizationOf } from '../framework/names.ts'
 import { type Item, v1 } from '../framework/outputs.ts'
@@ -49,7 +49,7 @@ export const folders: Resource<Group> = {
   keep: ({ uid }) => groupAbove(uid) !== '',
 }
 
-/** Where something is made. */
+/** The option for the group of a new resource. */
 export const parentOption: OptionSpec = {
   flags: '--parent <group>',
   summary: 'Where: an organisation or a folder as ORG or ORG/FOLDER, or its uid',

@@ -56,7 +56,7 @@ const claims = apiCommand({
 })
 
 type Platform = Pick<Command, 'details' | 'options'> & {
-  /** How tokens of the platform become the identity, as the API takes it. */
+  /** Relationship by which tokens of the platform become the identity, in the form of the API. */
   relationship(options: Options): object
   /** Lines for the configuration of the platform. */
   snippet?(uid: string, api: string): string
@@ -247,7 +247,7 @@ async function made(
   }
 }
 
-/** What options say of the claims wins member by member. */
+/** Merges claims member by member; options have priority. */
 function merged(written: object, given: object): object {
   const all: Record<string, unknown> = { ...written }
   for (const [name, value] of Object.entries(given)) all[name] = { ...(all[name] as object | undefined), ...value }

@@ -5,8 +5,8 @@ import { CliError, exitCodes, failure } from '../framework/cli-error.ts'
 import type { Terminal } from '../framework/command.ts'
 
 /**
- * Where the guide projects a service account token that is meant for us. Never the default one: it is for the cluster's
- * own API, and whoever gets it could use it there.
+ * Path at which the guide projects a service account token for us. Never the default token: it is for the API of the cluster, and
+ * a server that gets it could use it there.
  */
 const kubernetesFiles = ['/var/run/secrets/tokens/pinfold']
 const maxBytes = 64 * 1024

@@ -29,7 +29,7 @@ export async function signInPerson(terminal: Terminal, api: string, options: Opt
   return byDevice(terminal, api, config, options)
 }
 
-/** What `--org` and `--identity-provider` name, as the server's sign-in wants it. */
+/** Parameters of the server's sign-in for `--org` and `--identity-provider`. */
 function namedProvider({ org, identityProvider }: Options): Record<string, string> {
   if (org !== undefined && identityProvider !== undefined) {
     throw usageError('--org and --identity-provider cannot both be given')
@@ -87,7 +87,7 @@ async function byBrowser(
   }
 }
 
-/** Waits for the browser to come back. What others send here is not the answer, and keeps nobody from it. */
+/** Waits for the redirect of the browser. Other requests are refused and do not end the wait. */
 async function listen(state: string) {
   const arrived = Promise.withResolvers<URL>()
   const late = setTimeout(() => {
@@ -110,7 +110,7 @@ async function listen(state: string) {
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  // Whoever waits hears of it later.
+  // The error reaches the caller when it awaits the answer.
   arrived.promise.catch(() => {})
   return {
     url: `${base}/callback`,
@@ -156,7 +156,7 @@ function tokensOf({ access_token, id_token = '', refresh_token = '' }: oidc.Toke
   return { accessToken: access_token, idToken: id_token, refreshToken: refresh_token }
 }
 
-/** A program that shows pages, and a screen for it in front of whoever types. */
+/** True if a browser is installed and the user sits at its screen. */
 function hasBrowser({ env }: Terminal): boolean {
   if (env.BROWSER) return true
   if (process.platform === 'darwin' || process.platform === 'win32') return !env.SSH_CONNECTION

@@ -58,7 +58,7 @@ const claim = (name: string, member: string, what: string): Field[] => [
   },
 ]
 
-/** What the token of an outside issuer must say. */
+/** Claims that the token of an outside issuer must have. */
 export const claimFields: readonly Field[] = [
   ...claim('identity-issuer', 'issuer', 'The issuer of the tokens'),
   ...claim('subject', 'subject', 'The subject of the tokens'),

@@ -1,4 +1,4 @@
-// Where somebody is signed in, and how that ends.
+// Commands to list and end sessions.
 import { isUid } from '#lib/uid.ts'
 import { apiCommand } from '../framework/api-pages.ts'
 import type { ApiReader } from '../framework/api-reader.ts'

@@ -1,4 +1,4 @@
-// What a platform has to be told, to be pasted as it is.
+// Configuration of a platform that can be pasted as it is.
 
 export function gitHubJob(uid: string, api: string): string {
   return `# in .github/workflows, with pinfold on the PATH of the runner

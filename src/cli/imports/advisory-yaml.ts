@@ -32,7 +32,7 @@ export function readAdvisories(
     return { file, line: lineOf(error.node), field: error.field, description: error.message }
   }
   try {
-    // Failsafe: `1.10` is a version and not a number. What an alias stands for is never looked up.
+    // The failsafe schema reads `1.10` as a version and not as a number. Aliases are never resolved.
     const document = parseDocument(text, { lineCounter: lines, schema: 'failsafe', logLevel: 'silent' })
     const [error] = document.errors
     if (error) {
@@ -93,7 +93,7 @@ function recordOf(item: Node, { file, origin, author, lineOf }: About): ImportRe
   return { id, file, body, lineOf: lineOfField }
 }
 
-/** Where it is, as the newest look of a scanner says. */
+/** The component in the latest result of a scanner. */
 function componentOf(events: readonly Event[]): object {
   type Scan = { component?: string; componentType?: string; componentLocation?: string }
   const scans = events.flatMap((event) => {

@@ -54,7 +54,7 @@ async function readAll(paths: readonly string[], author: string) {
 
 type Groups = { groups?: { uid: string; name: string }[] }
 
-/** The public organisation is what anybody may see, so it is where published data goes unless somebody says otherwise. */
+/** Everybody can see the public organization, so published data goes there unless an option names a group. */
 export async function groupFor(terminal: Terminal, options: Options, api: OperatorApi): Promise<string> {
   if (typeof options.group === 'string') return groupOf(listsOf(api), options.group)
   const name = configOf(terminal.env, options).publicOrg

@@ -15,7 +15,7 @@ export type Problem = { file: string; line: number; field: string; description: 
 export type ImportRecord = { id: string; file: string; body: object; lineOf: (field: string) => number }
 
 export type Import = {
-  /** What the records are called. */
+  /** Plural noun for the records. */
   what: string
   path: string
   /** The request for some records. */
@@ -26,7 +26,7 @@ export type Import = {
   counts?: Readonly<Record<string, string>>
 }
 
-/** What has become of what was sent so far. */
+/** Result of the records that were sent so far. */
 export type Outcome = { counts: Record<string, number>; refused: Problem[] }
 
 const batchRecords = 250
@@ -76,7 +76,10 @@ export async function sendSome(
   }
 }
 
-/** What the server refuses is left out, and the rest is sent again: a batch is taken in whole or not at all. */
+/**
+ * Sends a batch, which is stored as a whole or not at all. If the server refuses some records, leaves them out and sends the rest
+ * again.
+ */
 async function sendBatch(
   api: OperatorApi,
   rules: Import,

@@ -1,4 +1,4 @@
-// What an import reads: a file, a folder with everything below it, or a tar archive; each compressed with gzip or not.
+// Files of an import: a file, a folder with everything below it, or a tar archive; each compressed with gzip or not.
 import { createReadStream, type Dirent } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'

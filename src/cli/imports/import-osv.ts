@@ -66,9 +66,9 @@ function coveredBy({ covers = [] }: Options): string[] {
 }
 
 /**
- * What the records say of packages is a source of its own, of which an import takes nothing away. It counts as knowing no
- * ecosystem, unless the operator says which it covers: that somebody imported one record of an ecosystem does not mean that
- * nothing else is known to be wrong there.
+ * Sends the versions of packages in the records as a source of its own; an import deletes nothing of it. The source covers no
+ * ecosystem unless the operator names those that it covers. One imported record of an ecosystem does not mean that there are no
+ * other vulnerabilities in it.
  */
 async function sendKnown(
   api: OperatorApi,

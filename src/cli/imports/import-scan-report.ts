@@ -74,7 +74,7 @@ async function readReport(api: ApiReader, path: string, sent: Report): Promise<R
   for (const until = Date.now() + waitMs; Date.now() < until; await sleep(betweenMs)) {
     const { reports = [] } = (await api.call('GET', path).catch(() => ({}))) as { reports?: Report[] }
     const now = reports.find(({ id }) => id === sent.id)
-    // Whoever may hand in reports need not be able to see them.
+    // A caller who is allowed to send reports may not be allowed to see them.
     if (!now) return sent
     if (now.state !== 'waiting') return now
   }

@@ -78,7 +78,7 @@ async function importAll(
         bar.at(done + sent)
       }
     } catch (error) {
-      // One image that does not fit does not keep the others out; a server that is away does.
+      // A refused image does not stop the import of others; an unavailable server does.
       if (!(error instanceof ApiError) || error.exitCode !== exitCodes.failed) throw error
       total.refused.push({ image, problem: error.message })
     }
@@ -92,7 +92,7 @@ function recordsIn(histories: readonly History[]): number {
   return histories.reduce((sum, { records }) => sum + records.length, 0)
 }
 
-/** What goes into each request; a history that is longer than one goes on in the next, which adds to it. */
+/** Splits histories into requests. A history that is longer than one request continues in the next, which adds to it. */
 function* requestsOf(histories: readonly History[]): Generator<History[]> {
   let some: History[] = []
   let room = recordsPerRequest

@@ -1,5 +1,5 @@
-// Copies what an index says of libraries, name after name. What is copied is kept with how far the copy has come, so that
-// the same command goes on where it was broken off.
+// Copies libraries from an index, in the order of their names. The progress is stored with the copied libraries, so that the same
+// command continues after an interruption.
 import { hash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -147,9 +147,9 @@ async function sourceOf(options: Options): Promise<LibrarySource> {
     throw usageError('give either --python-index or --maven-repository')
   }
   const base = sourceUrl(python ?? maven ?? '', python === undefined ? '--maven-repository' : '--python-index')
-  // What stays on this machine nobody else can read.
+  // HTTP is safe for requests that do not leave this machine.
   const stays = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/.test(base.hostname)
-  // Where the source is says whoever runs the command; no other private address is asked on the way.
+  // The user of the command chooses the source; requests to other private addresses are refused.
   const outgoing = createOutgoing({ allowed: privateAddresses([hostOf(base)]), allowHttp: stays })
   const authorization = options.authorization === undefined ? '' : await headerIn(String(options.authorization))
   return python === undefined

@@ -1,5 +1,5 @@
-// Reads files of libraries: `ecosystem`, and `packages` with their versions. A version is its text, or an object with what
-// is known of it; of Java each file of a version may stand for itself.
+// Reads files of libraries: `ecosystem`, and `packages` with their versions. A version is text, or an object with its properties.
+// For Java, each file of a version may be an entry of its own.
 import { parseUniqueJson } from '#lib/unique-json.ts'
 import { lineIn, linesOf } from '../framework/json-lines.ts'
 import { type Json, listAt, objectAt, sizeAt, textAt, timeAt, WrongValue } from '../framework/json-values.ts'
@@ -9,7 +9,7 @@ import { type LibraryRecord, type VersionFile, type VersionRecord, versionOf } f
 type LibraryFile = {
   records: ImportRecord[]
   problems: Problem[]
-  /** What the file has, also of what is wrong. */
+  /** Number of entries in the file, including invalid ones. */
   packages: number
   versions: number
 }
@@ -102,7 +102,7 @@ function readJava(one: Json, at: string): Read {
   }
 }
 
-/** Where in the file a field of the record comes from. */
+/** Path in the file from which a field of the record comes. */
 function placeOf({ ecosystem }: LibraryRecord, at: string, places: readonly number[], field: string): string {
   const [, index, member] = /^versions\[(\d+)\](?:\.(\w+))?/.exec(field) ?? []
   if (member === 'description') return `${at}.title`

@@ -19,7 +19,7 @@ export type VersionRecord = {
 /** One file of a version. A size of 0 and an empty time are not known. */
 export type VersionFile = { size: number; time: string }
 
-/** What the files of a version say of it together. */
+/** Combines the properties of the files of a version. */
 export function versionOf(version: string, files: readonly VersionFile[]): VersionRecord {
   const size = files.reduce((sum, file) => sum + file.size, 0)
   const times = files
@@ -36,7 +36,10 @@ export function versionOf(version: string, files: readonly VersionFile[]): Versi
   }
 }
 
-/** How libraries are sent; a run advances to the last one of each request, so they must come in the order of their names. */
+/**
+ * Rules of an import of libraries. A run advances to the last library of each request, so libraries must be in the order of their
+ * names.
+ */
 export function importRules(run?: string): Import {
   return {
     what: 'libraries',

@@ -1,4 +1,4 @@
-// Where a copy of libraries comes from: one index of Python packages, or one Maven repository.
+// Sources of a copy of libraries: an index of Python packages, or a Maven repository.
 import { type Outgoing, OutgoingError } from '#lib/net/outgoing.ts'
 import { projectName, projectNamePattern } from '#versions/pep503.ts'
 import { usageError } from '../framework/cli-error.ts'
@@ -18,7 +18,7 @@ export type LibrarySource = {
   fetch(name: string): Promise<LibraryRecord>
 }
 
-/** A list of all names is long, what is known of one library is not. */
+/** The list of all names is long; the data of one library is not. */
 const listLimits = { timeoutMs: 120_000, maxBytes: 128 * 1024 * 1024 }
 const projectLimits = { timeoutMs: 30_000, maxBytes: 32 * 1024 * 1024 }
 const metadataLimits = { timeoutMs: 30_000, maxBytes: 2 * 1024 * 1024 }
@@ -81,7 +81,7 @@ function jsonOf(text: string): unknown {
   }
 }
 
-/** What is wrong with one library and no reason to stop; undefined for what concerns all of the source. */
+/** Problem with one library, after which the copy goes on; undefined if the error concerns the whole source. */
 export function problemWith(error: unknown): { field: string; description: string } | undefined {
   if (error instanceof WrongValue) return { field: error.path, description: error.message }
   if (!(error instanceof OutgoingError)) return undefined
@@ -92,7 +92,7 @@ export function problemWith(error: unknown): { field: string; description: strin
   return ofTheAnswer ? { field: '', description: error.message } : undefined
 }
 
-/** Whether the same request may well succeed in a moment. */
+/** True if the same request may succeed a moment later. */
 export function mayPass(error: unknown): boolean {
   if (!(error instanceof OutgoingError)) return false
   const { reason, status = 0 } = error

@@ -85,7 +85,7 @@ function pageRelease(release: Json, path: string) {
   }
 }
 
-/** What the list itself does not say, and whoever builds images may add. */
+/** Properties that the list itself does not have, and that builders of images may add. */
 function more(release: Json, path: string) {
   return { broken: flag(release.broken, `${path}.broken`), fips: flag(release.fips, `${path}.fips`) }
 }

@@ -1,4 +1,4 @@
-// What a Maven repository says of the versions of an artifact: https://maven.apache.org/ref/current/maven-repository-metadata/
+// Versions of an artifact in a Maven repository: https://maven.apache.org/ref/current/maven-repository-metadata/
 import { XMLParser, XMLValidator } from 'fast-xml-parser'
 import { WrongValue } from '../framework/json-values.ts'
 import type { LibraryRecord } from './library-record.ts'
@@ -17,7 +17,7 @@ const parser = new XMLParser({
   isArray: (_, path) => path === versionPath,
 })
 
-/** Where the metadata of `group:artifact` stands below the address of the repository. */
+/** Path of the metadata of `group:artifact` below the URL of the repository. */
 export function metadataPath(name: string): string {
   const [group = '', artifact = ''] = name.split(':')
   return [...group.split('.'), artifact, 'maven-metadata.xml'].map(encodeURIComponent).join('/')

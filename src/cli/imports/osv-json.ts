@@ -17,7 +17,7 @@ class Wrong extends Error {
 
 type Json = Record<string, unknown>
 
-/** What OSV calls a score of a kind that the contract has no word for, such as a distribution's own, is left out. */
+/** Scores of types that the contract does not have, such as a distribution's own, are left out. */
 const scoreTypes = new Set(['CVSS_V2', 'CVSS_V3', 'CVSS_V4'])
 
 /** A time that somebody fills in later. */

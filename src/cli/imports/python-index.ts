@@ -1,4 +1,4 @@
-// What an index of Python packages says: PEP 691 with the sizes and times of PEP 700.
+// Reader of an index of Python packages: PEP 691 with the sizes and times of PEP 700.
 import { pep440Key } from '#versions/pep440.ts'
 import { projectName, projectNamePattern } from '#versions/pep503.ts'
 import { listAt, objectAt, sizeAt, textAt, timeAt, WrongValue } from '../framework/json-values.ts'
@@ -17,7 +17,7 @@ export function readProjects(document: unknown): string[] {
   return [...new Set(names)]
 }
 
-/** What the index says of one project; what is no file of a version, such as an installer, does not count. */
+/** Reads one project of the index. Ignores files that are not of a version, such as installers. */
 export function readProject(name: string, document: unknown): LibraryRecord {
   const { name: told, files, versions } = objectAt(document, '')
   if (projectName(textAt(told, 'name')) !== name) throw new WrongValue('name', 'must be the project that was asked for')
@@ -41,7 +41,7 @@ export function readProject(name: string, document: unknown): LibraryRecord {
   }
 }
 
-/** How the index writes its versions, which the names of the files may write in other ways. */
+/** Versions as the index spells them, by their order key. File names may spell them differently. */
 function spellingsOf(versions: unknown): Map<string, string> {
   const listed = listAt(versions ?? [], 'versions').map((version, i) => textAt(version, `versions[${i}]`))
   return new Map(listed.map((version) => [pep440Key(version), version]))

@@ -1,4 +1,4 @@
-// Repositories that are gone: whoever may read the audit log of their group finds them by the path that they had.
+// Deleted repositories, found by their former path. The caller needs access to the audit log of their group.
 import { isUid } from '#lib/uid.ts'
 import type { ApiReader } from '../framework/api-reader.ts'
 import { failure } from '../framework/cli-error.ts'

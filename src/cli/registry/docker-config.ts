@@ -52,12 +52,12 @@ export function passwordFor(file: string, registry: string): { user: string; pas
   return user === undefined || password === undefined ? undefined : { user, password }
 }
 
-/** Whether the helper `pinfold` answers for the registry. */
+/** True if Docker uses the credential helper `pinfold` for the registry. */
 export function usesCredentialHelper(file: string, registry: string): boolean {
   return read(file).credHelpers?.[registry] === 'pinfold'
 }
 
-/** Whoever reads meanwhile gets the old file or the new one. */
+/** Replaces the file. A concurrent reader gets the old file or the new one. */
 function change(file: string, edit: (config: DockerConfig) => DockerConfig): void {
   const config = read(file)
   const place = real(file)

@@ -1,5 +1,5 @@
-// The protocol of docker's credential helpers: what to do is the argument, the registry or a document comes on standard
-// input, the answer goes to standard output, and so does what went wrong.
+// Protocol of Docker's credential helpers. The argument is the action, and standard input has the registry or a document. Answers
+// and errors go to standard output.
 
 import { subdomainOf } from '#lib/net/subdomain.ts'
 import { CliError, exitCodes, usageError } from '../framework/cli-error.ts'

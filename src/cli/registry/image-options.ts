@@ -1,4 +1,4 @@
-// What the commands about images share.
+// Shared options of the commands for images.
 import { isDigest } from '#lib/digest.ts'
 import { parseTimestamp, toIso } from '#lib/timestamp.ts'
 import type { ApiReader } from '../framework/api-reader.ts'

@@ -70,7 +70,7 @@ old path.`,
   },
 })
 
-/** What the options ask for. Throws if they exclude each other. */
+/** Reads the options. Throws if they exclude each other. */
 function wishOf(given: Options) {
   const options = withDigest(given)
   const [start, end] = [timeOf(options, '--start'), timeOf(options, '--end')]
@@ -88,7 +88,7 @@ function wishOf(given: Options) {
   return { options, start, end, asOf, limit }
 }
 
-/** Where the API has the history of the image, or that of a deleted one when there is none now. */
+/** Path of the image's history in the API, or of the history of a deleted image if none has this path now. */
 async function historyOf(terminal: Terminal, api: ApiReader, options: Options) {
   const { path, tag } = imageNameOf(String(options.image), registryOf(api.session))
   const living = options.deleted === true ? undefined : await lookForImage(api, path)
@@ -137,7 +137,7 @@ function rowOf({ digest, allTags, told }: Options): (record: Moved) => string[] 
 
 function moverOf({ source = '', actor = '', actorName, checkedBefore }: Moved, word: (text: string) => string): string {
   if (source !== 'SOURCE_UPSTREAM') return `${word(source)} ${actorName || actor}`
-  // What was seen elsewhere happened between two looks.
+  // The upstream changed the tag between two checks.
   return `upstream${checkedBefore ? `, after ${checkedBefore}` : ', first look'}`
 }
 

@@ -49,7 +49,7 @@ async function answer(terminal: Terminal, options: Options, session: Session, as
   const head = { kind: 'CredentialProviderResponse', apiVersion, cacheKeyType: 'Registry' }
   const registry = registryOf(session)
   const host = image.slice(0, image.indexOf('/'))
-  // Whoever runs somebody else's registry does not get a token of ours.
+  // Another registry does not get a token of ours.
   if (host !== registry && !subdomainOf(host, registry)) return { ...head, cacheDuration: '0s', auth: null }
   const token = await exchange(identityOf(session, asked), await shown(terminal, options, session, asked), {
     audiences: [registry],

@@ -200,7 +200,7 @@ function keysOf(identity: Body): { issuer?: string; expirationTime?: string } | 
   return identity.staticKeys as { issuer?: string; expirationTime?: string } | undefined
 }
 
-/** Who signs in to the registry, and with what; PINFOLD_TOKEN would be the token that commands call the API with. */
+/** Shell lines with the user and the password for the registry. PINFOLD_TOKEN is not used, since it is the token for the API. */
 export function tokenLines({ user, password }: { user: string; password: string }): string[] {
   return [
     `export PINFOLD_OCI_IDENTITY_ID=${shellWord(visible(user))}`,

@@ -1,4 +1,4 @@
-// Push tokens: passwords for the registry that act as whoever makes them, for a laptop or a cron job.
+// Commands for push tokens: passwords for the registry that act as their creator, for a laptop or a cron job.
 import { hostname } from 'node:os'
 import { isUid, lineage, parentOf } from '#lib/uid.ts'
 import type { Body } from '../framework/api-client.ts'

@@ -142,7 +142,7 @@ const wordOf = (text: string): string =>
     .replaceAll('_', ' ')
 const units: Record<string, number> = { s: 1, m: 60, h: 3600, d: 86_400 }
 
-/** What is asked of a repository that follows nothing ends with how it would. */
+/** Adds a hint to the error for a repository that is not a mirror. */
 function followsNothing(path: string): (error: unknown) => never {
   return (error) => {
     if (!(error instanceof ApiError && error.code === codes.NOT_FOUND.number)) throw error

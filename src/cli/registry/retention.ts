@@ -1,4 +1,4 @@
-// What is kept, which tags never move, and what is held or not to be pulled.
+// Commands for retention rules, immutable tags, holds and quarantine.
 import { apiCommand } from '../framework/api-pages.ts'
 import type { Command, Commands, OptionSpec } from '../framework/command.ts'
 import { findIdentity, groupAbove } from '../framework/names.ts'
@@ -34,7 +34,7 @@ const tagFields: readonly Field[] = [
 
 const where = ({ uid }: Item, names: Names): string => names.path(groupAbove(uid))
 
-/** What all of them have in common. */
+/** Parts that all of them share. */
 const common = {
   word: 'RULE',
   json: v1(),

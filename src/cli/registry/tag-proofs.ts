@@ -55,7 +55,7 @@ export const proofPolicy = apiCommand({
   },
 })
 
-/** What only the beginning of is proved. */
+/** Exit code if only the start of the assignment is proved. */
 const openCode = 3
 
 /** Checks a proof, without asking anybody. */

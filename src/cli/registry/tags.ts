@@ -42,7 +42,7 @@ const columns: Columns<Tag> = {
 }
 const state: Columns<Tag> = { STATE: ({ deprecated }) => (deprecated ? 'end of life' : '') }
 
-/** How tags are shown; a column of what none of them is would be empty. */
+/** View of tags. Columns that would be empty for all of them are left out. */
 const viewOf = (tags: readonly Tag[]): View<Tag> => ({
   word: 'TAG',
   columns: tags.some(({ deprecated }) => deprecated) ? { ...columns, ...state } : columns,
@@ -92,7 +92,7 @@ const list = apiCommand({
   },
 })
 
-/** Where tags are listed, and where they are found by their names, which has an order of its own. */
+/** Path and query that list tags, or that find them by their names. A search has an order of its own. */
 function listOf(repo: string, filters: Query, { prefix, part }: Options): { path: string; query: Query } {
   if (prefix === undefined && part === undefined) {
     return { path: '/registry/v2/tags', query: { 'uidp.children_of': repo, ...filters } }

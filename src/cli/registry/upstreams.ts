@@ -100,7 +100,7 @@ const place = {
 
 const removal = removeOf(upstream)
 
-/** What still follows it is what somebody looks for next. */
+/** After a refused deletion, names the command that lists the mirrors of the upstream. */
 const remove: Command = {
   ...removal,
   async run(terminal, options) {

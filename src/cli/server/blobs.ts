@@ -4,7 +4,7 @@ import { size } from '../framework/plain-text.ts'
 import { configOf, settingOptions } from '../framework/settings.ts'
 import { requireStopped } from './stopped.ts'
 
-/** How many damaged contents are named. */
+/** The most damaged contents that are named. */
 const mostNamed = 20
 
 const copy: Command = {

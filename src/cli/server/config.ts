@@ -1,4 +1,4 @@
-// What people set for their own commands, and the list of what is set for a server.
+// Commands for the preferences of a user, and the list of a server's settings.
 import { exitCodes, failure, usageError } from '../framework/cli-error.ts'
 import { type Command, type Commands, outputOption, type Terminal } from '../framework/command.ts'
 import { confirm, yesOption } from '../framework/outputs.ts'
@@ -20,7 +20,7 @@ An option wins over the environment, which wins over this, which wins over the s
 
 type InForce = { key: string; value: string; from: string }
 
-/** What holds here and now, and where it comes from. */
+/** Values that apply here, with their origin. */
 function inForce({ env }: Terminal, kept: Preferences): InForce[] {
   return Object.entries(preferenceKeys).map(([key, { fallback, env: variable }]) => {
     const given = variable === undefined ? undefined : env[variable]
@@ -58,7 +58,7 @@ const set: Command = {
   },
 }
 
-/** The value of a key, where both can be; whoever typed it has used the command wrongly. */
+/** Value of a key, after checks of both. Throws a usage error if the key or the value is not valid. */
 function known(key: string, value: unknown): string {
   try {
     return checked(key, value)

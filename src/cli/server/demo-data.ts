@@ -1,4 +1,4 @@
-// An example company, as a tree of groups. The images are those of a public catalogue (see NOTICE); the words are ours.
+// Example company, as a tree of groups. The images are those of a public catalog (see NOTICE); the descriptions are ours.
 
 /** `roles` are custom ones; `bindings` name an identity of this group or one above it and a role of the same, or a built-in one. */
 export type DemoGroup = {
@@ -227,7 +227,7 @@ const shared: Omit<DemoGroup, 'name'> = {
   },
 }
 
-/** Two organisations: the company, and the one whose images anybody may pull. */
+/** Two organizations: the company, and the public organization, whose images everybody can pull. */
 export function demoCompany(publicOrg: string): readonly DemoGroup[] {
   return [
     { name: publicOrg === 'acme' ? 'acme-teams' : 'acme', ...acme },

@@ -5,7 +5,7 @@ import { buffer } from 'node:stream/consumers'
 import { gzipSync } from 'node:zlib'
 import { pack } from 'tar-stream'
 
-/** Of a package: its version, and what it was built from where that has another name. */
+/** Packages by name, with the version, and the source package if it has another name. */
 type Packages = Readonly<Record<string, readonly [version: string, origin?: string]>>
 
 const first: Packages = {
@@ -25,7 +25,7 @@ const second: Packages = {
   pcre2: ['10.43-r0'],
 }
 
-/** What is pushed, in order: the tags of a build, in the folder and repository of these names. */
+/** Builds to push, in order: the tags of each, in the folder and repository of these names. */
 export const demoBuilds = {
   folder: 'edge',
   repo: 'nginx',

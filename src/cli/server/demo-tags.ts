@@ -1,5 +1,5 @@
-// How the tags of the example company came to be where they are: by times before now, as if they had been taken in from a
-// registry that was there before. There is nothing behind the digests, so that nothing of it can be pulled.
+// Tag history of the example company. Times are relative to now, as if imported from an earlier registry. No content exists for
+// the digests, so they cannot be pulled.
 import { hash } from 'node:crypto'
 
 /** A move: to which build, and how many hours ago. */

@@ -12,7 +12,7 @@ type Send = (method: 'GET' | 'POST', path: string, body?: object) => Promise<Ans
 /** Uids by name: of the identities and of the roles that can be bound so far. */
 type Known = { identities: ReadonlyMap<string, string>; roles: ReadonlyMap<string, string> }
 
-/** Does nothing and returns false when the server has an organisation already. */
+/** Does nothing and returns false if the server already has an organization. */
 export async function fillDemo(app: App, server: Server): Promise<boolean> {
   const token = { issuer: server.url, subject: operatorUid, audience: server.url, now: app.clock() }
   const send = sendTo(server.localUrl, await signAccessToken(app.keyring, token))
@@ -30,7 +30,7 @@ export async function fillDemo(app: App, server: Server): Promise<boolean> {
   return true
 }
 
-/** The names from the organisation to the folder. */
+/** Names from the organization to the folder. */
 function pathOf({ name, folders = [] }: DemoGroup, folder: string): readonly string[] | undefined {
   if (name === folder) return [name]
   const below = folders.flatMap((one) => pathOf(one, folder) ?? [])

@@ -1,4 +1,5 @@
-// How V8 keeps the heap of a server small, and what a request leaves out of it (docs/decisions/0055-memory.md and 0140-what-outlives-a-request.md).
+// Settings of V8 that keep the heap of a server small, and the memory that a request leaves behind (docs/decisions/0055-memory.md
+// and 0140-what-outlives-a-request.md).
 import { setFlagsFromString } from 'node:v8'
 
 /** Call it before anything is served. */

@@ -23,7 +23,7 @@ it again, or start the server, which takes the key that fits.`,
       throw usageError('PINFOLD_MASTER_KEY_NEW is PINFOLD_MASTER_KEY; it must be another key')
     }
     await using opened = new AsyncDisposableStack()
-    // What finds no database must not make a folder for its lock.
+    // If there is no database, no folder must be created for its lock.
     const { db, sealer } = opened.adopt(await openExisting(config), (one) => one.close())
     const stopped = opened.adopt(await requireStopped(db, config), (one) => one.release())
 

@@ -23,7 +23,10 @@ export async function withReadingOperator<T>(
   })
 }
 
-/** Whether the server is asked. Options and settings that name a data folder or a database have priority over those that name a server. */
+/**
+ * True if the command calls a server. Options and settings that name a data folder or a database have priority over those that
+ * name a server.
+ */
 function namesServer({ env }: Terminal, { data, database }: Options): boolean {
   if (data !== undefined || database !== undefined || env.PINFOLD_DATA || env.PINFOLD_DATABASE) return false
   return Boolean(env.PINFOLD_API || env.PINFOLD_TOKEN)

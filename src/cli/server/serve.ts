@@ -49,7 +49,7 @@ Every setting that has no option here is an environment variable; see pinfold co
     process.on('SIGUSR2', () => void server.reloadCertificate())
     const filled = options.demo === true && (await fillDemo(app, server))
     if (options.demo && !filled) terminal.say('pinfold: there are organisations already, so the demo was not added')
-    // Whoever reads the next line may ask at once.
+    // A program that reads the next line may send requests at once.
     const end = untilAsked()
     terminal.print(`ready ${server.url}`)
     // A failure of the next steps must not end a server that serves already.
@@ -64,7 +64,7 @@ Every setting that has no option here is an environment variable; see pinfold co
     app.log.info('leaving', { ms: config.lameduckMs })
     await server.leave(config.lameduckMs)
     app.log.info('draining')
-    // What is being answered may wait for a duty, so the duties end last, with what is left of the time for both.
+    // Requests in flight may wait for a job, so the jobs end last, with the rest of the time for both.
     const until = performance.now() + config.drainMs
     await server.close()
     await workers.close(Math.max(0, until - performance.now()))
@@ -95,7 +95,7 @@ async function startAll(config: Config, takePort: () => Port | undefined) {
   )
   await app.db.tx(async (tx) => {
     await writeFact(tx, 'url', server.url)
-    // Of several servers each has its own, in `nodes`.
+    // With several servers, each stores its own in `nodes`.
     if (app.db.shared) return
     await writeFact(tx, 'local_url', server.localUrl)
     await writeFact(tx, 'local_network', ownNetwork())
@@ -104,14 +104,14 @@ async function startAll(config: Config, takePort: () => Port | undefined) {
   return { app, server, workers, isFirst, fillDemo }
 }
 
-/** Pulls in a view of this name mean the organisation. */
+/** Warns of organizations that have the name of a view. Pulls with this name go to the organization. */
 async function warnOfNames({ db, log }: App): Promise<void> {
   const { organizationsNamedAsViews } = await import('#domains/iam/groups/groups.service.ts')
   const names = await organizationsNamedAsViews(db)
   if (names.length > 0) log.warn('organisations have the names of views, and are pulled from instead', { names })
 }
 
-/** How the operator gets in with a browser; the link itself only where nothing keeps what is printed. */
+/** Prints how the operator opens the console. Prints the link itself only on a terminal, where output is not stored. */
 async function printEntrance(terminal: Terminal, app: App, url: string): Promise<void> {
   terminal.print(`In a browser, as the operator: ${consoleCommand(app.config)}`)
   if (!terminal.isSeen) return
@@ -121,8 +121,8 @@ async function printEntrance(terminal: Terminal, app: App, url: string): Promise
 }
 
 /**
- * Code that was compiled is kept for the next start: below the data folder where it is not kept beside the program already,
- * as in an image, whose own folders cannot be written.
+ * Caches compiled code for the next start, unless it is already cached beside the program. The cache is below the data folder, as
+ * in an image, whose own folders are read-only.
  */
 function keepCompiled({ NODE_COMPILE_CACHE }: Terminal['env'], data: string): void {
   if (NODE_COMPILE_CACHE === '' || getCompileCacheDir() !== undefined || !isWritableFolder(data)) return
@@ -177,11 +177,11 @@ function isWritableFolder(place: string): boolean {
 }
 
 /**
- * Throws unless the server fits the others and the database. Others can see it by then, so whoever starts later, replaces
- * the master key or takes something away, finds it there.
+ * Throws unless the server fits the other servers and the database. The others can see it by now, so a server that starts later,
+ * or a command that replaces the master key or deletes data, finds it.
  */
 async function checkPlace({ db, config, sealer }: App, { url }: Server): Promise<void> {
-  // What was changed since it was opened was changed while nobody could see this server.
+  // Migrations may have run between the opening of the database and the announcement of this server.
   await requireKnown(db, migrationIds())
   // Tokens name the URL, so servers that share a database have the same; it may change when no other one is there.
   const other = db.shared ? await livingNode(db, (node) => node.url !== url, config.leaseMs) : undefined

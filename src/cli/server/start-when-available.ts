@@ -12,8 +12,8 @@ const longestPauseMs = 2000
 const mostStarts = 3
 
 /**
- * Starts once the database answers and takes writes. What waiting does not cure is thrown. `undefined` if it was asked to end
- * meanwhile. `start` gets what takes the port, where it is open already.
+ * Starts once the database answers and accepts writes. Throws an error that waiting does not fix. Returns `undefined` if the
+ * process was asked to end meanwhile. `start` gets a function that takes over the port, if it is already open.
  */
 export async function startWhenAvailable<T>(
   config: Config,

@@ -16,7 +16,7 @@ export type Stopped = {
 export async function requireStopped(db: Db, { database, data, leaseMs }: Config): Promise<Stopped> {
   const lock = database === '' ? takeServeLock(join(data, 'serve.lock')) : undefined
   if (!lock && database === '') throw busy(`the data folder ${data} is in use`)
-  // First of all: whoever comes while the others are watched is not one of those that were there and are silent.
+  // Reads the heartbeats first: a server that appears while the others are watched must not count as an old silent one.
   const still = await nodeBeats(db)
   const alive = db.shared ? await livingNode(db, () => true, leaseMs) : undefined
   if (alive) throw busy(`a server uses the database, as ${alive.url}`)

@@ -3,10 +3,10 @@ import { exitCodes, usageError } from '../framework/cli-error.ts'
 import { type Command, type Options, outputOption, type Terminal } from '../framework/command.ts'
 import { configOf, settingOptions } from '../framework/settings.ts'
 
-/** How many findings are told; the rest is only counted. */
+/** The most findings that are printed; the rest is only counted. */
 const mostTold = 1000
 
-/** What each of them looks at. */
+/** Subject of each check. */
 const about: Record<Check, string> = {
   blobs: 'rows of blobs have their contents',
   uploads: 'pieces of uploads have their contents',

@@ -1,4 +1,4 @@
-// Where a bundle is: a repository of a registry, or a folder in the image layout of OCI.
+// Location of a bundle: a repository of a registry, or a folder in the OCI image layout.
 import { copyFile, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -26,7 +26,7 @@ export type BundlePlace = BundleContent & {
   putManifest(content: Buffer): Promise<void>
 }
 
-/** What starts like a path is a folder; everything else names a repository. Throws CliError for what is neither. */
+/** Text that starts like a path is a folder; all other text names a repository. Throws CliError if it is neither. */
 export async function bundlePlace(
   text: string,
   credentialsFor: (registry: string) => Promise<Credentials | undefined>,
@@ -68,7 +68,7 @@ function inRegistry(
 
 const layoutFile = JSON.stringify({ imageLayoutVersion: '1.0.0' })
 
-/** A folder that has one bundle. What it had before of others is taken away when there is a new one. */
+/** Folder with one bundle. A new bundle replaces the contents of the former one. */
 function layoutAt(folder: string): BundlePlace {
   const blobs = join(folder, 'blobs', 'sha256')
   const blobOf = (digest: string) => join(blobs, digest.slice('sha256:'.length))
@@ -125,7 +125,7 @@ function layoutAt(folder: string): BundlePlace {
   }
 }
 
-/** Whoever reads meanwhile gets the old file or the new one. */
+/** Replaces the file. A concurrent reader gets the old file or the new one. */
 async function replace(file: string, content: Buffer | string): Promise<void> {
   await writeFile(`${file}.new`, content)
   await rename(`${file}.new`, file)

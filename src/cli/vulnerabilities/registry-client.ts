@@ -127,7 +127,7 @@ async function* bounded(answer: Response, most: number): AsyncGenerator<Uint8Arr
   }
 }
 
-/** What the registry asks for: the password, or a token that somebody gives for it. */
+/** Header for the challenge of the registry: the password, or a token of a token service. */
 async function authorize(
   challenge: string,
   scope: string,
@@ -152,7 +152,7 @@ async function authorize(
     const given: unknown = token ?? other
     if (answer.ok && typeof given === 'string' && /^[\x21-\x7e]+$/.test(given)) return `Bearer ${given}`
   } catch {
-    // What went wrong may hold what was sent.
+    // The original error may contain credentials.
   }
   throw new WrongRecord(`${realm.host} gives no token for ${base.host}${credentials ? '' : ' without credentials'}`)
 }

@@ -1,4 +1,4 @@
-// What the commands about vulnerabilities and packages of images share.
+// Shared parts of the commands for vulnerabilities and packages of images.
 import { chunks } from '#lib/chunks.ts'
 import type { ApiReader } from '../framework/api-reader.ts'
 import { failure } from '../framework/cli-error.ts'

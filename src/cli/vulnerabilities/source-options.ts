@@ -1,4 +1,4 @@
-// Which sources a command reads, and from where.
+// Vulnerability sources that a command reads, and their location.
 import { OutgoingError, type OutgoingOptions } from '#lib/net/outgoing.ts'
 import { hostOf, privateAddresses } from '#lib/net/private-addresses.ts'
 import { type Source, sourceNamed } from '#sources/definitions.ts'
@@ -23,7 +23,7 @@ export function sourcesOf(terminal: Terminal, options: Options): { sources: Sour
   const mirror = given === '' ? undefined : sourceUrl(given, '--mirror')
   const names = (options.source as readonly string[] | undefined) ?? config.vulnerabilitySources
   const sources = [...new Set(names)].map((name) => requireSource(name, mirror?.href ?? ''))
-  // What stays on this machine nobody else can read.
+  // HTTP is safe for requests that do not leave this machine.
   const stays = mirror !== undefined && /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/.test(mirror.hostname)
   return { sources, way: { allowed: privateAddresses(mirror ? [hostOf(mirror)] : []), allowHttp: stays } }
 }
@@ -38,7 +38,10 @@ export function messageOf(error: OutgoingError | WrongRecord): string {
   return error instanceof OutgoingError && error.status !== undefined ? `the answer was ${error.status}` : error.message
 }
 
-/** What docker would show to the registry: the password of its file, or a token of ours; nothing when it has neither. */
+/**
+ * Credentials that Docker would send to the registry: the password of its file, or a token of ours. Returns undefined if there is
+ * neither.
+ */
 export async function registryCredentials(
   terminal: Terminal,
   options: Options,

@@ -1,4 +1,4 @@
-// Brings what is known of vulnerabilities up to date, one source after the other. One that fails keeps what it said.
+// Updates the data of vulnerability sources, one after the other. A source that fails keeps its former data.
 import { mkdirSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -163,7 +163,7 @@ async function apiSink(api: OperatorApi, { name, url, licence, ecosystems }: Sou
   }
 }
 
-/** What the server refuses is about this reading alone, such as that somebody else has begun it anew. */
+/** Errors that the server returns concern this reading alone, such as a second reading that replaced it. */
 async function ofReading<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()
@@ -182,7 +182,7 @@ type Given = {
   affected: readonly { qualifiers: object }[]
 }
 
-/** How records of one reading are sent. */
+/** Rules for sending the records of one reading. */
 export function recordRules(run: unknown): Import {
   return {
     what: 'records',
@@ -205,7 +205,7 @@ export function toRecord<R extends Given>(record: R, file: string): ImportRecord
   return { id: record.id, file: `${file}/${record.id}`, body, lineOf: () => 0 }
 }
 
-/** How ranks of one reading are sent. */
+/** Rules for sending the ranks of one reading. */
 function rankRules(run: unknown): Import {
   return {
     what: 'ranks',

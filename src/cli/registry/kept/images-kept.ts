@@ -1,4 +1,4 @@
-// What keeps a manifest, and the way to delete it all the same.
+// Reasons why a manifest is kept, and the way to delete it anyway.
 import { isDigest } from '#lib/digest.ts'
 import { apiCommand } from '../../framework/api-pages.ts'
 import type { ApiReader } from '../../framework/api-reader.ts'

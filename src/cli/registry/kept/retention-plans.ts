@@ -1,4 +1,4 @@
-// Plans of what rules of retention let go: made, read and applied.
+// Plans of deletions by retention rules: create, read and apply.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isUid } from '#lib/uid.ts'
 import { type Answer, apiCommand } from '../../framework/api-pages.ts'
@@ -42,7 +42,7 @@ const pollMs = 200
 /** A server makes and applies plans beside its other work; this long it is waited for. */
 const longestMs = 10 * 60_000
 
-/** How many plans of one place are looked at; an organisation has 20 at a time. */
+/** The most plans of a group that are searched; an organization has 20 at a time. */
 const mostLooked = 200
 
 /** The uid of a plan, also by the place that it was made for: the last one there. */
@@ -145,7 +145,7 @@ function whyOf({ why, until = '', partOf = '' }: Deletion): string {
   return why === 'PART' ? `part of ${partOf}` : 'none of the last'
 }
 
-/** What is going on, and what to do next. */
+/** State of the plan, and the next step. */
 function summaryOf(made: Plan): string {
   const {
     uid,
