@@ -101,7 +101,7 @@ for (const [url, kind, name, version] of urls) {
   })
 }
 
-test('names of Python are normalised; what says no version, or is of a kind that we do not compare, is no package', () => {
+test('normalizes names of Python, and finds no package without a version or of a kind that is not compared', () => {
   assert.equal(packageOf('pkg:pypi/Zope.Interface@6.0')?.name, 'zope-interface')
   for (const url of ['pkg:pypi/django', 'pkg:npm/@1', 'pkg:rpm/fedora/curl', 'pkg:generic/x@1', 'x']) {
     assert.equal(packageOf(url), undefined, url)

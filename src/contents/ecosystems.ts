@@ -1,4 +1,4 @@
-// How the ecosystems of OSV call what an image contains: https://ossf.github.io/osv-schema/#defined-ecosystems.
+// Names of package kinds and distributions in OSV: https://ossf.github.io/osv-schema/#defined-ecosystems.
 import type { Scheme } from '#versions/order.ts'
 import { type Distribution, type DistributionKind, distributionKinds, type PackageKind } from './packages.ts'
 import { partsOfRelease, rpmDistributions, rpmEcosystems } from './rpm-distributions.ts'
@@ -15,7 +15,7 @@ const kinds: Record<PackageKind, { scheme: Scheme; ecosystem: string }> = {
   pypi: { scheme: 'pep440', ecosystem: 'PyPI' },
 }
 
-/** How the versions of packages of this kind are ordered. */
+/** Version scheme of packages of this kind. */
 export function schemeOfKind(kind: PackageKind): Scheme {
   return kinds[kind].scheme
 }
@@ -30,13 +30,18 @@ export function ecosystemOfDistribution(distribution: Distribution): string {
   return distributionKinds.map((kind) => ecosystemOf(kind, distribution)).join('')
 }
 
-/** Whether what is said of packages in one is said of those in the other: of a release only the last number may differ. */
+/**
+ * True if advisories for one distribution apply to the other: both have the same ecosystem, so at most the last number of their
+ * versions differs. If neither has an ecosystem, both need the same id and version.
+ */
 export function isSameDistribution(one: Distribution, other: Distribution): boolean {
   const [first, second] = [one, other].map(ecosystemOfDistribution)
   return first === '' ? isSameId(one, other) && one.version === other.version : first === second
 }
 
-/** Whether the two contradict each other. A distribution without an id says nothing, and one without a version nothing but its id. */
+/**
+ * True if the two contradict each other. A distribution without an id contradicts none, and one without a version only other ids.
+ */
 export function isOtherDistribution(one: Distribution, other: Distribution): boolean {
   if (one.id === '' || other.id === '' || isSameDistribution(one, other)) return false
   if (!isSameId(one, other)) return !isSameFamily(one, other)
@@ -45,7 +50,7 @@ export function isOtherDistribution(one: Distribution, other: Distribution): boo
   return isKnown && one.version !== '' && other.version !== ''
 }
 
-/** Whether one of them lacks the version, and both ids stand for the same distribution: `rhel` and `redhat`. */
+/** True if one of them lacks the version, and both ids stand for the same distribution: `rhel` and `redhat`. */
 function isSameFamily(one: Distribution, other: Distribution): boolean {
   if (one.version !== '' && other.version !== '') return false
   const version = one.version || other.version
@@ -62,14 +67,17 @@ function distributionEcosystem(kind: DistributionKind, { id, version }: Distribu
   return name?.kind === kind ? name.of(version) : ''
 }
 
-/** Which packages an ecosystem has that is a distribution, with a release or without; undefined for any other. */
+/** Kind of packages of an ecosystem that is a distribution, with a release or without; undefined for any other ecosystem. */
 export function kindOfEcosystem(ecosystem: string): DistributionKind | undefined {
   const name = ecosystem.split(':')[0]!.toLowerCase()
   if (rpmEcosystems.has(name)) return 'rpm'
   return Object.hasOwn(distributions, name) ? distributions[name]!.kind : undefined
 }
 
-/** Where something may be said of the packages of an ecosystem: there, in its parts, and for all releases where it has some. */
+/**
+ * Ecosystems whose advisories apply to packages of an ecosystem: itself, its parts, and the ecosystem for all releases if it has
+ * releases.
+ */
 export function withAllReleases(ecosystem: string): string[] {
   const end = ecosystem.indexOf(':')
   return end < 0 ? [ecosystem] : [...new Set([ecosystem, ecosystem.slice(0, end), ...partsOfRelease(ecosystem)])]
@@ -98,7 +106,7 @@ function debian(version: string): string {
   return release === undefined ? '' : `Debian:${release}`
 }
 
-/** Of those with long support the ecosystem's name says so: every other April since 2008. */
+/** Releases with long-term support have LTS in the name of their ecosystem: every other April since 2008. */
 function ubuntu(version: string): string {
   const [, year, month] = /^(\d+)\.(\d+)(?:\.\d+)*$/.exec(version) ?? []
   if (year === undefined) return ''

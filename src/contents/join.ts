@@ -1,9 +1,9 @@
-// Puts together what is known of one image from several sides.
+// Joins the contents of one image from several sources.
 import { GapList, type ImageContents, type Package, PackageList, Unreadable } from './packages.ts'
 
 /**
- * What any of them names, so that none can hide what another has found. The same version of a package is the same package,
- * however much each knows of it; the first that names it counts.
+ * Joins packages and gaps of all sources, so that no source hides a package that another has found. Two entries with the same
+ * name and version are one package, with the properties of the first.
  */
 export function joinContents(all: readonly ImageContents[]): ImageContents {
   const list = new PackageList()

@@ -38,7 +38,7 @@ test('a fix for another module stream is not a match', () => {
   assert.equal(verdict(modular, saidOf('nodejs-devel:18 nodejs:18')), 'vulnerable')
   assert.equal(isCleared(modular, saidOf('nodejs:20', '1:16.0-1.module+el8'), rpm), false)
   assert.equal(isCleared(modular, saidOf('nodejs:18', '1:16.0-1.module+el8'), rpm), true)
-  // The package, or what is said, does not tell its stream.
+  // The package or the statement has no stream.
   assert.equal(verdict(nodeIn('x86_64'), saidOf('nodejs:20')), 'unknown')
   assert.equal(verdict(modular, saidOf('')), 'unknown')
   assert.equal(verdict(modular, saidOf('', '1:16.0-1.module+el8')), 'clear')

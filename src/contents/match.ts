@@ -1,13 +1,13 @@
-// Whether what is said of a package is said of the one that is installed. Nothing is looked up and nothing remembered.
+// Decides if an advisory applies to an installed package. Has no state and does no look-ups.
 
 import { type Covered, fixesAbove, inRanges, type VersionOrder, type VersionRange } from '#versions/ranges.ts'
 import { isModular } from '#versions/rpm.ts'
 import { archAndModule } from './rpm-module.ts'
 
-/** What of an installed package counts. */
+/** Properties of an installed package that are compared. */
 export type Installed = { name: string; version: string; origin: string; originVersion: string; arch: string }
 
-/** What a source says of some versions of a package. */
+/** Statement of an advisory on some versions of a package. */
 export type Statement = {
   name: string
   ranges: readonly VersionRange[]
@@ -29,7 +29,7 @@ export function verdictOf(installed: Installed, said: Statement, order: VersionO
   return covered === 'yes' && inStream === 'yes' ? 'vulnerable' : 'unknown'
 }
 
-/** Whether a source says that the installed version is free of it: it names it as such, or as later than the fix. */
+/** True if a source excludes the installed version: as not affected or fixed, or as later than the fix. */
 export function isCleared(installed: Installed, said: Statement, order: VersionOrder | undefined): boolean {
   const version = versionMeant(installed, said)
   if (version === undefined || isInStream(installed, said) !== 'yes') return false
@@ -44,7 +44,10 @@ export function fixesFor(installed: Installed, said: Statement, order: VersionOr
   return version === undefined || !order ? [] : fixesAbove(version, said.ranges, order)
 }
 
-/** The version to compare: what is said of the origin counts for all that was built from it. */
+/**
+ * Version to compare, or undefined if the statement is about another package. A statement on the source package applies to all
+ * packages built from it.
+ */
 function versionMeant(installed: Installed, { name, qualifiers }: Statement): string | undefined {
   const { arch } = archAndModule(installed.arch)
   if (qualifiers.arch !== undefined && qualifiers.arch !== '' && qualifiers.arch !== arch) return undefined
@@ -52,13 +55,13 @@ function versionMeant(installed: Installed, { name, qualifiers }: Statement): st
   return name === installed.name ? installed.version : undefined
 }
 
-/** Whether a source speaks of the module stream that the package is of: each has fixes of its own. */
+/** Decides if a statement is about the module stream of the package, since each stream has fixes of its own. */
 function isInStream({ version, arch }: Installed, { ranges, qualifiers: { stream } }: Statement): Covered {
   const { module } = archAndModule(arch)
   const isOfModule = module !== '' || isModular(version)
   if (stream !== undefined) {
     if (!isOfModule) return 'no'
-    // What does not say which stream it is of may be of this one.
+    // A package or statement without a stream may be of this stream.
     return module === '' || stream === '' ? 'unknown' : stream.split(' ').includes(module) ? 'yes' : 'no'
   }
   const fixes = ranges.flatMap(({ events }) => events.flatMap((event) => ('fixed' in event ? [event.fixed] : [])))

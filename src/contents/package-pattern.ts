@@ -1,4 +1,4 @@
-// What is asked of packages: a package URL with a version or without, and versions in a range.
+// Patterns for packages: a package URL with or without a version, and versions in a range.
 
 import { goNamesOf } from '#versions/go-names.ts'
 import type { VersionOrder } from '#versions/ranges.ts'
@@ -8,7 +8,7 @@ import type { PackageKind } from './packages.ts'
 /** A package of any version unless there is one. The distribution is empty where none is named. */
 export type PackagePattern = { kind: PackageKind; name: string; version: string; distribution: string }
 
-/** What a package URL names, with or without a version; undefined when it is none of a kind that is known. */
+/** Reads a package URL, with or without a version. Returns undefined if its type is unknown or it is no package URL. */
 export function patternOf(url: string): PackagePattern | undefined {
   const end = url.search(/[?#]|$/)
   const [bare, rest] = [url.slice(0, end), url.slice(end)]
@@ -30,8 +30,8 @@ export function patternText({ kind, name, version, distribution }: PackagePatter
 const maxText = 512
 
 /**
- * What a package URL names, as it is kept; undefined where that would not read back as the same, or is too long. Whoever keeps
- * it says with an empty text that all packages are meant.
+ * Form of a package URL that is stored; undefined if it does not read back as the same, or is too long. An empty text is stored
+ * for all packages.
  */
 export function keptPattern(url: string): string | undefined {
   const pattern = patternOf(url)
@@ -41,7 +41,7 @@ export function keptPattern(url: string): string | undefined {
   return back && text.length <= maxText && patternText(back) === text ? text : undefined
 }
 
-/** Whether a package of a distribution is meant. */
+/** True if the pattern matches a package of a distribution. */
 export function isMeant(
   { kind, name, version, distribution }: PackagePattern,
   one: { kind: string; name: string; version: string },

@@ -1,4 +1,4 @@
-// What an image contains, as far as advisories can speak of it: packages of its distribution and of languages.
+// Packages of an image that advisories can be about: those of its distribution and of languages.
 
 /** The kinds of packages of distributions and of languages whose versions we can compare, in the words of package URLs. */
 export const distributionKinds = ['apk', 'deb', 'rpm'] as const
@@ -10,8 +10,8 @@ export type PackageKind = (typeof packageKinds)[number]
 export type Package = {
   kind: PackageKind
   /**
-   * As the advisories of its ecosystem name it: `group:artifact` of Maven, the path of a Go module, `stdlib` for Go itself,
-   * `@scope/name` of npm, the normalised name of Python.
+   * Name in the advisories of its ecosystem: `group:artifact` of Maven, the path of a Go module, `stdlib` for Go itself,
+   * `@scope/name` of npm, the normalized name of Python.
    */
   name: string
   version: string
@@ -22,7 +22,10 @@ export type Package = {
   arch: string
   /** The module of rpm that it is part of, as `name:stream`. */
   module?: string
-  /** The first of the files that say so, without a leading slash; what follows `!/` is inside of an archive. Of languages only. */
+  /**
+   * The first files that list the package, without a leading slash; a part after `!/` is inside of an archive. For packages of
+   * languages only.
+   */
   locations?: readonly string[]
   /** The one package of the distribution that all these files belong to. */
   owner?: Owner
@@ -35,9 +38,9 @@ export type ImageContents = {
   /** Each package once, ordered by kind, name and version. */
   packages: Package[]
   distribution: Distribution
-  /** Whether it is known which packages of a distribution there are, and be it none. */
+  /** True if the packages of a distribution are known, even if there are none. */
   hasDatabase: boolean
-  /** What of the image could not be read. Nothing follows from the absence of a package there. */
+  /** Parts of the image that could not be read. A package that is not found may be in one of them. */
   gaps: Gap[]
 }
 
@@ -48,11 +51,11 @@ export type Distribution = { id: string; version: string }
 export type GapReason = UnreadableReason | 'UNIDENTIFIED'
 export type Gap = { path: string; reason: GapReason; message: string }
 
-/** What one file says of packages that it lists. */
+/** Packages and gaps of one file. */
 export type Found = {
   packages: readonly Package[]
   gaps: readonly Gap[]
-  /** Whether it is the database of a distribution, read to its end. */
+  /** True for the database of a distribution that was read to its end. */
   isDatabase?: boolean
   /** Files that packages of the distribution own, with the name of the package. */
   owned?: readonly (readonly [path: string, name: string])[]
@@ -70,7 +73,7 @@ export type UnreadableReason =
   | 'BLOB_MISSING'
   | 'NOT_SCANNED'
 
-/** What is wrong lies in the image, so that reading it again would end the same way. */
+/** Error whose cause is in the image, so that reading it again would end in the same way. */
 export class Unreadable extends Error {
   override name = 'Unreadable'
   readonly reason: UnreadableReason

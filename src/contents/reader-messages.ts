@@ -1,4 +1,4 @@
-// What the process that reads images and the server say to each other.
+// Messages between the server and the process that reads images.
 import type { ImageContents, UnreadableReason } from './packages.ts'
 import type { ScanReport } from './reports/scan-report.ts'
 import type { Signed } from './reports/signed.ts'

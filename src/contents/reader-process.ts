@@ -1,5 +1,5 @@
-// A process of its own, since everything here works on what strangers have pushed: whatever that costs in time or memory is
-// ended with the process, and the server goes on. Started by `reader.ts` only; the server hands it the bytes.
+// Reader in a process of its own, since it handles content that users have pushed. If the content costs too much time or memory,
+// only this process ends, and the server goes on. Only `reader.ts` starts it, and the server sends it the bytes.
 import { readFiles } from './databases/files.ts'
 import { type Layer, scanLayers } from './layers/layers.ts'
 import { scanLimits } from './layers/scan-limits.ts'

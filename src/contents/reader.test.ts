@@ -31,7 +31,7 @@ test('layers and SBOMs are read in turn, and what they contain is answered', asy
   assert.equal(await reader.readLayers([], signal), undefined)
 })
 
-test('what is wrong with an image comes back with its reason, and the next is read', async () => {
+test('returns the reason for an unreadable image, and reads the next one', async () => {
   await using reader = createReader()
   const corrupt = stored(await tarOf({ [path]: fixture('contents/negative/apk-corrupt') }))
   await assert.rejects(reader.readLayers([corrupt], signal), unreadable('DAMAGED'))
@@ -51,7 +51,7 @@ test('an SBOM is read up to its limit, whatever anybody said of its size', async
   assert.ok(sent <= maxSbomBytes + 2 ** 20, `${sent} bytes`)
 })
 
-test('what takes too much memory is unreadable, and the next image is read', async () => {
+test('reports an image as unreadable if it takes too much memory, and reads the next one', async () => {
   await using reader = createReader({ ...readerLimits, heapMb: 48 })
   const values = Buffer.from(`{"bomFormat":"CycloneDX","x":[${'{"a":{}},'.repeat(900_000)}0]}`)
   await assert.rejects(reader.readSbom(stored(values), signal), unreadable('LIMIT_EXCEEDED'))
@@ -60,7 +60,7 @@ test('what takes too much memory is unreadable, and the next image is read', asy
   await assert.rejects(tiny.readLayers([small], signal), unreadable('LIMIT_EXCEEDED'))
 })
 
-test('what takes too long is unreadable, whether it computes or waits', async () => {
+test('reports an image as unreadable if it takes too long, whether it computes or waits', async () => {
   await using reader = createReader({ ...readerLimits, sbomMs: 1, layersMs: 1 })
   const never: Layer = async () => Readable.from(new Promise(() => {}) as never) as AsyncIterable<Uint8Array>
   const silent: Layer = () => new Promise(() => {})

@@ -12,20 +12,23 @@ import type { SbomContents } from './sbom.ts'
 
 /** One after the other. The process is started when it is needed, and again after one that had to be ended. */
 export type Reader = {
-  /** What the layers of an image say is installed; undefined when they say nothing of packages. Throws Unreadable when the fault is in them. */
+  /**
+   * Reads the installed packages from the layers of an image; undefined if there are no package databases or package files.
+   * Throws Unreadable if the fault is in the layers.
+   */
   readLayers(layers: readonly Layer[], signal: AbortSignal): Promise<ImageContents | undefined>
   /** Undefined for a statement of another kind. Throws Unreadable as well. */
   readSbom(sbom: Layer, signal: AbortSignal): Promise<SbomContents | undefined>
-  /** What a scanner's report says. Throws Unreadable when the fault is in it. */
+  /** Reads a scan report. Throws Unreadable if the fault is in it. */
   readReport(report: Layer, signal: AbortSignal): Promise<ScanReport>
-  /** Who has signed a report, of public keys in PEM. Throws Unreadable as well. */
+  /** Finds the signers of a report among public keys in PEM. Throws Unreadable, too. */
   readSigners(report: Layer, keys: readonly string[], signal: AbortSignal): Promise<Signed>
   [Symbol.asyncDispose](): Promise<void>
 }
 
 export const readerLimits = {
   ...{ heapMb: 384, layersMs: scanLimits.ms + 30_000, sbomMs: 30_000 },
-  /** Of a payload, for each signature and key that it is compared with. */
+  /** The most bytes of payloads that are verified, counted for each signature and key that it is compared with. */
   verifiedBytes: 2 * 2 ** 30,
 }
 export type ReaderLimits = typeof readerLimits
@@ -87,7 +90,7 @@ export function createReader(limits: ReaderLimits = readerLimits): Reader {
   }
 }
 
-/** How Node ends without memory, which depends on what it is at. Whoever kills it uses others. */
+/** Signals with which Node ends when it is out of memory, depending on the moment. Processes that kill it use other signals. */
 const crashes: ReadonlySet<NodeJS.Signals> = new Set(['SIGABRT', 'SIGTRAP', 'SIGILL', 'SIGSEGV', 'SIGBUS'])
 
 type Within = { ms: number; signal: AbortSignal; heapMb: number }

@@ -1,4 +1,4 @@
-// How OSV names distributions with rpm, and the names under which advisories of one release are spread.
+// OSV names of distributions with rpm, and the ecosystems that contain the advisories of one release.
 
 /** By `ID` of os-release. Empty for a version that no ecosystem is named after. */
 export const rpmDistributions: Readonly<Record<string, (version: string) => string>> = {
@@ -80,8 +80,8 @@ const suseModules12 = [
 const lastMinor = 10
 
 /**
- * The other ecosystems with advisories for a release: Red Hat names the parts of the release, and those of 10 the minor release
- * in which a fix came; SUSE names the modules.
+ * Other ecosystems with advisories for a release. Red Hat has one for each part of the release, and for release 10 one for each
+ * minor release with a fix. `SUSE` has one for each module.
  */
 export function partsOfRelease(ecosystem: string): string[] {
   const [, redHatRelease, minors] = /^Red Hat:(enterprise_linux:(\d+)(?:\.\d+)?)$/.exec(ecosystem) ?? []

@@ -54,7 +54,7 @@ function split(document: Json): { alone: Json; entry: Json; isRoot: boolean }[] 
   })
 }
 
-/** What the samples have besides packages: images, the files and lock files that packages are listed in, operating systems. */
+/** True for entries of the samples that are no packages: images, files and lock files that list packages, operating systems. */
 function isNoPackage(entry: Json, isRoot: boolean): boolean {
   const purls = [...JSON.stringify(entry).matchAll(/"pkg:([a-z0-9]+)\//g)].map(([, type]) => type!)
   if (purls.length > 0) return purls.every((type) => type === 'oci')

@@ -16,14 +16,14 @@ export type SbomEntry = {
   purls: readonly string[]
   name: string
   version: string
-  /** Whether it counts as a package without a package URL, too; files, images and the like do not. */
+  /** True if an entry without a package URL also counts as a package; files, images and the like do not. */
   isPackage: boolean
 }
 
 /** Package URLs of these types name the image itself, others or layers: their contents are read elsewhere. */
 const imageTypes: ReadonlySet<string> = new Set(['oci', 'docker'])
 
-/** How many types that are not compared are named one by one. */
+/** The most types without comparison that are named one by one. */
 const maxTypes = 20
 
 /** The main module of a program has no version, as the build information says. */
@@ -86,7 +86,7 @@ export class SbomEntries {
 
   #distribution(): Distribution {
     const ofPackages = [...this.#ofPackages.values()].map((one) => one.distribution)
-    // Of the operating system some documents have another name than packages do, or no release.
+    // Some documents give the operating system another name than its packages have, or no release.
     const all = [...(this.#named ? [this.#named] : []), ...ofPackages]
     const known = all.find((one) => ecosystemOfDistribution(one) !== '')
     return known ?? all.find(({ id }) => id !== '') ?? { id: '', version: '' }

@@ -27,7 +27,7 @@ export type SbomGraph = {
   edges: Edge[]
 }
 
-/** What a document may name again and again, such as a long id, counts each time. */
+/** Values that a document can name repeatedly, such as a long id, count each time. */
 const limits = { values: 500_000, elements: 200_000, characters: 32 * 2 ** 20 }
 
 /** `undefined` for a document in another format. Throws Unreadable for one that is not JSON, or too large. */

@@ -199,7 +199,7 @@ test('an in-toto statement gives what its SBOM names, plainly, in an envelope an
   )
 })
 
-test('what several sides name is together what an image contains, and none of them hides anything', () => {
+test('joins the packages of several sources, and hides none of them', () => {
   const of = (...packages: object[]) =>
     ({ packages, distribution: { id: '', version: '' }, hasDatabase: false, gaps: [] }) as never
   const [layer, same, newer] = [
@@ -223,7 +223,7 @@ test('what several sides name is together what an image contains, and none of th
   assert.deepEqual([bounded.packages.length, bounded.gaps.map(({ reason }) => reason)], [20_000, ['LIMIT_EXCEEDED']])
 })
 
-test('every version of the formats is recognised, also where no package is of a distribution', () => {
+test('recognizes every version of the formats, even without packages of a distribution', () => {
   for (const version of ['1.2', '1.3', '1.4', '1.5', '1.6', '1.7']) {
     assert.deepEqual(ofDistribution(`identify-cyclonedx-${version}.json`).packages, [], version)
   }
@@ -257,7 +257,7 @@ test('SPDX 3 names packages by their package URL or by an identifier', () => {
   )
 })
 
-test('what is no SBOM is refused with the reason', () => {
+test('refuses a document that is no SBOM, with the reason', () => {
   const unsupported = { name: 'Unreadable', reason: 'UNSUPPORTED' }
   for (const document of [
     {},

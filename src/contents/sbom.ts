@@ -15,7 +15,7 @@ const maxValues = 2_000_000
  */
 export type SbomContents = ImageContents & { subjects?: string[]; sealed?: boolean }
 
-/** Whether the predicate of a statement of in-toto is an SBOM, by its type. */
+/** True if the type of an in-toto predicate is an SBOM. */
 export const isSbomType = (predicateType: string): boolean =>
   /^https:\/\/(?:spdx\.dev\/Document|cyclonedx\.org\/(?:bom|schema)|syft\.dev\/bom)/i.test(predicateType)
 
@@ -107,13 +107,13 @@ const otherPurposes: ReadonlySet<string> = new Set([
   ...['manifest', 'operating-system', 'operatingsystem', 'requirement', 'specification'],
 ])
 
-/** Whether it is a package by its purpose. An application without a version is a list of packages, such as a lock file. */
+/** True if the entry is a package by its purpose. An application without a version is a list of packages, such as a lock file. */
 function isPackage(purpose: unknown, version: string): boolean {
   const word = textOf(purpose).toLowerCase()
   return word === 'application' ? version !== '' : !otherPurposes.has(word)
 }
 
-/** What Trivy and Syft call what is no package, where they say no purpose. */
+/** True for ids by which Trivy and Syft mark entries that are no packages, if the purpose is missing. */
 function standsForOther(id: string, version: string): boolean {
   const [, word] =
     /^SPDXRef-(OperatingSystem|Application|ContainerImage|Filesystem|Repository|DocumentRoot)\b/.exec(id) ?? []

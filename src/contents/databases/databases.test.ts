@@ -192,7 +192,7 @@ test('more packages or longer texts than any image has are refused', () => {
   assert.throws(() => contentsOf({ [apk]: `P:${'x'.repeat(513)}\nV:1\n` }), limit)
 })
 
-test('what comes from the edge of Alpine alone is of no release, whatever it calls itself', () => {
+test('assigns no release to an image that uses repositories of Alpine edge alone, whatever its os-release has', () => {
   const alpine = { id: 'alpine', version: '3.16' }
   const [edge, stable] = ['https://a.test/alpine/edge/main\n', 'https://a.test/alpine/v3.16/main\n']
   assert.equal(onBranch(alpine, `# now\n${edge}${edge}`).version, 'edge')

@@ -1,4 +1,4 @@
-// How the files that say what is installed are read, once it is known which of them an image has.
+// Reads the package databases and package files of an image, once it is known which of them it has.
 
 import { apkDatabases, apkRepositories, osReleases, ownedFiles } from '../layers/watched.ts'
 import { GapList, type ImageContents, type ImageFile, type Package, PackageList, Unreadable } from '../packages.ts'
@@ -58,7 +58,7 @@ function entriesOf(path: string, text: string, owners: Owners): Iterable<Entry> 
 
 type Gathered = { list: PackageList; gaps: GapList; owners: ReturnType<Owners['among']> }
 
-/** Whether there was anything. */
+/** Adds the packages of files of languages. Returns true if there was any. */
 function addLanguages(files: readonly ImageFile[], { list, gaps, owners }: Gathered): boolean {
   let any = false
   let isFull = false
@@ -67,7 +67,7 @@ function addLanguages(files: readonly ImageFile[], { list, gaps, owners }: Gathe
     any = true
     const owner = owners(path)
     for (const { path: where, reason, message } of found.gaps) {
-      // Of what does not say what it is the package says it that it belongs to.
+      // A package of the distribution identifies its files, so a file that cannot be identified is no gap if it has an owner.
       if (reason !== 'UNIDENTIFIED' || !owner) gaps.add(where, reason, message)
     }
     if (isFull || found.isDatabase) continue

@@ -13,7 +13,10 @@ export function readOsRelease(text: string): Distribution {
   return { id, version: [version, ...words.filter((word) => /^[\w-]+$/.test(word))].join('-') }
 }
 
-/** What is built from Alpine's edge alone may call itself the release that this is going to be: the repositories tell. */
+/**
+ * An image built from Alpine edge alone may have the version of the coming release in its os-release; its repositories show that
+ * it is edge.
+ */
 export function onBranch(distribution: Distribution, repositories: string): Distribution {
   if (distribution.id !== 'alpine') return distribution
   const lines = repositories.split('\n').filter((line) => /^\s*[^#\s]/.test(line))

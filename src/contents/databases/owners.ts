@@ -1,4 +1,4 @@
-// Which package of the distribution brought a file of a language along. It then answers for it, with its own advisories.
+// Packages of the distribution that own files of languages. The distribution's advisories then apply to such a file.
 import type { DistributionKind, Owner, Package } from '../packages.ts'
 
 /** Only asked of the paths that are given, of which there are few; databases list every file. */
@@ -14,7 +14,7 @@ export class Owners {
     const one = merged(path)
     if (!this.#wanted.has(one)) return
     const before = this.#owners.get(one)
-    // What two say to own is nobody's, lest one speak for the other.
+    // A file that two packages claim has no owner, so that the advisories of neither apply to it.
     const isSame = !this.#owners.has(one) || (before?.kind === kind && before.name === name)
     this.#owners.set(one, isSame ? { kind, name } : undefined)
   }

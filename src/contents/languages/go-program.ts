@@ -1,4 +1,4 @@
-// What a program that Go has made says of its modules: debug/buildinfo of Go, format of Go 1.18 and later.
+// Reader of the module information in programs that Go has built: debug/buildinfo of Go, format of Go 1.18 and later.
 
 import { goRelease } from '#versions/go-names.ts'
 import type { Found, Package } from '../packages.ts'
@@ -15,10 +15,10 @@ const sentinelBytes = 16
 /** Programs with thousands of modules have a megabyte. */
 const maxInfo = 4 * 2 ** 20
 const maxModules = 5000
-/** How often the magic is looked at in one file. */
+/** The most occurrences of the magic bytes that are examined in one file. */
 const maxCandidates = 100
 
-/** Undefined for what is no ELF file, or not of Go. */
+/** Returns undefined for a file that is no `ELF` executable, or that Go has not built. */
 export async function readGoProgram(path: string, content: AsyncIterable<unknown>): Promise<Found | undefined> {
   const search = new BuildInfoSearch()
   for await (const chunk of content) search.push(chunk as Buffer)
@@ -41,7 +41,7 @@ type BuildInfo = { go: string; modules: string }
 class BuildInfoSearch {
   #head: Buffer = Buffer.alloc(0)
   #isElf: boolean | undefined
-  /** What may be the beginning of the magic, or what follows on it. */
+  /** Possible beginning of the magic bytes, or the bytes after them. */
   #tail: Buffer = Buffer.alloc(0)
   #collecting: Buffer[] | undefined
   #collected = 0
@@ -92,7 +92,7 @@ class BuildInfoSearch {
     }
   }
 
-  /** Where it was not the information, the search goes on behind it. */
+  /** After a false match, the search goes on behind it. */
   #evaluate(): void {
     const bytes = Buffer.concat(this.#collecting!)
     this.#collecting = undefined
@@ -122,7 +122,7 @@ function readInfo(bytes: Buffer): BuildInfo | 'old' | undefined {
   return { go: go.text, modules: inner?.toString() ?? '' }
 }
 
-/** A length in groups of seven bits, and then so many bytes. */
+/** Reads a length in groups of seven bits, and then that number of bytes. */
 function textAt(bytes: Buffer, at: number): { text: string; bytes: Buffer; end: number } | undefined {
   let [length, shift, i] = [0, 0, at]
   for (;;) {

@@ -1,10 +1,10 @@
-// What Java archives say of themselves and of what was put into them: Maven's own notes, else the manifest.
+// Reader of the packages in Java archives: from the properties files of Maven, else from the manifest.
 import { type Entry, fromBufferPromise, type ZipFile } from 'yauzl'
 import type { Found, Gap, Package } from '../packages.ts'
 import { fieldOf, gap, identified } from './language-package.ts'
 
 export type ArchiveLimits = { archiveBytes: number; innerArchiveBytes: number }
-/** What all archives of an image may still cost together. */
+/** Remaining limits of all archives of an image together. */
 export type ArchiveBudget = { inflatedBytes: number; archiveEntries: number }
 
 const pomProperties = /^META-INF\/maven\/[^/]+\/[^/]+\/pom\.properties$/
@@ -30,7 +30,7 @@ export async function readJavaArchive(
 type Said = { packages: Package[]; gaps: Gap[] }
 type Archive = { path: string; bytes: Buffer; isInner: boolean }
 
-/** Whatever is wrong with an archive is a gap. */
+/** Any problem of an archive becomes a gap. */
 async function readArchive(archive: Archive, said: Said, limits: ArchiveLimits, budget: ArchiveBudget): Promise<void> {
   try {
     await readEntries(archive, said, limits, budget)
@@ -97,7 +97,7 @@ async function readInner(
   await readArchive({ path, bytes, isInner: true }, said, limits, budget)
 }
 
-/** What the entry announces counts for nothing. */
+/** Ignores the size that the entry declares. */
 async function inflate(zip: ZipFile, entry: Entry, most: number, budget: ArchiveBudget): Promise<Buffer> {
   const stream = await zip.openReadStreamPromise(entry)
   const chunks: Buffer[] = []
@@ -112,7 +112,7 @@ async function inflate(zip: ZipFile, entry: Entry, most: number, budget: Archive
   return Buffer.concat(chunks, size)
 }
 
-/** What Maven writes into what it builds. */
+/** Reads the `pom.properties` file that Maven writes into its archives. */
 function noted(path: string, text: string): Found {
   const said = (key: string): string => fieldOf(text, key, '=:')
   const [group, artifact] = [said('groupId'), said('artifactId')]
@@ -121,8 +121,8 @@ function noted(path: string, text: string): Found {
 }
 
 /**
- * The file may name a qualifier that the notes lack, as `mssql-jdbc-12.10.2.jre11.jar` does. What follows on a hyphen is a
- * classifier, which is no part of the version.
+ * The file name may have a qualifier that the properties lack, as `mssql-jdbc-12.10.2.jre11.jar` does. A part after a hyphen is a
+ * classifier, which does not belong to the version.
  */
 function qualifiedBy(path: string, artifact: string, version: string): string {
   const file = path.slice(path.lastIndexOf('/') + 1).replace(innerArchive, '')

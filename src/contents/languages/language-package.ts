@@ -17,7 +17,7 @@ export function identified(kind: PackageKind, path: string, name: string, versio
   return { packages: [languagePackage(kind, name, version, path)], gaps: [] }
 }
 
-/** What the first line that begins with the key says, up to its end; keys are not told apart by their case. */
+/** Value of the first line that begins with the key, up to its end. Keys are compared regardless of case. */
 export function fieldOf(text: string, key: string, separators = ':'): string {
   const wanted = key.toLowerCase()
   for (const line of linesOf(text)) {

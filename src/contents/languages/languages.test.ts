@@ -28,7 +28,7 @@ const pom = (group: string, artifact: string, version: string) => ({
   [`META-INF/maven/${group}/${artifact}/pom.properties`]: `#x\nversion=${version}\ngroupId=${group}\nartifactId=${artifact}\n`,
 })
 
-test('packages of Python are found by their metadata, under their normalised names', async () => {
+test('finds packages of Python by their metadata, under their normalized names', async () => {
   const files = {
     [`${site}/Django-4.2.1.dist-info/METADATA`]:
       'Metadata-Version: 2.1\r\nName: Django\r\nVersion: 4.2.1\r\n\r\nName: no\n',
@@ -184,7 +184,7 @@ test('the information of a program is found wherever the pieces are cut that it 
   }
 })
 
-test('what only looks like a program of Go is none, and one that Go before 1.18 has made is a gap', async () => {
+test('ignores files that only look like a program of Go, and reports a gap for a program of Go before 1.18', async () => {
   const magic = Buffer.from('\xff Go buildinf:', 'latin1')
   const elf = Buffer.from('\x7fELF', 'latin1')
   assert.equal(await contentsOf([{ x: Buffer.concat([magic, goProgram('go1.21.3', modules)]) }]), undefined)
@@ -217,7 +217,7 @@ test('upper layers take packages away and replace them, folders and all', async 
   assert.deepEqual(await shown({ 'bin/x': goProgram('go1.21.3', '') }, { 'bin/x': 'a script now' }), [])
 })
 
-test('what a package of the distribution brought along has it as its owner', async () => {
+test('gives packages of languages the package of the distribution that installed them as owner', async () => {
   const meta = (name: string) => `Name: ${name}\nVersion: 1.0\n`
   const apk = `P:py3-a\nV:3-r0\nF:usr/lib/python3\nR:x\nF:${site}/a-1.0.dist-info\nR:METADATA\n\nP:other\nV:1\nF:bin\nR:x\n`
   const alpine = await contentsOf([
@@ -247,7 +247,7 @@ test('what a package of the distribution brought along has it as its owner', asy
   assert.deepEqual(owners(await contentsOf([gone])), { a: undefined })
 })
 
-test('what does not say what it is, is no gap where a package of the distribution answers for it', async () => {
+test('reports no gap for an unidentified file that a package of the distribution owns', async () => {
   const jar = { 'usr/lib/jvm/lib/jrt-fs.jar': zipOf({ 'META-INF/MANIFEST.MF': 'Specification-Title: Java\n' }) }
   const apk = { 'lib/apk/db/installed': 'P:openjdk\nV:21-r0\nF:usr/lib/jvm/lib\nR:jrt-fs.jar\n' }
   assert.deepEqual(await gapsOf({ ...jar, ...apk }), [])

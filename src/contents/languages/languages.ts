@@ -1,4 +1,4 @@
-// What single files of an image say of packages of languages. Each is read as it comes, and only what it says is kept.
+// Reads packages of languages from single files of an image. Each file is read as a stream, and only its result is kept.
 import { projectName } from '#versions/pep503.ts'
 import { readRpmDatabase } from '../databases/rpm/rpm-database.ts'
 import type { Wanted } from '../layers/layer-files.ts'
@@ -7,7 +7,7 @@ import { readGoProgram } from './go-program.ts'
 import { type ArchiveBudget, type ArchiveLimits, readJavaArchive } from './java.ts'
 import { fieldOf, gap, identified } from './language-package.ts'
 
-/** Of a file with fields, which come first; of one that has to be read as a whole. */
+/** The most bytes that are read of a file with its fields at the start, and of a file that has to be read as a whole. */
 const maxHead = 64 * 2 ** 10
 const maxWhole = 2 * 2 ** 20
 

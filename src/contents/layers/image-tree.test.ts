@@ -54,7 +54,7 @@ test('layers leave what they would leave of a plain list of files', () => {
   }
 })
 
-test('what is taken away as a whole counts no more', () => {
+test('does not count paths that a whiteout has removed', () => {
   const tree = new ImageTree<string>()
   tree.nextLayer()
   tree.set(['a', 'b'], 'x', 5)

@@ -1,11 +1,11 @@
-/** What is kept at a path, and how much room that takes. */
+/** Value at a path, and its size. */
 type Leaf<T> = { value: T; size: number; since: number }
 type Node<T> = {
   children: Map<string, Node<T>>
   leaf: Leaf<T> | undefined
   /** When the newest leaf at or below came. */
   newest: number
-  /** What came before that is hidden, at and below. */
+  /** Leaves from before this point are hidden, at this path and below. */
   hiddenBefore: number
   size: number
   leaves: number
@@ -16,15 +16,15 @@ const newNode = <T>(): Node<T> => {
 }
 
 /**
- * Files as one layer after the other leaves them. Whatever a layer does costs as much as its path is long, however many files
- * that takes away, since layers may say it a million times.
+ * Tree of files after some layers of an image. A change costs as much as its path is long, however many files it removes, since
+ * layers may have a million changes.
  */
 export class ImageTree<T> {
   readonly #root = newNode<T>()
   #now = 0
   #layerBegan = 0
 
-  /** Of all that is kept; what a layer has hidden beside something of its own may count still. */
+  /** Size of all that is kept. Files that a layer has hidden beside its own files may still count. */
   get size(): number {
     return this.#root.size
   }
@@ -55,7 +55,7 @@ export class ImageTree<T> {
     }
   }
 
-  /** Whatever is at the path and below. */
+  /** Removes the path and all below it. */
   remove(path: readonly string[]): void {
     const chain = this.#chain(path)
     if (chain) this.#cutOff(chain, path)
@@ -73,7 +73,7 @@ export class ImageTree<T> {
     }
   }
 
-  /** What layers below have at the path and below it; what this layer brings stays. */
+  /** Hides entries of lower layers at the path and below it; entries of this layer stay. */
   hide(path: readonly string[]): void {
     const chain = this.#chain(path)
     if (!chain) return

@@ -13,10 +13,10 @@ type KeepLimits = {
 }
 
 const whiteout = '.wh.'
-/** Of a file that names packages. */
+/** The most characters of the path of a file that names packages. */
 const maxPath = 512
 const opaque = '.wh..wh..opq'
-/** Where the gap is kept that more was there than is kept; no entry can have this name. */
+/** Path under which the gap for exceeded limits is kept; no entry can have this name. */
 const overflow = ['/']
 
 /** A file whose content says what is installed, or may. */
@@ -52,7 +52,7 @@ export class LayerFiles {
       return undefined
     }
     if (parts.length === 0) return undefined
-    // Whatever stands there now, the file that stood there does not.
+    // Any new entry at a path replaces the file that was there.
     if (type === 'directory') for (const tree of this.#trees()) tree.removeFile(parts)
     else for (const tree of this.#trees()) tree.remove(parts)
     const path = parts.join('/')
@@ -116,7 +116,7 @@ export class LayerFiles {
   }
 }
 
-/** What a whiteout of this name hides: nothing outside of its folder. */
+/** Path that a whiteout of this name hides. It never hides anything outside of its folder. */
 function hiddenBy(folder: readonly string[], name: string): string[] | undefined {
   if (name === '' || name === '.') return folder.length === 0 ? undefined : [...folder]
   return name === '..' ? undefined : [...folder, name]

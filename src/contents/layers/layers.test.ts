@@ -117,7 +117,7 @@ test('an opaque whiteout hides what is below its folder, wherever in the layer i
   assert.deepEqual(await scanTars(lower, { 'lib/apk/.wh..wh..opq': '' }, {}), { [`${folder}/a`]: 'a' })
 })
 
-test('whatever takes the place of a file or of one of its folders hides it', async () => {
+test('hides a file when an entry of any type replaces it or one of its folders', async () => {
   const lower = { [apk]: 'old' }
   for (const type of ['symlink', 'link', 'fifo', 'character-device', 'block-device'] as const) {
     const gap = type.endsWith('link') ? { [apk]: '' } : {}
@@ -181,7 +181,7 @@ test('the limit on kept bytes counts all layers', async () => {
   const both = [stored(below), stored(above)]
   await assert.rejects(scan(both, { keptBytes: 1199 }), unreadable('LIMIT_EXCEEDED'))
   assert.equal((await scan(both, { keptBytes: 1200 })).length, 2)
-  // What an upper layer takes away counts no more.
+  // Content that an upper layer removes does not count.
   const away = stored(await tarOf({ 'lib/apk/db/.wh.installed': '' }))
   assert.equal((await scan([stored(below), away, stored(above)], { keptBytes: 1199 })).length, 1)
 })

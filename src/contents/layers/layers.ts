@@ -1,5 +1,5 @@
-// Reads some files out of the layers of an image without unpacking them: nothing is written, no link is followed, and
-// every quantity that a hostile archive could drive up has a limit.
+// Reads some files in the layers of an image without unpacking them. Nothing is written, no link is followed, and every quantity
+// that a hostile archive could increase has a limit.
 import { pipeline } from 'node:stream/promises'
 import { setImmediate } from 'node:timers/promises'
 import { createGunzip, createZstdDecompress } from 'node:zlib'
@@ -42,7 +42,7 @@ export async function scanLayers(
 
 const counted = { layers: 'layers', bytes: 'bytes', entries: 'entries' }
 
-/** What has been used up of the limits. */
+/** Amounts that are used up so far, with their limits. */
 class Budget {
   readonly limits: ScanLimits
   readonly #spent = { layers: 0, bytes: 0, entries: 0 }
@@ -59,7 +59,7 @@ class Budget {
   }
 }
 
-/** How far the archive of one layer has been read, to notice when no entry comes. */
+/** Position in the archive of one layer, to notice when no entry comes. */
 class Progress {
   readonly #limit: number
   #read = 0
@@ -84,7 +84,7 @@ class Progress {
 /** Archives from before the format had a name, too. */
 const anyFormat: object = { allowUnknownFormat: true }
 
-/** What an image has by now, and what it may still cost. */
+/** Files of an image so far, and the remaining limits. */
 type Scan = { files: LayerFiles; budget: Budget; archives: ArchiveBudget }
 
 async function applyLayer(layer: Layer, scan: Scan, signal: AbortSignal): Promise<void> {
@@ -133,7 +133,7 @@ class Stored {
     }
   }
 
-  /** Nobody waits for it: a source that stalls stalls here too. */
+  /** The result is not awaited, since a source that stalls would stall the caller too. */
   close(): void {
     this.#iterator.return?.().catch(() => {})
   }

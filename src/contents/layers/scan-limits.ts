@@ -1,21 +1,21 @@
-/** What one image may cost, all its layers together. */
+/** Limits of one image, for all its layers together. */
 export const scanLimits = {
   layers: 500,
-  /** Of what is stored and of what it decompresses to. */
+  /** The most bytes, compressed and decompressed together. */
   bytes: 16 * 2 ** 30,
   entries: 1_000_000,
   /** Between the end of one entry and the next: headers, and the zeros at the end of an archive. */
   bytesBetween: 16 * 2 ** 20,
-  /** Of one file that is kept, and of all that are kept at a time. */
+  /** The most bytes of one file that is kept, and of all files that are kept at a time. */
   fileBytes: 32 * 2 ** 20,
   keptBytes: 64 * 2 ** 20,
   keptFiles: 10_000,
-  /** Of lists of what packages of the distribution own, beyond which nobody is known to own anything. */
+  /** The most bytes of the lists of files that packages of the distribution own. Above it, no file has an owner. */
   ownedBytes: 32 * 2 ** 20,
-  /** Of files that name packages of languages, beyond which there is a gap; and how deep they lie in folders. */
+  /** The most files that name packages of languages, above which there is a gap, and the most folders in their paths. */
   languageFiles: 20_000,
   pathParts: 64,
-  /** Of one Java archive, of one inside of it, and of all that they decompress to. */
+  /** The most bytes of one Java archive, of one inside of it, and of all decompressed content. */
   archiveBytes: 128 * 2 ** 20,
   innerArchiveBytes: 32 * 2 ** 20,
   inflatedBytes: 2 * 2 ** 30,

@@ -32,7 +32,7 @@ const deepPlace = '\0'
 
 type Link = { name: string; isHard: boolean }
 
-/** What of a layer gives gaps, as one layer after the other leaves it. */
+/** Entries of layers that cause gaps, as left after each layer. */
 export class UnreadPlaces {
   readonly #entries = new ImageTree<{ database: string; manager: string }>()
   readonly #links = new ImageTree<Link>()
@@ -53,7 +53,7 @@ export class UnreadPlaces {
       if (entry === undefined || database === undefined || this.#entries.leaves >= this.#most) continue
       const parts = entry.split('/', maxParts + 1)
       const isDeep = parts.length > maxParts || entry.length > maxPath
-      // One entry stands for all that are deeper, so that what is kept of a path is bounded.
+      // One entry stands for all deeper ones, so that the kept part of a path is bounded.
       if (isDeep) this.#entries.set([deepPlace, manager], { database: '', manager }, 0)
       else this.#entries.set(parts, { database, manager }, 0)
     }

@@ -1,9 +1,9 @@
-// Which files of an image say what is installed in it.
+// Paths of files that list the packages of an image.
 
 // Newer distributions have merged /lib into /usr/lib, with a link that is never followed here.
 export const apkDatabases = ['lib/apk/db/installed', 'usr/lib/apk/db/installed']
 export const osReleases = ['etc/os-release', 'usr/lib/os-release']
-/** Where packages of Alpine come from. */
+/** Repositories of Alpine from which packages are installed. */
 export const apkRepositories = 'etc/apk/repositories'
 const dpkgDatabase = 'var/lib/dpkg/status'
 /** Images without dpkg itself have a file for each package here, beside files of checksums. */
@@ -19,7 +19,7 @@ const rpmDatabases = new Set([
   ...rpmFolders.flatMap((folder) => [...rpmFiles, 'rpmdb.sqlite-wal'].map((file) => `${folder}/${file}`)),
 ])
 
-/** Where package databases are. */
+/** Paths of package databases. */
 export const databasePaths: readonly string[] = [
   ...apkDatabases,
   dpkgDatabase,
@@ -27,7 +27,7 @@ export const databasePaths: readonly string[] = [
   ...rpmDatabases,
 ]
 
-/** Which files a package of dpkg owns. */
+/** Lists of the files that a package of dpkg owns. */
 export const ownedFiles = /^var\/lib\/dpkg\/info\/([^/:]+)(?::[^/]+)?\.list$/
 
 /**
@@ -44,7 +44,7 @@ const patterns: [watch: Watch, pattern: RegExp][] = [
   ['java', /\.(?:jar|war|ear|par|hpi|jpi)$/i],
 ]
 
-/** How a file of this path is read. */
+/** Reader for a file of this path. */
 export function watchOf(path: string): Watch {
   if (databases.has(path)) return 'database'
   if (rpmDatabases.has(path)) return 'rpm'

@@ -3,7 +3,7 @@
 const frameMagic = Buffer.from([0x28, 0xb5, 0x2f, 0xfd])
 const skippableEnd = Buffer.from([0x2a, 0x4d, 0x18])
 
-/** Whether a stream with these first four bytes is compressed by zstd. */
+/** True if a stream with these first four bytes is compressed by zstd. */
 export function isZstd(head: Uint8Array): boolean {
   return frameMagic.equals(head.subarray(0, 4)) || isSkippable(head)
 }
@@ -87,7 +87,7 @@ class FrameWalk {
     return ['descriptor', lengths.descriptor]
   }
 
-  /** How long the window, dictionary and size fields are. */
+  /** Length of the window, dictionary and size fields. */
   #fieldsAfter(descriptor: number): number {
     const isSingle = (descriptor & 0x20) !== 0
     this.#hasChecksum = (descriptor & 0x04) !== 0

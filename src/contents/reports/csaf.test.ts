@@ -1,4 +1,4 @@
-// What is read of VEX in CSAF.
+// Statements that are read from VEX in CSAF.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Unreadable } from '../packages.ts'
@@ -112,7 +112,7 @@ test('a status without products says nothing, and no vulnerability is told witho
   refused(csaf([{ product_status: { fixed: ['app'] } }]), 'DAMAGED')
 })
 
-test('what is no VEX, a draft or more than anybody writes is refused', () => {
+test('refuses a document that is no VEX, a draft, or above a limit', () => {
   refused(csaf([], { category: 'csaf_security_advisory' }), 'UNSUPPORTED')
   refused(csaf([], { tracking: { status: 'draft' } }), 'UNSUPPORTED')
   const many = Array.from({ length: 20_001 }, (_, i) => product(`p${i}`))

@@ -1,5 +1,6 @@
-// A document in the VEX profile of CSAF 2.0: what somebody says of vulnerabilities in products that the document names. Of a product
-// only its package URL and its hashes are looked at; one that has neither is told by its name, so that it is not taken for all.
+// Reader of documents in the VEX profile of CSAF 2.0: statements on vulnerabilities in products that the document lists. Only the
+// package URL and the hashes of a product are used. A product with neither is given by its name, so that the statement is not
+// taken to be about all products.
 import { asObject, type Json, objectsIn, textOf } from '../json.ts'
 import { Unreadable } from '../packages.ts'
 import { type ScanReport, timeOf } from './scan-report.ts'
@@ -9,7 +10,7 @@ import type { VexStatus } from './vex-statement.ts'
 export const isCsaf = (document: Json): boolean =>
   /^csaf_/.test(textOf(asObject(document.document).category)) && textOf(asObject(document.document).csaf_version) !== ''
 
-/** What of a product is spoken of: its name, and of which other it is a part; empty for what is none. */
+/** Name of a product, and the name of the product that it is a part of; empty if there is none. */
 type Product = { name: string; within: string }
 
 const statuses: Readonly<Record<string, VexStatus>> = {
@@ -56,7 +57,7 @@ function addStatements(
     for (const [reason, same] of byReason) {
       const [[justification = ''], text] = JSON.parse(reason) as [string[], string[]]
       const named = same.flatMap((id) => products.get(id) ?? [{ name: id, within: '' }])
-      // Of very many the rest is another statement.
+      // The remaining products become another statement.
       for (let from = 0; from < named.length; from += most.statements) {
         const some = named.slice(from, from + most.statements)
         gathered.add({
@@ -69,7 +70,7 @@ function addStatements(
   }
 }
 
-/** What is said of each product by its id, or by a group that it is in; of all where none is named. */
+/** Texts for each product, by its id or by a group that it is in. A text without products applies to all. */
 function reasonsOf(value: unknown, groups: ReadonlyMap<string, readonly string[]>, textIn: (one: Json) => string) {
   const general: string[] = []
   const byProduct = new Map<string, string[]>()

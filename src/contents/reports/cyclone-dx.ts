@@ -66,14 +66,14 @@ function componentsOf(document: Json): Map<string, Component> {
   return found
 }
 
-/** Whoever found it says how bad it is, else the worst that anybody says. */
+/** Takes the severity of the source that found it, else the worst of all ratings. */
 function severityIn(source: unknown, ratings: readonly Json[]): number {
   const by = ratings.find((rating) => asObject(rating.source).name === source)
   const said = by ? severityOf(by.severity) : 0
   return said !== 0 ? said : ratings.map(({ severity }) => severityOf(severity)).reduce(worseOf, 0)
 }
 
-/** What was made of it is told, and hides nothing. */
+/** The analysis is shown in the details and hides nothing. */
 function detailsOf({ detail, analysis }: Json): string {
   const { state, justification, detail: why } = asObject(analysis)
   const analysed = [state, justification, why].map(textOf).filter((text) => text !== '')

@@ -1,5 +1,5 @@
-// A statement of in-toto in a signed envelope (DSSE), by itself or in a bundle of Sigstore. Whose signatures these are is asked
-// apart: an envelope is read whoever has signed it.
+// Reader of in-toto statements in a signed envelope (DSSE), alone or in a bundle of Sigstore. Signatures are verified separately:
+// the content is read regardless of the signer.
 import { constants, createPublicKey, type KeyObject, verify } from 'node:crypto'
 import { asObject, type Json, objectsIn, textOf } from '../json.ts'
 import { Unreadable } from '../packages.ts'
@@ -8,7 +8,7 @@ export type Envelope = { payloadType: string; payload: Buffer; signatures: Buffe
 
 const inToto = 'application/vnd.in-toto+json'
 const most = { signatures: 10, signatureBytes: 4096, subjects: 1000 }
-/** How large a payload may be whose signatures are looked at: it is hashed for each key. */
+/** The most bytes of a payload whose signatures are verified, since it is hashed for each key. */
 export const maxSignedBytes = 8 * 2 ** 20
 
 /** Undefined where the document is none. Throws Unreadable for one that nobody honest writes. */
@@ -59,13 +59,13 @@ export function subjectsOf(statement: Json): string[] {
   })
 }
 
-/** How many signatures can be looked at. */
+/** Number of signatures that can be verified. */
 export const countSignatures = ({ payload, signatures }: Envelope): number =>
   payload.length > maxSignedBytes ? 0 : signatures.length
 
 /**
- * Who has signed it, of public keys in PEM, by their numbers; any one signature is enough. Throws Unreadable where that takes more
- * than so many bytes, for each signature and key that it is compared with.
+ * Positions of the keys that have signed the envelope, of public keys in PEM; any one signature is enough. Throws Unreadable if
+ * more than `verifiedBytes` bytes have to be hashed, counted for each signature and key that it is compared with.
  */
 export function signersOf(envelope: Envelope, keys: readonly string[], verifiedBytes: number): number[] {
   if (countSignatures(envelope) === 0) return []
@@ -85,13 +85,13 @@ export function signersOf(envelope: Envelope, keys: readonly string[], verifiedB
   return keys.flatMap((pem, i) => (signers.has(pem) ? [i] : []))
 }
 
-/** Whether a signature is as long as those of the key are. */
+/** True if a signature is as long as those of the key are. */
 function mayBeOf({ asymmetricKeyType: type, asymmetricKeyDetails: details }: KeyObject, { length }: Buffer): boolean {
   if (type === 'ed25519') return length === 64
   return type === 'ec' ? length <= 72 : length === Math.ceil((details?.modulusLength ?? 0) / 8)
 }
 
-/** What is signed (PAE): the type and the payload, each behind its length. */
+/** Signed bytes (the pre-authentication encoding of DSSE): the type and the payload, each behind its length. */
 function encoded({ payloadType, payload }: Envelope): Buffer {
   const type = Buffer.from(payloadType)
   return Buffer.concat([Buffer.from(`DSSEv1 ${type.length} `), type, Buffer.from(` ${payload.length} `), payload])
@@ -105,7 +105,7 @@ function isSignedBy(key: KeyObject, signed: Buffer, signature: Buffer): boolean 
       verify('sha256', signed, { key, padding, saltLength: constants.RSA_PSS_SALTLEN_AUTO }, signature),
     )
   } catch {
-    // What is no signature of this kind of key at all.
+    // Not a signature of this kind of key at all.
     return false
   }
 }

@@ -1,4 +1,4 @@
-// What adapters of Harbor's pluggable scanner API answer: a report of the type application/vnd.security.vulnerability.report.
+// Reader of reports of Harbor's pluggable scanner API, of the type application/vnd.security.vulnerability.report.
 import { asObject, type Json, objectsIn, textOf } from '../json.ts'
 import {
   entriesIn,

@@ -54,7 +54,10 @@ function signaturesIn(envelope: Envelope, statement: Json): Pick<ScanReport, 'si
   return { signatures, ...(isUnseen && { note: `it has more than ${maxSignedBytes} bytes, so no signature counts` }) }
 }
 
-/** `keys` are in PEM, and the signers their numbers. Throws Unreadable as `readScanReport` does, and beyond so many bytes. */
+/**
+ * `keys` are in PEM, and signers are positions in it. Throws Unreadable as `readScanReport` does, and if more than
+ * `verifiedBytes` bytes have to be hashed.
+ */
 export function readSigners(bytes: Uint8Array, keys: readonly string[], verifiedBytes: number): Signed {
   const envelope = envelopeIn(parseJson(bytes, maxValues, 'report'))
   if (!envelope) return unsigned

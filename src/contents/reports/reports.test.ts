@@ -57,7 +57,7 @@ for (const name of [
   })
 }
 
-test('what Trivy says of fixes is told in the words of version 1', () => {
+test('maps the fix states of Trivy to those of version 1', () => {
   const one = (Status: string) => {
     const Vulnerabilities = [
       { VulnerabilityID: 'CVE-2026-1', PkgName: 'a', InstalledVersion: '1', Severity: 'LOW', Status },
@@ -124,7 +124,7 @@ test('CycloneDX tells ratings, fixes and the components that are affected', () =
   assert.deepEqual(one?.packages, [{ purl: 'pkg:npm/jquery@3.3.9', name: 'jquery', version: '3.3.9' }])
 })
 
-test('what a CycloneDX document says was analysed away stays, with what it says', () => {
+test('keeps a vulnerability that a CycloneDX analysis dismisses, with its analysis', () => {
   const analysis = { state: 'not_affected', justification: 'code_not_reachable' }
   const document = { bomFormat: 'CycloneDX', specVersion: '1.6', vulnerabilities: [{ id: 'CVE-2026-1', analysis }] }
   const [one] = readScanReport(packed(document)).vulnerabilities
@@ -186,7 +186,7 @@ test('a report that is stated in in-toto, or recorded by cosign, is read as it i
 
 const unreadable = (reason: string) => (error: unknown) => error instanceof Unreadable && error.reason === reason
 
-test('what is no report, or more than anybody honest says, is unreadable and never a crash', () => {
+test('reports a document as unreadable if it is no report or above a limit, and never crashes', () => {
   for (const document of ['', 'null', '[]', '{}', '{"SchemaVersion":2}', '{"matches":{}}', '"x"', '{"runs":[]}']) {
     assert.throws(() => readScanReport(Buffer.from(document)), Unreadable, document)
   }

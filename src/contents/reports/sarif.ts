@@ -48,7 +48,7 @@ function isVulnerability(id: string, rule: Json): boolean {
   return /Vulnerability$/.test(textOf(rule.name)) || (Array.isArray(tags) && tags.includes('vulnerability'))
 }
 
-/** Scanners put the severity among the tags, and a score as text for those who show results in colours. */
+/** Scanners put the severity in the tags, and a score as text for programs that show results in colors. */
 function severityIn(rule: Json): number {
   const properties = asObject(rule.properties)
   const tags = Array.isArray(properties.tags) ? properties.tags : []

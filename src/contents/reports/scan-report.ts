@@ -1,4 +1,4 @@
-// What a scanner has found in an image, whatever the scanner's own format is.
+// Vulnerabilities that a scanner has found in an image, in any format.
 import { type Json, objectsIn, textOf } from '../json.ts'
 import { Unreadable } from '../packages.ts'
 import type { VexStatement } from './vex-statement.ts'
@@ -6,7 +6,7 @@ import type { VexStatement } from './vex-statement.ts'
 /** A report as it was read: each vulnerability once. */
 export type ScanReport = {
   format: ReportFormat
-  /** What made it, as it says. */
+  /** Tool that made the report, as the report has it. */
   tool: { name: string; version: string }
   /** When what it knows of vulnerabilities was built, ISO 8601; empty when it does not say. */
   dbBuildTime: string
@@ -14,15 +14,15 @@ export type ScanReport = {
   writeTime?: string
   /** Ordered by id. */
   vulnerabilities: FoundVulnerability[]
-  /** What it says was made of them; absent where nothing. */
+  /** VEX statements in the report; absent if there are none. */
   statements?: VexStatement[]
   /** The digests that the statement of in-toto is about in which it came; absent where it came in none. */
   subjects?: string[]
-  /** Whether that was in an envelope. */
+  /** True if the statement was in an envelope. */
   sealed?: boolean
-  /** How many signatures it came with that can be looked at. */
+  /** Number of signatures of the envelope that can be verified. */
   signatures?: number
-  /** What was left out of sight. */
+  /** Note on content that was left out. */
   note?: string
 }
 
@@ -64,7 +64,7 @@ export const severityOf = (word: unknown): number => severities[textOf(word).toL
 export const worseOf = (one: number, other: number): number =>
   byWeight.indexOf(one) > byWeight.indexOf(other) ? one : other
 
-/** What CVSS calls a score in words. */
+/** Severity of a CVSS score. */
 export function severityOfScore(score: number): number {
   if (!(score > 0)) return score === 0 ? 5 : 0
   return score >= 9 ? 4 : score >= 7 ? 3 : score >= 4 ? 2 : 1
@@ -89,7 +89,7 @@ export type Said = {
 const most = { vulnerabilities: 50_000, texts: 4000, bytes: 16 * 2 ** 20 }
 const mostOf = { aliases: 100, references: 50, locations: 50, packages: 1000, cvss: 30, versions: 50, records: 30 }
 
-/** Joins what is said of one vulnerability. Throws Unreadable when it is more than anybody honest says. */
+/** Joins the entries for one vulnerability. Throws Unreadable above a limit. */
 export class Findings {
   readonly #byId = new Map<string, FoundVulnerability>()
   #size = 0
@@ -184,7 +184,7 @@ export class Findings {
   }
 }
 
-/** The vulnerability by its CVE, if it has one and no more, so that it is one whoever speaks of it. */
+/** Uses the CVE as the id if there is exactly one, so that entries of different sources are one vulnerability. */
 function idOf(names: readonly string[]): string {
   const [id] = names
   const cves = [...new Set(names.filter((name) => name.startsWith('CVE-')))]

@@ -1,8 +1,8 @@
 import type { VexStatement } from './vex-statement.ts'
 
 /**
- * How many signatures a report has that can be looked at, by which of some public keys, what it is about, and what they have
- * signed: that is read from the bytes that were verified. Empty where nobody of them has.
+ * Number of signatures of a report that can be verified, the keys that have signed it, its subjects, and its signed content. The
+ * content is read from the bytes that were verified. Empty if no given key has signed it.
  */
 export type Signed = {
   signatures: number

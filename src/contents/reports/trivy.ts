@@ -24,8 +24,8 @@ const states: Readonly<Record<string, 0 | 1 | 2 | 3>> = {
 }
 
 /**
- * `version` and `built` are what a record of the scan says around the report. Throws Unreadable where nothing in it says that
- * vulnerabilities were looked for: Trivy looks for secrets, licences and wrong settings as well, and for these alone if asked.
+ * `version` and `built` come from a record of the scan around the report. Throws Unreadable if nothing in it shows a scan for
+ * vulnerabilities. Trivy also searches for secrets, licenses and misconfigurations, and only for these if told to.
  */
 export function readTrivy(document: Json, { version = '', built = '' } = {}): ScanReport {
   if (!hasLooked(objectsIn(document.Results))) {
@@ -64,7 +64,7 @@ export function readTrivy(document: Json, { version = '', built = '' } = {}): Sc
   }
 }
 
-/** Packages are listed without vulnerabilities where none were found, but also for their licences. */
+/** Packages without vulnerabilities are listed if none were found, but also in reports on licenses. */
 function hasLooked(results: readonly Json[]): boolean {
   if (results.some(({ Vulnerabilities }) => objectsIn(Vulnerabilities).length > 0)) return true
   const classes = results.map(({ Class }) => textOf(Class))

@@ -1,4 +1,4 @@
-// Which image a statement is about.
+// Tests for the image that a statement is about.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { aboutImage } from './vex-about.ts'
@@ -22,7 +22,7 @@ test('an image is named by its digest, whose colon may be escaped, and one of an
   assert.deepEqual(about(['pkg:docker/x@1.2']), notMeant)
 })
 
-test('of several images this one is meant, and parts are those of it', () => {
+test('selects this image among several, and only its own parts', () => {
   assert.deepEqual(about([`pkg:oci/app@${other}`, `pkg:oci/app@${digest}`]), { image: true, parts: [] })
   const parts = ['pkg:apk/alpine/zlib', 'pkg:apk/alpine/musl', 'pkg:npm/left']
   assert.deepEqual(about(parts, [`pkg:oci/app@${other}`, `pkg:oci/app@${digest}`, '']), {

@@ -1,12 +1,12 @@
-// What of one image a statement is about, as far as it says so.
+// Part of an image that a statement is about, if the statement names it.
 import type { VexStatement } from './vex-statement.ts'
 
 /** All of the image, and parts of it by the names that are given; neither where it is about other images alone. */
 export type AboutImage = { image: boolean; parts: string[] }
 
 /**
- * `digests` are those that the image may be named by: its own, and perhaps that of an index which lists it.
- * What names no image is taken for a part of this one, and parts of an image that is named without a digest for those of another.
+ * `digests` are those by which the image may be named: its own, and perhaps that of an index that lists it. A name without an
+ * image counts as a part of this image. Parts of an image that is named without a digest count as parts of another.
  */
 export function aboutImage(
   { products, within = [] }: Pick<VexStatement, 'products' | 'within'>,
@@ -24,7 +24,7 @@ export function aboutImage(
   return about
 }
 
-/** Of a package URL or another reference; the colon may be escaped, as it is in package URLs. */
+/** Digest in a package URL or another reference; the colon may be escaped, as it is in package URLs. */
 function digestIn(name: string): string {
   return /@(sha\d+:[0-9a-f]+)(?:[?#]|$)/.exec(name.replaceAll(/%3a/gi, ':'))?.[1] ?? ''
 }

@@ -1,7 +1,7 @@
-// What somebody says was made of a vulnerability, whatever the format.
+// VEX statement in any format: the status of a vulnerability in some products.
 
 export const vexStatuses = ['not_affected', 'affected', 'fixed', 'under_investigation'] as const
-/** Whether a predicate of in-toto is by its type a document that says what was made of vulnerabilities. */
+/** True if the type of an in-toto predicate is a document that may have VEX statements. */
 export const isVexType = (predicateType: string): boolean =>
   /^https:\/\/(?:openvex\.dev\/ns|cyclonedx\.org\/(?:bom|schema|vex)|docs\.oasis-open\.org\/csaf)\b/.test(predicateType)
 

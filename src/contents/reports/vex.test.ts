@@ -1,4 +1,4 @@
-// What is read of OpenVEX, and of the analyses of CycloneDX.
+// Statements that are read from OpenVEX and from the analyses of CycloneDX.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Unreadable } from '../packages.ts'
@@ -51,7 +51,7 @@ test('OpenVEX that in-toto states is read as it is by itself', () => {
   assert.equal(statements?.length, 1)
 })
 
-test('what says nothing that can be understood is refused whole', () => {
+test('refuses a whole document if a statement cannot be understood', () => {
   refused(openVex([{ ...one, status: 'ignored' }]), 'DAMAGED')
   refused(openVex([{ status: 'fixed' }]), 'DAMAGED')
   refused(openVex([{ ...one, vulnerability: { name: 'CVE 1\n' } }]), 'DAMAGED')
@@ -90,7 +90,7 @@ test('an analysis of CycloneDX is a statement about what is affected, beside the
   )
 })
 
-test('what is too much of analyses is left out, and takes nothing away from what was found', () => {
+test('leaves out excess analyses, and keeps all vulnerabilities that were found', () => {
   const analysis = { state: 'in_triage' }
   const read = (vulnerabilities: object[], components: object[] = []) =>
     readScanReport(packed({ bomFormat: 'CycloneDX', specVersion: '1.6', components, vulnerabilities }))

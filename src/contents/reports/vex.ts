@@ -1,5 +1,5 @@
-// What somebody says of vulnerabilities in a product: that they do not affect it, are fixed or are being looked at. OpenVEX by
-// itself, and the analyses of CycloneDX.
+// Reader of VEX statements: a vulnerability does not affect a product, is fixed or is under investigation. Reads documents of
+// OpenVEX, and the analyses of CycloneDX.
 import { asObject, type Json, objectsIn, textOf } from '../json.ts'
 import { Unreadable } from '../packages.ts'
 import { type ScanReport, timeOf } from './scan-report.ts'
@@ -36,7 +36,7 @@ export function readOpenVex(document: Json): ScanReport {
   }
 }
 
-/** What is said of parts of a product is not said of all of it, nor of such parts of another product. */
+/** A statement on parts of a product is not about the whole product, nor about such parts of another one. */
 function productsOf(value: unknown): { name: string; within: string }[] {
   const list = Array.isArray(value) ? value : []
   return list.flatMap((one: unknown) => {
@@ -56,8 +56,8 @@ const analysed: Readonly<Record<string, VexStatus>> = {
 }
 
 /**
- * `purlOf`: the package URL of what a reference of the document names; empty where it has none. What is too much is left out:
- * it is beside what was found, which counts in any case. What says that there is something to do is the last to be.
+ * `purlOf` returns the package URL of an element of the document; empty if it has none. Excess statements are left out, since the
+ * vulnerabilities that were found count in any case. Statements that require action are left out last.
  */
 export function statementsOfCycloneDx(document: Json, purlOf: (reference: string) => string): VexStatement[] {
   const gathered = new Statements()
@@ -68,7 +68,7 @@ export function statementsOfCycloneDx(document: Json, purlOf: (reference: string
   for (const { one, place, status } of [...all.filter(saysToDo), ...all.filter((each) => !saysToDo(each))]) {
     if (status === undefined) continue
     const { justification, detail } = asObject(one.analysis)
-    // What has no name of its own is told by the reference, so that it is not taken for all.
+    // A product without a package URL is given by its reference, so that the statement is not taken to be about all products.
     const products = objectsIn(one.affects).map(({ ref }) => purlOf(textOf(ref)) || textOf(ref))
     const said = {
       vulnerability: textOf(one.id),
@@ -77,7 +77,7 @@ export function statementsOfCycloneDx(document: Json, purlOf: (reference: string
         .slice(0, most.aliases),
       ...{ status, justification: textOf(justification), text: textOf(detail) },
     }
-    // Of very many the rest is another statement.
+    // The remaining products become another statement.
     const some = products.length === 0 ? [[]] : groupsOf(products)
     for (const each of some) if (gathered.addIfMay({ ...said, products: each })) places.push(place)
   }
@@ -92,7 +92,7 @@ const groupsOf = (products: readonly string[]): string[][] =>
 
 const textsIn = (value: unknown): string[] => (Array.isArray(value) ? value.map(textOf) : [])
 
-/** What is said, within bounds. */
+/** Collects statements up to the limits. */
 export class Statements {
   readonly #all: VexStatement[] = []
   #characters = 0

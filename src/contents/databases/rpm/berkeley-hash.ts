@@ -1,4 +1,4 @@
-// Values of a hash database of Berkeley DB, `Packages` of rpm up to version 4.15.
+// Reader of hash databases in the format of Berkeley: `Packages` of rpm up to version 4.15.
 import { Unreadable } from '../../packages.ts'
 
 const hashMagic = 0x061561
@@ -6,7 +6,7 @@ const pageTypes = { free: 0, unsorted: 2, overflow: 7, hashMeta: 8, hash: 13 }
 const itemTypes = { inline: 1, offPage: 3 }
 const pageHead = 26
 
-/** Whether a file is of this format, in either byte order. */
+/** True if a file is of this format, in either byte order. */
 export const isBerkeleyHash = (bytes: Buffer): boolean =>
   bytes.length >= 512 && (bytes.readUInt32LE(12) === hashMagic || bytes.readUInt32BE(12) === hashMagic)
 

@@ -26,7 +26,7 @@ const real = [
   'openssl-libs 1:3.0.7-6.el9_2 openssl 1:3.0.7-6.el9_2 noarch',
 ]
 
-test('reads the packages of a database that rpm has made, in SQLite and in Berkeley DB', async () => {
+test('reads the packages of a database made by rpm, in SQLite and in Berkeley format', async () => {
   for (const file of ['rpmdb.sqlite.gz', 'Packages.gz']) {
     const found = await readRpmDatabase(path, fixture(`contents/rpm/${file}`))
     assert.deepEqual([shown(found), found.gaps, found.isDatabase], [real, [], true], file)
@@ -155,7 +155,7 @@ test('a damaged file is a gap, whatever is damaged in it, and never an error', a
   }
 })
 
-test('gives a gap if a page of a Berkeley DB file is overwritten', async () => {
+test('reports a gap if a page of a file in Berkeley format is overwritten', async () => {
   const bytes = fixture('contents/rpm/Packages.gz')
   const size = bytes.readUInt32LE(20)
   for (const type of [undefined, 0, 5, 7, 255]) {

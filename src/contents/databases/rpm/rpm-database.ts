@@ -15,7 +15,7 @@ const limits = { headerBytes: 32 * 2 ** 20, entries: 20_000, files: 5_000_000, o
 const maxText = 512
 const atOnce = 10
 
-/** One package or gap for each entry. What is wrong with the file as a whole is a gap, and no database was read then. */
+/** Returns one package or gap for each entry. A problem with the file as a whole is a gap, and `isDatabase` is false then. */
 export async function readRpmDatabase(path: string, bytes: Buffer): Promise<Found> {
   const all: (RpmHeader | Entry)[] = []
   const owned: [path: string, name: string][] = []
