@@ -13,7 +13,7 @@ export function insertsOf(into: Sql, rows: readonly Sql[], after: Sql = sql``): 
   return chunks(rows, perStatement).map((some) => sql`${into} VALUES ${join(some, ', ')} ${after}`)
 }
 
-/** The condition of a DELETE for rows where `which` holds. With a limit it picks at most so many, told apart by `key`. */
+/** Condition of a DELETE for rows that match `which`. With a limit, it selects at most `limit` rows, identified by `key`. */
 export function atMost(limit: number, table: string, key: string, which: Sql): Sql {
   if (limit === Number.POSITIVE_INFINITY) return which
   return sql`${which} AND ${ident(key)} IN (SELECT ${ident(key)} FROM ${ident(table)} WHERE ${which} LIMIT ${limit})`
@@ -31,12 +31,12 @@ export async function allOf<Row, V>(
   return rows
 }
 
-/** Whether a row is found; `from` begins with FROM. */
+/** True if a row is found; `from` begins with `FROM`. */
 export async function exists(reader: Reader, from: Sql): Promise<boolean> {
   return (await reader.get(sql`SELECT 1 AS found ${from} LIMIT 1`)) !== undefined
 }
 
-/** How many rows are found; `from` begins with FROM. */
+/** Number of rows that are found; `from` begins with `FROM`. */
 export async function countRows(reader: Reader, from: Sql): Promise<number> {
   return (await reader.get<{ total: number }>(sql`SELECT count(*) AS total ${from}`))!.total
 }

@@ -1,4 +1,4 @@
-// Which tables a transaction has written, so that what was remembered of them can be forgotten after the commit.
+// Collects the tables that a transaction has written, so that caches of their rows can be cleared after the commit.
 import type { Verb } from '#lib/resource.ts'
 import type { Change } from './sql.ts'
 
@@ -13,7 +13,7 @@ export function changesOf(text: string): readonly Change[] {
   return insert && text.includes('DO UPDATE') ? [`insert ${table!}`, `update ${table!}`] : [`${verb} ${table!}`]
 }
 
-/** Who listens to the commits of a database. */
+/** Creates the list of listeners to the commits of a database. */
 export function createCommits() {
   const listeners: ((changes: ReadonlySet<Change>) => void)[] = []
   return {

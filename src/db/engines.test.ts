@@ -1,4 +1,5 @@
-// What both engines promise. PostgreSQL takes part when PINFOLD_TEST_DATABASE names one, each time in a schema of its own.
+// Behavior that both engines guarantee. PostgreSQL is tested if PINFOLD_TEST_DATABASE names a database, each time in a schema of
+// its own.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -73,7 +74,7 @@ for (const [engine, prepare] of Object.entries(engines)) {
   }
 
   suite(engine, () => {
-    test('a work that throws is undone alone while its neighbours commit', async () => {
+    test('rolls back only the transaction that throws, while its neighbors commit', async () => {
       await using opened = await open()
       const { db } = opened
       const results = await Promise.allSettled(
@@ -132,7 +133,7 @@ for (const [engine, prepare] of Object.entries(engines)) {
       assert.deepEqual(await names(db), ['kept'])
     })
 
-    test('what a work leaves behind may use db once the work has ended', async () => {
+    test('lets code that a transaction leaves behind use the database once the transaction has ended', async () => {
       await using opened = await open()
       const { db } = opened
       const later = Promise.withResolvers<unknown>()
@@ -319,7 +320,7 @@ for (const [engine, prepare] of Object.entries(engines)) {
       assert.deepEqual(await names(opened.db), [])
     })
 
-    test('who asked is called back after a work that succeeded, once, and a transaction from there sees it', async () => {
+    test('calls back once after a transaction that succeeded, and a transaction from there sees it', async () => {
       await using opened = await open()
       const { db } = opened
       const seen: Promise<string[]>[] = []
@@ -352,7 +353,7 @@ for (const [engine, prepare] of Object.entries(engines)) {
       assert.equal(seen.length, 9)
     })
 
-    test('after a commit its changes are told, before whoever asked for the work goes on', async () => {
+    test('reports changes after a commit, before the caller of the transaction continues', async () => {
       await using opened = await open()
       const { db } = opened
       const told = listen(db)
@@ -365,7 +366,7 @@ for (const [engine, prepare] of Object.entries(engines)) {
       assert.deepEqual(told, [])
     })
 
-    test('whoever is told of a change reads it, and finds it nowhere before', async () => {
+    test('shows a change to the listeners of its commit, and to no read before', async () => {
       await using opened = await open()
       const { db } = opened
       const read: Promise<string[]>[] = []
@@ -396,7 +397,7 @@ for (const [engine, prepare] of Object.entries(engines)) {
       assert.deepEqual(await names(db), ['a', 'b'])
     })
 
-    test('of a work that runs again only what it did in the end is told', async () => {
+    test('reports only the final changes of a transaction that runs again', async () => {
       await using opened = await open()
       const { db } = opened
       await db.tx((tx) => insert(tx, 'counter'))

@@ -1,10 +1,9 @@
 import { type Reader, sql, type Tx } from './sql.ts'
 
 /**
- * What one process leaves for another to know: the URL that the server was last started with, and where it listens, in which
- * network; the fingerprint of the master key; which database this is, and which folder has its blobs; when it was last
- * restored; of which version the built-in roles are; up to which number it is
- * known which repos have many tags.
+ * Facts that one process stores for others. The URL that the server was last started with, its own address and the network of
+ * that address. The fingerprint of the master key, the id of the database, the folder of its blobs, and the time of the last
+ * restore. The version of the built-in roles, and the number up to which repositories were searched for many tags.
  */
 export type Fact =
   | 'url'
@@ -27,7 +26,7 @@ export async function writeFact(tx: Tx, name: Fact, value: string): Promise<void
         ON CONFLICT (name) DO UPDATE SET value = excluded.value`)
 }
 
-/** Writes a fact unless it is known; answers with what is known then. */
+/** Stores a fact unless it has a value. Returns the value that it has then. */
 export async function keepFact(tx: Tx, name: Fact, value: string): Promise<string> {
   await tx.run(sql`INSERT INTO facts (name, value) VALUES (${name}, ${value}) ON CONFLICT (name) DO NOTHING`)
   return (await readFact(tx, name))!

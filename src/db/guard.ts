@@ -1,4 +1,4 @@
-// What both engines promise about a transaction, whatever the work inside it does.
+// Guarantees of both engines for a transaction, whatever its work does.
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Meeting, Sql, Tx } from './sql.ts'
 

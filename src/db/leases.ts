@@ -1,6 +1,6 @@
-// Which node runs what only one may run. A lease is a row with an owner who raises `beat`; whoever sees it stand still for
-// the length of a lease takes it over and raises `fence`. A former owner that was only stalled finds its fence outdated:
-// its transactions fail.
+// Leases for work that only one node may do. A lease is a row with an owner who raises `beat`. A node that sees the beat
+// unchanged for the length of a lease takes it over and raises `fence`. A former owner that was only stalled has an outdated
+// fence, so its transactions fail.
 import { createTrust, watchHeartbeats } from '#lib/heartbeats.ts'
 import { beatNode, deleteNode, type NodeBeat, type NodeFacts, nodeBeats } from './nodes.ts'
 import { locking } from './row-locks.ts'
@@ -12,7 +12,7 @@ export class LeaseLost extends Error {
   override name = 'LeaseLost'
 }
 
-/** What a run of a duty may rely on. What runs on every node has one with fence 0, which nobody takes away. */
+/** Lease of a run of a background job. Jobs that run on every node have one with fence 0, which no other node takes over. */
 export type Lease = {
   /** This process among those that share the database. */
   readonly node: string
@@ -27,7 +27,7 @@ export type Lease = {
   tx: Db['tx']
   /** Runs transactions, each with a pause behind it, while they find something; answers with the sum. Throws LeaseLost. */
   inBatches(batch: (tx: Tx) => Promise<number>, options?: TxOptions): Promise<number>
-  /** Whether a node has said nothing for the length of a lease, so that what it was at is left to others. */
+  /** True if a node has not beaten for the length of a lease, so that its work is left to others. */
   isGone(node: string): boolean
 }
 
@@ -46,7 +46,7 @@ export type Leases = {
   look(): Promise<Taken[]>
   /** Notes a run; does nothing when the lease is another node's. */
   record(name: string, run: LastRun): Promise<void>
-  /** How many servers there are, this one among them. */
+  /** Number of live servers, this one included. */
   livingNodes(): number
   /** Gives everything back, so that others need not wait. */
   release(): Promise<void>
@@ -169,8 +169,9 @@ async function isOwner(tx: Tx, name: string, node: string, fence: number): Promi
 
 /** Takes a lease as it was seen; `undefined` when something has happened to it since. */
 async function claim(tx: Tx, was: Owned, node: string): Promise<(LastRun & { fence: number }) | undefined> {
-  // Waits for what its owner is at, and sees whether that has beaten meanwhile. What follows counts as a change of the key by
-  // that: whoever has seen the row before and locks its key after (`isOwner`) looks again, and not at what is past.
+  // Waits for the transactions of the owner, and then checks if it has beaten meanwhile. The lock `deleting` makes the following
+  // update count as a change of the key. A transaction that has read the row before, and locks its key afterwards (`isOwner`),
+  // then reads it again instead of using the old version.
   await tx.all(sql`SELECT 1 AS found FROM duties WHERE name = ${was.name} ${locking(tx, 'deleting')}`)
   return tx.get(sql`
     INSERT INTO duties (name, owner, beat, fence) VALUES (${was.name}, ${node}, 1, 1)

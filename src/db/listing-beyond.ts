@@ -7,7 +7,10 @@ import { ident, join, list, type Reader, type Sql, sql } from './sql.ts'
 /** Only nodes that come after `value` in the order of `column`, for which there are keys. */
 export type Beyond = { column: string; value: string }
 
-/** One page and one row more, from some places. What lies beyond is found by its keys, and sorted where the order is another. */
+/**
+ * Returns one page and one row more, from some groups. Nodes after `beyond` are found by their keys, and sorted if the page has
+ * another order.
+ */
 export async function listBeyond<T>(
   reader: Reader,
   listings: readonly Listing[],
@@ -41,7 +44,7 @@ function beyondQuery(listing: Listing, place: string, page: Page, { column, valu
      ORDER BY ${order} ${dir}, k.uid ${dir}`
 }
 
-/** How many there are in all. */
+/** Total number of the nodes. */
 export async function countBeyond(
   reader: Reader,
   listings: readonly Pick<Listing, 'kind'>[],

@@ -10,9 +10,9 @@ import { insertsOf } from './bulk.ts'
 import { ident, join, list, quoted, type Reader, type Sql, sql, type Tx } from './sql.ts'
 
 /**
- * How a kind of node is stored. `columns` selects the row that the store wants, its members named as in the model, `join`
- * adds the tables it needs. Where several kinds share a table, `only` says which rows are of this one. A kind that is few in
- * each place is `unkeyed`: it has neither keys nor totals, so other orders than that of the uid are sorted.
+ * Storage of a kind of node. `columns` selects the columns of a row, named as in the model, and `join` adds the tables that they
+ * need. If several kinds share a table, `only` selects the rows of this kind. A kind with few nodes in each group is `unkeyed`.
+ * It has neither keys nor totals, so orders other than that of the uid are sorted.
  */
 export type Listing = {
   kind: string
@@ -57,7 +57,7 @@ export async function addToPlaces(tx: Tx, kind: string, entries: readonly Entry[
   const found = entries.flatMap(({ uid, id, keys, places }) =>
     places.flatMap((place) => Object.entries(keys).map(([key, value]) => ({ key, place, value, uid, id }))),
   )
-  // What lies together is written together.
+  // Neighboring entries are written together.
   if (entries.length > 1) {
     found.sort((a, b) => compareTexts(a.key, b.key) || compareTexts(a.place, b.place) || compareTexts(a.value, b.value))
   }
@@ -189,7 +189,7 @@ function byKeys({ keys, unkeyed }: Listing, page: Page, filters: readonly Sql[],
   return keys !== undefined || (page.order.column !== 'uid' && (filters.length === 0 || walk))
 }
 
-/** What is listed from a place, in the order of the page and from its cursor on; filters are tried on each row on the way. */
+/** Nodes that are listed from a group, in the order of the page and after its cursor. Filters are evaluated on each row. */
 export function placeQuery(listing: Listing, place: string, page: Page, filters: readonly Sql[] = []): Sql {
   const dir = direction(page)
   return sql`
@@ -210,10 +210,10 @@ function skippedFrom(kinds: readonly Listing[], branches: readonly Branch[], pag
   return places.length === 0 || places.includes('') ? undefined : { kinds: [first, ...others], places }
 }
 
-/** Of what is passed over only keys are read, and from the end of the list where that is nearer. */
+/** Returns a page after skipped nodes. Reads only keys of the skipped nodes, from the end of the list if that is nearer. */
 async function skippedPage<T>(reader: Reader, { kinds, places }: Skipped, page: Page): Promise<T[]> {
   const names = kinds.map(({ kind }) => kind)
-  // Of what is behind a cursor, or in a range of keys, nobody knows how much there is.
+  // The number of nodes behind a cursor, or in a range of keys, is unknown.
   const isCounted = !page.after && !kinds.some(({ keys }) => keys)
   const total = isCounted ? await countAt(reader, names, places) : Number.POSITIVE_INFINITY
   const left = Math.max(0, total - page.skip)
@@ -267,7 +267,10 @@ function ofKind({ only }: Pick<Listing, 'only'>): Sql[] {
   return only ? [only] : []
 }
 
-/** Where a branch is to be read from. In the order of the uid, place and cursor become one range: of two lower bounds SQLite would search by the first only. */
+/**
+ * Bounds of the rows that a branch is read from. In the order of the uid, group and cursor become one range, since SQLite
+ * searches only by the first of two lower bounds.
+ */
 export function bounds(branch: Branch, page: Page): Sql[] {
   if (!('below' in branch) || page.order.column !== 'uid' || !page.after) {
     return [within(branch), after(page, ident(`t.${page.order.column}`), sql`t.uid`)]
@@ -308,7 +311,7 @@ function within(branch: Branch): Sql {
 
 type Counted = Pick<Listing, 'kind' | 'table' | 'only' | 'unkeyed'>
 
-/** How many nodes the branches hold in all: from the counters, or from index entries where there is a filter. */
+/** Total number of nodes in the branches: from the counters, or from index entries if there is a filter. */
 export async function countNodes(
   reader: Reader,
   listings: Counted | readonly Counted[],
@@ -378,7 +381,7 @@ export function nodeList<Row, T, F>(listing: Listing, fromRow: (row: Row) => T, 
   }
 }
 
-/** How many are listed from these places, taken together. */
+/** Total number of nodes that are listed from these groups. */
 export async function countAt(
   reader: Reader,
   kinds: string | readonly string[],

@@ -1,5 +1,5 @@
-// Brings a database to the shape this build expects: changes of the schema all in one transaction or none of them, but for those
-// that other builds can be beside, each of which is one of its own; and what fills it in batches.
+// Migrates a database to the schema that this build expects. Changes of the schema are made in one transaction. Changes that
+// other builds can run beside have a transaction each. Backfills fill the new columns and tables in batches.
 import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { phaseOf } from './migration-ids.ts'
@@ -13,19 +13,28 @@ import { type Words, words } from './words.ts'
  */
 export type Migration = SchemaChange | Backfill
 export type SchemaChange = { id: string; up: (t: Words) => string[] }
-/** `batch` does some of the work and answers with how much: 0 when there is none left. What it has done stays done. */
+/**
+ * Batches of a migration. `batch` does a part of the work and returns its amount, or 0 if nothing is left. Each batch is
+ * committed.
+ */
 export type Backfill = { id: string; batch: (tx: Tx) => Promise<number> }
 
 export type MigrateOptions = {
   /** Contractions too: no build that needs what they take away may be there, or come back. */
   finish?: boolean
-  /** Asked in the transaction of a change, before it, that servers of before would break by. What it throws ends that. */
+  /**
+   * Called in the transaction of a change that would break servers of an earlier build, before the change. If it throws, the
+   * migration ends.
+   */
   mayBreak?(tx: Tx, id: string): Promise<void>
   /** Told what is being done, and of a backfill how many rows have been. */
   progress?(id: string, rows: number): void
 }
 
-/** How often one that waits for a lock too long is tried again, since behind it everybody else would wait. */
+/**
+ * Number of attempts of a change that waits too long for a lock. It must not wait longer, since all other statements would wait
+ * behind it.
+ */
 const lockTries = 60
 const lockPauseMs = 500
 /** An index of all rows of a table is sorted first. */
@@ -89,7 +98,7 @@ export async function breakingChange(db: Db, ids: readonly string[], finish: boo
 
 type Parts = SplitChange & { id: string; checksum: string }
 
-/** What a change does in its transaction, and what after it where others are beside. */
+/** Splits a change into statements for its transaction, and indexes that are built after it if other servers are running. */
 function partsOf(db: Db, { id, up }: SchemaChange, isApart: boolean): Parts {
   const statements = up(words[db.engine])
   const split = isApart ? splitIndexes(statements) : { now: statements, later: [] }
@@ -171,12 +180,12 @@ async function note(tx: Tx, id: string, checksum: string): Promise<void> {
 const checksumOf = (statements: readonly string[]): string =>
   createHash('sha256').update(JSON.stringify(statements)).digest('hex')
 
-/** Whether there are tables of ours, and all that these migrations make. Throws where `migrate` would refuse. */
+/** Tells if the database has our tables, and all tables of these migrations. Throws if `migrate` would refuse. */
 export async function schemaState(db: Db, ids: readonly string[]): Promise<'none' | 'old' | 'current'> {
   if (!(await hasTable(db, 'schema_migrations'))) return 'none'
   const applied = await appliedIn(db)
   checkKnown(ids, applied)
-  // Contractions wait for whoever runs the server to say that no earlier build comes back.
+  // Contractions wait until the operator confirms that no earlier build comes back.
   const first = ids.findIndex((id) => phaseOf(id) === 'contract' && !applied.has(id))
   const wanted = first < 0 ? ids : ids.slice(0, first)
   return wanted.every((id) => !isBegun(applied.get(id) ?? begunOf(''))) ? 'current' : 'old'
@@ -187,7 +196,7 @@ export async function requireKnown(reader: Reader, ids: readonly string[]): Prom
   checkKnown(ids, await appliedIn(reader))
 }
 
-/** Whether the schema that is in use has such a table. */
+/** True if the current schema has this table. */
 export async function hasTable(reader: Reader & Pick<Db, 'engine'>, name: string): Promise<boolean> {
   const found =
     reader.engine === 'sqlite'
@@ -221,7 +230,7 @@ function checkKnown(ids: readonly string[], applied: Map<string, string>): void 
   }
 }
 
-/** What an engine needs at the start of the migrating transaction, so that only one node applies anything. */
+/** Preparation of the migrating transaction by engine, so that only one node applies changes. */
 const prepare: Record<Db['engine'], (tx: Tx) => Promise<void>> = {
   // The one immediate transaction is the lock.
   async sqlite() {},
@@ -229,7 +238,7 @@ const prepare: Record<Db['engine'], (tx: Tx) => Promise<void>> = {
   async postgres(tx) {
     // A serializable snapshot would be older than the lock, and would not show what the other node has just applied.
     await tx.run(sql`SET TRANSACTION ISOLATION LEVEL READ COMMITTED`)
-    // Whoever waits for a table has everybody who comes later wait behind.
+    // If a change waits for a table, all later statements wait behind it.
     await tx.run(sql`SET LOCAL lock_timeout = 2000`)
     await tx.all(sql`SELECT pg_advisory_xact_lock(7420001, hashtext(current_setting('search_path'))) IS NULL`)
     // From a table, since a connection that has looked before learns only by locking one what others have made since.

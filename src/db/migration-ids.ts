@@ -8,7 +8,7 @@ export function migrationIds(): string[] {
 
 export type Phase = 'whole' | 'expand' | 'backfill' | 'contract'
 
-/** What a migration is, by its name, so that a build that does not have it knows whether it can live with it. */
+/** Phase of a migration, from its id. A build that does not have the migration uses it to decide if it can run beside it. */
 export function phaseOf(id: string): Phase {
   return (/^\d{4}-(expand|backfill|contract)-/.exec(id)?.[1] ?? 'whole') as Phase
 }

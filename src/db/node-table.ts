@@ -6,8 +6,8 @@ import { addToLists, type Keys, type Listing, moveInLists, nodeList, removeFromL
 import { ident, join, list, type Reader, type Sql, sql, type Tx, type Value } from './sql.ts'
 
 /**
- * How nodes of a kind are stored. Lists can be ordered by the columns `sorted`. `filters` has the column of each member of a
- * filter; one that is empty lets every node through. Two nodes never have the same values in the columns `unique`.
+ * Storage of nodes of a kind. Lists can be ordered by the columns `sorted`. `filters` has the column of each member of a filter;
+ * an empty filter matches every node. Two nodes never have the same values in the columns `unique`.
  */
 export type NodeTable<K extends string, F extends string> = Omit<Listing, 'kind'> & {
   sorted: readonly K[]

@@ -1,6 +1,6 @@
 import { type Reader, sql, type Tx } from './sql.ts'
 
-/** What a server says of itself. `url` is what clients call it, `localUrl` where it listens. */
+/** Facts that a server announces. `url` is the URL for clients, and `localUrl` is its own address. */
 export type NodeFacts = { version: string; url: string; localUrl: string }
 
 /** Says that the node is there. `now` is the database's time. */
@@ -41,7 +41,7 @@ export function listNodes(reader: Reader): Promise<SeenNode[]> {
   return reader.all<SeenNode>(sql`SELECT id, url, version, beat FROM nodes ORDER BY id`)
 }
 
-/** What clients call the servers of this database, as the one says that gave the last sign of life; empty without one. */
+/** URL of the servers of this database, from the one that has beaten last; empty if there is none. */
 export async function servedUrl(reader: Reader): Promise<string> {
   const row = await reader.get<{ url: string }>(sql`
     SELECT url FROM nodes WHERE url <> '' ORDER BY beat_time DESC, id LIMIT 1`)
@@ -49,8 +49,8 @@ export async function servedUrl(reader: Reader): Promise<string> {
 }
 
 /**
- * The first of the servers that `concerns` which gives a sign of life; `undefined` once none of them has, for `leaseMs`. What
- * a server that was killed has left behind is only known by that.
+ * First server that `concerns` selects and that beats. Returns `undefined` if none of them has beaten for `leaseMs`. Only so can
+ * a server that was killed be told from one that runs.
  */
 export async function livingNode(
   db: Reader,
@@ -64,7 +64,7 @@ export async function livingNode(
     // One that has come since is there for sure.
     const alive = now.find(({ id, beat }) => beat !== first.get(id))
     if (alive) return alive
-    // Whoever stops says so.
+    // A server that stops removes its row.
     for (const id of first.keys()) if (!now.some((node) => node.id === id)) first.delete(id)
     if (first.size > 0) await new Promise((resolve) => setTimeout(resolve, pauseMs))
   }

@@ -19,7 +19,7 @@ export async function openDb(options: {
 
 type Urls = { database: string; databaseDirect: string }
 
-/** Whether a pooler is between us and the database. Throws where it is one that we cannot use. */
+/** True if a pooler is between us and the database. Throws if it is a pooler that we cannot use. */
 export async function checkPooler({ database }: Urls): Promise<boolean> {
   if (database === '' || !(await import('./postgres/postgres-config.ts')).isPooledUrl(database)) return false
   await (await import('./postgres/pooler.ts')).requireNamedStatements(database)

@@ -11,25 +11,28 @@ const words = { shared: 'FOR KEY SHARE', alone: 'FOR NO KEY UPDATE', deleting: '
 const none = raw('')
 
 /**
- * What ends a SELECT so that the rows which it finds stay locked until the transaction ends. Statements after it see what
- * whoever had the lock before has committed. An embedded database has one writer at a time and needs no word for it.
+ * End of a SELECT that locks its rows until the transaction ends. Later statements see the commits of the previous owner of the
+ * lock. An embedded database has one writer at a time, so the text is empty for it.
  */
 export function locking(tx: Tx, lock: RowLock): Sql {
   return tx.engine === 'sqlite' ? none : raw(words[lock])
 }
 
 /**
- * How many works of one process may be at the same thing with a lock, the one that has it among them: a second one is in line
- * with those of other processes. What is `shared` goes on side by side, and waits only for a deletion.
+ * The most transactions of one process at the same lock, including the one that has it: a second one waits in line with those of
+ * other processes. Transactions with `shared` run side by side, and wait only for a deletion.
  */
 const mostAt = { shared: 5, alone: 2, deleting: 2 } as const
 
-/** Where those meet who lock what `name` names. */
+/** Meeting of transactions that lock the row or rows called `name`. */
 export function meetingAt(name: string, lock: RowLock): Meeting {
   return { place: lock === 'shared' ? `${name} shared` : name, most: mostAt[lock] }
 }
 
-/** Before what `name` names is locked, so that whoever waits for it does not keep a connection that others need. */
+/**
+ * Enters the meeting before rows are locked, so that a transaction that waits for the lock does not keep a connection that others
+ * need.
+ */
 export function meetAt(tx: Tx, name: string, lock: RowLock): Promise<void> {
   return tx.meet(meetingAt(name, lock))
 }

@@ -24,7 +24,7 @@ function read(reader: Reader, { table, key, column }: SealedColumn, after: strin
      ORDER BY ${name} LIMIT ${limit}`)
 }
 
-/** Whether the key opens the first row of each column; `undefined` when nothing is sealed. The schema may be an older one. */
+/** True if the key opens the first row of each column; `undefined` if nothing is sealed. The schema may be an older one. */
 export async function opensRows(db: Db, sealer: Sealer): Promise<boolean | undefined> {
   let answer: boolean | undefined
   for (const column of columns) {

@@ -1,4 +1,4 @@
-// How far the clock of this machine is from that of the database, which all servers have in common.
+// Difference between the clock of this machine and that of the database, which all servers share.
 import { performance } from 'node:perf_hooks'
 import { type Db, sql } from './sql.ts'
 
@@ -16,7 +16,7 @@ export type Skew = {
   measure(): Promise<void>
   /** Tells how far off the other servers are that live. */
   compare(others: readonly number[]): void
-  /** Whether it is the database whose clock is wrong: of it and all servers most agree with this one on the time. */
+  /** True if the clock of the database is wrong: of the database and all servers, most agree with this one on the time. */
   isDatabaseOff(): boolean
 }
 
@@ -37,7 +37,7 @@ export function createSkew(db: Pick<Db, 'engine' | 'get' | 'quick'>, { time, pas
       const sent = passed()
       const row = await (db.quick ?? db).get<{ now: number }>(sql`
         SELECT CAST(floor(EXTRACT(EPOCH FROM clock_timestamp()) * 1000) AS BIGINT) AS now`)
-      // In this order: a pause between the two only widens what is known.
+      // The order matters: a pause between these two lines then only widens the bounds.
       const here = time()
       const received = passed()
       began = adjusted(began, row!.now - received, row!.now + 1 - sent, here - received)
@@ -54,10 +54,10 @@ export function createSkew(db: Pick<Db, 'engine' | 'get' | 'quick'>, { time, pas
   }
 }
 
-/** What is known is kept while it fits between the bounds of the answer, so that times do not jump with each question. */
+/** Keeps the known difference while it is between the bounds of the answer, so that times do not jump with each measurement. */
 export function adjusted(known: number | undefined, least: number, most: number, guess = 0): number {
   const fits = (one: number): boolean => one >= least && one <= most
   if (known !== undefined && fits(known)) return known
-  // That the clocks agree is the best guess where it fits.
+  // The best guess is that the clocks agree, if it is between the bounds.
   return fits(guess) ? guess : Math.round((least + most) / 2)
 }

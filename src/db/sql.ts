@@ -15,26 +15,26 @@ export type Sql = {
   readonly template?: TemplateStringsArray | undefined
 }
 
-/** What a statement does to a table. An INSERT that may update the row it meets counts as both. */
+/** Change of a table by a statement. An INSERT that may update an existing row counts as both. */
 export type Change = `${Verb} ${string}`
 
-/** What can read. Db reads committed data, a Tx also its own writes. */
+/** Reads from the database. Db reads committed data, a Tx also its own writes. */
 export type Reader = {
   all<T>(query: Sql): Promise<T[]>
   get<T>(query: Sql): Promise<T | undefined>
 }
 
-/** One transaction. Its first failed statement ends it on both engines, so conflicts are met with ON CONFLICT, not catch. */
+/** One transaction. Its first failed statement ends it on both engines, so conflicts are handled with `ON CONFLICT`, not catch. */
 export type Tx = Reader & {
   readonly engine: 'sqlite' | 'postgres'
   /** Resolves to the number of rows changed. */
   run(query: Sql): Promise<number>
-  /** Which counter shard this connection writes, 0..255, so that concurrent writers do not meet in one row. */
+  /** Counter shard that this connection writes, 0 to 255, so that concurrent writers do not meet in one row. */
   readonly shard: number
   /**
-   * Says that this work is about to lock what others of this process lock too: as many go on at once as the meeting says,
-   * and the others run again when it is their turn, without a connection until then. Rejects with UNAVAILABLE when too
-   * many wait. An embedded database has one writer, and nobody who waits for it in the middle.
+   * Announces that this transaction is about to lock rows that others of this process lock too. As many run at once as the
+   * meeting allows. The others run again when it is their turn, without a connection until then. Rejects with UNAVAILABLE if too
+   * many wait. Has no effect on an embedded database, which has one writer at a time.
    */
   meet(meeting: Meeting): Promise<void>
   /**
@@ -48,8 +48,9 @@ export type TxOptions = {
   /** `rowLocks` gives up serializability, for works that meet only in rows which they lock, and so hardly ever conflict. */
   isolation?: 'rowLocks'
   /**
-   * `later` does not wait for the disk, for what nobody was promised: a power cut may undo the last of such works, though
-   * none in part and none out of order; the end of the process undoes nothing. A later work that waits takes them along.
+   * `later` does not wait for the disk, for data without a guarantee. A power cut may undo the last of such transactions, though
+   * none in part and none out of order; the end of the process undoes nothing. A later transaction that waits for the disk also
+   * stores them.
    */
   durability?: 'later'
   /**
@@ -60,7 +61,7 @@ export type TxOptions = {
   aside?: 'disk'
   /** `none` lets each statement take as long as it does, for migrations and for reading whole tables. */
   timeLimit?: 'none'
-  /** What the work meets others at first of all, as `Tx.meet` says: it waits for its turn before it begins, and not within. */
+  /** Meeting of this transaction, as for `Tx.meet`; the transaction waits for its turn before it begins, and not inside. */
   meets?: Meeting
 }
 
@@ -69,7 +70,7 @@ export type Meeting = { place: string; most: number }
 
 export type Db = Reader & {
   readonly engine: 'sqlite' | 'postgres'
-  /** Whether other processes may serve from the same database. */
+  /** True if other processes may serve from the same database. */
   readonly shared: boolean
   /**
    * Resolves once the work is on disk, unless `durability` says otherwise. The work may run more than once, so it must do
@@ -86,8 +87,8 @@ export type Db = Reader & {
    */
   alone?<T>(work: (one: Reader) => Promise<T>): Promise<T>
   /**
-   * Calls back after each commit of this process that changed something, before those who asked for its works hear of
-   * it: with what the works that it holds have done to which tables. The listener must not throw.
+   * Calls back after each commit of this process that changed something, before the callers of its transactions continue. Gets
+   * the changes of all transactions in the commit. The listener must not throw.
    */
   onCommit(listener: (changes: ReadonlySet<Change>) => void): void
   /** The engine's plan as text, one step a line, for tests that insist on an index. */
@@ -95,8 +96,8 @@ export type Db = Reader & {
   /** Rejects unless the engine answers, and takes writes. */
   ping(): Promise<void>
   /**
-   * `refused` are those for which there was no connection, or no room where others wait; `again` are the retries by what was met:
-   * the command and why, with a space between them.
+   * `refused` counts transactions that got no connection, or could not wait with others. `again` counts retries by cause: the
+   * command and the reason, with a space between them.
    */
   stats(): DbCounts
   close(): Promise<void>
@@ -109,7 +110,7 @@ export type DbCounts = {
   refused: number
   again: ReadonlyMap<string, number>
 }
-/** What a transaction may have to be tried again at, and why. */
+/** Commands at which a transaction may have to be retried, and the reasons. */
 export const retriedCommands = ['select', 'insert', 'update', 'delete', 'commit', 'other'] as const
 export const retryReasons = ['conflict', 'constraint'] as const
 

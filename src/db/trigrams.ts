@@ -1,8 +1,7 @@
-// Search for a text anywhere in a name: case does not matter, and an index finds the candidates.
-//
-// `trigrams` holds, for each three characters that follow each other in a text, which rows have them; the end of a text
-// is filled up, so that one or two characters are found as the beginning of three. `trigram_counts` holds in how many
-// rows one, two or three characters occur, so that a search can tell beforehand what it will cost.
+// Search for a text anywhere in a name, regardless of case; an index finds the candidates. `trigrams` has the rows for each three
+// consecutive characters of a text. The end of a text is padded, so that one or two characters are found as the beginning of
+// three. `trigram_counts` has the number of rows in which one, two or three characters occur, so that the cost of a search is
+// known beforehand.
 
 import { insertsOf } from './bulk.ts'
 import { list, type Reader, raw, type Sql, sql, type Tx } from './sql.ts'
@@ -10,13 +9,13 @@ import { list, type Reader, raw, type Sql, sql, type Tx } from './sql.ts'
 /** A row of any table with the text that it is found by. */
 export type Searchable = { id: number; text: string }
 
-/** Where a search looks. */
+/** Rows that a search reads. */
 export type Candidates = {
   /** Selects `id` of the candidates, each once: all the matches, and perhaps more. */
   ids(range?: IdRange): Sql
-  /** How many candidates there are. */
+  /** Number of candidates. */
   total: number
-  /** Whether every candidate is a match. */
+  /** True if every candidate is a match. */
   exact: boolean
 }
 
@@ -49,7 +48,7 @@ async function count(tx: Tx, kind: string, rows: readonly Searchable[]): Promise
   for (const insert of insertsOf(into, counted, add)) await tx.run(insert)
 }
 
-/** Which rows may hold `text`, by the rarest of its parts; `text` must not be empty. */
+/** Candidates that may contain `text`, by the rarest of its parts; `text` must not be empty. */
 export async function candidatesOf(reader: Reader, kind: string, text: string): Promise<Candidates> {
   const characters = [...text.toLowerCase()]
   const short = characters.length < 3
@@ -68,7 +67,7 @@ export async function candidatesOf(reader: Reader, kind: string, text: string): 
   return { ids, total, exact: characters.length <= 3 }
 }
 
-/** Whether `column`, which holds text in lower case, has `text` anywhere in it. */
+/** Condition that `column`, which has text in lower case, contains `text`. */
 export function holds(column: Sql, text: string): Sql {
   const pattern = `%${text.toLowerCase().replace(/[\\%_]/g, '\\$&')}%`
   return sql`${column} LIKE ${pattern} ESCAPE '\\'`

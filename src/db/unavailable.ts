@@ -13,10 +13,10 @@ const codes = new Set([
   ...['40001', '40P01'],
 ])
 
-// SQLite's primary result codes: BUSY, IOERR, FULL.
+// SQLite's primary result codes `SQLITE_BUSY`, `SQLITE_IOERR` and `SQLITE_FULL`.
 const results = new Set([5, 10, 13])
 
-/** What can be done about a PostgreSQL that is there and does not let us in; `undefined` for every other error. */
+/** Next step if PostgreSQL runs but refuses the connection; `undefined` for every other error. */
 export function whyRefused(error: unknown): string | undefined {
   const { code } = error as { code?: unknown }
   const look = 'in the URL of PINFOLD_DATABASE or --database'
@@ -28,12 +28,12 @@ export function whyRefused(error: unknown): string | undefined {
   return undefined
 }
 
-/** Whether it was refused since the database takes no writes. */
+/** True if the database refused a statement because it is read-only. */
 export function isReadOnly(error: unknown): boolean {
   return error instanceof Error && (error as { code?: unknown }).code === readOnly
 }
 
-/** Whether an error of either engine says that the database cannot serve now, so that trying later makes sense. */
+/** True if an error of either engine means that the database is temporarily unavailable. */
 export function isUnavailable(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   const { code, errcode, syscall } = error as { code?: unknown; errcode?: unknown; syscall?: unknown }

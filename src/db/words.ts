@@ -6,7 +6,7 @@ export type Words = {
   id: string
   /** As `id`, but no number is ever given twice, not even one whose row was deleted. */
   counter: string
-  /** What lets the counter of a table go on after rows that were inserted with their numbers. */
+  /** Statements that move the counter of a table behind rows that were inserted with their numbers. */
   counterAfter: (table: string) => string[]
   int: string
   bool: string

@@ -36,7 +36,7 @@ export function openConnections(config: pg.PoolConfig, isPooled: boolean, times:
   const live = new Set<pg.PoolClient>()
   const inUse = new Set<pg.PoolClient>()
   const kept = new Set<pg.PoolClient>()
-  // A connection that dies is reported to whoever uses it; without a listener it would end the process.
+  // A connection that dies is reported to the code that uses it; without a listener it would end the process.
   pool.on('error', () => {})
   pool.on('connect', (client) => {
     client.on('error', () => {})

@@ -15,7 +15,7 @@ function crowdedOf(turn: Turn, place: string, most: number): Crowded | undefined
   }
 }
 
-test('so many enter a place and no more; the others follow in order, each in the place of one that leaves', async () => {
+test('admits as many transactions to a place as fit; the others follow in order, each after one that leaves', async () => {
   const nextTurn = createCrowds(usual)
   const [one, two, three, four] = [nextTurn(), nextTurn(), nextTurn(), nextTurn()]
   for (const turn of [one, two]) assert.equal(crowdedOf(turn, 'a', 2), undefined)
@@ -23,7 +23,7 @@ test('so many enter a place and no more; the others follow in order, each in the
   assert.equal(crowdedOf(three, 'b', 2), undefined)
   const order: string[] = []
   const waiting = [three, four].map((turn, i) => turn.wait(crowdedOf(turn, 'a', 2)!).then(() => order.push(`${i + 3}`)))
-  // What it held elsewhere is free, since whoever is in may wait for that.
+  // Its places elsewhere are free, since a transaction that is inside may wait for them.
   assert.equal(crowdedOf(four, 'b', 1), undefined)
   one.leave()
   await waiting[0]
@@ -67,7 +67,7 @@ test('no more are inside than may be at all places together, and who waits for t
 const again = (error: unknown) =>
   error instanceof AppError && error.code === 'UNAVAILABLE' && error.details.some(({ type }) => type === 'RetryInfo')
 
-test('who gives one place up for another, and that for the first, waits no longer for both than for one', async () => {
+test('limits the waits of a transaction that alternates between two places to the time for one', async () => {
   let now = 0
   const nextTurn = createCrowds({ ...usual, monotonic: () => now })
   const [atA, atB, both] = [nextTurn(), nextTurn(), nextTurn()]
@@ -87,7 +87,7 @@ test('who gives one place up for another, and that for the first, waits no longe
   await assert.rejects(third, again)
 })
 
-test('where too many wait, or for too long, the next one is told to come again in a moment', async () => {
+test('rejects a transaction with a retry hint if too many wait, or if it waits too long', async () => {
   const nextTurn = createCrowds({ ...usual, mostWaiting: 1, waitMs: 1 })
   const first = nextTurn()
   first.enter({ place: 'a', most: 1 })

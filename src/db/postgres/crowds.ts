@@ -1,5 +1,6 @@
-// Works of this process that lock the same thing. Each would wait for the lock with a connection of its own, until those that
-// everybody else needs are used up; so only a few may, at one place and at all of them together, and the others wait here.
+// Limits on transactions of this process that lock the same row. Each would wait for the lock with a connection of its own, until
+// no connections are left for other transactions. So only a few enter at one place, and at all places together; the others wait
+// here.
 import { busy } from '#lib/errors.ts'
 import type { Meeting } from '../sql.ts'
 
@@ -17,7 +18,7 @@ export class Crowded implements Meeting {
   }
 }
 
-/** What one work holds, however often it runs. */
+/** Places that one transaction holds, however often it runs. */
 export type Turn = {
   /** Throws Crowded when there are as many already, too many at all places together, or others were here before. */
   enter(meeting: Meeting): void
@@ -32,11 +33,11 @@ export type Turn = {
 type Place = { inside: number; waiting: (() => void)[] }
 
 export type Crowds = {
-  /** How many works may be at all places together. */
+  /** The most transactions inside, at all places together. */
   mostInside: number
-  /** How many may wait for one place, or for one at all. */
+  /** The most transactions that wait for one place, or for any. */
   mostWaiting: number
-  /** How long a work may, from when it first does. */
+  /** Milliseconds that a transaction may wait in total, from its first wait. */
   waitMs: number
   monotonic?: () => number
 }
@@ -56,7 +57,7 @@ export function createCrowds({
   const leave = (name: string): void => {
     const place = places.get(name)!
     const next = place.waiting.shift()
-    // Whoever is next has the turn of the one that leaves, so that no newcomer gets ahead.
+    // The next one takes the place of the one that leaves, so that no newcomer gets ahead.
     if (next) next()
     else if (--place.inside === 0) places.delete(name)
   }
@@ -83,8 +84,8 @@ export function createCrowds({
         enter(everybody)
       },
       async wait({ place: name, most }) {
-        // Whoever waited with something in hand could wait for somebody who waits for that. Those inside wait for no place, so
-        // whoever only has to get in keeps the place that it has.
+        // A transaction that waits while it holds a place could cause a deadlock, so it leaves all places first. Transactions
+        // inside wait for no place, so one that only waits for the total limit keeps its places.
         if (name !== anywhere) leaveAll()
         const now = monotonic()
         until ??= now + waitMs

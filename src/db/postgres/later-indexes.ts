@@ -1,16 +1,16 @@
-// Indexes of tables that may have many rows already, in a database that others write meanwhile: one is built outside of any
-// transaction and beside writers, once what it is of is there. Until then the migration that has it is only begun.
+// Builds indexes of tables that may have many rows, in a database that other processes write meanwhile. An index is built outside
+// of any transaction, once its table and columns exist. Until then its migration is marked as begun.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Db, type Reader, raw, type Sql, sql } from '../sql.ts'
 
 const begun = 'indexes missing: '
-/** Until whoever finds another process at it looks again. */
+/** Milliseconds before the next attempt if another process builds indexes. */
 const pauseMs = 200
 
 export type SplitChange = { now: string[]; later: Index[] }
 type Index = { name: string; statement: string }
 
-/** What has to be part of the change, and the indexes that can be built after it. */
+/** Splits a change into the statements of its transaction, and the indexes that can be built later. */
 export function splitIndexes(statements: readonly string[]): SplitChange {
   const made = new Set(statements.flatMap((one) => /^CREATE TABLE (\w+)/.exec(one)?.[1] ?? []))
   const now: string[] = []
@@ -23,12 +23,12 @@ export function splitIndexes(statements: readonly string[]): SplitChange {
   return { now, later }
 }
 
-/** What is noted of a migration whose indexes are not there yet. */
+/** Checksum that is stored for a migration whose indexes are not built yet. */
 export const begunOf = (checksum: string): string => begun + checksum
 
 export const isBegun = (noted: string): boolean => noted.startsWith(begun)
 
-/** Builds what is missing, one process at a time. What was cut short is thrown away and built anew. */
+/** Builds missing indexes, one process at a time. Drops an incomplete index and builds it again. */
 export async function buildIndexes(
   alone: NonNullable<Db['alone']>,
   changes: readonly { id: string; later: readonly Index[]; checksum: string }[],
@@ -53,8 +53,8 @@ export async function buildIndexes(
 }
 
 /**
- * Waits for as long as another process builds, between statements and not in one: what builds waits in turn for each statement
- * that has begun before its index was there, so neither would go on.
+ * Waits while another process builds, between statements and not inside one. Building an index waits for each statement that
+ * began earlier, so a statement that waits for the build would be a deadlock.
  */
 async function takeTurn(one: Reader, place: Sql): Promise<void> {
   const take = sql`SELECT pg_try_advisory_lock(${place}) AS taken`

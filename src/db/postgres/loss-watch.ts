@@ -16,13 +16,15 @@ export type WatchTimes = {
 export type Watched = {
   /** The connections that may be dropped. */
   live(): pg.PoolClient[]
-  /** Whether a pooler is in between, which nobody can ask who works on a statement. */
+  /** True if a pooler is in between, so that no new connection can list the backends that are working. */
   isPooled: boolean
   /** The backends that work, according to a new connection. Undefined if it is not answered. */
   ask(pids: readonly number[]): Promise<ReadonlySet<number> | undefined>
 }
 
-/** How many statements without an answer make the watch drop all connections, and for how long each of them counts. */
+/**
+ * Number of statements without an answer after which all connections are dropped, and milliseconds for which each of them counts.
+ */
 const enough = 2
 const countsMs = 60_000
 

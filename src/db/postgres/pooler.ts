@@ -4,7 +4,7 @@ import { defaultTimes } from './connections.ts'
 import { isPooledUrl, poolConfig } from './postgres-config.ts'
 import { codeOf, rethrow, send } from './send.ts'
 
-/** How many connections, one after the other, use one name; a pooler that does not know it soon fails. */
+/** Number of connections, one after the other, that use one name. A pooler without support for it soon fails. */
 const rounds = 4
 /** A name that is there already, and one that is not. */
 const nameErrors: readonly unknown[] = ['42P05', '26000']

@@ -1,4 +1,4 @@
-// What a URL and Pinfold's own rules make of a connection to PostgreSQL.
+// Configuration of connections to PostgreSQL, from a URL and from Pinfold's own rules.
 import pg from 'pg'
 
 export const defaultPoolSize = 10
@@ -41,7 +41,7 @@ export function poolConfig(url: string, { poolSize = defaultPoolSize, waitMs = 1
   }
 }
 
-/** Whether a pooler in between gives each transaction another connection, so that nothing of a session lasts. */
+/** True if a pooler in between gives each transaction another connection, so that no state of a session lasts. */
 export function isPooledUrl(url: string): boolean {
   return URL.canParse(url) && new URL(url).searchParams.get('pooled') === 'true'
 }

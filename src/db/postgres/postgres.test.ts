@@ -119,7 +119,7 @@ suite('postgres alone', { skip: database === '' && 'PINFOLD_TEST_DATABASE is not
     assert.equal(await begun(), false)
     await db.tx(async () => assert.equal(await begun(), false))
     assert.deepEqual(await db.all(sql`SELECT name FROM items`), [{ name: 'a' }])
-    // What nobody waits for is undone with all the rest, and never done by itself.
+    // A statement that is not awaited is rolled back with the transaction, and never runs on its own.
     const early = db.tx(async (tx) => {
       const left = tx.run(sql`INSERT INTO items (name) VALUES ('early')`)
       left.catch(() => {})
@@ -129,7 +129,7 @@ suite('postgres alone', { skip: database === '' && 'PINFOLD_TEST_DATABASE is not
     await db.tx(async (tx) => void tx.run(sql`INSERT INTO items (name) VALUES ('late')`))
     assert.deepEqual(await db.all(sql`SELECT name FROM items ORDER BY name`), [{ name: 'a' }, { name: 'late' }])
     await db.tx((tx) => tx.run(sql`DELETE FROM items WHERE name = 'late'`))
-    // What was begun together is begun once.
+    // Statements that start together begin one transaction.
     await db.tx((tx) => Promise.all(['b', 'c'].map((name) => tx.run(sql`INSERT INTO items (name) VALUES (${name})`))))
     assert.equal((await db.all(sql`SELECT name FROM items`)).length, 3)
     const failed = db.tx((tx) =>
@@ -139,7 +139,7 @@ suite('postgres alone', { skip: database === '' && 'PINFOLD_TEST_DATABASE is not
     assert.equal((await db.all(sql`SELECT name FROM items`)).length, 3)
   })
 
-  test('whoever says before what it meets others at waits for its turn before it begins', async () => {
+  test('makes a transaction that names its meeting in advance wait before it begins', async () => {
     await using opened = await open({ poolSize: 2, waitMs: 5000 })
     const { db } = opened
     const meeting = { place: 'somewhere', most: 1 }
@@ -217,7 +217,7 @@ suite('postgres alone', { skip: database === '' && 'PINFOLD_TEST_DATABASE is not
     assert.deepEqual(await db.all(sql`SELECT name FROM items`), [])
   })
 
-  test('who gets no connection for long is told to come again, and counted', async () => {
+  test('rejects a transaction that gets no connection for too long with a retry hint, and counts it', async () => {
     await using opened = await open({ poolSize: 1, waitMs: 3000 })
     const { db } = opened
     const [begun, go] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
@@ -235,7 +235,7 @@ suite('postgres alone', { skip: database === '' && 'PINFOLD_TEST_DATABASE is not
     assert.ok(await db.tx(pid))
   })
 
-  test('a database that does not answer is away, also for those who wait while connections are tried', async () => {
+  test('reports a database that does not answer as unavailable, also to callers that wait while connections are tried', async () => {
     // It takes connections, and says nothing.
     const silent = createServer((socket) => socket.resume().on('error', () => {})).listen(0, '127.0.0.1')
     await once(silent, 'listening')

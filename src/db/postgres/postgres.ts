@@ -16,7 +16,9 @@ import { createTransactions } from './transactions.ts'
 
 const maxNamedValues = 200
 const maxNames = 500
-/** Of one place, such as a repository; a client that is told to come again would only wait elsewhere. */
+/**
+ * The most transactions that wait for one place, such as a repository. A client that is told to retry would only wait elsewhere.
+ */
 const mostWaiting = 100
 const crowdMs = 30_000
 /** Connections that nobody has who may be waiting for others, whatever it is that they wait for. */
@@ -49,7 +51,7 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Db {
     })
   }
 
-  /** Whoever has to wait for others of this process does so without a connection. */
+  /** A transaction that has to wait for others of this process waits without a connection. */
   async function inTurn<T>(work: (tx: Tx) => Promise<T>, options: TxOptions, limit: TimeLimit): Promise<T> {
     const turn = nextTurn()
     try {

@@ -10,8 +10,8 @@ type Connection = {
 }
 
 /**
- * How long the answer to a statement may take. The usual limit is above the server's own `statement_timeout`, so that it only ends
- * what the server does not answer at all. `quick` is for signs of life.
+ * Time limit for the answer to a statement. The usual limit is above the server's own `statement_timeout`, so that it only ends
+ * statements that the server does not answer at all. `quick` is for heartbeats.
  */
 export type TimeLimit = { readonly kind: 'quick' | 'usual' | 'none'; readonly ms: number }
 
@@ -24,7 +24,7 @@ export type Sends = {
 /** A statement that waits for its answer. */
 export type Sent = { readonly at: number; readonly limit: TimeLimit }
 
-/** The time limit of a statement has passed. Of a COMMIT it is not known whether it has happened. */
+/** The time limit of a statement has passed. After a COMMIT, it is unknown if it has happened. */
 export class NoAnswer extends Error {
   override name = 'NoAnswer'
   readonly code = 'ETIMEDOUT'
@@ -50,7 +50,8 @@ export async function send(
   { text, values, name }: pg.QueryConfig,
   limit: TimeLimit,
 ): Promise<pg.QueryResult> {
-  // What is given as an object pg copies with the descriptor of each property, which takes longer than all else that it does.
+  // Not passed as an object, since pg copies objects with the descriptor of each property, which takes longer than all its other
+  // work.
   const query = Object.assign(new pg.Query(text, values), name && { name })
   const now: Sent = { at: performance.now(), limit }
   sent.set(client, now)
@@ -71,7 +72,7 @@ export async function send(
     })
   } catch (error) {
     if (isLate) throw new NoAnswer(limit, error)
-    // Of an answer it would say only that something came from the network.
+    // For an error in an answer, the original stack only shows that data came from the network.
     if (error instanceof Error) Error.captureStackTrace(error)
     return rethrow(error, false)
   } finally {
@@ -87,7 +88,7 @@ export function codeOf(error: unknown): unknown {
 // pg reports a lost connection in words only, and as many that none is left; callers tell errors apart by code.
 export function rethrow(error: unknown, anyInUse: boolean): never {
   if (error instanceof Error && codeOf(error) === undefined) {
-    // Of the pool to whoever waited in vain, also where all of its connections are still being made and none comes about.
+    // Error of the pool for a caller that waited in vain, also if all connections are still being opened and none succeeds.
     const waited = /^timeout exceeded when trying to connect/.test(error.message)
     if (waited && anyInUse) throw busy('all connections to the database are in use; try again', error)
     if (waited || /connection timeout$|^timeout expired$/.test(error.message)) {

@@ -49,7 +49,7 @@ export function createTransactions(parts: Parts) {
     try {
       for (let retries = 0; ; retries++) {
         if (retries === patience) giveBack = await turns.take()
-        // What waits for rows in the database is no newcomer that gets ahead of others.
+        // A transaction that waits for rows in the database is not a newcomer that gets ahead of others.
         else if (!giveBack && options.isolation !== 'rowLocks') await turns.open()
         const {
           outcome,
@@ -124,7 +124,7 @@ async function attempt<T>(
   return { outcome, changes, command }
 }
 
-/** What begins with a table of its own ends with what it is for, which nobody looks for. */
+/** Statements that begin with a common table expression count as `other`, since nothing looks for their command. */
 function commandOf(text: string): Command {
   const word = /^\s*(\w+)/.exec(text)?.[1]?.toLowerCase()
   return retriedCommands.find((one) => one === word) ?? 'other'

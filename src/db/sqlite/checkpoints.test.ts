@@ -11,7 +11,7 @@ import { sql } from '../sql.ts'
 import { type Checkpoints, createCheckpoints } from './checkpoints.ts'
 import { openSqlite } from './sqlite.ts'
 
-test('what was committed reaches the database itself while the connection that wrote it stays open', async () => {
+test('writes commits to the database file while the connection that wrote them stays open', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'pinfold-checkpoints-'))
   const [file, copy] = [join(folder, 'a.db'), join(folder, 'copy.db')]
   using db = new DatabaseSync(file)

@@ -29,7 +29,7 @@ export function createCheckpoints(file: string, intervalMs = everyMs): Checkpoin
   let isAtWork = false
   let busy = 0
   let held: PromiseWithResolvers<void> | undefined
-  /** Whether writers wait for the present checkpoint from its start on. */
+  /** True if writers wait for the present checkpoint from its start. */
   let isLast = false
 
   /** SQLite shortens the file to 32 MiB when it restarts the log. */

@@ -10,9 +10,11 @@ export type Connection = {
   run(query: Sql, changes?: Set<Change>): number
   /** Transaction control, without parameters or rows. */
   control(text: string): void
-  /** Whether commits from now on wait until they are on disk; they do at first. Not inside a transaction. */
+  /** Sets if later commits wait until they are on disk; at first they do. Not inside a transaction. */
   waitForDisk(wait: boolean): void
-  /** Where what a work sets aside is: pages as they were before, and what it sorts. On disk at first. Not inside a transaction. */
+  /**
+   * Location of temporary data: former versions of pages, and data that is sorted. On disk at first. Not inside a transaction.
+   */
   setAside(where: 'disk' | 'memory'): void
   readonly inTransaction: boolean
   close(): void
@@ -32,7 +34,7 @@ export function connect(file: string, options: { readOnly: boolean; checkpoints?
   let waits: boolean | undefined
   const waitForDisk = (wait: boolean): void => {
     if (wait === waits) return
-    // FULL, because an answered request must survive a power cut: NORMAL syncs only at checkpoints.
+    // `FULL`, because an answered request must survive a power cut: `NORMAL` syncs only at checkpoints.
     db.exec(wait ? 'PRAGMA synchronous = FULL' : 'PRAGMA synchronous = NORMAL')
     waits = wait
   }
@@ -104,7 +106,7 @@ export function connect(file: string, options: { readOnly: boolean; checkpoints?
   }
 }
 
-// node:sqlite binds every number as REAL, which shows as 5.0 in text and JSON; a bigint is bound as INTEGER.
+// node:sqlite binds every number as `REAL`, which shows as 5.0 in text and JSON; a bigint is bound as INTEGER.
 function bound(value: Value): SQLInputValue {
   return Number.isSafeInteger(value) ? BigInt(value as number) : value
 }

@@ -43,7 +43,7 @@ test('concurrent transactions share commits, and a batch has a bound', async () 
   assert.equal(await count(db), 600)
 })
 
-test('where another program looks after the log the server leaves it alone', async (t) => {
+test('leaves the log alone if another program manages it', async (t) => {
   const seen = async (checkpoints: 'server' | 'external') => {
     const later = t.mock.method(globalThis, 'setTimeout')
     await using opened = await open(checkpoints)
@@ -99,7 +99,7 @@ test('after a long turn only a reader that has used less time than others goes o
   assert.equal(goesOn, true)
 })
 
-test('a chain of reads of whoever has used less time than others lets these run too', async () => {
+test('lets other reads run between those of a caller that has used less time than others', async () => {
   await using opened = await open()
   const { db } = opened
   const time = createThreadTime()
@@ -129,7 +129,7 @@ test('a work that may reach the disk later waits for it only with one that must'
   assert.equal(await joined.promise, true, 'it came when the others had begun, and gets a commit of its own')
 })
 
-test('what a work sets aside is in memory, and in files where it may be of any size, as in migrations', async () => {
+test('keeps temporary data in memory, and in files if it may be of any size, as in migrations', async () => {
   await using opened = await open()
   const { db } = opened
   const whereOf = (options?: { aside: 'disk' }) =>

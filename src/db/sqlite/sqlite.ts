@@ -10,7 +10,7 @@ import { type Connection, connect } from './sqlite-connection.ts'
 import { type Job, WriteQueue } from './write-queue.ts'
 
 const workMs = 5000
-/** What a work sets aside is kept in memory, unless it says otherwise. */
+/** Temporary data of a transaction is kept in memory by default. */
 type Settings = Omit<TxOptions, 'aside'> & { aside?: Job['aside'] }
 const nothing = (): undefined => undefined
 
@@ -51,13 +51,13 @@ export function openSqlite(file: string, by: 'server' | 'external' = 'server'): 
     async tx<T>(work: (tx: Tx) => Promise<T>, { durability, aside = 'memory' }: Settings = {}): Promise<T> {
       guard.outside('tx')
       if (closed) throw new Error('the database is closed')
-      // The batch runs in the context of whoever came first; each work must run in its own caller's.
+      // The batch runs in the context of the first caller; each transaction must run in that of its own caller.
       const caller = new AsyncResource('pinfold.tx')
       const outcome = await new Promise<Outcome<unknown>>((settle) => {
         const changes = new Set<Change>()
         const run = () =>
           caller.runInAsyncScope(async () => {
-            // Time is charged to whoever runs after an `await` (lib/budgets/thread-time.ts).
+            // Time is charged to the request that runs after an `await` (lib/budgets/thread-time.ts).
             await undefined
             return guard.run(stepsOn(writer, changes, queue), 0, work, workMs)
           })
@@ -103,8 +103,8 @@ function stepsOn(writer: Connection, changes: Set<Change>, queue: WriteQueue): S
 }
 
 /**
- * Reads of one turn of the event loop share a snapshot, since taking one costs several system calls. It ends with the
- * turn, and with every commit of ours, so that whoever was told of a change also reads it.
+ * Reads of one turn of the event loop share a snapshot, since taking one costs several system calls. It ends with the turn, and
+ * with every commit of ours, so that listeners of a change also read it.
  */
 function shareSnapshots(reader: Connection): { all<T>(query: Sql): T[]; end(): void } {
   let turn: NodeJS.Immediate | undefined

@@ -158,7 +158,7 @@ function rollBack(writer: Connection): void {
   try {
     if (writer.inTransaction) writer.control('ROLLBACK')
   } catch {
-    // Then the next BEGIN fails too, and this is tried again.
+    // The next `BEGIN` then fails too, and the rollback is tried again.
   }
 }
 
