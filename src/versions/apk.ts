@@ -1,8 +1,8 @@
 // The order of Alpine's versions.
 import { byNumber, byText } from './parts.ts'
 
-// apk-package(5): number{.number}…{letter}{_suffix{number}}…{~hash}{-r#}. What follows after an equal beginning decides by
-// its kind: the suffix of a release to come is before the end, everything else after it, in the order of `ranks`.
+// apk-package(5): number{.number}…{letter}{_suffix{number}}…{~hash}{-r#}. After an equal beginning, the kind of the next part
+// decides. The suffix of a prerelease comes before the end, everything else after it, in the order of `ranks`.
 const ranks = { before: 0, end: 1, release: 2, hash: 3, suffixNumber: 4, after: 5, letter: 6, number: 7 }
 const suffixesBefore = ['alpha', 'beta', 'pre', 'rc']
 const suffixesAfter = ['cvs', 'svn', 'git', 'hg', 'p']

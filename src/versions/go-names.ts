@@ -12,12 +12,13 @@ export function goRelease(text: string): string {
   return kind === undefined ? whole : `${whole}-${kind}.${number}`
 }
 
-/** Whether the name stands for Go itself, whose releases are versions of the standard library and of the toolchain. */
+/** True if the name stands for Go itself, whose releases are versions of the standard library and of the toolchain. */
 export const isGoItself = (name: string): boolean => name === 'stdlib' || name === 'toolchain'
 
 /**
- * Path of the module that a package URL names. A subpath is a folder of the module, unless the document calls the package by both
- * together, or the subpath ends in the major version that the package has: Syft puts the end of long module paths there.
+ * Path of the module that a package URL names. A subpath is normally a folder of the module. It belongs to the path if the
+ * document names the package by both together. It also does if it ends in the package's major version: Syft puts the end of long
+ * module paths there.
  */
 export function goModulePath({ path, subpath, version, named }: GoPurl): string {
   if (path === 'std') return 'stdlib'

@@ -11,7 +11,7 @@ const aliases = new Map([
   ['final', ''],
   ['release', ''],
 ])
-/** What these letters mean in front of a number. */
+/** Meaning of these letters before a number. */
 const letters = new Map([
   ['a', 'alpha'],
   ['b', 'beta'],
@@ -35,15 +35,15 @@ const dashNumber = 'j'
 const dotNumber = 'k'
 
 /**
- * Text that sorts by bytes as Maven orders the versions; equal for versions that are equal. A qualifier counts the same
- * after a dot as after a dash, as the specification says: where Maven's own comparison goes round in circles, such as
- * 1.sp < 1-0-alpha < 1 < 1.sp, this one does not.
+ * Text that sorts by bytes as Maven orders the versions; equal for versions that are equal. A qualifier counts the same after a
+ * dot as after a dash, as the specification requires. Maven's own comparison is circular in some cases, such as 1.sp < 1-0-alpha
+ * < 1 < 1.sp; this one is not.
  */
 export function mavenKey(version: string): string {
   return trimmed(tokensOf(version.toLowerCase())).map(keyOf).join('') + end
 }
 
-/** Below 0, 0 or above 0. Whatever is written is a version of Maven. */
+/** Returns a number below 0, 0 or above 0. Any text is a version of Maven. */
 export function compareMaven(one: string, other: string): number | undefined {
   return byText(mavenKey(one), mavenKey(other))
 }

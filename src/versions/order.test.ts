@@ -102,7 +102,7 @@ test('every ecosystem of OSV that we can order has its scheme, with a release or
     assert.equal(schemeOf(unknown), undefined)
 })
 
-test('what is not a version has no order', () => {
+test('gives no order to text that is not a version', () => {
   const notOf = {
     semver: [
       '',

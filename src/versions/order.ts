@@ -66,7 +66,10 @@ const schemes = new Map<string, Scheme>([
   ['npm', 'semver'],
 ])
 
-/** How versions are ordered in an ecosystem of OSV, with or without its release (`Alpine:v3.19`); undefined: we cannot order them. */
+/**
+ * Version scheme of an ecosystem of OSV, with or without its release (`Alpine:v3.19`). Returns undefined if we cannot order its
+ * versions.
+ */
 export function schemeOf(ecosystem: string): Scheme | undefined {
   const colon = ecosystem.indexOf(':')
   return schemes.get(colon < 0 ? ecosystem : ecosystem.slice(0, colon))

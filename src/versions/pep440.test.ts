@@ -43,7 +43,7 @@ function compare(one: Version, two: Version): number {
   return clauses.find((result) => result !== 0) ?? 0
 }
 
-/** From few values, so that neighbours are often equal in all but one part. */
+/** Uses few values, so that neighbors are often equal in all but one part. */
 function randomVersion(random: Random): Version {
   const number = () => [0, 1, 2, 9, 10, 11, 99, 100, 20241231][random.below(9)]!
   const maybe = <T>(value: T): T | undefined => (random.below(3) === 0 ? value : undefined)
@@ -141,7 +141,7 @@ test('numbers of any length sort as numbers', () => {
   assert.deepEqual(keys, keys.toSorted())
 })
 
-test('what is no version comes first, in the order of its bytes', () => {
+test('sorts text that is no version first, in the order of its bytes', () => {
   const odd = ['-class-', '0.7.4.svn', '2.0.0-final', 'A3', 'a3', 'constructor', 'trunk']
   const keys = [...odd, '0!0.dev0'].map(pep440Key)
   assert.deepEqual(keys, keys.toSorted())

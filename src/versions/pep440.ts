@@ -31,8 +31,8 @@ type Parts = {
 }
 
 /**
- * Text that sorts by bytes as PEP 440 orders the versions; equal for versions that are equal. What is no version of
- * PEP 440 comes before all that are, in the order of its bytes.
+ * Text that sorts by bytes as PEP 440 orders the versions; equal for versions that are equal. Text that is no version of PEP 440
+ * sorts before all versions, in the order of its bytes.
  */
 export function pep440Key(version: string): string {
   const parts = pattern.exec(version.toLowerCase())?.groups as Parts | undefined

@@ -3,5 +3,5 @@ export function projectName(name: string): string {
   return name.toLowerCase().replace(/[-_.]+/g, '-')
 }
 
-/** What may be the name of a Python project. */
+/** Pattern of names of Python projects. */
 export const projectNamePattern = /^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?$/

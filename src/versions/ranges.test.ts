@@ -32,7 +32,7 @@ const cases: readonly [events: RangeEvent[], version: string, covered: Covered, 
     'yes',
     ['1.5-r0'],
   ],
-  // What begins and ends at the same version covers nothing.
+  // A range that begins and ends at the same version is empty.
   [[{ introduced: '1.0-r0' }, { fixed: '1.0-r0' }], '1.0-r0', 'no', []],
   [[{ introduced: '0' }, { limit: '1.0-r0' }], '0.9-r0', 'yes', []],
   [[{ introduced: '0' }, { limit: '1.0-r0' }], '1.0-r0', 'no', []],

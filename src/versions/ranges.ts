@@ -1,5 +1,5 @@
-// Which versions a range of OSV covers, https://ossf.github.io/osv-schema/#evaluation: over an order that may not know
-// every text for a version.
+// Evaluates ranges of OSV, https://ossf.github.io/osv-schema/#evaluation. The order of versions may not accept every text as a
+// version.
 
 /** Compares like a comparator; undefined when one of the two is not a version. */
 export type VersionOrder = (one: string, other: string) => number | undefined
@@ -13,7 +13,7 @@ export type VersionRange = { type: 'ECOSYSTEM' | 'SEMVER'; events: RangeEvent[] 
 /** `unknown`: a version that had to be compared is none. */
 export type Covered = 'yes' | 'no' | 'unknown'
 
-/** Whether a version is in one of the ranges; without ranges it is not. */
+/** Returns `yes` if a version is in one of the ranges, `no` without ranges, and `unknown` if versions cannot be compared. */
 export function inRanges(version: string, ranges: readonly VersionRange[], order: VersionOrder): Covered {
   let unknown = false
   for (const range of ranges) {
@@ -50,7 +50,7 @@ function inRange(version: string, { events }: VersionRange, order: VersionOrder)
     if ('fixed' in event) return [{ kind: 'fixed', version: event.fixed }]
     return 'lastAffected' in event ? [{ kind: 'lastAffected', version: event.lastAffected }] : []
   })
-  // What begins everywhere and never ends has every text, version or not.
+  // A range that begins everywhere and never ends has every text, version or not.
   if (steps.length > 0 && steps.every(({ kind, version: at }) => kind === 'introduced' && at === '0')) return 'yes'
   const sorted = inOrder(steps, order)
   if (!sorted) return 'unknown'

@@ -41,5 +41,5 @@ function rankOf(part: string | undefined): number {
   return /^[0-9]/.test(part) ? ranks.number : ranks.word
 }
 
-/** Whether a version is one of a module, as its release tells. */
+/** True if a version belongs to a module, as its release shows. */
 export const isModular = (version: string): boolean => /\.module[+_]/.test(version)

@@ -3,8 +3,8 @@ import type { SemVer } from 'semver'
 import parse from 'semver/functions/parse.js'
 
 /**
- * Below 0, 0 or above 0; undefined when one of the two is not a version. What an advisory leaves out counts as zero, so
- * that 1.2 is 1.2.0; a leading v or V and what follows a plus sign do not count.
+ * Returns a number below 0, 0 or above 0; undefined if one of the two is not a version. Missing numbers of an advisory's version
+ * count as zero, so 1.2 is 1.2.0. A leading v or V and the part after a plus sign are ignored.
  */
 export function compareSemver(one: string, other: string): number | undefined {
   const [a, b] = [parsed(one), parsed(other)]

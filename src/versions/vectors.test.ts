@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import { compareVersions, type Scheme } from './order.ts'
 
-/** What the tools of the package managers themselves say: two versions in each line, and `<`, `=` or `>` between them. */
+/** Comparisons by the tools of the package managers themselves: two versions in each line, and `<`, `=` or `>` between them. */
 function* vectors(ecosystem: string) {
   const file = new URL(`../../test/data/versions/${ecosystem}.txt.gz`, import.meta.url)
   for (const line of gunzipSync(readFileSync(file)).toString().split('\n')) {
