@@ -1,7 +1,7 @@
-// What settings are, and the values that need nothing else: commands load this without the table of all settings. Each
+// Types of settings, and parsers for values that need nothing else: commands load this without the table of all settings. Each
 // parser takes a text and the setting's name, and throws a ConfigError.
 
-/** Where the embedded database and the master key are unless a setting says otherwise. */
+/** Folder of the embedded database and the master key if no setting names one. */
 export const defaultData = 'data'
 
 export type Setting<T> = {
@@ -53,12 +53,12 @@ export const address = (value: string, name: string): { host: string; port: numb
 }
 export const optionalAddress = (value: string, name: string): { host: string; port: number } | undefined =>
   value === '' ? undefined : address(value, name)
-/** What a header can carry and nobody guesses; nothing for nothing. */
+/** Secret that a header can carry and that cannot be guessed; may be empty. */
 export const secret = (value: string, name: string): string => {
   if (value === '' || /^[\w.~+/=-]{16,256}$/.test(value)) return value
   throw new ConfigError(`${name} must be 16 to 256 letters, digits or characters of -._~+/=`)
 }
-/** How to reach people (RFC 9116, 2.5.3); nothing for nothing. */
+/** Contact address (RFC 9116, 2.5.3); may be empty. */
 export const contact = (value: string, name: string): string => {
   if (value === '' || (/^(?:mailto:[^@\s]+@|https:\/\/)[\x21-\x7e]+$/.test(value) && URL.canParse(value))) return value
   throw new ConfigError(`${name} must be a mailto: or https: URL`)

@@ -19,7 +19,7 @@ export const compatSettings = {
   }),
 }
 
-/** Whose names count beside ours, if anybody's do. */
+/** Names of another product that count beside ours, if the settings have any. */
 export function vendorOf(config: { compatVendor: string; compatVendorDomain: string }): Vendor | undefined {
   const { compatVendor: token, compatVendorDomain: domain } = config
   return token === '' ? undefined : { token, domain: domain || `${token}.dev` }

@@ -1,4 +1,4 @@
-// Which database, and who looks after its log.
+// Settings of the database, and of the program that checkpoints its log.
 import { oneOf, setting } from './basics.ts'
 import { databaseUrl, directDatabaseUrl } from './values.ts'
 

@@ -1,4 +1,5 @@
-// The settings of the server's edges: what strangers may do at its doors, and where its own requests may go.
+// Settings for requests from and to other machines: limits for requests without a valid token, and the addresses that the
+// server's own requests may go to.
 
 import { contact, onOff, optionalAddress, secret, setting, whole } from './basics.ts'
 import { destinations } from './values.ts'

@@ -1,4 +1,4 @@
-// Where traces are sent (docs/operations/monitoring.md).
+// Settings of the collector that traces are sent to (docs/operations/monitoring.md).
 import { ConfigError, setting, whole } from './basics.ts'
 
 const collector = (value: string, name: string): string => {

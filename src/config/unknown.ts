@@ -1,9 +1,9 @@
 import { nearest } from '#lib/naming/nearest.ts'
 
-/** What commands print with `-o env`; the shell that reads it hands it on to every later one. */
+/** Variables that commands print with `-o env`; the shell that reads them passes them on to every later command. */
 const printed = /^PINFOLD_(?:\w+_(?:ID|NAME)|OCI_TOKEN)$/
 
-/** What is wrong with variables that are called like settings and are none, with the one that may have been meant. */
+/** Problems with variables that are named like settings but are none, with the closest setting. */
 export function unknownSettings(variables: readonly string[], known: readonly string[]): string[] {
   const unknown = variables.filter((name) => {
     return name.startsWith('PINFOLD_') && !/^PINFOLD_TEST_/.test(name) && !known.includes(name) && !printed.test(name)

@@ -1,4 +1,4 @@
-// What the values of settings may be: each takes a text and the setting's name, and throws a ConfigError.
+// Parsers for values of settings: each takes a text and the setting's name, and throws a ConfigError.
 
 import { isIP } from 'node:net'
 import { parseBucket } from '#blobs/s3/bucket.ts'
@@ -25,7 +25,7 @@ export const databaseUrl = (value: string, name: string): string => {
   }
   return value
 }
-/** Whether it is for a client that tries one host after the other, as libpq does. */
+/** True if the URL is for a client that tries several hosts in order, as libpq does. */
 function hasSeveralHosts(value: string): boolean {
   const [, authority = '', rest = ''] = /^postgres(?:ql)?:\/\/([^/?#]*)(.*)/i.exec(value) ?? []
   const hosts = authority.slice(authority.lastIndexOf('@') + 1)
@@ -57,7 +57,7 @@ export const domain = (value: string, name: string): string => {
   if (!/^[a-z0-9][a-z0-9.-]*$/.test(value)) throw new ConfigError(`${name} must be a host name`)
   return value
 }
-/** What can stand for our own name in the names of packages; nothing for nothing. */
+/** Name of another product that can replace ours in the names of packages; may be empty. */
 export const vendorToken = (value: string, name: string): string => {
   if (reservedTokens.includes(value)) throw new ConfigError(`${name} must not be one of ${reservedTokens.join(', ')}`)
   if (value === '' || /^[a-z][a-z0-9]{0,62}$/.test(value)) return value
@@ -67,7 +67,7 @@ export const vendorToken = (value: string, name: string): string => {
 const reservedTokens = ['svc', 'oci', 'google', 'grpc', 'pinfold']
 export const optionalDomain = (value: string, name: string): string => (value === '' ? '' : domain(value, name))
 
-/** Where blobs are kept: a folder, as a path or a URL, or nothing for the one in the data folder. */
+/** Location of blobs: a folder as a path or a URL, a bucket, or empty for the folder in the data folder. */
 export const blobStore = (value: string, name: string): string => {
   if (/^s3:/i.test(value)) {
     try {
@@ -177,7 +177,7 @@ export const clients = (value: string, name: string): readonly string[] => {
   if (fits && (listed.length === 1 || !listed.includes('off'))) return listed
   throw new ConfigError(`${name} must be off, on, or addresses or CIDR ranges, with commas, each perhaps after a !`)
 }
-/** What a request may go to: names of hosts as well. */
+/** Hosts that requests may go to: addresses, address ranges or names. */
 export const destinations = (value: string, name: string): readonly string[] => {
   const listed = commaList(value)
   const isHost = (one: string) => /^(?!.*\.\d+$)[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/i.test(one) && !/^\d+$/.test(one)
@@ -217,7 +217,7 @@ export type PeopleIssuer = {
   /** The client id that its tokens are meant for. */
   audience: string
   label?: string
-  /** What a sign-in calls the provider; made of the label where it is not given. */
+  /** Name of the provider at sign-in; made from the label if it is not given. */
   name?: string
   /** The file with the client's secret; none for a public client. */
   secretFile?: string

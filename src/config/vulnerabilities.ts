@@ -1,4 +1,4 @@
-// The settings of what is known of packages: their vulnerabilities, and how long they live (docs/reference/vulnerabilities.md).
+// Settings of vulnerability and end-of-life data (docs/reference/vulnerabilities.md).
 
 import { ConfigError, onOff, setting, whole } from './basics.ts'
 import { annotationNames, destinations, osvEcosystems } from './values.ts'
