@@ -25,12 +25,12 @@ import { requireOwn } from './tie-blobs.ts'
 export type BackupOptions = {
   /** The folder of the backups; contents are shared by all that it has. */
   to: string
-  /** How many copies of an embedded database to keep; all of them unless it is given. */
+  /** Number of copies of an embedded database to keep; unlimited by default. */
   keep?: number
   progress?(copied: Copied): void
 }
 
-/** What a backup says of itself, in `backup.json`; without that file it is not complete. */
+/** Description of a backup in `backup.json`; a backup without this file is not complete. */
 export type Backup = {
   format: 1
   version: string
@@ -60,7 +60,7 @@ export async function backup(config: Config, { to, keep, progress }: BackupOptio
   const database = (await readFact(db, 'database_id'))!
   await requireApart(config, to)
   const target = opening.adopt(await openTarget(to, database), (one) => one.close())
-  // Of two at once, one with a number of copies to keep would remove what the other has just brought.
+  // With two backups at once, one that keeps a limited number of copies would remove the new copy of the other.
   const turn = takeServeLock(join(to, 'backup.lock'))
   if (!turn) throw new Error(`another backup into ${to} is running; try again when it has ended`)
   opening.adopt(turn, (one) => one.release())
@@ -75,7 +75,7 @@ export async function backup(config: Config, { to, keep, progress }: BackupOptio
   const isWanted = async (location: string) => (await blobIsAt(copy, location)) || locationIsKnown(db, location)
   const stores = { isWanted, from: blobs, to: target, ...(progress ? { report: progress } : {}) }
   const named = await copyContents((after, most) => contentsAfter(copy, after, most), stores)
-  // Where the database is backed up by other means, a copy of before may name what is in the trash by now.
+  // If the database is backed up by other means, an older copy may name blobs that are in the trash by now.
   if (db.engine === 'postgres') await copyContents((after, most) => trashAfter(db, after, most), stores)
   await copyCheckpoints(blobs, target)
   await held.check()
@@ -95,7 +95,9 @@ export async function backup(config: Config, { to, keep, progress }: BackupOptio
   return { ...about, folder, copied: named.contents, removed }
 }
 
-/** What names the contents: the copy of an embedded database, or the database itself, whose copy is older. */
+/**
+ * Reader of the database that names the blobs: the copy of an embedded database, or PostgreSQL itself, since its copy is older.
+ */
 async function openCopy(db: Db, config: Config, folder: string): Promise<Reader & { close(): void }> {
   if (db.engine === 'postgres') return { all: db.all, get: db.get, close() {} }
   const file = join(folder, databaseName)
@@ -103,7 +105,7 @@ async function openCopy(db: Db, config: Config, folder: string): Promise<Reader 
   return openSnapshot(file)
 }
 
-/** Where the server keeps its blobs, those that no copy names are not ours to remove. */
+/** In the server's own blob folder, a backup must not remove blobs that no copy names. */
 async function requireApart({ blobs, data }: Config, to: string): Promise<void> {
   if (isBucket(blobs)) return
   const real = (folder: string) => realpath(folder).catch(() => resolve(folder))

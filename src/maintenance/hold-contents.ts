@@ -41,7 +41,7 @@ export async function holdContents(
   const ended = new AbortController()
   const renewing = (async () => {
     for await (const _ of setInterval(holdMs / 5, undefined, { signal: ended.signal, ref: false })) {
-      // A database that is away is asked again, and may be back in time.
+      // If the database is unavailable, the renewal is tried again; the database may be back in time.
       await renew().catch(() => {})
     }
   })().catch(() => {}) // It has ended.

@@ -1,4 +1,4 @@
-// What of a restored database must not count any more, since it remembers less than others do.
+// Rows of a restored database that must not be used any more, since other systems have newer data.
 import { removeFact, writeFact } from '#db/facts.ts'
 import { sql, type Tx } from '#db/sql.ts'
 

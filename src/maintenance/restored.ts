@@ -1,4 +1,4 @@
-// What has to be done once a database was restored, before a server starts on it.
+// Steps that are necessary after a database was restored, before a server starts on it.
 import type { Blobs } from '#blobs/blobs.ts'
 import { openBlobs } from '#blobs/open.ts'
 import type { Config } from '#config.ts'

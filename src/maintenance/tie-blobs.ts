@@ -1,5 +1,5 @@
-// A database and the store of its blobs, a folder or a bucket, belong together. Each has an id, and each knows that of the other: two servers on
-// one database with different stores, or on one store with different databases, would lose what the other one has.
+// Ties a database to its blob store, a folder or a bucket. Each has an id, and each stores the id of the other. Two servers on
+// one database with different stores, or on one store with different databases, would delete each other's blobs.
 import { randomUUID } from 'node:crypto'
 import type { Blobs } from '#blobs/blobs.ts'
 import { idFile } from '#blobs/disk.ts'
@@ -10,7 +10,7 @@ import { someBlobs } from '#domains/registry/blobs/blobs.store.ts'
 
 type Place = ReturnType<typeof blobPlace>
 
-/** How many blobs of the database are looked for before a store without an id is taken for its own. */
+/** Number of blobs of the database that are looked up before it adopts a store without an id. */
 const sampled = 20
 
 /**
@@ -72,7 +72,7 @@ function refusal(what: string, { kind }: Place): Error {
   )
 }
 
-/** What is left of the database must not be lost with them: its ledger, and whatever is not a blob. */
+/** The rest of the database must not be lost with the blobs: its tag history, and everything else that is not a blob. */
 function lost(why: string, place: Place, line: string): Error {
   const { message } = refusal(`${place.name} ${why}`, place)
   return new Error(

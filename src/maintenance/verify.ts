@@ -34,9 +34,9 @@ export {
 export type VerifyOptions = {
   repair: boolean
   hash: boolean
-  /** How much of the contents `hash` reads, drawn by chance; from 0 to 1, which it is unless given. */
+  /** Share of the contents that `hash` reads, at random; from 0 to 1. Default: 1. */
   share?: number
-  /** Those to make; all of them unless some are named. */
+  /** Checks to make; by default all of them. */
   only?: readonly Check[]
   /** Called for each finding, as it is found. */
   found?(finding: Finding): void
@@ -58,7 +58,7 @@ export async function verify(config: Config, options: VerifyOptions): Promise<Ve
   await skew.measure()
   const now = () => skew.now().toISOString()
   const due = new Date(skew.now().getTime() + trashMs(config)).toISOString()
-  // Of two that correct the same difference one would do it once more.
+  // Two repairs at once would correct the same difference twice.
   if (options.repair) opening.adopt(await holdContents(db, skew, 'repair'), (one) => one.end())
   const contents: Contents = { db, blobs, hash: options.hash ? (options.share ?? 1) : 0, due }
   const { verified, watch } = watchFor(options)
@@ -73,7 +73,7 @@ export async function verify(config: Config, options: VerifyOptions): Promise<Ve
     ledger: () => verifyLedger(db, now, watch),
     manifests: () => verifyManifests(db, watch),
   }
-  // What is restored counts, so the counters come last.
+  // Restored rows count, so the counters come last.
   const order: readonly Check[] = [
     ...(['blobs', 'uploads', 'orphans', 'checkpoints'] as const),
     ...(['manifests', 'tags', 'ledger', 'usage', 'totals'] as const),
@@ -102,7 +102,7 @@ function watchFor({ repair, found, progress }: VerifyOptions): { verified: Verif
   return { verified, watch }
 }
 
-/** How many nodes of each kind a place is said to have. */
+/** Checks the stored number of nodes of each kind in a group. */
 async function verifyTotals(db: Db, watch: Watch): Promise<void> {
   for (const { table, kinds, listedBy } of resources) {
     for (const kind of kinds) {
