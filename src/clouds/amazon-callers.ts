@@ -3,7 +3,7 @@ import { tooMany, unavailable } from '#lib/errors.ts'
 import { type Outgoing, OutgoingError } from '#lib/net/outgoing.ts'
 import { memberOf } from './ask.ts'
 
-/** What was signed, but for the host: `target` has the query. Nothing of it says where it is sent. */
+/** Signed parts of the request, without the host: `target` has the query. None of them names the host that it is sent to. */
 export type SignedRequest = { target: string; headers: Readonly<Record<string, string>>; body: string }
 
 /** As AWS writes them: twelve digits, an ARN, and an id that is never given again. */
@@ -12,7 +12,7 @@ export type AwsCaller = { account: string; arn: string; userId: string }
 export type AwsCallers = {
   /** The origin that requests are sent to, whatever they say. */
   origin: string
-  /** What they must have been signed for. */
+  /** Host and region that the request must have been signed for. */
   host: string
   region: string
   /**
@@ -27,8 +27,8 @@ export type AwsCallers = {
 
 const maxAnswer = 16 * 1024
 /**
- * How many requests are on their way at once: anybody can make one up that only AWS can tell from a good one, and who does
- * so from one network must not keep the identity itself out.
+ * The most requests that are in flight at once. Anybody can forge a request that only AWS can distinguish from a valid one, and
+ * forgeries from one network must not lock out the identity itself.
  */
 export const maxAsking = { all: 64, identity: 16, network: 2 }
 

@@ -3,7 +3,7 @@ import { type Asking, answerOf, ask, form, requireText } from './ask.ts'
 import { type CloudAccount, type CloudAnswer, checker } from './cloud-account.ts'
 
 const name = 'AWS'
-/** What the identity provider in the account lists as its audience. */
+/** Audience that the identity provider in the account lists. */
 const audience = 'sts.amazonaws.com'
 
 export function checkAmazon(asking: Asking, { account }: CloudAccount & { cloud: 'amazon' }): Promise<CloudAnswer> {

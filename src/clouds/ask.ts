@@ -1,7 +1,7 @@
 import { type Outgoing, OutgoingError } from '#lib/net/outgoing.ts'
 import type { Assert, CloudAnswer, CloudEndpoints, CloudReason } from './cloud-account.ts'
 
-/** What a check has at hand. */
+/** Parameters of a check. */
 export type Asking = { outgoing: Pick<Outgoing, 'post'>; endpoints: CloudEndpoints; place: string; assert: Assert }
 
 type Sent = { url: string; headers: Record<string, string>; body: string }

@@ -3,7 +3,7 @@ import { type Asking, answerOf, ask, form, memberOf, requireText } from './ask.t
 import type { CloudAccount, CloudAnswer } from './cloud-account.ts'
 
 const name = 'Azure'
-/** What Microsoft recommends as the audience of a federated credential. */
+/** Audience that Microsoft recommends for a federated credential. */
 const audience = 'api://AzureADTokenExchange'
 
 /** All the applications, at the same time; the first that is refused, in the order of the components, is the answer. */

@@ -1,4 +1,4 @@
-// What a check of an account is told, and what it answers.
+// Accounts that can be checked, and results of a check.
 export type CloudAccount =
   | { cloud: 'amazon'; account: string }
   | { cloud: 'google'; projectId: string; projectNumber: string }
@@ -12,7 +12,7 @@ export type CloudReason = 'UNREACHABLE' | 'REFUSED'
 /** A signed token that says who asks, for one cloud. */
 export type Assert = (claims: { subject: string; audience: string }) => Promise<string>
 
-/** Where the clouds are: origins, without a path. */
+/** Origins of the clouds, without a path. */
 export type CloudEndpoints = { googleSts: string; googleIam: string; amazonSts: string; azureLogin: string }
 
 /** The component on whose behalf an account is checked, as the cloud knows it. */

@@ -1,5 +1,5 @@
-// Whether an account in a cloud trusts us: one attempt to get credentials there, the way the cloud documents it, with a
-// token that we sign. What is obtained is thrown away.
+// Checks if a cloud account trusts us: one attempt to get credentials there, as the cloud documents it, with a token that we
+// sign. The credentials are thrown away.
 import type { Outgoing } from '#lib/net/outgoing.ts'
 import { checkAmazon } from './amazon.ts'
 import { checkAzure } from './azure.ts'
