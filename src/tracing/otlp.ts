@@ -24,7 +24,7 @@ export type Collector = {
   onLost: (spans: number, cause: unknown) => void
 }
 
-/** What waits to be sent; what has no room is dropped. */
+/** The most spans that wait to be sent; further spans are dropped. */
 const mostWaiting = 4096
 const sendMs = 5000
 const warnEveryMs = 60_000
@@ -54,7 +54,7 @@ export function openTracer({ url, headers, share, version, onLost }: Collector):
     try {
       return await current.run(trace.setSpan(parent, span), work)
     } catch (error) {
-      // What went wrong is in the log, under the same trace; an error may hold what a stranger has sent.
+      // The log has the error, under the same trace. The span does not have it, since an error may contain data of a client.
       span.setStatus({ code: SpanStatusCode.ERROR })
       throw error
     } finally {

@@ -1,7 +1,7 @@
-// Traces, for whoever runs a collector of them: which part of a request, or of a run of a duty, took how long. Off unless
-// the settings name a collector; what is not traced costs a call of an empty function.
+// Traces for operators with a collector: the duration of each part of a request, or of a run of a background job. Off unless the
+// settings name a collector. Without one, a trace costs a call of an empty function.
 
-/** What a span says of what it is about. Names and values are ours, never a stranger's words. */
+/** Attributes of a span. Names and values are ours, never text from a request. */
 export type Attributes = Readonly<Record<string, string | number | boolean>>
 
 export type Span = {
@@ -21,7 +21,7 @@ export type Tracer = {
   root<T>(name: string, attributes: Attributes, work: () => Promise<T>): Promise<T>
   /** A part of what is being traced; nothing outside of that. */
   part<T>(name: string, attributes: Attributes, work: () => Promise<T>): Promise<T>
-  /** What has ended just now: a part of what is being traced, a span of its own outside of that. */
+  /** Records a step that has just ended: as a part of the current trace, or else as a span of its own. */
   past(name: string, attributes: Attributes, seconds: number, failed: boolean): void
   /** Sends what has been recorded, for a few seconds at most. Never rejects. */
   close(): Promise<void>
