@@ -1,5 +1,5 @@
-// The door of what is too long for an answer of the API: `/downloads/reports/TICKET`. The ticket, which the API has given out, is
-// all the right that it takes.
+// Entry point for reports that are too long for an answer of the API: `/downloads/reports/TICKET`. The ticket, which the API has
+// issued, is the only credential that it needs.
 
 import { isUnavailable } from '#db/unavailable.ts'
 import { rawReportPath } from '#domains/scanning/image-findings/reports.model.ts'
@@ -12,7 +12,7 @@ import { AppError, notFound, retryHeaders, unavailable } from '#lib/errors.ts'
 
 const kind = 'report'
 
-/** The door of reports that are fetched by a link. */
+/** Entry point for reports that are downloaded by a link. */
 export function downloadsDoor({ app }: Edge): Door {
   return {
     name: 'downloads',
@@ -57,7 +57,7 @@ const writeHead = ({ res }: HttpArrival, size: number) =>
     'referrer-policy': 'no-referrer',
   })
 
-/** What is answered; `cause` is for the log. */
+/** Answer to a refused request; `cause` is for the log. */
 type Refusal = { status: number; message: string; headers: Record<string, string>; cause: unknown }
 
 function refusalOf(thrown: unknown): Refusal {
