@@ -1,5 +1,5 @@
-// Every method of the contract, over REST and gRPC, by every kind of caller. What is expected comes from the options of
-// the contract and the lists of the built-in roles, not from the code that decides.
+// Calls of every method of the contract, over REST and gRPC, by every kind of caller. The expected results come from the options
+// of the contract and the lists of built-in roles, not from the code that decides.
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync } from 'node:fs'
 import { after, before, test } from 'node:test'
@@ -68,9 +68,9 @@ const decidesItself: Record<string, number> = { Exchange: 3, ExchangeRefreshToke
 type Caller = {
   name: string
   token: string | undefined
-  /** Whether the token is one that the API accepts. */
+  /** True if the API accepts the token. */
   valid: boolean
-  /** The role that the caller has in the organisation; `everything` is the operator's. */
+  /** Role of the caller in the organization. `everything` means the operator. */
   role: keyof typeof roleUids | 'everything' | undefined
 }
 
@@ -78,7 +78,7 @@ let pinfold: Pinfold
 let grpc: RawGrpc
 let issuer: FakeIssuer
 let callers: Caller[]
-/** Below the organisation, where nothing exists: whoever is let through changes nothing. */
+/** Uid below the organization, where nothing exists, so a permitted call changes nothing. */
 let place: string
 
 before(async () => {
@@ -316,7 +316,7 @@ test('the built-in roles hold at least what the contract lists', {
     roles: Record<string, { uid: string; capabilities: string[] }>
   }
   const names = (numbers: readonly number[]) => numbers.map((number) => capabilities.get(number)!.name).sort()
-  // What existing clients take them to hold comes on top; test/api/iam.roles.test.ts has all of it.
+  // Existing clients expect further capabilities of these roles; test/api/iam.roles.test.ts checks them all.
   for (const [name, { uid, capabilities: listed }] of Object.entries(roles)) {
     const ours = builtInRoles.find((role) => role.name === name)
     assert.equal(ours?.uid, uid, name)

@@ -25,7 +25,7 @@ const kinds = {
 }
 
 for (const [kind, make] of Object.entries(kinds)) {
-  test(`the tokens of a ${kind} that is deleted do nothing any more, at any door`, async () => {
+  test(`the tokens of a deleted ${kind} are refused at every entry point`, async () => {
     const uid = await make()
     const api = await pinfold.as(uid)
     const login = await pinfold.as(uid, { audience: registry })
@@ -33,7 +33,7 @@ for (const [kind, make] of Object.entries(kinds)) {
     const pull = pinfold.withToken(ok(await trade()).token)
     const path = '/v2/acme/app/tags/list'
     for (const client of [login, pull]) ok(await client.get(path))
-    // What came before is not news to the stream: it begins where everything so far has its place.
+    // A new stream starts behind the events that have a position, so the test waits until all events have one.
     const unplaced = () => pinfold.app.db.all(sql`SELECT id FROM events_outbox WHERE position = 0`)
     await eventually(unplaced, (rows) => rows.length === 0)
     using stream = await openStream(pinfold.url, api.token, { query: `group=${org.uid}` })

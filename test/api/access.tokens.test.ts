@@ -133,7 +133,7 @@ async function forgeries(): Promise<Record<string, string>> {
   }
 }
 
-test('whatever is wrong with a forged token, the answer is the same', async () => {
+test('every kind of forged token gets the same error message', async () => {
   const messages = new Set<string>()
   for (const [name, token] of Object.entries(await forgeries())) {
     const answer = await withHeader(`Bearer ${token}`)
@@ -190,7 +190,7 @@ test('the subject of a token that is bound to nothing is let in and sees nothing
   assert.equal((await nobody.get(`/iam/v2/groups/${org.uid}`)).status, 403)
 })
 
-/** Which of the three repos the caller may read, and which its list shows. */
+/** Repos that the caller may read, and repos that its list shows. A caller lists exactly the repos that it may read. */
 async function reach(token: string): Promise<{ reads: string[]; lists: string[] }> {
   const client = pinfold.withToken(token)
   const named = Object.entries(repos)
@@ -303,7 +303,7 @@ test('behind a proxy the configured URL is the issuer and the audience', async (
   }
 })
 
-test('what is stored of a signing key is sealed under the master key', async () => {
+test('stores signing keys sealed under the master key', async () => {
   const { db, sealer } = pinfold.app
   const rows = await db.all<{ sealed: Uint8Array }>(sql`SELECT private_jwk AS sealed FROM signing_keys`)
   assert.equal(rows.length, 1)

@@ -166,7 +166,7 @@ test('only moves from the start to the end count, both included, and the tag was
   assert.deepEqual(await of('2026-01-01', '2026-03-09T23:00:00Z'), {})
 })
 
-test('what is back in the evening was not resolved, what is resolved again on another day was', async () => {
+test('does not report a vulnerability that is back the same evening, and reports one that is fixed again on a later day', async () => {
   await importInto(publicOrg, [advisory('flap', 'CVE-FLAP', [fixed('2-r0')])])
   const name = newName()
   const [old, repaired] = [packages('flap 1-r0'), packages('flap 2-r0')]
@@ -307,7 +307,7 @@ test('packages of dpkg are compared as dpkg does it, by the version of the sourc
   })
 })
 
-test('how bad it was is looked up through the aliases', async () => {
+test('finds the severity of a resolved vulnerability through its aliases', async () => {
   const score = 'CVSS:3.1/AV:N/AC:L/PR:N/UI:N/S:U/C:H/I:H/A:H'
   const vulnerabilities = [{ id: 'CVE-BAD', severities: [{ type: 'TYPE_CVSS_V3', score }] }]
   const imported = await (await operator()).post('/control/v1/vulnerabilities:import', { vulnerabilities })

@@ -1,4 +1,4 @@
-// What is published: descriptions of vulnerabilities, and the advisories of the public organisation, for anybody.
+// Public data: descriptions of vulnerabilities, and the advisories of the public organization, readable by anybody.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { day, importSamples } from '../support/advisories.ts'
@@ -85,7 +85,7 @@ test('one wrong vulnerability keeps all of a request out, and is named', async (
   assert.equal((await metadata('id=GOOD-1')).totalCount, '0')
 })
 
-test('advisories are as severe as what is known under their aliases', async () => {
+test('advisories take their severity from the vulnerabilities that their aliases name', async () => {
   const v2 = { type: 'TYPE_CVSS_V2', score: 'AV:L/AC:L/Au:N/C:N/I:N/A:P' }
   const severe = { type: 'TYPE_CVSS_V3', score: v3 }
   ok(await send(vulnerability('S-1', { aliases: ['CVE-S'], severities: [severe] })))
@@ -115,7 +115,7 @@ test('advisories are as severe as what is known under their aliases', async () =
 
 const documents = async (query: string) => ok(await anybody.get(`/advisory/v2/documents?${query}`))
 
-test('documents show the approved events of the public organisation, and nothing of another', async () => {
+test('documents show the approved events of the public organization and nothing of other organizations', async () => {
   assert.deepEqual(await documents(''), { documents: [], nextPageToken: '', totalCount: '0', skipped: 0 })
   const open = (await pinfold.seed.group('', { name: 'public' })).uid
   const folder = (await pinfold.seed.group(open)).uid

@@ -1,4 +1,4 @@
-// How people get an account: the token of a trusted sign-in provider, with or without the code of an invite.
+// Registration of people with the token of a trusted sign-in provider, with or without the code of an invite.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { sql } from '#db/sql.ts'
@@ -76,7 +76,7 @@ test('unless the settings let everybody in, a new person needs the code of an in
     assert.equal((await pinfold.operator.get(`/iam/v2/identities/${person.uid}`)).status, 404)
     const { code } = await inviteOf()
     assert.equal(ok(await person.register({ code })).group, org)
-    // Whoever has an account may ask again.
+    // A person who has an account may register again.
     assert.deepEqual(ok(await person.register()), { identity: person.uid, group: '' })
   } finally {
     pinfold.app.config.openSignIn = true
@@ -223,7 +223,7 @@ test('an account that exists joins more groups', async () => {
   assert.deepEqual(new Set((await bindingsOf(person.uid)).map((one) => one.group.uid)), new Set([folder, org]))
 })
 
-test('an invite accepts what its organisation has bound the person to, and is used up by it', async () => {
+test('redeeming an invite accepts the bindings that the person has in its organization, and uses the invite up', async () => {
   const person = somebody({ name: 'Jane', email: 'jane@example.com', email_verified: true })
   const owner = await pinfold.as((await pinfold.seed.member(org, roleUids.owner)).uid)
   const folder = (await pinfold.seed.group(org)).uid
@@ -309,7 +309,7 @@ test('a single-use invite lets in one person, also when several try at once', as
   assert.equal(answers.filter(({ status }) => status === 200).length, 1)
   for (const answer of answers.filter(({ status }) => status !== 200)) assertRefused(answer, 'INVITE_INVALID')
   assert.equal((await pinfold.operator.get(`/iam/v2/groupInvites/${invite.uid}`)).status, 404)
-  // Who was not let in has no account either.
+  // People who were refused have no account either.
   const accounts = await pinfold.app.db.all<Json>(sql`SELECT uid FROM identities WHERE parent_uid = '/'`)
   const known = new Set(accounts.map(({ uid }) => uid))
   assert.equal(people.filter(({ uid }) => known.has(uid)).length, 1)

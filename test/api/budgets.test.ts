@@ -45,7 +45,7 @@ async function startScene(settings: Json = {}) {
   return scene
 }
 
-/** Lets so much time and so many turns of the event loop pass that nobody who sent a request before counts as waiting. */
+/** Moves the clock by one minute and lets requests through the event loop, so that no earlier sender counts as waiting. */
 async function pause({ pinfold, clock }: { pinfold: Pinfold; clock: { now: number } }): Promise<void> {
   clock.now += 60_000
   for (let i = 0; i < 25; i++) await pinfold.anonymous.get('/healthz')

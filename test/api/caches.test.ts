@@ -1,4 +1,4 @@
-// What is remembered of rights, paths and manifests is forgotten with the change that makes it wrong, and not with others.
+// Caches of rights, paths and manifests: a change clears those that it makes wrong, and no others.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { App, Work } from '#app.ts'
@@ -74,7 +74,7 @@ test('each change forgets what it makes wrong, before it is answered', async () 
   ok(await person.get(`/iam/v2/groups/${own.body.uid}`))
 })
 
-test('what is refused forgets nothing', async () => {
+test('a refused request clears no cache', async () => {
   await using registry = await startRegistry()
   const { app, seed, operator, org } = registry
   let cleared = 0
@@ -132,7 +132,7 @@ test('a read that races a deletion or a rename puts nothing old back', async () 
     [() => operator.delete(`/registry/v2/repos/${uid}`), 'acme/crew/app'],
   ] as const) {
     app.paths.clear()
-    // The organisation, the folder and the repo.
+    // Three queries: the organization, the folder and the repo.
     await racing(app, { read: () => app.paths.find(name), queries: 3 }, change)
     assert.equal((await app.paths.find(name)).repo, undefined, name)
     await registryOperator.ok(404, 'GET', `${name}/tags/list`)

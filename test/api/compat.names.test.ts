@@ -109,7 +109,7 @@ test('an error has the names by which the method was called', async () => {
   }
 })
 
-test('what waits for the terms says so in the type of the version and of the name that was called', async () => {
+test('a call that waits for the terms gets the detail type of the version and of the name that was called', async () => {
   const typeOf = async (answer: Promise<GrpcAnswer>) => {
     const { code, details } = await answer
     assert.equal(code, 9)
@@ -365,7 +365,7 @@ test('keys of an overlay that begin as ours or the vendor’s are reserved', asy
   for (const key of ['dev.pinfold.x', 'dev.acme.x']) {
     assert.deepEqual(fieldsOf(await patch({ annotations: { [key]: 'x' } })), ['custom_overlay.annotations'])
   }
-  // What is nobody's is no fault; that no repo assembles images is another refusal.
+  // Keys with other prefixes are valid. The request is still refused, because no repo assembles images.
   const faultless = await patch({ environment: { OTHER_X: 'x' } })
   assert.deepEqual([faultless.body.code, fieldsOf(faultless)], [9, []])
 })
@@ -378,7 +378,7 @@ test('the issuer is at the name of the API, and the exchange has the vendor’s 
   for (const names of [acme, ours]) assert.equal((await call(names, SecurityTokenService, 'exchange', {})).code, 3)
 })
 
-test('what clients say of themselves is passed over, and a request that is too large is refused as that', async () => {
+test('ignores headers by which clients describe themselves, and refuses a request that is too large', async () => {
   const headers = {
     traceparent: `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`,
     'x-acme-client': 'sdk/1.2',

@@ -45,7 +45,7 @@ async function twice(sending: Sending, headers: Record<string, string>): Promise
   const again = await send(named)
   assert.equal(again.status, 200, `${name} again: ${again.text}`)
   assert.equal(again.headers.get('etag'), answer.headers.get('etag'), name)
-  // What changes nothing has nothing to remember, and answers anew.
+  // A request that changes nothing stores no answer for its key, so a repetition gets a new answer.
   if (events > 0 && !/Check|Verify/.test(name)) assert.equal(again.text, answer.text, name)
   assert.equal((await world.pinfold.events()).length, events, `${name} has told twice`)
   return answer
@@ -57,7 +57,7 @@ test('every method that changes something does so once, and only from the state 
   await makeCalls(async (sending) => {
     const { endpoint, name, send, token } = sending
     if (isRead(endpoint)) return send()
-    // Whoever has deleted the own account is nobody any more.
+    // A caller that has deleted its own account can send no second request.
     if (endpoint.method.access.mode === 'open' || name === 'auth.Auth/Delete') return send()
     const stale = await send({ 'if-match': '"stale"' })
     assert.notEqual(token, undefined)
@@ -104,9 +104,9 @@ test('every method that changes something does so from any state where the clien
 })
 
 /**
- * Fields that clients do not write and that change the ETag all the same, by resource: somebody has done something when they change,
- * or the resource is no longer what was read, such as a plan that is made or an acceptance that has ended. Whatever else happens by
- * itself, such as a counter, is to pass.
+ * Fields that change the ETag although clients do not write them, by resource. They change when somebody acts, or when the
+ * resource is no longer as it was read. Examples are a plan that was made meanwhile and an acceptance that has ended. All other
+ * fields that change by themselves, such as counters, must not change the ETag.
  */
 const lasting: Record<string, string> = {
   Advisory: 'advisoryId deleteTime events.uid events.createTime legacyAdvisoryId',

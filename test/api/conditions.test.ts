@@ -46,7 +46,7 @@ test('two changes in one millisecond have two etags, and the first one is stale 
   assert.equal(ok(await editor.get(pathOf(group))).description, 'two')
 })
 
-test('of many that change a resource from the same state, one does', async () => {
+test('one of several concurrent changes with the same ETag succeeds, and the others get 412', async () => {
   const group = await folder()
   for (let round = 0; round < 3; round++) {
     const etag = await etagOf(group)
@@ -172,7 +172,7 @@ test('the organization of the session is part of a request that is sent again', 
   assert.deepEqual([refused.status, refused.status === 400 && reasonOf(refused)], [400, 'REQUEST_ID_REUSED'])
 })
 
-test('what fails is not remembered, and who may not do it any more gets no answer of before', async () => {
+test('does not store failed answers, and gives no stored answer to a caller that lost the permission', async () => {
   const group = await folder()
   const key = { 'idempotency-key': 'fails' }
   assert.equal((await patch(group, 'x', { ...key, 'if-match': '"stale"' })).status, 412)
@@ -198,7 +198,7 @@ test('an answer that was lost is not made up, and nothing is done twice', async 
   assert.equal((await scene.pinfold.events()).length, before)
 })
 
-test('what cannot be read is refused by its name, and reads have nothing to wish for', async () => {
+test('refuses malformed conditions by the name of the header', async () => {
   const group = await folder()
   const bad: Record<string, string>[] = [
     { 'if-match': 'unquoted' },
@@ -217,7 +217,7 @@ test('what cannot be read is refused by its name, and reads have nothing to wish
   assert.equal((await patch(missing, 'gone', { 'if-match': '*' })).status, 404)
 })
 
-test('what is remembered of requests holds no answer in the clear, and is swept after a day', async () => {
+test('stores no answers of requests in the clear, and deletes them after a day', async () => {
   const { app } = scene.pinfold
   const headers = { 'idempotency-key': 'secret' }
   const made = await editor.call(
@@ -247,7 +247,7 @@ test('what is remembered of requests holds no answer in the clear, and is swept 
   assert.equal(Number(left!.n), 1)
 })
 
-test('so much is kept of the answers to one caller in a day, and more is only known to be carried out', async () => {
+test('stores a limited size of answers for each caller and day, and marks later requests only as carried out', async () => {
   const { repeats, db } = scene.pinfold.app
   const answer = Buffer.alloc(256 * 1024, 'a')
   const keep = async (caller: string, key: string, bytes: Buffer = answer) => {

@@ -1,4 +1,4 @@
-// How many connections a client may have open, at each of the addresses that the server listens on.
+// Limits on the open connections of one client, at each of the addresses that the server listens on.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import net from 'node:net'
@@ -16,7 +16,7 @@ async function connected(host: string, port: number): Promise<net.Socket> {
   await once(socket, 'connect')
   return socket
 }
-/** Whether the connection is answered. */
+/** True if the server answers on the connection, false if it closes the connection. */
 async function answers(socket: net.Socket): Promise<boolean> {
   const answered = new Promise<boolean>((resolve) => {
     socket.once('data', () => resolve(true))
@@ -27,7 +27,7 @@ async function answers(socket: net.Socket): Promise<boolean> {
 }
 const portOf = (url: string): number => Number(new URL(url).port)
 
-test('a client has so many connections as the settings allow, to both addresses together', { skip: !own }, async () => {
+test('limits the connections of a client as configured, to both addresses together', { skip: !own }, async () => {
   const anywhere = { host: '0.0.0.0', port: 0 }
   await using pinfold = await startPinfold({ listen: anywhere, metricsListen: anywhere, connectionsPerSource: 3 })
   const { port, metricsUrl } = pinfold
@@ -38,7 +38,7 @@ test('a client has so many connections as the settings allow, to both addresses 
     open.push(socket)
   }
   for (const to of [port, portOf(metricsUrl!)]) assert.equal(await answers(await connected(own!, to)), false)
-  // Others are not held up, nor is whoever has closed one.
+  // Other clients can connect, and so can this client after it has closed one.
   assert.ok(await answers(await connected('127.0.0.1', port)))
   open[1]!.destroy()
   for (;;) if (await answers(await connected(own!, port))) break

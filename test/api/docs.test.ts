@@ -68,7 +68,7 @@ test('nothing but the style of a page counts, and there is no script', async () 
   }
 })
 
-test('what is no page, and what is no reading, is refused', async () => {
+test('returns 404 for paths that are no page of the documentation', async () => {
   for (const path of [
     '/docs/nothing',
     '/docs/README',

@@ -23,7 +23,7 @@ const leaseMs = 1000
 let count = 0
 const newName = () => `test.${count++}`
 
-/** What the database says of itself is not what it does: so the embedded one is tried with several nodes, too. */
+/** Marks the embedded database as shared, so that the leases are tested with several nodes there too. */
 const sharedDb = () => ({ ...pinfold.app.db, shared: true })
 
 /** A node that looks only when it is told to, with a clock of its own. */
@@ -82,7 +82,7 @@ test('a node stops to trust its lease before another may take it, counted from w
   assert.equal(lease.holds(), false)
 })
 
-test('what a stalled owner writes is refused, although it still believes in its lease', async () => {
+test('refuses writes of a stalled owner, although it still believes in its lease', async () => {
   const name = newName()
   const [one, two] = [nodeOf('stalled', name), nodeOf('awake', name)]
   await one.leases.look()
@@ -159,7 +159,7 @@ test('a transaction of an owner that takes long loses no lease, and is not overt
   assert.deepEqual(order, ['written', 'taken: 1'])
 })
 
-test('who looks at a lease just before another takes it, and locks it just after, does not have it', {
+test('a node that reads a lease before another node takes it, and locks it afterwards, does not get it', {
   skip: !onPostgres && 'an embedded database has one writer, which nobody looks past',
 }, async () => {
   const { db } = pinfold.app
@@ -344,7 +344,7 @@ test('work with a loop of its own is told how long it has to end', async () => {
   assert.deepEqual(told, [pinfold.app.config.drainMs, 0])
 })
 
-test('of two nodes one runs a duty; when it falls silent the other does', async () => {
+test('one of two nodes runs a background job, and the other one takes over when it falls silent', async () => {
   const name = newName()
   const ran: string[] = []
   const start = async (id: string, app: App) => {

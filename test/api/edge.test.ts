@@ -1,5 +1,5 @@
-// What holds for every answer of the port, whichever door it comes from: safe headers, a request id, one log line, one
-// measurement with labels of a closed set.
+// Properties of every answer of the port, at every entry point: safe headers, a request ID, one log line, and one measurement
+// with labels of a closed set.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import http from 'node:http'
@@ -135,7 +135,7 @@ test('a blob and a part of it let nothing run either', async () => {
   }
 })
 
-test('what is no request gets an answer that lets nothing run', async () => {
+test('malformed requests get an answer that allows no scripts', async () => {
   await using server = await serve({ requestTimeoutMs: 300, headersTimeoutMs: 300 })
   const head = 'GET /ping/v2/ping HTTP/1.1\r\n'
   const bytes: [status: number, text: string][] = [
@@ -166,7 +166,7 @@ test('nonsense behind a request is not answered in the middle of the answer to i
   assert.doesNotMatch(connection.received(), /HTTP\/1\.1 400/)
 })
 
-test('a path that only looks like that of a door is for the API, which has no such path', async () => {
+test('a path that only resembles one of an entry point is answered by the API, which has no such path', async () => {
   for (const path of [
     '/v2x',
     '/v22/',
@@ -183,7 +183,7 @@ test('a path that only looks like that of a door is for the API, which has no su
   }
 })
 
-test('a request at any door is one log line and one measurement', async () => {
+test('a request at any entry point is one log line and one measurement', async () => {
   const logged = captureLog('debug')
   await using server = await serve({}, { log: logged.log })
   const base = `http://127.0.0.1:${server.port}`
@@ -218,7 +218,7 @@ test('a request at any door is one log line and one measurement', async () => {
   assert.equal(logged.lines.filter(({ message }) => message === 'request').length, asks.length)
 })
 
-/** How many requests the metrics have counted for a door and a code. */
+/** Number of requests that the metrics have counted for an entry point and a code. */
 async function countOf(transport: string, code: string): Promise<number> {
   return (await measured())
     .filter(({ labels }) => labels.transport === transport && labels.code === code)
@@ -227,7 +227,7 @@ async function countOf(transport: string, code: string): Promise<number> {
 
 type Measured = { labels: Record<string, string | number | undefined>; value: number }
 
-/** How many requests there were, by all labels. */
+/** Number of requests, by all labels. */
 async function measured(): Promise<Measured[]> {
   const metric = registry.app.metrics.registry.getSingleMetric('pinfold_request_duration_seconds')!
   const { values } = (await metric.get()) as { values: (Measured & { metricName?: string })[] }

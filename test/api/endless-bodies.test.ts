@@ -1,4 +1,4 @@
-// Bodies that never end are ended at every path, whoever sends them and over every protocol.
+// Bodies that never end are cut off at every path, for every sender and over every protocol.
 import assert from 'node:assert/strict'
 import http2 from 'node:http2'
 import { after, before, test } from 'node:test'

@@ -234,7 +234,7 @@ test('owners read the log of what they own, and nobody else does', async () => {
   }
 })
 
-test('what happened in a group outlives the group', async () => {
+test('the audit log of a group is still there after the group is deleted', async () => {
   await using pinfold = await startPinfold({ clock: ticking() })
   const { seed, operator } = pinfold
   const org = (await seed.group()).uid

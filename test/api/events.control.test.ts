@@ -1,4 +1,4 @@
-// What the owner of a subscription sees and does about its deliveries.
+// Methods with which the owner of a subscription reads and controls its deliveries.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Webhook } from 'standardwebhooks'
@@ -198,7 +198,7 @@ test('deliveries are listed in either order, page by page, and each shows its at
   }
 })
 
-test('what was delivered can be sent once more, with the same id, all of it or nothing', async () => {
+test('past deliveries are sent again with the same ID, all of a request or none', async () => {
   await using pinfold = await startPinfold(localSinks)
   await using receiver = await startReceiver()
   const { seed, operator } = pinfold

@@ -68,7 +68,7 @@ test('a subscription gets what its group and those below it do, from its creatio
   const repo = await seed.repo(team.uid)
   await all.until((got) => got.length >= 3)
   await folder.until((got) => got.length >= 1)
-  // Those of different subjects may overtake each other.
+  // Events of different subjects may overtake each other.
   assert.deepEqual(types(all.got).sort(), [
     'events.subscription.created.v1',
     'events.subscription.created.v1',
@@ -143,7 +143,7 @@ test('a subject that fails holds up no other', async () => {
   )
 })
 
-test('a sink that is away delays no other, and gets everything when it is back', async () => {
+test('an unreachable sink delays no other sink, and gets all its events after it is back', async () => {
   await using pinfold = await startPinfold(localSinks)
   await using away = await startReceiver()
   await using here = await startReceiver()
@@ -195,7 +195,7 @@ test('a push arrives with what was pushed in its headers, and the removal of a g
   assert.equal(mapped.headers['ce-identityprovider'], provider.uid)
 })
 
-test('what is routed because a subscription is made is told to who delivers and who follows, since nobody else would', async () => {
+test('events that are routed because a subscription is created wake the delivery and the streams', async () => {
   await using pinfold = await startPinfold({ ...localSinks, duties: [] })
   const { app, seed } = pinfold
   const org = await seed.group()
@@ -204,7 +204,7 @@ test('what is routed because a subscription is made is told to who delivers and 
   for (const name of ['queued', 'routed'] as const) {
     app.events[name].subscribe(() => {
       told.push(name)
-      // Whoever looks at once finds it, so that it has been committed.
+      // The events can be found at once, so the transaction has been committed.
       looks.push(app.db.get(sql`SELECT 1 AS found FROM events_outbox WHERE position > 0`))
     })
   }

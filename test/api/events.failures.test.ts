@@ -1,4 +1,4 @@
-// What receivers can do wrong, and what must never be sent to.
+// Faults of receivers, and addresses that the server must never send to.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Json, type Pinfold, startPinfold } from '../support/pinfold.ts'
@@ -61,7 +61,7 @@ test('a sink that asks to wait is left alone for as long as it asks', async () =
     )
     assert.equal(receiver.got.length, 1)
 
-    // Whoever has repaired the sink need not wait.
+    // A sink that has been repaired can be resumed at once.
     receiver.answer(() => undefined)
     await pinfold.operator.post(`/events/v2/subscriptions/${uid}:resume`)
     await receiver.until(() => receiver.accepted().length === 2)
@@ -168,7 +168,7 @@ test('two subscriptions that share a sink share its limit, however slow it is', 
   const before = shared.got.length
   await Promise.all(Array.from({ length: 20 }, () => seed.repo(org.uid)))
   await shared.until((got) => got.length >= before + 4)
-  // Whatever would have been sent too is behind what is sent of later events.
+  // Further requests to the shared sink would have arrived before these later events.
   for (let i = 0; i < 3; i++) {
     const last = await seed.repo(aside.uid)
     await other.until((got) => got.some(({ subject }) => subject === last.uid))

@@ -109,7 +109,7 @@ test('all events of such a push arrive once at each subscription, in order for e
   assert.deepEqual(await app.db.all(sql`SELECT subject FROM delivery_lanes`), [])
 })
 
-/** An organization with subscriptions to events of repositories, all of them behind by so many events. */
+/** Creates an organization with subscriptions to events of repositories, all of them behind by the given number of events. */
 async function stage(limit: number, events: number) {
   const pinfold = await startPinfold({ quotaPendingDeliveries: limit })
   const { app, seed, operator } = pinfold
@@ -209,7 +209,7 @@ test('an event for a queue that is behind wakes it, unless it is paused', async 
   )
 })
 
-test('the newest deliveries that have ended are kept, so many delivered and as many given up', async () => {
+test('keeps the newest deliveries that have ended, up to a number of each state', async () => {
   const { pinfold, ids } = await stage(100, 1)
   await using _ = pinfold
   const { app } = pinfold

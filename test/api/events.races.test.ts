@@ -1,4 +1,4 @@
-// What happens to a queue while it is read or written: events are routed, replayed, and commits get no answer.
+// Races of a queue that is read or written: events are routed or replayed at the same time, and commits get no answer.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Sql, sql, type Tx } from '#db/sql.ts'
@@ -84,7 +84,7 @@ test('a queue keeps the position of events that its owner has not seen', async (
 const delivered = { result: 'delivered', status: 200, durationMs: 1, waitMs: 0 } as const
 const failed = { result: 'refused', status: 500, durationMs: 1, waitMs: 0 } as const
 
-/** How the first attempt at the first row of a lane ended: it failed and is made again. */
+/** Result of the first attempt at the first row of a lane: it failed and will be tried again. */
 function entryOf({ place }: Stage, lane: Lane): Entry {
   const { id: delivery, event, subject, createTime } = lane.rows[0]!
   const of = { event, subject, createTime }

@@ -57,7 +57,7 @@ after(() => issuer[Symbol.asyncDispose]())
 
 const digestOf = (body: string) => `sha256:${createHash('sha256').update(body).digest('hex')}`
 
-/** What a server sends, except for what a test changes; `undefined` leaves a header out. */
+/** Sends a delivery as a server does, with the given changes; `undefined` leaves a header out. */
 async function deliver(
   to: string,
   change: { body?: string; sent?: string; headers?: Record<string, string | undefined> } = {},

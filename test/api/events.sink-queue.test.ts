@@ -17,7 +17,7 @@ const start = Date.parse('2026-03-01T12:00:00.000Z')
 const node = 'by-hand'
 const firstMs = 60_000
 
-/** A queue with one event of each of some subjects. What it asks for waits until the test answers. */
+/** Starts a queue with one event for each of the given number of subjects. Its requests wait until the test answers. */
 async function startQueue(pinfold: Pinfold, subjects: number) {
   const { app, seed } = pinfold
   const state = { now: start, posts: 0 }
@@ -81,7 +81,7 @@ async function startQueue(pinfold: Pinfold, subjects: number) {
   return { state, asked, nextPost, entries, ends, queue, add, routed }
 }
 
-/** What has been asked for and not been taken yet, in order. */
+/** Queue of items that the test has not taken yet, in order. */
 function waiting<T>() {
   const items: T[] = []
   const takers: ((item: T) => void)[] = []
@@ -173,7 +173,7 @@ test('a queue that gets something while it is given back goes on, and stays in h
   assert.deepEqual(queue.ends, [{ dueTime: undefined }])
 })
 
-test('what is added while a long lane is shortened keeps its turn', async () => {
+test('an event that is added while a long lane is shortened keeps its place', async () => {
   await using pinfold = await startPinfold()
   const queue = await startQueue(pinfold, 1)
   const first = await queue.nextPost()
@@ -249,13 +249,13 @@ test('a subject that fails has one row and a position, however long its backlog 
   )
 })
 
-test('one transaction routes so many events, and stores no delivery', async () => {
+test('one transaction routes a limited number of events, and stores no delivery', async () => {
   await using pinfold = await startPinfold()
   const { app, seed } = pinfold
   const { uid } = await seed.group()
   for (let i = 0; i < 3; i++) await seed.subscription(uid)
   while ((await app.db.tx((tx) => route(app, tx, '', ''))).isMore) {
-    // What has happened so far.
+    // Routes the events so far.
   }
   for (let i = 0; i < 4; i++) await seed.repo(uid)
   const routed = async () => {

@@ -89,7 +89,7 @@ test('events are streamed over gRPC, for longer than a request may take, and fro
   assert.equal(second.events()[0]!.attributes.subject, made[1]!.uid)
 })
 
-test('what is refused is refused with its details, and a client that leaves makes room', async () => {
+test('refusals have their details, and a client that leaves frees its place', async () => {
   const bad = follow(pinfold, { after: 'x' })
   const { code, fields } = await bad.failed
   assert.deepEqual([code, fields], [3, ['after']])
@@ -122,7 +122,7 @@ test('a stop ends a stream over gRPC with UNAVAILABLE', async () => {
   assert.equal((await stream.failed).code, 14)
 })
 
-test('whoever does not read over gRPC is cut off', async () => {
+test('ends a gRPC stream whose client does not read', async () => {
   const org = (await pinfold.seed.group()).uid
   const repo = await pinfold.seed.repo(org)
   using lazy = follow(pinfold, { group: org })

@@ -150,7 +150,7 @@ test('a stream goes on after the last id, by header or query, and from the id of
   }
 })
 
-test('what is not kept any more is passed over', async () => {
+test('skips events that are no longer kept', async () => {
   const org = (await pinfold.seed.group()).uid
   const kept = await pinfold.seed.repo(org)
   using before = await follow(pinfold.operator, `group=${org}&${repos}&after=0`)
@@ -255,7 +255,7 @@ test('a stream outlives the time that a request may take, and says that it is st
   await stream.until(() => subjects(stream).includes(uid))
 })
 
-test('a caller has so many streams at once, and each that ends makes room', async () => {
+test('limits the streams of a caller, and each stream that ends frees a place', async () => {
   await using few = await startPinfold({ deliver: true, streamsPerCaller: 2, streamIdleMs: 20 })
   const someone = await few.as((await few.seed.person()).uid)
   const first = await openStream(few.url, someone.token)
@@ -270,7 +270,7 @@ test('a caller has so many streams at once, and each that ends makes room', asyn
   again.close()
 })
 
-test('whoever does not read what is sent is cut off', async () => {
+test('ends a stream whose client does not read', async () => {
   await using quick = await startPinfold({ deliver: true, requestTimeoutMs: 2000 })
   const org = (await quick.seed.group()).uid
   const repo = await quick.seed.repo(org)
@@ -340,7 +340,7 @@ test('while many write at once, every stream has all events in one order, also o
   assert.deepEqual(collected, ids)
 })
 
-test('what another server writes arrives too', { skip: !onPostgres && 'one server only' }, async () => {
+test('a stream also shows events that another server writes', { skip: !onPostgres && 'one server only' }, async () => {
   const app = await createApp({ ...pinfold.app.config, listen: { host: '127.0.0.1', port: 0 } })
   const server = await startServer(app)
   const deliveries = await startWorkers(app, { server, duties: [deliverEvents] })

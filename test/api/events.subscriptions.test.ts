@@ -97,7 +97,7 @@ test('a group with subscriptions stays, and none is made in a group that is gone
   assertNotFound(await owner.post(`${path}/${group}`, { sink }), 'iam.pinfold.dev/Group', group)
 })
 
-test('of two deletions at once only one deletes', async () => {
+test('one of several concurrent deletions succeeds, and the others get 404', async () => {
   const { uid } = await pinfold.seed.subscription(org)
   const before = Number((await owner.get(path)).body.totalCount)
   const answers = await Promise.all(Array.from({ length: 4 }, () => owner.delete(`${path}/${uid}`)))

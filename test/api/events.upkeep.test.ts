@@ -1,4 +1,4 @@
-// What goes away with time, and what operators see of the rest.
+// Expiry of events and deliveries, and the metrics of those that wait.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sql } from '#db/sql.ts'
@@ -52,7 +52,7 @@ test('an event that nobody has routed yet is kept, however old it is', async () 
   assert.equal((await rows(pinfold)).events, 1)
 })
 
-test('what waits for a deleted subscription is cleaned up, and nothing of it is sent', async () => {
+test('deletes the queue of a deleted subscription, and sends none of it', async () => {
   await using pinfold = await startPinfold(localSinks)
   await using receiver = await startReceiver()
   const { seed, operator } = pinfold

@@ -70,7 +70,7 @@ const assertRefused = (answer: Answer, why: string): void => {
 const assertUnavailable = (answer: Answer, message: string): void => {
   assert.deepEqual([answer.status, answer.body.code, answer.body.message], [503, 14, message], answer.text)
 }
-/** How often AWS is asked meanwhile. */
+/** Number of requests that AWS gets during the work. */
 async function asked(work: () => Promise<void>): Promise<number> {
   const before = aws.seen.length
   await work()
@@ -239,7 +239,7 @@ test('a signature is good from five minutes ahead to fifteen minutes ago', async
   }
 })
 
-/** What is changed after signing. */
+/** Signs a request and changes it afterwards. */
 const edit = (change: (written: Written) => Partial<Written>, of: Partial<Signing> = {}): Written => {
   const written = sign(of)
   return { ...written, ...change(written) }
@@ -345,7 +345,7 @@ const wrong: Record<string, Written | string> = {
   JSON: '{"Action":"GetCallerIdentity"}',
 }
 
-test('what is not the one harmless request is refused, and nobody is asked', async () => {
+test('refuses every request except GetCallerIdentity, without asking AWS', async () => {
   const times = await asked(async () => {
     for (const [why, request] of Object.entries(wrong)) assertRefused(await exchange(blobOf(request)), why)
     const blob = blobOf(sign())
@@ -356,7 +356,7 @@ test('what is not the one harmless request is refused, and nobody is asked', asy
   assert.equal(times, 0)
 })
 
-test('what only AWS can tell is refused by AWS', async () => {
+test('requests that only AWS can judge are refused by AWS', async () => {
   const forged: Record<string, Written> = {
     'another audience': withHeader('Pinfold-Audience', url, { audience: 'https://elsewhere.example.com' }),
     'another identity': withHeader('Pinfold-Identity', uid, { identity: `${org.uid}/0123456789abcdef` }),
@@ -425,7 +425,7 @@ test('an AWS that answers nonsense, or not at all, lets nobody in', async () => 
   assertUnavailable(answer, 'AWS cannot be asked who signed the request')
 })
 
-test('the exchanges of an organisation by AWS are counted together', async () => {
+test('counts the AWS exchanges of an organization together', async () => {
   await using limited = await startPinfold({ ...noMinutePasses, ...outside, awsStsUrl: aws.url, exchangesPerIssuer: 2 })
   const group = await limited.seed.group()
   const made = await Promise.all(
@@ -446,7 +446,7 @@ test('the exchanges of an organisation by AWS are counted together', async () =>
   assert.deepEqual([answers[2]!.body.code, answers[2]!.body.details[0].reason], [8, 'RATE_LIMITED'])
 })
 
-test('what somebody makes up for an identity of another is bounded, and takes nothing from that', async () => {
+test('limits forged requests for an identity, without taking from the limit of its real exchanges', async () => {
   const trustedProxies = ['127.0.0.1']
   await using limited = await startPinfold({
     ...noMinutePasses,
@@ -474,7 +474,7 @@ test('what somebody makes up for an identity of another is bounded, and takes no
   assert.equal(await from('203.0.113.10', builder), 200)
 })
 
-test('who has sent too many wrong requests is refused before AWS is asked', async () => {
+test('refuses a network that has sent too many wrong requests before AWS is asked', async () => {
   const trustedProxies = ['127.0.0.1']
   await using limited = await startPinfold({
     ...noMinutePasses,
@@ -515,7 +515,7 @@ test('AWS is asked sixty times a minute for one identity from one network', asyn
   assert.equal(await from('203.0.113.10'), 200)
 })
 
-test('only so many requests wait for AWS at once, of one network, of one identity and of all', async () => {
+test('limits the concurrent requests to AWS for each network, for each identity and in total', async () => {
   const held = Promise.withResolvers<void>()
   let posts = 0
   const outgoing: Pick<Outgoing, 'post'> = {

@@ -1,4 +1,4 @@
-// Which tokens an identity takes for its own: claims, exact or by pattern, and keys that it names itself.
+// Rules by which an identity accepts tokens: claims, exact or by pattern, and keys that the identity itself names.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
@@ -180,7 +180,7 @@ test('an audience of ours is expected unless the identity names another one', as
   )
 })
 
-test('whatever else does not match is a denial, also for an audience that the identity names itself', async () => {
+test('every other mismatch is a denial, also for an audience that the identity itself names', async () => {
   const others = [{ sub: 'x' }, { iss: 'https://other.example.com' }, { kind: 'y' }]
   for (const own of [{ audience: 'acme' }, { audiencePattern: 'ac.*' }]) {
     const match = { ...exact, ...own, claims: { kind: 'x' } }

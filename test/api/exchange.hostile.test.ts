@@ -1,4 +1,4 @@
-// Forged, broken and stolen tokens. Whoever sends one learns that it is not accepted, and nothing else.
+// Forged, broken and stolen tokens. The sender learns only that the token is not accepted.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { create } from '@bufbuild/protobuf'
@@ -73,7 +73,7 @@ async function control(): Promise<void> {
   }
 }
 
-/** What can stand in a header: other tokens come in forms only. */
+/** True if the token fits into a header. Other tokens can only be sent in a form. */
 const fitsHeader = ({ token }: Hostile): boolean => /^[\x21-\x7e]{1,15000}$/.test(token)
 
 test('the corpus has at least 200 tokens, no two alike', (t) => {

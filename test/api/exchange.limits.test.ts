@@ -1,4 +1,4 @@
-// How often the exchange may be asked for, by one client address and by the tokens of one issuer.
+// Rate limits of the exchange, for one client address and for the tokens of one issuer.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { create } from '@bufbuild/protobuf'
@@ -49,7 +49,7 @@ test('one source may ask so often, whatever it asks for and over which transport
   const oauth = await scene.pinfold.anonymous.call('POST', '/oauth/token', form.toString(), headers)
   assert.deepEqual([oauth.status, oauth.body.error], [429, 'slow_down'])
   assert.equal(oauth.headers.get('retry-after'), '15')
-  // Whoever has a token of ours is not limited by this.
+  // Callers with a token of this server are not subject to this limit.
   ok(await scene.pinfold.operator.get('/registry/v2/repos'))
 })
 
@@ -90,7 +90,7 @@ test('an address that no trusted proxy vouches for is not believed', async () =>
   assertTooMany(await from(scene, token, identity, '198.51.100.1'), 1)
 })
 
-test('the tokens of one issuer may be exchanged so often for one organisation; those that match nothing do not count', async () => {
+test('limits the exchanges of one issuer for one organization, without counting tokens that match nothing', async () => {
   await using scene = await startExchange({ ...noMinutePasses, exchangesPerIssuer: 2 })
   await using other = await startIssuer()
   const { uid: identity } = await scene.identity()
@@ -112,7 +112,7 @@ test('the tokens of one issuer may be exchanged so often for one organisation; t
   ok(await scene.exchange(await other.token(claims), { identity: elsewhere.uid }))
 })
 
-test('tokens that the exchange refuses are wrong tokens, over each of its doors; good ones keep working', async () => {
+test('counts refused tokens as wrong at every endpoint of the exchange, while good tokens keep working', async () => {
   await using scene = await startExchange({ ...noMinutePasses, refusalsPerSource: 2 })
   const { uid: identity } = await scene.identity()
   const wrong = await scene.token({ sub: 'somebody else' })
@@ -134,7 +134,7 @@ test('tokens that the exchange refuses are wrong tokens, over each of its doors;
   ok(await scene.exchange(await scene.token(), { identity }))
 })
 
-test('a person who asks to register too often keeps nobody else from it, nor does a wrong token', async () => {
+test('neither a person who registers too often nor a wrong token blocks the registration of others', async () => {
   await using issuer = await startIssuer()
   const peopleIssuers = [{ issuer: issuer.url, audience: 'us' }]
   const limits = { ...noMinutePasses, exchangesPerIssuer: 1, exchangesPerIdentity: 2, refusalsPerSource: 2 }

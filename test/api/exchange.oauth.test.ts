@@ -64,7 +64,7 @@ test('audience and resource, scope and cap shape the token', async () => {
   assert.deepEqual(cap, { [team]: 'AAAAAAAAADsEAAAAAAAACA==', [other]: 'AAAAAAAAADsEAAAAAAAACA==' })
 })
 
-test('what is asked in a wrong way has its own word', async () => {
+test('each kind of malformed request has its own error code', async () => {
   const wrong: [form: Json, error: string][] = [
     [{ grant_type: 'client_credentials' }, 'unsupported_grant_type'],
     [{ grant_type: [] }, 'unsupported_grant_type'],

@@ -30,7 +30,7 @@ async function startIssuers(urls: readonly string[]) {
   }
   return {
     issuers,
-    /** What a guide says, with the fake issuers and the server at hand in the place of the real ones. */
+    /** Replaces the real issuers and the URL of the server in the text of a guide by the fake ones. */
     real: (text: string, pinfold: Pinfold): string =>
       [...issuers]
         .reduce((changed, [url, issuer]) => changed.replaceAll(`"${url}"`, `"${issuer.url}"`), text)
@@ -100,7 +100,7 @@ for (const { guide, title, claims, identities } of platforms) {
 }
 
 test('every guide is about a platform that is tested, and the index names it', () => {
-  // That to AWS is about requests, not tokens.
+  // The guide of AWS is left out, because it is about requests and not about tokens.
   const about = ['README.md', 'keys.md', 'aws.md']
   const guides = globSync('*.md', { cwd: folder }).filter((file) => !about.includes(file))
   assert.deepEqual(guides.sort(), platforms.map(({ guide }) => `${guide}.md`).sort())

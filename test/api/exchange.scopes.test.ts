@@ -1,4 +1,4 @@
-// What a token may do where: the bindings of its identity, cut to the scopes and capabilities that were asked for.
+// Rights of a token: the bindings of its identity, narrowed to the scopes and capabilities that were requested.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { capabilities, maskOf } from '#domains/iam/access/capabilities.ts'
@@ -169,7 +169,7 @@ test('an identity in too many groups to name them all in a token gets one that s
   const some = (await seed.group(qux!)).uid
   await seed.binding(some, wide, role)
 
-  // What it may is read for each request, so a token that says nothing allows no more.
+  // The server reads the rights for each request, so a token without capabilities allows no more than its identity has.
   const everything = await issued({})
   assert.equal(claimsOf(everything).cap, undefined)
   assert.ok(everything.length < 12 * 1024)

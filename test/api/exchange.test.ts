@@ -177,7 +177,7 @@ test('anybody with a token can look up the uid of a person, who need not have si
   const { pinfold } = scene
   const stranger = await pinfold.as((await scene.identity()).uid)
   const lookup = async (parameters: Json) => stranger.get(`/iam/v2/identities:lookupIdentity?${searchOf(parameters)}`)
-  // The first 20 bytes of SHA-256 over the issuer, NUL and the subject.
+  // Uid of a person: the first 20 bytes of SHA-256 of the issuer, a zero byte and the subject.
   const found = ok(await lookup({ issuer: 'https://accounts.google.com', subject: '1234' })).uid
   assert.equal(found, 'f285214424f7232a45ced1b689adbd4db44ad328')
   assert.equal(ok(await lookup({ issuer: 'accounts.google.com', subject: '1234' })).uid, found)
@@ -211,7 +211,7 @@ test('the issued token says exactly what the contract lists, and is signed by a 
   assert.equal(answer.expiry, new Date(exp * 1000).toISOString())
 })
 
-test('of several audiences that which names us is shown, else the first', async () => {
+test('shows the first of several audiences that names this server, else the first audience', async () => {
   const actOf = async (identity: string, aud: string[]) => {
     return claimsOf(ok(await scene.exchange(await scene.token({ aud }), { identity })).token).act.aud
   }
@@ -306,7 +306,7 @@ test('when an identity was last seen is written later, not by each exchange', as
   assert.equal(await stored(), seen)
 })
 
-test('who am I tells the narrowed capabilities, times and audience of a token', async () => {
+test('the method WhoAmI shows the narrowed capabilities, times and audience of a token', async () => {
   const { pinfold, org } = scene
   const issued = ok(await scene.exchange(token, { identity: uid, aud: [host, url], cap: ['repo.list', 'groups.list'] }))
   const me = ok(await pinfold.withToken(issued.token).get('/auth/v1/ok'))
@@ -337,7 +337,7 @@ test('who am I tells the narrowed capabilities, times and audience of a token', 
   )
 })
 
-test('who am I tells of a token for a folder what its identity holds there, wherever that is bound', async () => {
+test('the method WhoAmI shows the bindings on, above and below the folder that a token is for', async () => {
   const { pinfold, org } = scene
   const identity = (await scene.identity()).uid
   await pinfold.seed.binding(org.uid, identity, roleUids.viewer)
@@ -359,7 +359,7 @@ test('who am I tells of a token for a folder what its identity holds there, wher
     [name, ['repo.list']],
     [belowName, ['repo.list']],
   ])
-  // What is bound above counts for the folder only as far as it is bound still.
+  // A binding above counts for the folder only until it is deleted.
   const narrowed = ok(await scene.exchange(token, { identity, scopes: folder.uid })).token
   const bound = ok(
     await pinfold.operator.get(`/iam/v2/roleBindings?identity=${identity}&group=${org.uid}`),
@@ -372,7 +372,7 @@ test('who am I tells of a token for a folder what its identity holds there, wher
   )
 })
 
-test('who am I tells the operator that everything is theirs, and a stranger that nothing is', async () => {
+test('the method WhoAmI shows the operator all rights, and a caller without bindings none', async () => {
   const { pinfold } = scene
   const operator = ok(await pinfold.operator.get('/auth/v1/ok'))
   assert.equal(operator.subject, operatorUid)

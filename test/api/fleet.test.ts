@@ -1,4 +1,4 @@
-// What several servers of one database have to agree on: the time, what they allow together, and who speaks for all.
+// Agreement of the servers of one database: on the time, on shared limits, and on the server that reports shared metrics.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { mock, test } from 'node:test'
@@ -99,7 +99,7 @@ test('the time is that of the database whatever happens to the clock of the mach
   assert.equal(off(), 0)
   assert.ok(Math.abs(skew.offsetMs() - day) < 5, `${skew.offsetMs()}`)
   setMeanwhile = 0
-  // Of a sleep the clock of what has passed knows nothing until the database is asked, as of a database whose time is set.
+  // The monotonic clock does not count sleep, so a sleep shows only when the database is asked, like a change of its time.
   clock.database += 60_000
   assert.equal(off(), -60_000)
   await skew.measure()
@@ -135,7 +135,7 @@ test('a clock that a server is given is the one it goes by, whatever the databas
   }
 })
 
-test('what is known of a clock is kept while an answer of the database allows it', () => {
+test('keeps the known offset of a clock while an answer of the database allows it', () => {
   assert.equal(adjusted(0, -5, 5), 0)
   assert.equal(adjusted(0, 100, 120), 110)
   assert.equal(adjusted(110, 90, 150), 110)
@@ -145,7 +145,7 @@ test('what is known of a clock is kept while an answer of the database allows it
   assert.equal(adjusted(undefined, 100, 120, 115), 115)
 })
 
-test('where most agree on the time it is the database that is wrong, and nobody else is blamed', async () => {
+test('if most servers agree on the time, the database is wrong, and no other server is blamed', async () => {
   let ahead = 10_000
   const db = { engine: 'postgres' as const, get: async () => ({ now: ahead }) as never }
   const skew = createSkew(db, { time: () => 0, passed: () => 0 })
@@ -161,7 +161,7 @@ test('where most agree on the time it is the database that is wrong, and nobody 
   assert.equal(blamed(0), false)
 })
 
-test('where most servers are off by as much they stay ready, since it is the database that is wrong', {
+test('servers stay ready if most of them differ from the database by the same offset', {
   skip,
 }, async () => {
   await using stack = new AsyncDisposableStack()
@@ -264,7 +264,7 @@ test('a token that one server signs with a new key is good at another one at onc
   assert.notEqual(other.app.keyring.epoch(), before)
 })
 
-test('while the database is away, or says nothing, the rest is shown', async () => {
+test('shows the other metrics while the database is unavailable or does not answer', async () => {
   await using pinfold = await startPinfold({ duties: [], metrics: true, metricsToken: 'collector' })
   const inCommon = /^pinfold_(?:blob_trash|deliveries_waiting|events_unrouted)/m
   const whole = await page(pinfold, '/metrics', 'collector')

@@ -26,7 +26,7 @@ test('a program at the address of the server reads the same in lines, and cannot
   assert.equal((await fetch(`${pinfold.url}/`, { method: 'HEAD' })).status, 200)
 })
 
-test('who is signed in is led to the console, and who was once is told what it is', async () => {
+test('the home page redirects a signed-in browser to the console, and explains itself after the session has ended', async () => {
   await using scene = await startSignInScene()
   const { url } = scene.pinfold
   scene.somebody()

@@ -1,4 +1,4 @@
-// How a person finds the organisation of their address and asks to get in, and how its owners answer.
+// Access requests: a person finds the organization of their email domain and asks for access, and its owners answer.
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
 import { sql } from '#db/sql.ts'
@@ -66,7 +66,7 @@ const ask = (client: Client, group = org): Promise<Answer> =>
 const waiting = async (): Promise<Json[]> => ok(await owner.get(`/control/v1/accessRequests/${org}`)).accessRequests
 const requestOf = async (uid: string): Promise<Json> => (await waiting()).find((one) => one.identityUid === uid)!
 
-test('a person finds the verified organisation of their address, without what is its own business', async () => {
+test('a person finds the verified organization of their email domain, without its internal data', async () => {
   const { client } = await somebody()
   const { group } = ok(await client.get('/iam/v2/groups:lookupGroup'))
   assert.partialDeepStrictEqual(group, { uid: org, name: domain, verified: true, description: '', resourceLimits: {} })
@@ -127,7 +127,7 @@ test("what an organisation's provider says of an address finds nothing and nobod
   const sub = `asks-${made++}`
   const token = await issuer.token({ sub, aud: 'pinfold', email: `ceo@${domain}`, email_verified: true })
   const path = `/sts/exchange?aud=${pinfold.url}&identity_provider=${idp}`
-  // Known there already, so that only the session is of the organisation.
+  // The person is known there already, so only the session belongs to the organization.
   ok(await pinfold.withToken(await issuer.token({ sub, aud: audience })).post('/auth/v1/register', {}))
   const inside = pinfold.withToken(ok(await pinfold.withToken(token).call('POST', path)).token)
   assert.equal(claimsOf(inside.token!).org, org)
@@ -182,7 +182,7 @@ test('owners see who asks, and let them in with a role that they hold', async ()
   assert.equal(await requestOf(uid), undefined)
 })
 
-test('what waited for the person counts once they are let in, by the word of whoever does that', async () => {
+test('approval makes pending bindings of the person effective, recorded with the member who approves', async () => {
   const { client, uid } = await somebody()
   const bound = await pinfold.seed.member(org, roleUids.owner)
   const by = await pinfold.as(bound.uid)
@@ -267,7 +267,7 @@ test('a person says what they do, and nobody else does', async () => {
     'job_title',
   )
   assertInvalid(await client.patch(path, { identityMetadata: {}, updateMask: 'nothing' }), 'update_mask')
-  // What the provider has said stays.
+  // The name that the provider has stated stays.
   const named = ok(await client.patch(path, { identityMetadata: { name: 'Somebody Else', jobTitle: 'y' } }))
   assert.deepEqual([named.name, named.jobTitle], ['Jo Doe', 'y'])
   assertDenied(await owner.patch(path, { identityMetadata: { company: 'x' } }))
@@ -289,7 +289,7 @@ test("an organisation's provider does not speak for a person whom others know", 
   ok(await client.patch(path, { identityMetadata: { company: 'Own' } }))
 })
 
-test('who has asked can ask again after a day, who was refused after a week, and a request waits for thirty days', async () => {
+test('a person can ask again after a day, or after a week if refused, and a request waits for thirty days', async () => {
   const { client, uid, sub } = await somebody()
   const again = async (): Promise<Answer> => {
     const iat = Math.floor(time / 1000)
@@ -332,7 +332,7 @@ test('who has asked can ask again after a day, who was refused after a week, and
   assert.ok(await requestOf(uid))
 })
 
-test('who makes the account anew can ask again no sooner', async () => {
+test('deleting and registering an account again does not shorten the wait until the next request', async () => {
   const first = await somebody()
   const signedIn = async (token: string): Promise<Client> =>
     pinfold.withToken(ok(await pinfold.withToken(token).call('POST', `/sts/exchange?aud=${pinfold.url}`)).token)
@@ -347,7 +347,7 @@ test('who makes the account anew can ask again no sooner', async () => {
   }
   ok(await ask(first.client))
   const { uid: request } = await requestOf(first.uid)
-  // What waited is gone with the account, and nobody can answer it.
+  // The pending request is deleted with the account, and nobody can answer it.
   const second = await anew()
   assert.equal(await requestOf(first.uid), undefined)
   assertNotFound(

@@ -293,7 +293,7 @@ test('every application of a tenant is tried', async () => {
   assert.deepEqual(ok(await check(group, 3)), ready)
 })
 
-test('a cloud that answers nonsense, or is away, is an answer', async () => {
+test('a malformed answer of a cloud, or none, is reported as the result of the check', async () => {
   const group = await folder()
   ok(await create(group, { amazon, google, azure }))
   const types = ['AMAZON', 'GOOGLE', 'AZURE'].map((cloud) => `ACCOUNT_PROVIDER_TYPE_${cloud}`)

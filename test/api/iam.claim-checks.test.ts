@@ -74,7 +74,7 @@ test('each claim is told with what is wanted and what there is', async () => {
   assert.deepEqual(failing(ok(await check(uid, {}))), ['iss', 'sub', 'aud', 'exp'])
 })
 
-test('what is given is checked as when an identity is made, and nothing is kept', async () => {
+test('validates the rules as the creation of an identity does, and stores nothing', async () => {
   const { uid } = scene.org
   const events = await eventsOf(scene.pinfold, async () => {
     assertInvalid(await check(uid, '{}', { issuer: scene.issuer.url, subjectPattern: '(' }), 'match.subject_pattern')
@@ -90,7 +90,7 @@ test('what is given is checked as when an identity is made, and nothing is kept'
   assert.deepEqual(events, [])
 })
 
-test('only for whoever may list the identities there, and for what claims can show', async () => {
+test('requires the permission to list identities there, and refuses identities that claims do not match', async () => {
   const { pinfold, org } = scene
   const { uid } = await scene.identity()
   const [stranger, viewer] = await Promise.all([

@@ -1,4 +1,4 @@
-// What others bind a person to counts, and tells who the person is, only once the person has agreed.
+// Consent of people: a binding made by others counts, and shows who the person is, only after the person has accepted it.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { PendingBindingsService } from '#gen/pinfold/control/iam/v1/pending_bindings_pb.ts'
@@ -28,7 +28,7 @@ async function someone() {
   const { uid } = await pinfold.seed.person({ name: 'Jane Doe', email: 'jane@example.com' })
   return { uid, client: await pinfold.as(uid) }
 }
-/** An organisation with an owner of its own. */
+/** Creates an organization with an owner of its own. */
 async function elsewhere() {
   const group = await pinfold.seed.group()
   const ownerUid = (await pinfold.seed.member(group.uid, roleUids.owner)).uid as string
@@ -64,7 +64,7 @@ test('a binding that the person has not accepted gives nothing, and shows the ui
   assert.deepEqual(ok(await client.get('/auth/v1/ok')).capabilities, [])
 })
 
-test('a person lists what waits, accepts it, and belongs to the organisation', async () => {
+test('a person lists pending bindings, accepts them, and becomes a member of the organization', async () => {
   const { group, ownerUid, owner: other } = await elsewhere()
   const folder = await pinfold.seed.group(group.uid, { name: 'payments' })
   const { uid, client } = await someone()
@@ -98,7 +98,7 @@ test('a person lists what waits, accepts it, and belongs to the organisation', a
 
   // Again, as a client does whose answer was lost.
   assert.deepEqual(await eventsOf(pinfold, async () => ok(await accept(client, made[0]!.uid))), [])
-  // Whoever belongs there is not asked again, until they belong there no more.
+  // A member is not asked again until their last binding there is deleted.
   const more = await bind(other, group.uid, uid, roleUids.console_viewer)
   assert.equal(more.identity.email, 'jane@example.com')
   for (const { uid: one } of [...made, more]) ok(await other.delete(`${bindings}/${one}`))
@@ -107,7 +107,7 @@ test('a person lists what waits, accepts it, and belongs to the organisation', a
   await checkLists(pinfold)
 })
 
-test('what is accepted in one organisation says nothing about another', async () => {
+test('accepting a binding in one organization has no effect in another one', async () => {
   const { uid, client } = await someone()
   ok(await accept(client, (await bind(owner, org.uid, uid)).uid))
   const { group, owner: other } = await elsewhere()
@@ -215,14 +215,14 @@ test('an owner who has not accepted owns nothing yet', async () => {
   assert.equal((await first.delete(`${bindings}/${mine.uid}`)).status, 200)
   assertBlocked(await client.delete(`${bindings}/${third.uid}`), group.uid, 'LAST_OWNER')
 
-  // So it can be taken back where nobody owns anything.
+  // The pending binding of an owner can be deleted in a group without owners.
   const unowned = await pinfold.seed.group()
   const administrator = await pinfold.as((await pinfold.seed.member(unowned.uid, roleUids.operator)).uid)
   const offered = await bind(administrator, unowned.uid, uid, roleUids.owner)
   assert.equal((await administrator.delete(`${bindings}/${offered.uid}`)).status, 200)
 })
 
-test('so many bindings of one organisation wait for a person, whatever others do, and are read in pages', async () => {
+test('limits the pending bindings of a person in each organization, and lists them in pages', async () => {
   const { uid, client } = await someone()
   const { group, owner: other } = await elsewhere()
   const roles = await Promise.all(Array.from({ length: 21 }, () => pinfold.seed.role(group.uid, ['repo.list'])))

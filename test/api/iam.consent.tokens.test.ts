@@ -1,4 +1,4 @@
-// Which tokens answer for a person: those that stand for all the person is, and none that was made to do less.
+// Tokens that can answer for a person: only tokens with all rights of the person, none that was narrowed.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { personUid } from '#domains/iam/identities/people.ts'
@@ -22,7 +22,7 @@ before(async () => {
 })
 after(() => scene[Symbol.asyncDispose]())
 
-/** Somebody who has accepted one organisation, with what narrows their tokens, and whom another one has bound. */
+/** Creates a person who belongs to one organization and is invited to another one, with a function that narrows their tokens. */
 async function asked() {
   const { issuer, pinfold } = scene
   const sub = `jane-${made++}`
@@ -61,7 +61,7 @@ test('a token of an exchange that named scopes or capabilities neither lists, ac
   assert.equal(ok(await whole.get(pending)).totalCount, '1')
 })
 
-test('a token of an exchange that named scopes or capabilities creates no organisation', async () => {
+test('a token of an exchange that named scopes or capabilities creates no organization', async () => {
   const { home, exchanged } = await asked()
   const create = (client: Client) => client.post('/iam/v2/groups/', { name: `organisation-${made++}` })
   for (const narrowing of [{ scopes: home.uid }, { cap: 'groups.create' }]) {

@@ -20,7 +20,7 @@ const bind = async (group: string, identityUid: string, roleUid: string) =>
 const effectsOf = ({ bindings }: Json): string[] => bindings.map((one: Json) => one.effect.replace('EFFECT_', ''))
 const namesOf = (items: Json[]): string[] => items.map(({ name }) => name)
 
-test('what gives a capability is named, with the group that it is inherited from', async () => {
+test('names the bindings that give a capability, with the group that they are inherited from', async () => {
   const { uid } = await pinfold.seed.identity(org.uid, { name: 'ci' })
   const [viewer, editor] = [await bind(team.uid, uid, roleUids.viewer), await bind(org.uid, uid, roleUids.editor)]
   const found = await explain(owner, repo.uid, uid)
@@ -48,7 +48,7 @@ test('what gives a capability is named, with the group that it is inherited from
   )
 })
 
-test('what is missing is told with the roles that would be enough and who could give them', async () => {
+test('names roles that would be sufficient for a missing capability, and members who could give them', async () => {
   const { uid } = await pinfold.seed.identity(org.uid, { name: 'deploy' })
   const custom = await pinfold.seed.role(org.uid, ['repo.update'])
   const none = await explain(owner, repo.uid, uid)
@@ -80,7 +80,7 @@ test('a role that waits for the person, or is above the home of a workload, does
   assert.deepEqual([above.allowed, above.bindings, above.sufficientRoles], [false, [], []])
 })
 
-test('whoever is bound above their own home gives nothing to others', async () => {
+test('does not list an identity as grantor that is bound above its own parent group', async () => {
   const { uid } = await pinfold.seed.identity(org.uid, { name: 'waiting' })
   const { uid: below } = await pinfold.seed.identity(team.uid, { name: 'below' })
   const giver = await bind(team.uid, below, roleUids.owner)
@@ -104,7 +104,7 @@ test('a binding counts also where there are more than are shown', async () => {
   assert.deepEqual([allowed, bindings.length], [true, 100])
 })
 
-test('what is above the place is shown as far as the caller may list it', async () => {
+test('shows bindings of groups above only as far as the caller may list them', async () => {
   const { uid } = await pinfold.seed.identity(org.uid, { name: 'robot' })
   await bind(org.uid, uid, roleUids.editor)
   const below = await scene.member(roleUids.owner, team.uid)
@@ -127,7 +127,7 @@ test('an identity of elsewhere and one that there is not get the same answer', a
   assert.deepEqual(ok(answers[0]!), ok(answers[1]!))
 })
 
-test('whoever may not list the bindings of a place is not told, and bad questions name their field', async () => {
+test('denies callers who may not list bindings there, and names the field of a malformed question', async () => {
   const { uid } = await pinfold.seed.identity(org.uid, { name: 'asked' })
   const clients = [await scene.stranger(), await scene.foreigner(), await scene.holding('repo.list')]
   for (const client of clients) assertDenied(await ask(client, org.uid, uid))

@@ -64,7 +64,7 @@ test('a mapping is created, read and listed, and never changes', async () => {
   assertInvalid(await viewer.get(`${base}?identity_provider_uid=x`), 'identity_provider_uid')
 })
 
-test('all three members are required, and the scope is the organisation', async () => {
+test('all three fields are required, and the scope is the organization', async () => {
   assertInvalid(await owner.post(`${base}/${provider}`, {}), 'external_group_id', 'role_uid', 'scope')
   assertInvalid(await create({ roleUid: 'x' }), 'role_uid')
   assertInvalid(await create({ externalGroupId: 'x'.repeat(513) }), 'external_group_id')
@@ -72,7 +72,7 @@ test('all three members are required, and the scope is the organisation', async 
   for (const scope of [folder, 'x', provider, 'f'.repeat(40)]) assertInvalid(await create({ scope }), 'scope')
 })
 
-test('the parent is an identity provider, and the role serves in the organisation', async () => {
+test('the parent is an identity provider, and the role is available in the organization', async () => {
   for (const parent of [org, `${org}/${'0'.repeat(16)}`]) {
     assertNotFound(await create({}, owner, parent), 'iam.pinfold.dev/IdentityProvider', parent)
   }
@@ -143,7 +143,7 @@ test('a batch with a mapping of another provider deletes nothing', async () => {
   assertDenied(await remove([mine.uid], owner, `${'f'.repeat(40)}/${'1'.repeat(16)}`))
 })
 
-test('events are about the mapping, or the provider of a batch, and go to the organisation', async () => {
+test('events are about the mapping, or the provider of a batch, and belong to the organization', async () => {
   let [one, two]: Json[] = [{}, {}]
   const events = await eventsOf(pinfold, async () => {
     ;[one, two] = [ok(await create()), ok(await create())]

@@ -26,7 +26,7 @@ const owner = await scene.member(roleUids.owner)
 const stranger = await scene.stranger()
 after(() => pinfold[Symbol.asyncDispose]())
 
-test('a new organisation has a root uid and nothing that was not asked for', async () => {
+test('a new organization has a root uid and only the fields that were set', async () => {
   const group = ok(await operator.post(`${path}/`, { name: 'new org', description: 'A place' }))
   assert.match(group.uid, /^[0-9a-f]{40}$/)
   assertTimes(group, 'createTime')
@@ -43,11 +43,11 @@ test('a new organisation has a root uid and nothing that was not asked for', asy
   assert.deepEqual(ok(await operator.get(`${path}/${group.uid}`)), group)
 })
 
-test('an organisation is also created at the path without a slash', async () => {
+test('an organization is also created at the path without a slash', async () => {
   assert.match(ok(await operator.post(path, { name: 'no slash' })).uid, /^[0-9a-f]{40}$/)
 })
 
-test('what only the server sets is ignored in a create', async () => {
+test('ignores output-only fields when a group is created', async () => {
   const body = { name: 'outputs', resourceLimits: { repositories: 1 }, status: 'ORG_STATUS_SUSPENDED' }
   const times = { createTime: '2000-01-01T00:00:00Z', updateTime: '2000-01-01T00:00:00Z' }
   const group = ok(await operator.post(`${path}/`, { ...body, ...times }))
@@ -116,7 +116,7 @@ test('names and descriptions follow their patterns', async () => {
   ok(await create({ name: 'a0 ._-', description: 'ß'.repeat(512) }))
 })
 
-test('a name is taken once among organisations and once among siblings', async () => {
+test('a name is unique among organizations and among siblings', async () => {
   await pinfold.seed.group(org.uid, { name: 'taken' })
   const other = await pinfold.seed.group(org.uid, { name: 'not taken' })
   assertTaken(await operator.post(`${path}/`, { name: 'acme' }), type, 'acme')
@@ -126,7 +126,7 @@ test('a name is taken once among organisations and once among siblings', async (
   ok(await owner.patch(`${path}/${other.uid}`, { name: 'not taken' }))
 })
 
-test('of several who take a name at the same time one gets it', async () => {
+test('one of several concurrent creations of the same name succeeds, and the others get 409', async () => {
   const creates = Array.from({ length: 4 }, () => operator.post(`${path}/`, { name: 'wanted by all' }))
   const statuses = (await Promise.all(creates)).map(({ status }) => status)
   assert.deepEqual(statuses.sort(), [200, 409, 409, 409])
@@ -224,7 +224,7 @@ test('verified and kind are set by staff alone', async () => {
   assert.equal(same.description, 'mine')
 })
 
-test('a verified organisation needs a domain for its name, and a kind', async () => {
+test('a verified organization needs a domain as its name, and a kind', async () => {
   const create = (body: Json) => operator.post(`${path}/`, { verified: true, kind: 'ORG_KIND_CUSTOMER', ...body })
   for (const name of ['acme corp', 'nodots', 'under_score.com', '-a.com', 'a..com']) {
     assertInvalid(await create({ name }), 'name')
@@ -239,7 +239,7 @@ test('a verified organisation needs a domain for its name, and a kind', async ()
   assertTaken(await create({ name: 'verified.example.com' }), type, 'verified.example.com')
 })
 
-test('a verified organisation cannot be renamed, not even by staff', async () => {
+test('a verified organization cannot be renamed, not even by the operator', async () => {
   const body = { name: 'fixed.example.com', verified: true, kind: 'ORG_KIND_DEV' }
   const group = ok(await operator.post(`${path}/`, body))
   assertBlocked(await operator.patch(`${path}/${group.uid}`, { name: 'new.example.com' }), group.uid, 'VERIFIED_NAME')
@@ -248,7 +248,7 @@ test('a verified organisation cannot be renamed, not even by staff', async () =>
   ok(await operator.patch(`${path}/${group.uid}`, { name: 'new.example.com' }))
 })
 
-test('folders report the kind and status of their organisation, and cannot have their own', async () => {
+test('folders report the kind and status of their organization, and cannot have their own', async () => {
   const root = ok(await operator.post(`${path}/`, { name: 'kinds', kind: 'ORG_KIND_DEV' }))
   const folder = await pinfold.seed.group(root.uid)
   const deep = await pinfold.seed.group(folder.uid)
@@ -312,14 +312,14 @@ test('the bindings on a group go with it', async () => {
   assert.deepEqual(ok(await owner.get(`/iam/v2/roleBindings?identity=${identity.uid}`)).roleBindings, [])
 })
 
-test('an organisation can be deleted although its owner is bound to it', async () => {
+test('an organization can be deleted although its owner is bound to it', async () => {
   const root = await pinfold.seed.group()
   const person = (await pinfold.seed.person()).uid
   await pinfold.seed.binding(root.uid, person, roleUids.owner)
   ok(await (await pinfold.as(person)).delete(`${path}/${root.uid}`))
 })
 
-test('only the operator creates organisations, and owns none of them', async () => {
+test('only the operator creates organizations, and owns none of them', async () => {
   assertDenied(await owner.post(`${path}/`, { name: 'mine' }))
   assertDenied(await stranger.post(`${path}/`, { name: 'NOT EVEN VALID' }))
   const group = await pinfold.seed.group()
@@ -382,7 +382,7 @@ test('every change writes one event, and a failed call none', async () => {
   ])
 })
 
-test('on an open server whoever creates an organisation owns it', async () => {
+test('on an open server any person can create an organization, and owns it', async () => {
   await using open = await startPinfold({ openOrganizations: true })
   const { uid } = await open.seed.person()
   const person = await open.as(uid)
@@ -407,7 +407,7 @@ test('on an open server whoever creates an organisation owns it', async () => {
   assertDenied(await machine.post(`${path}/`, { name: 'ownerless' }))
 })
 
-test('names that a path reads as something else are no names of new organisations, and those that have one keep it', async () => {
+test('refuses names for new organizations that a path reads as something else, and lets existing organizations keep them', async () => {
   await using open = await startPinfold({ openOrganizations: true, publicOrg: 'commons' })
   const person = await open.as((await open.seed.person()).uid)
   const create = (client: Client, name: string) => client.post(`${path}/`, { name })
@@ -430,7 +430,7 @@ test('names that a path reads as something else are no names of new organisation
   assertInvalid(await rename('min-7d'), 'name')
 })
 
-test('the name of the public organisation is the operator’s to give, taken or not', async () => {
+test('only the operator gives the name of the public organization, whether or not it is taken', async () => {
   await using open = await startPinfold({ openOrganizations: true, publicOrg: 'commons' })
   const person = await open.as((await open.seed.person()).uid)
   const mine = ok(await person.post(`${path}/`, { name: 'mine' }))
@@ -448,7 +448,7 @@ test('the name of the public organisation is the operator’s to give, taken or 
   assert.deepEqual(withoutIds(await refusals()), withoutIds(free))
   ok(await person.post(`${path}/${mine.uid}`, { name: 'commons' }))
 
-  // Whoever owns it may change the rest of it.
+  // An owner of the public organization may change its other fields.
   const owner = await open.as((await open.seed.member(commons.uid, roleUids.owner)).uid)
   ok(await owner.patch(`${path}/${commons.uid}`, { name: 'commons', description: 'for everybody' }))
 })

@@ -46,7 +46,7 @@ test('a new identity has its relationship, no address, and was last seen when it
   assert.deepEqual(ok(await owner.get(`${path}/${identity.uid}`)), identity)
 })
 
-test('what only the server sets is ignored in a create', async () => {
+test('ignores output-only fields when an identity is created', async () => {
   const outputs = { email: 'a@b.example', emailUnverified: 'a@b.example', lastSeenTime: '2000-01-01T00:00:00Z' }
   const identity = ok(await owner.post(`${path}/${org.uid}`, { name: 'outputs', claimMatch, ...outputs }))
   assert.deepEqual([identity.email, identity.emailUnverified], ['', ''])
@@ -453,7 +453,7 @@ test('deleting an identity removes its bindings, and its tokens can do nothing a
   assertNotFound(await owner.delete(`${path}/${identity.uid}`), type, identity.uid)
 })
 
-test('the identity that is the last owner of an organisation cannot be deleted', async () => {
+test('the identity that is the last owner of an organization cannot be deleted', async () => {
   const root = await pinfold.seed.group()
   const first = await pinfold.seed.member(root.uid, roleUids.owner)
   const viewer = (await pinfold.seed.binding(root.uid, first.uid, roleUids.viewer)).uid

@@ -49,7 +49,7 @@ const body = (change: Json = {}) => ({
 const create = (change: Json = {}, client = owner, parent = org) => client.post(`${base}/${parent}`, body(change))
 const pathOf = ({ uid }: Json) => `${base}/${uid}`
 
-/** What is stored as the secret, read with the server's own key. */
+/** Stored client secret, unsealed with the key of the server. Undefined if none is stored. */
 async function storedSecret(uid: string): Promise<string | undefined> {
   const row = await pinfold.app.db.get<{ secret: Uint8Array }>(
     sql`SELECT client_secret AS secret FROM identity_providers WHERE uid = ${uid}`,
@@ -251,7 +251,7 @@ test('every field that is wrong is named', async () => {
   assertInvalid(await owner.patch(`${pathOf(provider)}?updateMask=oidc.secret`, {}), 'update_mask')
 })
 
-test('only an organisation has identity providers, each with a name of its own', async () => {
+test('only an organization has identity providers, each with a name of its own', async () => {
   const folder = (await pinfold.seed.group(org)).uid
   assertInvalid(await create({}, owner, folder), 'parent')
   const nowhere = 'e'.repeat(40)
@@ -330,7 +330,7 @@ test('nobody hands out a role that they do not hold', async () => {
   assertDenied(await manager.patch(pathOf(own), { defaultRole: roleUids.viewer }))
   ok(await manager.patch(pathOf(own), { oidc: oidc({ clientId: 'x' }) }))
 
-  // Whoever says where people sign in becomes whom they like, so what they are given counts too.
+  // A member who controls the sign-in can become any person, so they also need the rights of the default role.
   const others = ok(await create({ defaultRole: roleUids.owner }))
   assertDenied(await manager.patch(pathOf(others), { oidc: oidc({ clientId: 'mine' }) }))
   assertDenied(
@@ -357,7 +357,7 @@ test('strangers learn nothing', async () => {
   assertDenied(await create({}, viewer))
 })
 
-test('an organisation has no more identity providers than its limit', async () => {
+test('an organization has no more identity providers than its limit', async () => {
   const root = (await pinfold.seed.group()).uid
   const limits = JSON.stringify({ idps: 1 })
   await pinfold.app.db.tx((tx) => tx.run(sql`UPDATE groups SET resource_limits = ${limits} WHERE uid = ${root}`))
@@ -367,7 +367,7 @@ test('an organisation has no more identity providers than its limit', async () =
   assert.deepEqual(refusalOf(refused), { http: 429, code: 8, reason: 'RESOURCE_LIMIT_EXCEEDED', fields: [] })
 })
 
-test('a provider holds its organisation and its role, and takes its mappings along', async () => {
+test('a provider blocks the deletion of its organization and its default role, and is deleted with its mappings', async () => {
   const root = (await pinfold.seed.group()).uid
   const role = (await pinfold.seed.role(root, ['repo.list'])).uid
   const provider = await pinfold.seed.provider(root, issuer.url, { defaultRole: role })

@@ -40,7 +40,7 @@ const many = <T>(count: number, make: (i: number) => T): T[] => Array.from({ len
 const uidIn = (group: string, i: number): string => `${group}/${i.toString(16).padStart(16, '0')}`
 const folder = async (): Promise<string> => (await pinfold.seed.group(org)).uid
 
-/** Claims of exactly so many bytes, most of them in characters of two bytes. */
+/** Claims of exactly the given number of bytes, most of them in characters of two bytes. */
 function claimsOfBytes(bytes: number): string {
   const text = '{"a":""}'
   const left = bytes - text.length

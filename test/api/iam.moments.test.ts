@@ -62,7 +62,7 @@ async function startScimTokens() {
   return {
     generate: (request: Json) => call('generateScimToken', request),
     regenerate: (request: Json) => call('regenerateScimToken', request),
-    /** Whether the closed endpoint knows the token. */
+    /** True if the SCIM endpoint, which is closed, accepts the token. */
     isKnown: async (token: string): Promise<boolean> => {
       const { status } = await scimClient(`${pinfold.url}/scim/v2/${uid}`, token).get('/Users?count=0')
       assert.ok(status === 401 || status === 403, `${status}`)

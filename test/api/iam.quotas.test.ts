@@ -35,7 +35,7 @@ function assertExceeded(answer: Answer, quota: string, used: number, limit: numb
   assert.equal(answer.headers.get('retry-after'), null, 'waiting does not help')
 }
 
-test('limits come from the settings, from the operator for one organisation, and from the settings again', async () => {
+test('limits come from the settings, from the operator for one organization, and from the settings again', async () => {
   await fresh()
   const folder = (await pinfold.seed.group(org)).uid
   await pinfold.seed.repo(folder)
@@ -79,7 +79,7 @@ test('limits come from the settings, from the operator for one organisation, and
   await checkLists(pinfold)
 })
 
-test('folders and repos above a limit are refused at every door, all levels counted together', async () => {
+test('refuses folders and repos above a limit at every entry point, all levels counted together', async () => {
   await fresh()
   ok(await set(org, { name: 'repositories', limit: 2 }, { name: 'groups', limit: 2 }))
   const folder = (await pinfold.seed.group(org)).uid
@@ -105,13 +105,13 @@ test('folders and repos above a limit are refused at every door, all levels coun
     2,
     2,
   )
-  // Another organisation is not concerned, and what is deleted makes room.
+  // Other organizations are not affected, and a deletion makes room.
   await pinfold.seed.repo((await pinfold.seed.group()).uid)
   ok(await operator.delete(`/registry/v2/repos/${repos.find(({ status }) => status === 200)!.body.uid}`))
   await pinfold.seed.repo(org)
 })
 
-test('an organisation has no more subscriptions to one sink than its limit', async () => {
+test('an organization has no more subscriptions to one sink than its limit', async () => {
   await fresh()
   ok(await set(org, { name: 'sink_subscriptions', limit: 2 }))
   const folder = (await pinfold.seed.group(org)).uid
@@ -129,7 +129,7 @@ test('an organisation has no more subscriptions to one sink than its limit', asy
   assertExceeded(await subscribe(folder), 'sink_subscriptions', 2, 2)
 })
 
-test('an organisation has no more subscriptions than its limit, whatever their sinks', async () => {
+test('an organization has no more subscriptions than its limit, to all sinks together', async () => {
   await fresh()
   ok(await set(org, { name: 'subscriptions', limit: 2 }))
   const folder = (await pinfold.seed.group(org)).uid
@@ -147,7 +147,7 @@ test('an organisation has no more subscriptions than its limit, whatever their s
   assertExceeded(await subscribe(folder), 'subscriptions', 2, 1)
 })
 
-test('whoever sees the organisation reads its quotas, and the operator alone sets them', async () => {
+test('members with a role on the organization read its quotas, and only the operator sets them', async () => {
   await fresh()
   const folder = (await pinfold.seed.group(org)).uid
   const viewer = await pinfold.as((await pinfold.seed.member(org, roleUids.viewer)).uid)
@@ -164,7 +164,7 @@ test('whoever sees the organisation reads its quotas, and the operator alone set
   await assert.rejects(client.setQuotas({ organization: org, limits: [{ name: 'bytes', limit: 1n }] }), { code: 7 })
 })
 
-test('what is no quota, no limit or no organisation is refused', async () => {
+test('refuses unknown quotas, limits out of range, and groups that are no organization', async () => {
   await fresh()
   const folder = (await pinfold.seed.group(org)).uid
   assertInvalid(await set(org), 'limits')
@@ -187,7 +187,7 @@ test('what is no quota, no limit or no organisation is refused', async () => {
   assert.equal((await get(org)).bytes!.own, false)
 })
 
-test('new limits are an event of the organisation and an entry of its audit log', async () => {
+test('new limits are an event of the organization and an entry of its audit log', async () => {
   await fresh()
   ok(await set(org, { name: 'bytes', limit: 5 }))
   assert.equal((await pinfold.events()).at(-1), 'dev.pinfold.control.quotas.set.v1')

@@ -21,7 +21,7 @@ async function startSecondNode({ app, url }: Pinfold, monotonic: () => number) {
   }
 }
 
-test('what is granted and revoked on one node counts there at once, and on another after half a second', async () => {
+test('a grant or revocation takes effect at once on its own node, and on another one after half a second', async () => {
   // Nothing grows old but when the test says so: what counts before that, counts because of the change.
   let milliseconds = 0
   const monotonic = () => milliseconds

@@ -60,7 +60,7 @@ test('the role of the batch serves the entries that have none', async () => {
   )
 })
 
-test('what is wrong in an entry is named with its place in the batch', async () => {
+test('names the position of a wrong entry in the batch', async () => {
   const good = requestFor(person(), { roleUid })
   const at = 'requests[1].role_binding'
   const conflict = requestFor(person(), { roleUid: roleUids.editor })

@@ -291,7 +291,7 @@ test('a list filters by identity, group and role together', async () => {
   for (const name of ['identity', 'group', 'role']) assertInvalid(await owner.get(`${path}?${name}=nonsense`), name)
 })
 
-test('the last owner of an organisation stays', async () => {
+test('the last owner of an organization cannot be removed', async () => {
   const root = await pinfold.seed.group()
   const [one, two] = [(await pinfold.seed.person()).uid, person()]
   const first = await pinfold.seed.binding(root.uid, one, roleUids.owner)
@@ -314,7 +314,7 @@ test('the last owner of an organisation stays', async () => {
   ok(await operator.delete(`${path}/${second.uid}`))
 })
 
-test('of two owners who go at the same time one stays', async () => {
+test('one of two owners who are removed at the same time stays', async () => {
   const root = await pinfold.seed.group()
   const owners = [person(), person()]
   const bindings = await Promise.all(owners.map((uid) => pinfold.seed.binding(root.uid, uid, roleUids.owner)))

@@ -102,14 +102,14 @@ test('nobody puts a capability into a role that they do not hold there', async (
   assertDenied(await maker.patch(`${path}/${role.uid}`, { capabilities: ['repo.list', 'repo.delete'] }))
   ok(await maker.patch(`${path}/${role.uid}`, { capabilities: ['repo.list'] }))
 
-  // What is in it already may stay, or go.
+  // Capabilities that are already in the role may stay or be removed.
   ok(await owner.patch(`${path}/${role.uid}`, { capabilities: ['repo.list', 'repo.delete', 'tag.list'] }))
   ok(await maker.patch(`${path}/${role.uid}`, { description: 'stays' }))
   const less = ok(await maker.patch(`${path}/${role.uid}`, { capabilities: ['repo.list', 'repo.delete'] }))
   assert.deepEqual(less.capabilities, ['CAP_REPO_LIST', 'CAP_REPO_DELETE'])
   assertDenied(await maker.patch(`${path}/${role.uid}`, { capabilities: ['repo.list', 'repo.delete', 'tag.list'] }))
 
-  // What they hold elsewhere does not count here.
+  // Capabilities that the caller holds on other groups do not count here.
   const folder = await pinfold.seed.group(org.uid)
   const folderOwner = await pinfold.as((await pinfold.seed.member(folder.uid, roleUids.owner)).uid)
   assertDenied(await folderOwner.post(`${path}/${org.uid}`, { name: 'above', capabilities: ['repo.list'] }))
@@ -234,7 +234,7 @@ test('a database of an earlier version gets the roles of this one, and who is bo
   assert.equal(ok(await operator.get(`${path}?uidp.in_root=true`)).totalCount, '19')
 })
 
-test('of two versions on one database the older one leaves the roles of the newer one', async () => {
+test('a server of an older version leaves the built-in roles of a newer one in the database', async () => {
   const { db, clock } = pinfold.app
   const now = clock().toISOString()
   const viewer = async () =>
@@ -250,7 +250,7 @@ test('of two versions on one database the older one leaves the roles of the newe
   await db.tx((tx) => tx.run(sql`UPDATE facts SET value = ${String(builtInVersion)} WHERE name = 'built_in_roles'`))
 })
 
-test('whoever changes a built-in role raises the version of them all, and writes it here', () => {
+test('a change of the built-in roles requires a new version number and a new digest in this test', () => {
   const text = JSON.stringify(builtInRoles)
   const digest = createHash('sha256').update(text).digest('hex').slice(0, 16)
   assert.deepEqual({ [builtInVersion]: digest }, { 1: '2b4b0fdb61805521' })
@@ -271,7 +271,7 @@ test('capabilities of areas that are not served can be held and given on, and pe
   ])
   assertDenied(await client.get(`/iam/v2/groups/${org.uid}`))
   assert.deepEqual(ok(await client.get('/registry/v2/repos')).repos, [])
-  // Those that are internal need the capability internal beside them, whatever they are about.
+  // Internal capabilities require the capability `internal` as well.
   const internal = ['CAP_BUILDAPI_BUILD_CREATE']
   assertDenied(await operator.post(`${path}/${org.uid}`, { name: 'inside', capabilities: internal }))
 })

@@ -30,7 +30,7 @@ before(async () => {
 })
 after(() => pinfold[Symbol.asyncDispose]())
 
-/** An organisation with a folder, and its members. */
+/** Creates an organization with a folder, and its members. */
 async function scene(): Promise<{ org: string; folder: string; owner: Client; viewer: Client; ownerUid: string }> {
   const org = (await pinfold.seed.group()).uid
   const folder = (await pinfold.seed.group(org)).uid
@@ -71,7 +71,7 @@ test('documents are accepted once, and accepting again changes nothing', async (
   assert.deepEqual(acceptance, { docId: terms, acceptedBy: ownerUid, orgUid: org, createTime: acceptance.createTime })
 })
 
-test('what was accepted above is listed below, not the other way round', async () => {
+test('an acceptance on a group is also listed on the groups below it, but not on those above', async () => {
   const { org, folder, owner, viewer } = await scene()
   ok(await accept(owner, org, terms))
   time += 1000
@@ -153,7 +153,7 @@ test('a method that the settings name waits for every document, at the place or 
   ok(await owner.patch(`/iam/v2/groups/${org}`, { description: 'x' }))
 })
 
-test('what waits in one version waits in the other, and each has a detail of its own', async () => {
+test('a method that waits for the terms waits in both versions, each with its own error detail', async () => {
   const { org, folder, owner } = await scene()
   const put = () => owner.call('PUT', `/iam/v1/groups/${org}`, { name: `by v1 ${org.slice(0, 8)}` })
   assertGatedIn('', await put(), terms, privacy)
@@ -162,7 +162,7 @@ test('what waits in one version waits in the other, and each has a detail of its
   ok(await put())
 })
 
-test('folders wait for the terms above them, and a stranger is told nothing of terms, at either door', async () => {
+test('folders wait for the terms above them, and strangers learn nothing about terms, over REST and gRPC', async () => {
   const termsMethods = [`${GroupsService.typeName}/CreateGroup`, `${IdentitiesService.typeName}/CreateIdentity`]
   await using held = await startPinfold({ termsDocuments: documents, termsMethods })
   const org = (await held.seed.group()).uid

@@ -283,7 +283,7 @@ test('an ecosystem must be named, and be one', async () => {
   }
 })
 
-test('whoever holds the capability anywhere sees all libraries, and nobody else any', async () => {
+test('callers who hold the capability on any group see all libraries, and others see none', async () => {
   const paths = {
     list: '/libraries/v2/artifacts?ecosystems=2',
     count: '/libraries/v2/artifacts/count?ecosystems=2',

@@ -43,7 +43,7 @@ test('an import says what was new, and the second time that nothing was', async 
   assert.deepEqual((await importInto(pinfold, more)).body, counts(1, 1, 0, 2, 1, 1))
 })
 
-test('what several sources know is joined, in whatever order and however often they are heard', async () => {
+test('data of several sources is merged, in any order and however often they are read', async () => {
   const sources = [
     python({ joined: [{ version: '1.0', sizeBytes: '10', releaseTime: time(3), changeTime: time(4) }] }),
     python({ joined: ['1.0', '0.9'] }),

@@ -53,7 +53,7 @@ async function memberOf(...groups: string[]): Promise<Client> {
   return pinfold.as(person)
 }
 
-/** What a member of the groups sees: what is below them, and of what has the uid of a group also the groups' own. */
+/** True if a member of the groups sees the resource: it is below one of them, or it is an account association of one. */
 const isSeen = (kind: Kind, uid: string, groups: readonly string[]) =>
   groups.some((group) => isBelow(uid, group) || (kind === associations && uid === group))
 

@@ -1,4 +1,4 @@
-// Which nodes a list covers: the uidp filter, the filters of each list, and what the caller may see.
+// Scope of lists: the uidp filter, the filters of each list, and the rights of the caller.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { after, before, test } from 'node:test'
@@ -169,7 +169,7 @@ test('a repo or an identity is no place to list below, but its ancestors can be 
   }
 })
 
-test('a group is no descendant of itself, but listed for whoever may list it', async () => {
+test('a group is not its own descendant, but is listed for members who may list it', async () => {
   const one = places['a/one']!
   const nested = viewers[3]!.client
   assert.ok(!uidsIn(groups, await list(groups, `uidp.descendants_of=${one}`, nested)).includes(one))
@@ -178,7 +178,7 @@ test('a group is no descendant of itself, but listed for whoever may list it', a
   assert.deepEqual(uidsIn(groups, await list(groups, `uidp.ancestors_of=${places['a/one/deep']}`, nested)), [one])
 })
 
-test('what has no parent is organisations and built-in roles', async () => {
+test('only organizations and built-in roles have no parent', async () => {
   const rootsOf = (kind: Kind, answer: Answer) => uidsIn(kind, answer).filter((uid) => uid.includes('/'))
   for (const { client } of viewers) {
     for (const kind of kinds) assert.deepEqual(rootsOf(kind, await list(kind, 'uidp.in_root=true', client)), [])

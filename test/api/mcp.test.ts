@@ -1,4 +1,4 @@
-// The protocol of POST /mcp: messages, revisions, headers and refusals. What the tools do is in mcp.tools.test.ts.
+// The protocol of POST /mcp: messages, revisions, headers and refusals. mcp.tools.test.ts tests the tools.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { getOption } from '@bufbuild/protobuf'
@@ -96,7 +96,7 @@ test('the tools are the methods of version 2 that the contract does not hide, wi
   }
 })
 
-test('what the server sets is no input, and the uid of what is to be updated is', async () => {
+test('input schemas leave out output-only fields, and require the uid of a resource to update', async () => {
   const { tools } = (await rpc(operator, { method: 'tools/list' })).body.result
   const schemaOf = (name: string): Json => tools.find((one: Json) => one.name === name).inputSchema
   const made = schemaOf('create_repo')
@@ -165,7 +165,7 @@ test('a page of another origin is refused before its token is looked at', async 
   }
 })
 
-test('what is no single message is refused', async () => {
+test('refuses bodies that are not one single message', async () => {
   assertRefused(await post('{"jsonrpc"'), 400, -32700)
   assertRefused(await post(''), 400, -32700)
   assertRefused(await post([list, list]), 400, -32600)

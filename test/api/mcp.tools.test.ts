@@ -1,4 +1,4 @@
-// What agents may do through POST /mcp, and what it leaves behind: the same as over REST, and mcp.tool.call besides.
+// Tools of POST /mcp: they have the same rights and effects as calls over REST, and also require mcp.tool.call.
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
 import { after, before, test } from 'node:test'
@@ -49,7 +49,7 @@ test('a tool answers what REST answers', async () => {
   assert.equal((await toolError(agent, 'get_repo', { uid: repo.uid })).code, 5)
 })
 
-test('tools are for whoever holds mcp.tool.call beside what the method takes', async () => {
+test('a tool requires mcp.tool.call and the capabilities of its method', async () => {
   const repo = (await pinfold.seed.repo(org)).uid
   const [viewer, only, both] = await Promise.all([
     scene.member(roleUids.viewer),
@@ -65,13 +65,13 @@ test('tools are for whoever holds mcp.tool.call beside what the method takes', a
   }
   assert.equal((await tool(both, 'get_repo', { uid: repo })).uid, repo)
   assert.equal((await toolError(both, 'delete_repo', { uid: repo })).code, 7)
-  // Whether something exists is nothing that a stranger learns.
+  // A caller without permission does not learn whether the resource exists.
   const missing = `${org}/0123456789abcdef`
   assert.equal((await toolError(viewer, 'get_repo', { uid: missing })).code, 7)
   assert.equal((await toolError(both, 'get_repo', { uid: missing })).code, 5)
 })
 
-test('what REST answers to anybody takes mcp.tool.call as well', async () => {
+test('a method that is open over REST requires mcp.tool.call as a tool', async () => {
   for (const name of ['list_documents', 'list_vulnerability_metadata']) {
     assert.equal((await toolError(await scene.member(roleUids.viewer), name)).code, 7, name)
     assert.equal((await toolError(await scene.stranger(), name)).code, 7, name)
@@ -79,7 +79,7 @@ test('what REST answers to anybody takes mcp.tool.call as well', async () => {
   }
 })
 
-test('where mcp.tool.call is not held, nothing is listed, made or given', async () => {
+test('lists, creates and grants nothing outside the groups where the caller holds mcp.tool.call', async () => {
   const { seed } = pinfold
   const folder = (await seed.group(org)).uid
   const [inside, outside] = [await seed.repo(folder), await seed.repo(org)]

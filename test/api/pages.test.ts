@@ -1,4 +1,4 @@
-// What people see in a browser: under which names, and where it does not lead them.
+// Pages in a browser: the host names at which they are shown, and redirects that are refused.
 import assert from 'node:assert/strict'
 import { request } from 'node:http'
 import { test } from 'node:test'

@@ -1,10 +1,10 @@
-// Where requests of ours may go that strangers have named: by purpose, as the operator lists it.
+// Private addresses that the server may send requests to: by purpose, as the operator lists them.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { readConfig } from '#config.ts'
 import { startExchange } from '../support/exchange.ts'
 
-test('what is listed for issuers is not allowed to sinks, and the other way round', async () => {
+test('an address that is listed for issuers is not allowed for sinks, nor the reverse', async () => {
   const only = { allowPrivateAddresses: false, allowInsecureSinks: true }
   for (const [settings, exchanged, subscribed] of [
     [{ issuersPrivate: ['127.0.0.0/8'] }, 200, 400],

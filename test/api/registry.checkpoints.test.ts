@@ -53,7 +53,9 @@ for (const { store, skip, settings } of stores) {
     assert.equal(seen.length, 1, 'a log that has not grown is not stored again')
   })
 
-  test(`while the ${store} is away pushes go on and signing waits, and then it signs`, { skip }, async () => {
+  test(`while the ${store} is unavailable, pushes continue and signing waits, and it resumes afterwards`, {
+    skip,
+  }, async () => {
     await using at = await scene(await settings())
     const before = await at.signed()
     const back = replaceStore(at, () => ({ read: away, write: away }))

@@ -1,4 +1,4 @@
-// What was told of an image stays what it was when the image is read anew; and what is kept of its packages goes with it.
+// Reports of past days: they stay the same when an image is read again, and are deleted with the image.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { sql } from '#db/sql.ts'
@@ -124,7 +124,7 @@ test('a report that was told can be asked for again when more of the same import
   }
 })
 
-test('what only a deleted repo had is forgotten, and what others have too stays as it is', async () => {
+test('deletes the package list of a deleted repo, unless other repos have it too', async () => {
   await at('2026-03-05T08:00:00Z')
   const before = await allRows()
   await readSource(registry.app, ecosystem, [recordAbout('CVE-2026-5', ecosystem, 'only', '9-r0')])
@@ -148,7 +148,7 @@ test('what only a deleted repo had is forgotten, and what others have too stays 
   assert.deepEqual(await differences(), [])
 })
 
-test('what a tag once pointed to keeps its report, and so does what its image contained before', async () => {
+test('a digest that a tag pointed to earlier keeps its report, also of its earlier contents', async () => {
   const lists = await rows('component_lists')
   const { digest } = ok(await viewer.get(`/registry/v1/tags?uidp.childrenOf=${kept}&name=latest`)).items[0]
   await pushAndScan(registry, 'acme/kept', apkLayer('alpine', '3.19.1', ['musl 1-r0']), 'latest')

@@ -1,5 +1,5 @@
-// What is kept of the packages of images counts for whoever brings them, also when the images are gone: a report of a past day
-// needs it, and nobody can fill the database with what was pushed and deleted.
+// Storage quota for package lists: they count for the organization that pushed the image, also after its deletion, because
+// reports of past days need them. So nobody can fill the database by pushing and deleting.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { type Sql, sql } from '#db/sql.ts'
@@ -60,7 +60,7 @@ async function remove(name: string, digest: string): Promise<void> {
   for (const one of [body.config, ...body.layers]) await client.ok(202, 'DELETE', `${name}/blobs/${one.digest}`)
 }
 
-test('pushing and deleting again and again is refused once what is kept of it has no room', async () => {
+test('refuses repeated pushes and deletions once their package lists exceed the quota', async () => {
   assert.equal(await bytesOf(), 0)
   await limit(200_000)
   let refused = 0
@@ -83,7 +83,7 @@ test('pushing and deleting again and again is refused once what is kept of it ha
   assert.equal(await total('component_lists'), refused)
 })
 
-test('what only a deleted repository had counts no more when it is forgotten', async () => {
+test('package lists of a deleted repository count until they are deleted', async () => {
   const client = await registry.as(operatorUid)
   const { repo } = await registry.app.paths.find('acme/gone')
   ok(await client.delete(`/registry/v2/repos/${repo!.uid}`))
@@ -95,7 +95,7 @@ test('what only a deleted repository had counts no more when it is forgotten', a
   await checkUsage(registry)
 })
 
-test('an image waits to be read while its organisation stores more than it may', async () => {
+test('an image waits to be read while its organization exceeds its quota', async () => {
   await limit(50_000)
   await push('acme/app', 'first', 300)
   await push('acme/app', 'second', 10)
@@ -122,7 +122,7 @@ test('an image waits to be read while its organisation stores more than it may',
   await checkUsage(registry)
 })
 
-test('what is found in packages counts too, and no more when it is taken back', async () => {
+test('findings in packages count too, until they are withdrawn', async () => {
   await limit(0)
   await push('acme/app', 'third', 20)
   await work()
@@ -144,7 +144,7 @@ test('what is found in packages counts too, and no more when it is taken back', 
   assert.equal(await bytesOf(), before)
 })
 
-test('who has no image with a list any more is not charged for what others have', async () => {
+test('an organization that no longer has an image with a package list is not charged for the images of others', async () => {
   const before = await bytesOf()
   await push('acme/shared', 'shared')
   const pushed = await bytesOf()
@@ -164,7 +164,7 @@ test('who has no image with a list any more is not charged for what others have'
   assert.equal(await bytesOf(other), theirs + charged)
 })
 
-test('what another organisation finds by its own advisories is charged to it alone, once for each package', async () => {
+test('findings by the advisories of another organization are charged to that one alone, once for each package', async () => {
   const pushMine = async (name: string, packages: number) => {
     const lines = Array.from({ length: packages }, (_, i) => `mine-${i} 1-r${i} mine`)
     await pushLayers(await operator(), name, [apkLayer('alpine', '3.19.1', lines)], 'latest')
@@ -199,7 +199,7 @@ test('what another organisation finds by its own advisories is charged to it alo
   await checkUsage(registry)
 })
 
-test('without a quota, too, pushing and deleting again and again keeps no more than so many images that are gone', async () => {
+test('keeps a limited number of deleted images even without a quota', async () => {
   await using free = await startRegistry({ clock: () => now, goneContents: 5 })
   const rows = async (): Promise<number[]> => {
     const of = async (all: Sql) => Number((await free.app.db.get<{ total: number }>(all))!.total)

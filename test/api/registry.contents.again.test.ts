@@ -1,4 +1,4 @@
-// What an earlier version of the server has read is read again without a push, and nothing is forgotten by it.
+// Images that an earlier version of the server has read are read again without a push, and no data is lost.
 import assert from 'node:assert/strict'
 import { Readable } from 'node:stream'
 import { after, before, test } from 'node:test'
@@ -76,7 +76,7 @@ test('images and indexes are read again without a push, and languages are found'
   }
 })
 
-test('what was pushed comes before what is read again, also in the same organisation', async () => {
+test('reads pushed images before those that are read again, also in the same organization', async () => {
   await makeOld()
   await db().tx((tx) =>
     tx.run(sql`
@@ -91,7 +91,7 @@ test('what was pushed comes before what is read again, also in the same organisa
   await readAllAgain()
 })
 
-test('what has been deleted since, or cannot be read any more, keeps what was known of it', async () => {
+test('keeps the known contents of images that were deleted or have become unreadable', async () => {
   const gone = await image('acme/gone')
   const broken = await image('acme/broken')
   await read()

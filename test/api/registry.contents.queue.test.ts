@@ -43,7 +43,7 @@ async function tryOnce(): Promise<void> {
   await reader.close()
 }
 
-test('what was pushed while nobody read is read by the next server', async () => {
+test('the next server reads images that were pushed while no server was reading', async () => {
   const pushed = [await push(), await push(), await push()]
   assert.equal((await queue()).length, 3)
   const reader = await startWorkers(registry.app, { duties: [readImages] })
@@ -91,7 +91,7 @@ test('an image whose reader is gone is read by another, and not before', async (
   clearInterval(asking)
   await reader.close()
   assert.deepEqual(await stateOf(digest), [known, ''])
-  // What the former reader brings now is for nobody.
+  // The late result of the former reader is ignored.
   await finishRead(registry.app, stalled, unreadableOutcome('FAILED', 'too late'))
   assert.deepEqual(await stateOf(digest), [known, ''])
 })
@@ -158,8 +158,8 @@ test('an image that is deleted before it was read is forgotten', async () => {
   assert.deepEqual([await queue(), await stateOf(image.digest)], [[], undefined])
 })
 
-test('organisations take turns, however many images one of them has pushed', async () => {
-  // On a machine that is busy an image may take so long that its organisation rests.
+test('organizations take turns, however many images one of them has pushed', async () => {
+  // On a busy machine an image may take long enough for its organization to lose its turn, so time stands still.
   registry.app.images.turns = createReadTurns(() => 0)
   const other = await registry.seed.group('', { name: 'other' })
   const theirs = await registry.registryAs((await registry.seed.member(other.uid, roleUids.push)).uid)
@@ -182,7 +182,7 @@ test('organisations take turns, however many images one of them has pushed', asy
   for (const digest of few) assert.ok(order.indexOf(digest) <= 3, `${order.map((one) => few.includes(one))}`)
 })
 
-/** Somebody who may push to an organisation of their own, and the name of a repo there. */
+/** Creates an organization with a member who may push there. */
 async function newOrganisation(name: string) {
   const { uid } = await registry.seed.group('', { name })
   const client = await registry.registryAs((await registry.seed.member(uid, roleUids.push)).uid)
@@ -206,7 +206,7 @@ async function readAll(): Promise<string[]> {
   return order
 }
 
-test('an organisation whose images take long has a quarter of the time, and all of it when it is alone', async () => {
+test('an organization whose images take long gets a quarter of the time, and all of it while no other waits', async () => {
   const [slow, quick] = [await newOrganisation('a-slow'), await newOrganisation('b-quick')]
   const long = new Set<string>()
   for (const image of ['a', 'b', 'c']) long.add(await slow.pushOne(image))
@@ -240,7 +240,8 @@ test('an image that takes long gives way to others that wait, and is read to its
   const { take } = registry.app.images.turns
   let bothWait = false
   registry.app.images.turns.take = (one, waiting, work) =>
-    // Of the others none takes long, but in a test it does. The long one waits for both, or all would be read before the second is there.
+    // The other images could take long in a test, so only this one may. It waits until both others are queued, or all would be
+    // read before the second is there.
     take(
       one,
       async () => bothWait && one.digest === long && waiting(),
@@ -274,7 +275,7 @@ test('an image that takes long gives way to others that wait, and is read to its
   assert.deepEqual(await stateOf(long), [known, ''])
 })
 
-test('an organisation whose images wait for another attempt holds up nobody', async () => {
+test('an organization whose images wait for another attempt delays no other one', async () => {
   const early = await registry.seed.group('', { name: 'another' })
   const theirs = await registry.registryAs((await registry.seed.member(early.uid, roleUids.push)).uid)
   const waiting = (await pushLayers(theirs, 'another/a', [{ x: 'waits' }])).digest

@@ -1,4 +1,4 @@
-// Which of several SBOMs about an image are read, and which are a coverage gap.
+// Choice among several SBOMs about an image: some are read, and the others are a coverage gap.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { sql } from '#db/sql.ts'

@@ -27,7 +27,7 @@ const apk = 'lib/apk/db/installed'
 let count = 0
 const newName = () => `acme/image-${count++}`
 
-/** What is stored of an image, by its digest: in the newest repo, since several tests push the same image. */
+/** Stored contents of an image, by its digest, in the newest repo, since several tests push the same image. */
 async function contentsOf(digest: string): Promise<Json | undefined> {
   await allRead(registry)
   return registry.app.db.get<Json>(sql`
@@ -57,7 +57,7 @@ test('layers are read whatever compresses them and in their order', async () => 
   assert.deepEqual(namesIn(await contentsOf(image.digest)), ['only'])
 })
 
-test('what an SBOM names is added to what the layers contain, and hides nothing of it', async () => {
+test('adds packages of an SBOM to those of the layers, and hides none of them', async () => {
   const name = newName()
   const own = 'P:ssl_client\nV:1.30.1-r5\nA:x86_64\n\nP:own\nV:1\n'
   const image = await pushLayers(registry.pusher, name, [{ [apk]: own }])
@@ -76,7 +76,7 @@ test('what an SBOM names is added to what the layers contain, and hides nothing 
   assert.deepEqual(new Set(kinds.slice(3).map((one) => one.split(' ')[0])), new Set(['golang', 'maven', 'npm']))
 })
 
-test('what builders state about an image in its index is known of it', async () => {
+test('reads the attestations that builders put into the index of an image', async () => {
   const name = newName()
   const image = await pushLayers(registry.pusher, name, [{ 'app/server': 'binary' }])
   assert.equal((await contentsOf(image.digest))?.state, unknown)
@@ -124,7 +124,7 @@ test('what builders state about an image in its index is known of it', async () 
   assert.deepEqual(namesIn(await contentsOf(other.digest)), names)
 })
 
-test('where the layers cannot be read, what an SBOM names is known, and that they were not is a gap', async () => {
+test('uses an SBOM if the layers cannot be read, and reports the layers as a coverage gap', async () => {
   const name = newName()
   const image = await pushLayers(registry.pusher, name, [{ [apk]: fixture('contents/negative/apk-corrupt') }])
   assert.deepEqual((await contentsOf(image.digest))?.state, unreadable)
@@ -219,7 +219,7 @@ test('an index contains what its images contain together, whichever comes first'
   assert.deepEqual(namesIn(await contentsOf(nested.digest)).slice(0, 4), ['a', 'a', 'b', 'musl'])
 })
 
-test('of images of several distributions the packages of one are compared, and the others are a gap', async () => {
+test('compares the packages of one distribution of a multi-platform image, and reports the others as a gap', async () => {
   const name = newName()
   const osRelease = (id: string, version: string) => ({ 'etc/os-release': `ID=${id}\nVERSION_ID=${version}\n` })
   const left = { 'app/node_modules/left/package.json': '{"name":"left","version":"1.0.0"}' }
@@ -240,7 +240,7 @@ test('of images of several distributions the packages of one are compared, and t
   const gaps = (JSON.parse(found?.gaps) as Json[]).map(({ reason, message }) => {
     return `${reason} ${/of (alpine|wolfi) /.exec(message)?.[1] ?? ''}`.trim()
   })
-  // Those of Alpine have different packages, and so each a gap.
+  // The two images of Alpine have different packages, so each of them is a gap.
   const others = isFirst ? ['UNSUPPORTED wolfi'] : ['UNSUPPORTED alpine', 'UNSUPPORTED alpine']
   assert.deepEqual(gaps.sort(), ['UNIDENTIFIED', ...others])
 })
@@ -257,7 +257,7 @@ test('an index with an image that cannot be read is unreadable, one without pack
   assert.deepEqual([await of(good, scratch), await of(scratch), await of(good, bad)], [known, unknown, unreadable])
 })
 
-test('what takes too much memory or time to read is unreadable, and the server goes on', async () => {
+test('an image that takes too much memory or time to read is unreadable, and the server continues', async () => {
   await using other = await startRegistry()
   const values = `{"bomFormat":"CycloneDX","specVersion":"1.5","x":[${'{"a":{}},'.repeat(900_000)}0]}`
   for (const [limits, expected] of [
@@ -318,7 +318,7 @@ test('an SBOM is not read for a size that its descriptor gives', async () => {
   assert.equal(opened.filter((digest) => digest === lie.digest).length, 0)
 })
 
-test('what a signature or an attestation holds is not taken for a layer', async () => {
+test('does not take the content of a signature or an attestation for a layer', async () => {
   const name = newName()
   const config = await registry.pusher.pushBlob(name, '{}', types.config)
   const signature = await registry.pusher.pushBlob(
@@ -336,7 +336,7 @@ test('what a signature or an attestation holds is not taken for a layer', async 
   assert.deepEqual(await of(layer, signature), [known, ''])
 })
 
-test('what is no image is not read', async () => {
+test('does not read the contents of artifacts that are no image', async () => {
   const name = newName()
   const config = await registry.pusher.pushBlob(name, '{}', 'application/vnd.cncf.helm.config.v1+json')
   const chart = await registry.pusher.pushBlob(name, 'chart', 'application/vnd.cncf.helm.chart.content.v1.tar+gzip')

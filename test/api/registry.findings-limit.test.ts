@@ -1,5 +1,5 @@
-// However much could be found in one pushed image, no more than a bound of it is kept, the image says so, and nobody else's
-// is held up or told less.
+// Limit on the findings of one pushed image: the image reports it as a gap, and other images are neither delayed nor reported
+// incompletely.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { sql } from '#db/sql.ts'
@@ -17,7 +17,7 @@ import { startRegistry, type TestRegistry } from '../support/registry.ts'
 import { apkLayer, pushAndScan, readSource, recordAbout } from '../support/scanning.ts'
 
 const bound = 2000
-/** What one turn of a package may add before the lists are counted, with its last slice. */
+/** Most findings that one turn of a package may add before the lists are counted, with its last slice. */
 const turn = 1200
 
 let registry: TestRegistry
@@ -87,7 +87,7 @@ test('an image that comes after the records has no more than the bound found in 
   assert.deepEqual(await differences(), [])
 })
 
-test('of another image with a package of such a list all is found, also by later records', async () => {
+test('finds everything in another image with a package of a list above the limit, also by later records', async () => {
   await at('2026-03-02T08:00:00Z')
   const other = await push(['a79 1-r79 big', 'b79 1-r79 big'], 'other')
   assert.deepEqual([(await shownOf(other)).findings.length, await gapsOf(other)], [100, []])
@@ -98,7 +98,7 @@ test('of another image with a package of such a list all is found, also by later
   assert.deepEqual(await differences(), [])
 })
 
-test('what is found in a package of such a list since another image has it counts in both', async () => {
+test('a finding in a package that another image shares with a list above the limit counts in both', async () => {
   const counted = async () => {
     const rows = await registry.app.db.all<{ open: number }>(sql`
       SELECT l.open_findings AS open FROM component_lists l WHERE l.over_limit = 1 ORDER BY l.id`)
@@ -112,7 +112,7 @@ test('what is found in a package of such a list since another image has it count
   assert.deepEqual(await differences(), [])
 })
 
-test('when so much is taken back that the rest may be kept, all of it is found', async () => {
+test('finds everything in an image once enough records are withdrawn to get below the limit', async () => {
   await at('2026-03-03T08:00:00Z')
   const withdrawn = records.slice(10).map((one) => ({ ...one, withdrawTime: '2026-03-03T00:00:00.000Z' }))
   await readSource(registry.app, ecosystem, withdrawn)
@@ -134,7 +134,7 @@ const ofThird = (events: readonly Json[], kind: string) =>
     .map(({ body }) => body.vulnerability)
     .sort()
 
-test('what is taken back while too much is found is told as resolved once the rest is kept', async () => {
+test('reports findings that are withdrawn above the limit as resolved once the image is below it', async () => {
   await at('2026-03-04T08:00:00Z')
   const third = await push(many('c'), 'third')
   await told(async () => undefined)
@@ -151,7 +151,7 @@ test('what is taken back while too much is found is told as resolved once the re
   assert.deepEqual(await differences(), [])
 })
 
-test('what is taken back just before the rest is looked for again is told as resolved, too', async () => {
+test('reports findings that are withdrawn just before the image is compared again as resolved', async () => {
   const { app } = registry
   await at('2026-03-07T08:00:00Z')
   const more = Array.from({ length: 40 }, (_, i) => recordAbout(`CVE-2028-${i}`, ecosystem, 'big', '2-r0'))

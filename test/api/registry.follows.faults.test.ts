@@ -93,7 +93,7 @@ for (const [name, [fault, problem]] of Object.entries(faults)) {
   })
 }
 
-test('a list of tags that does not end is not read to its end, and what is known is looked at all the same', async () => {
+test('stops reading an endless list of tags, and still checks the known tags', async () => {
   const { there, repo } = await scene()
   await look()
   let page = 0
@@ -187,7 +187,7 @@ test('a redirect to another origin gets no credential', async () => {
   other.close()
 })
 
-test('who does not answer is given up in time, and left alone for longer each time', async () => {
+test('gives up on an upstream that does not answer in time, and pauses longer each time', async () => {
   await using there = await startUpstream()
   there.breakWith(() => true)
   const { client, paces, pass } = clientOf({}, ['127.0.0.1'])
@@ -206,7 +206,7 @@ test('who does not answer is given up in time, and left alone for longer each ti
   assert.equal(there.asked.length, 12)
 })
 
-test('a host is asked no more often than it may be, and who asks often keeps nobody else from it', async () => {
+test('limits the requests to a host, and a caller that asks often does not block the others', async () => {
   await using there = await startUpstream()
   there.move('3', 'one')
   const { client, pass } = clientOf({}, ['127.0.0.1'])
@@ -225,7 +225,7 @@ test('a host is asked no more often than it may be, and who asks often keeps nob
   )
 })
 
-test('where a redirect leads, no challenge gets the password and no 404 counts', async () => {
+test('sends no password to the target of a redirect, and does not count a 404 there', async () => {
   await using there = await startUpstream()
   await using thief = await startUpstream()
   thief.breakWith((req, res) => {
@@ -242,7 +242,7 @@ test('where a redirect leads, no challenge gets the password and no 404 counts',
   assert.equal(await reasonOf(client.head(upstream, 'app', '3')), 'malformed')
 })
 
-test('who has patience waits for the turn of the host', async () => {
+test('a request with a long timeout waits for its turn at the host', async () => {
   await using there = await startUpstream()
   there.move('3', 'one')
   const outgoing = createOutgoingStreams({ allowed: privateAddresses(['127.0.0.1']), allowHttp: true })
@@ -255,7 +255,7 @@ test('who has patience waits for the turn of the host', async () => {
   assert.ok(all.every((one) => one === 'answered'))
 })
 
-test('what a registry says of patience is kept to, an hour at most', async () => {
+test('follows Retry-After of a registry, for an hour at most', async () => {
   await using there = await startUpstream()
   const { client, paces } = clientOf({}, ['127.0.0.1'])
   const host = accountOf({ ...nobody, origin: there.url })
@@ -273,7 +273,7 @@ test('what a registry says of patience is kept to, an hour at most', async () =>
   }
 })
 
-test('what one organisation has met pauses no other one at the same host, and neither another port of it', async () => {
+test('a fault of one organization pauses neither other organizations at the host nor another port', async () => {
   await using there = await startUpstream()
   await using beside = await startUpstream()
   for (const one of [there, beside]) one.move('3', 'one')
@@ -310,7 +310,7 @@ test('the turns of a host count for those whom others lead there: for tokens, an
   }
 })
 
-test('what nobody waits for is paused by what it has met, and leaves the account to the others', async () => {
+test('a background request is paused after its own fault, without pausing requests that users wait for', async () => {
   await using there = await startUpstream()
   there.move('3', 'one')
   const { client } = clientOf({}, ['127.0.0.1'])

@@ -20,7 +20,7 @@ let count = 0
 async function scene() {
   const there = await startUpstream()
   after(() => there[Symbol.asyncDispose]())
-  // Those of the tests before are gone, and with them what they are.
+  // Deletes the mirrors of earlier tests.
   await app.db.tx((tx) => tx.run(sql`DELETE FROM follows`))
   const name = `guarded-${count++}`
   const folder = (await seed.group(org.uid, { name })).uid as string
@@ -66,7 +66,7 @@ for (const [what, [kind, says]] of Object.entries(guards)) {
   })
 }
 
-test('of a repo that follows, a rule keeps what was set here, and what the upstream has set moves on', async () => {
+test('in a mirror, a tag rule protects tags that were set here, and tags of the upstream continue to move', async () => {
   const { there, repo, follow, guard, name, mine } = await scene()
   there.move('3', 'one')
   ok(await follow())

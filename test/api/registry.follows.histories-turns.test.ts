@@ -1,5 +1,5 @@
-// Upstreams are asked for the past of tags in the turns that looks leave: what waits for one goes on from where it was, writes nothing
-// and keeps nobody else waiting.
+// Tag histories are read from upstreams only with requests that scheduled checks leave over. A waiting history resumes where it
+// stopped, writes nothing and delays no other mirror.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { sql } from '#db/sql.ts'
@@ -37,7 +37,7 @@ async function followed(there: TestUpstream, tags: number): Promise<string> {
 }
 const waitingOf = (repo: string): Promise<Json[]> =>
   app.db.all(sql`SELECT tag, due_time, failures, problem FROM follow_histories WHERE repo_uid = ${repo} ORDER BY tag`)
-/** A history of so many moves; a page has a thousand. */
+/** Times of the given number of moves; a page has a thousand. */
 const timesOf = (many: number): string[] =>
   Array.from({ length: many }, (_, i) => new Date(Date.now() - (many - i) * minute).toISOString())
 const recordsOf = (many: number): Json[] =>
@@ -63,7 +63,7 @@ test('while looks leave no turns, one question in a run finds that out, and othe
   assert.deepEqual(await waitingOf(waits), [])
 })
 
-test('of a long history the pages are kept that came before the turns were used up, and it goes on behind them', async () => {
+test('keeps the pages of a long history that were read before the limit of requests, and resumes behind them', async () => {
   shift += minute
   await using there = await startUpstream()
   const records = recordsOf(1200)

@@ -1,4 +1,4 @@
-// What upstreams tell of the past of their tags: that it is kept as what they said, and never as what was seen from here.
+// Tag histories that upstreams report: stored as their statements, and never as moves that this server has seen.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { sql } from '#db/sql.ts'
@@ -164,7 +164,7 @@ const hostile: Record<string, () => Fault> = {
   'that it is forbidden': () => (req, res) => req.url?.includes('/_svc/history/') === true && answering(403)(req, res),
 }
 for (const [kind, fault] of Object.entries(hostile)) {
-  test(`of a history with ${kind} nothing is kept, the status says why, and the tags go on`, async () => {
+  test(`keeps nothing of a history with ${kind}, shows the reason in the status, and continues to mirror the tags`, async () => {
     await using there = await startUpstream()
     there.move('1.0', 'now')
     there.breakWith(fault())
@@ -213,7 +213,7 @@ test('a history without an end ends where no more of a tag is kept', async () =>
   assert.ok(there.count('GET /v2/app/_svc') <= 22, `${there.count('GET /v2/app/_svc')}`)
 })
 
-test('what is away for a while is asked again, and keeps no look waiting', async () => {
+test('asks an unavailable upstream again, without delaying scheduled checks', async () => {
   await using there = await startUpstream()
   there.move('1.0', 'now')
   there.breakWith((req, res) => req.url?.includes('/_svc/history/') === true && answering(503)(req, res))
@@ -260,7 +260,7 @@ test('one that refuses to tell in one way is asked in the other, and so is one t
 })
 
 for (const status of [404, 403]) {
-  test(`what the upstream of before answers late with ${status} says nothing of the one that is followed now`, async () => {
+  test(`ignores the late answer ${status} of a former upstream`, async () => {
     await using there = await startUpstream()
     there.move('1.0', 'now')
     const asked = Promise.withResolvers<void>()

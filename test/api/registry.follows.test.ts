@@ -25,7 +25,7 @@ let count = 0
 async function scene(more: Json = {}) {
   const there = await startUpstream()
   after(() => there[Symbol.asyncDispose]())
-  // Those of the tests before are gone, and with them what they are.
+  // Deletes the mirrors of earlier tests.
   await app.db.tx((tx) => tx.run(sql`DELETE FROM follows`))
   const name = `there-${count++}`
   const upstream = ok(await operator.post(`${upstreams}/${org.uid}`, { name, url: there.url, ...more }))
@@ -142,7 +142,7 @@ test('a tag counts as deleted after three looks that do not find it, and not bef
   )
 })
 
-test('what was seen at another place says nothing of the new one, and what is not allowed there is left alone', async () => {
+test('forgets the tags of the former upstream path, and leaves a path alone that is not allowed', async () => {
   const { there, upstream, repo, follow } = await scene()
   there.move('3', 'one')
   ok(await follow({ interval: '600s' }))
@@ -167,7 +167,7 @@ test('what was seen at another place says nothing of the new one, and what is no
   assert.deepEqual([state, /narrowed/.test(problem)], ['STATE_FAILED', true])
 })
 
-test('who asks again and again has nothing deleted sooner', async () => {
+test('repeated checks do not delete a missing tag sooner', async () => {
   const { there, repo, follow } = await scene()
   there.move('3', 'one')
   ok(await follow({ interval: '3600s' }))
@@ -220,7 +220,7 @@ test('a repo that follows is changed by nobody else until it follows no more', a
   )
   const copy = { syncConfig: { source: (await seed.repo(org.uid)).uid } }
   assert.match((await operator.patch(`/registry/v2/repos/${repo}?updateMask=sync_config`, copy)).text, /REPO_FOLLOWED/)
-  // What it had can be pulled, and what is only watched cannot.
+  // Manifests that were pushed here can be pulled, and tags that are only watched cannot.
   await client.ok(200, 'GET', `${name}/manifests/mine`)
   assert.equal(codeOf(await client.call('GET', `${name}/manifests/3`)), 'MANIFEST_UNKNOWN')
 
@@ -231,7 +231,7 @@ test('a repo that follows is changed by nobody else until it follows no more', a
   assert.deepEqual(await look(61 * minute), { looks: 0, moves: 0, failed: 0 })
 })
 
-test('how it goes is told by both versions', async () => {
+test('both versions show the state of a mirror', async () => {
   const { there, upstream, repo, follow } = await scene()
   there.move('3', 'one')
   ok(await follow())
@@ -256,7 +256,7 @@ test('how it goes is told by both versions', async () => {
   assert.equal(ok(await operator.get(`/registry/v1/repocountbysource/${upstream.uid}`)).count, '1')
 })
 
-test('what is due waits, is under way until the upstream has answered, and failed until a look does not', async () => {
+test('a due check is waiting, then running until the upstream answers, and failed until a later check succeeds', async () => {
   const { there, repo, follow } = await scene()
   there.move('3', 'one')
   const standing = async () => {
@@ -335,14 +335,14 @@ test('a password goes to the upstream and nowhere else', async () => {
   assert.equal((await followOf(repo)).problem, 'it wants another credential')
 })
 
-test('who may not set it is told so before anything is looked up', async () => {
+test('denies callers without the permission before anything is looked up', async () => {
   const { upstream, repo, there } = await scene()
   const viewer = await registry.as(registry.puller.uid)
   assertDenied(await viewer.get(`${upstreams}/${upstream.uid}`))
   assertDenied(await viewer.post(`${upstreams}/${org.uid}`, { name: 'x', url: there.url }))
   const body = { upstreamUid: upstream.uid, path: 'a' }
   assertDenied(await viewer.post(`/registry/v2/repos/${repo}/follow`, body))
-  // Whoever may in one organisation does not use the account of another one.
+  // A permission in one organization does not allow the use of an upstream of another one.
   const other = await seed.group('', { name: 'other-org' })
   const theirs = await seed.repo(other.uid)
   const owner = await seed.member(other.uid, '4e13a874c5dfc25fa6c8f963f7172906b675d5eb')
@@ -354,7 +354,7 @@ test('who may not set it is told so before anything is looked up', async () => {
   assertNotFound(missing, 'registry.pinfold.dev/Upstream', unknown.upstreamUid)
 })
 
-test('what cannot be is refused with the name of its field', async () => {
+test('names the field of an invalid value', async () => {
   const { upstream, repo, follow } = await scene({ allow: ['team/.*'] })
   assertInvalid(await follow({ path: 'other/app' }), 'path')
   assertInvalid(await follow({ path: '../x' }), 'path')

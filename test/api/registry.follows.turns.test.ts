@@ -1,4 +1,4 @@
-// How often a repo that follows has its upstream looked at, who waits meanwhile, and what the ledger claims of it.
+// Frequency of the checks of a mirror, the order of waiting mirrors, and the tag history that the checks record.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { sql } from '#db/sql.ts'
@@ -24,7 +24,7 @@ let count = 0
 async function scene() {
   const there = await startUpstream()
   after(() => there[Symbol.asyncDispose]())
-  // Those of the tests before are gone, and with them what they are.
+  // Deletes the mirrors of earlier tests.
   await app.db.tx((tx) => tx.run(sql`DELETE FROM follows`))
   const name = `turns-${count++}`
   const upstream = ok(await operator.post(`/registry/v2/upstreams/${org.uid}`, { name, url: there.url }))

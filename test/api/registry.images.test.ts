@@ -91,7 +91,7 @@ test('an entry without a platform, and an index within an index, are looked into
   assert.equal(ok(await facts(outer.digest, 'size?architecture=ppc64le')).size, String(two.size))
 })
 
-test('what is no image has no architecture', async () => {
+test('artifacts that are no image have no architecture', async () => {
   for (const config of ['{}', 'not json', 'null', '{"architecture":7}', '{"architecture":""}']) {
     const { image } = await pushImage(config)
     assert.deepEqual(ok(await facts(image.digest, 'architectures')), { architectures: [] }, config)

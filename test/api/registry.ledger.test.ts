@@ -34,7 +34,7 @@ const digestsAt = async (name: string): Promise<string[]> =>
 const member = async (place: string, role: string) => pinfold.as((await pinfold.seed.member(place, role)).uid)
 
 let orgs = 0
-/** An organisation with a repo `app`, whose tag latest has had the image `first`. */
+/** Creates an organization with a repo `app`, whose tag `latest` points to the image `first`. */
 async function scene() {
   const name = `org${orgs++}`
   const org = (await pinfold.seed.group('', { name })).uid as string
@@ -96,7 +96,7 @@ test('a repo that is made again in the same group goes on with the ledger, and i
   assert.equal(byApi.length, 3)
 })
 
-test('another repo of the old path starts empty, whether its organisation is new or a rename brought it there', async () => {
+test('a new repo at the path of a deleted one starts with an empty history, in a new organization and after a rename', async () => {
   const { name, org, repo, image } = await scene()
   await drop(repo)
   ok(await operator.delete(`/iam/v2/groups/${org}`))
@@ -139,7 +139,7 @@ test('no repo ever gets the number that another one had', async () => {
   assert.equal(row.ledger, id)
 })
 
-test('whoever may read the audit log of a group finds its deleted repos by their old path, and nobody else', async () => {
+test('members who may read the audit log of a group find its deleted repos by their old path, and others do not', async () => {
   const { name, org, image } = await scene()
   const team = (await pinfold.seed.group(org, { name: 'team' })).uid
   const [owner, viewer] = [await member(org, roleUids.owner), await member(org, roleUids.viewer)]

@@ -83,7 +83,7 @@ const setGrace = async (eolGracePeriod: boolean) =>
 const repoOf = async (name: string): Promise<string> =>
   ok(await operator.get(`/registry/v2/repos?name=${name}`)).repos[0].uid
 
-test('tags are listed with the line of their main package, its dates and the grace of the organisation', async () => {
+test('lists tags with the release line of their main package, its dates and the grace period of the organization', async () => {
   ok(await importing(nodejs))
   for (const [tag, version] of Object.entries({ '24': '24.1.0-r0', '23': '23.9.0-r1', '18': '18.20.1-r2' })) {
     const packages = { busybox: '1.37.0-r0', [`nodejs-${tag}`]: version }

@@ -86,7 +86,7 @@ const claimOf = (url: string, tag: string, image: string, at: string) => ({
   at,
 })
 
-test('whatever is logged between two questions of a proof, it says what holds at the head that it names', async () => {
+test('a proof states the facts at the checkpoint that it names, also if entries are added while it is made', async () => {
   const { pinfold, repo, prefix } = await scene()
   await using _ = pinfold
   const { app, operator, url } = pinfold
@@ -239,7 +239,7 @@ test('logs are for those who may list tags, unless the settings open them; proof
   }
 })
 
-test('what was there before the log is added as such, in slices, and before what comes meanwhile', async () => {
+test('adds rows that are older than the log as such, in slices, and before newer rows', async () => {
   const { pinfold, repo, prefix } = await scene()
   await using _ = pinfold
   const { app, operator, url } = pinfold
@@ -360,7 +360,7 @@ test('after a restore nothing more is signed for the former log, and a new one n
   assert.equal(provedBy(proof, policy, claimOf(url, 'v1', 'a', updateTime as string)).origin, checkpoint.origin)
 })
 
-test('what an entry stands for goes with a ledger that is erased, and the log stays as it is', async () => {
+test('erasing a tag history deletes the contents of its log entries and leaves the log as it is', async () => {
   const { pinfold, repo, prefix } = await scene()
   await using _ = pinfold
   const { app, operator, url } = pinfold
@@ -402,7 +402,7 @@ test('a new key signs beside the former one for 30 days, and the log names it', 
   const { logs } = await keysNow()
   assert.deepEqual([logs.length, vkeyOf(logs[1]!)], [2, key])
   const both = await proof()
-  // Whoever has only one of the two policies believes it.
+  // A client that has only one of the two policies accepts the proof.
   for (const one of [former, { ...former, logs: [logs[1]!] }]) assert.equal(provedBy(both, one, claim).size, 4)
   const bundle = (await operator.get(`${prefix}/tile/entries/000.p/4`)).text
   assert.ok(bundle.includes(`pinfold-key/1\n${key}\n`))
@@ -480,7 +480,7 @@ test('a row that comes while those of before are added keeps none of them out', 
   assert.deepEqual(left, [])
 })
 
-test('what another repo does at a path after a rename says nothing of the one before', async () => {
+test('a proof about a path says nothing of another repo that has the path after a rename', async () => {
   const pinfold = await startPinfold()
   await using _ = pinfold
   const { operator, url } = pinfold
@@ -527,7 +527,7 @@ test('a row before that no log has ends the chain, so that nothing is said of wh
   assert.equal(provedBy(text, policy, claimOf(url, 'v1', 'a', at as string)).until, '')
 })
 
-test('organisations take turns, and what is logged anew keeps its path and that it was imported', async () => {
+test('organizations take turns, and entries that are logged again keep their path and their mark as imported', async () => {
   const { pinfold, repo, prefix } = await scene()
   await using _ = pinfold
   const { app, operator } = pinfold
@@ -559,7 +559,7 @@ test('organisations take turns, and what is logged anew keeps its path and that 
   assert.equal(parseEntry(kinds[0]!.entry)!.kind, 'import')
 })
 
-test('who may list the tags of one repo gets what its proofs are checked with', async () => {
+test('members who may list the tags of one repo can read the policy and the checkpoint for its proofs', async () => {
   const { pinfold, org, repo, prefix } = await scene()
   await using _ = pinfold
   const identity = (await pinfold.seed.identity(org)).uid as string

@@ -1,4 +1,4 @@
-// Whose rows of the ledger get into the logs first where very many wait.
+// Order in which rows of the tag history enter the transparency logs while very many wait.
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
 import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
@@ -26,7 +26,7 @@ beforeEach(async () => {
 let last = 0
 const newOrganization = async () => (await pinfold.seed.group('', { name: `org-${last++}` })).uid as string
 
-/** New ledgers of an organisation, in the order of their numbers, in each of which so many rows wait. */
+/** Creates ledgers of an organization, numbered in order, each with the given number of waiting rows. */
 async function plantWaiting(organization: string, count: number, rows: number): Promise<number[]> {
   const { db } = pinfold.app
   const ledgers = Array.from({ length: count }, () => 1000 + last++)
@@ -52,7 +52,7 @@ async function left(ledgers: readonly number[]): Promise<number> {
 
 const some = ({ app } = pinfold): Promise<number> => app.db.tx((tx) => sequenceSome(tx, app, 'host.example'))
 
-test('twenty ledgers with very many rows keep the next one waiting for one batch, whoever has it', async () => {
+test('twenty ledgers with very many rows delay the next one by one batch, in any organization', async () => {
   const many = await plantWaiting(await newOrganization(), 20, 40)
   const one = await plantWaiting(await newOrganization(), 1, 1)
   await some()
@@ -64,7 +64,7 @@ test('twenty ledgers with very many rows keep the next one waiting for one batch
   assert.equal(await left(many), 0)
 })
 
-/** Moves that happened elsewhere, minutes ago, each tag with so many of them. */
+/** Imports the given number of moves for each tag, made minutes ago in another registry. */
 async function importMoves(repoUid: string, names: readonly string[], each: number): Promise<void> {
   const from = Date.now() - 3_600_000
   const records = Array.from({ length: each }, (_, i) => {
@@ -99,7 +99,7 @@ test('a move waits for no import into its repository or another one, and for tha
     const moved = [
       [busy, `z-${round}`, 0],
       [other, `z-${round}`, 0],
-      // What the import has of this tag stands before it.
+      // The imported moves of this tag come before this one.
       [busy, `d${129 - round}`, 50],
     ] as const
     for (const [repo, tag] of moved) await plantTag(pinfold, repo, tag, `live ${round}`)
@@ -113,7 +113,7 @@ test('a move waits for no import into its repository or another one, and for tha
   assert.ok((await count()) > 4500)
 })
 
-test('what has moved lately is found among the newest rows of the repository, however many wait', async () => {
+test('finds recent moves among the newest rows of the repository, however many rows wait', async () => {
   const waiting = { ledger: 1, organization: 'org', isReady: true }
   for (const afterTag of [null, 'm']) {
     const asked = (reader: Reader) => movedTags(reader as Tx, { ...waiting, afterTag }, '2026-01-01', 200)
@@ -122,7 +122,7 @@ test('what has moved lately is found among the newest rows of the repository, ho
   }
 })
 
-test('organisations have the same share of a batch, however many ledgers they have', async () => {
+test('organizations get the same share of a batch, however many ledgers they have', async () => {
   const large = await plantWaiting(await newOrganization(), 19, 20)
   const small = await plantWaiting(await newOrganization(), 1, 200)
   await some()

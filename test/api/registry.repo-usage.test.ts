@@ -7,7 +7,7 @@ import { plantManifest } from '../support/tags.ts'
 
 const repoType = 'registry.pinfold.dev/Repo'
 
-test('the usage of a repo counts what it holds, each once, whoever else has it', async () => {
+test('the usage of a repo counts each of its blobs once, also those that other repos share', async () => {
   await using registry = await startRegistry()
   const { operator, org, pusher, seed } = registry
   const repo = (await seed.repo(org.uid, { name: 'app' })).uid

@@ -1,4 +1,4 @@
-// What an update changes, with and without a mask, over REST and over gRPC.
+// Updates with and without a mask, over REST and over gRPC.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { sql } from '#db/sql.ts'
@@ -39,7 +39,7 @@ const fresh = async () => {
 }
 const patch = (query: string, body: unknown) => pinfold.operator.patch(`/registry/v2/repos/${repo.uid}${query}`, body)
 
-/** What can be changed of the repo, as it is stored now. */
+/** Changeable fields of the repo, as stored now. */
 async function stored(): Promise<Changeable> {
   const { name, description, catalogTier, bundles, aliases, activeTags } = await grpc.getRepo({ uid: repo.uid })
   assert.equal(name, repo.name)

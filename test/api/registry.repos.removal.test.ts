@@ -1,4 +1,4 @@
-// A repo with so much that it goes in slices: gone for everybody at once, and in the end without a trace but its ledger.
+// Deletion of a large repo in slices: it disappears for everybody at once, and in the end only its tag history remains.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sql } from '#db/sql.ts'
@@ -111,7 +111,7 @@ test('a large repo is gone for everybody at once, and its name can be used again
   assert.equal(told.length, 1)
 })
 
-test('what a node that was killed has left of a large repo, the next one takes away', async () => {
+test('the next node finishes the deletion of a large repo that a killed node has started', async () => {
   await using place = await scene()
   const { registry, uid, ledger } = place
   const { app, operator } = registry
@@ -130,7 +130,7 @@ test('what a node that was killed has left of a large repo, the next one takes a
   assert.deepEqual(await problems(registry), [])
 })
 
-test('what is gone of a repo already costs hardly a transaction while the rest goes', async () => {
+test('deleting parts that are already gone takes almost no transactions while the rest is deleted', async () => {
   await using place = await scene()
   const { registry, uid } = place
   const { app, operator, pusher } = registry
@@ -146,7 +146,7 @@ test('what is gone of a repo already costs hardly a transaction while the rest g
   await checkUsage(registry)
 })
 
-/** Begins an upload that gets so many pieces of one byte. */
+/** Begins an upload and sends the given number of pieces of one byte. */
 async function upload(pusher: TestRegistry['pusher'], name: string, pieces: number): Promise<void> {
   const location = String((await pusher.ok(202, 'POST', `${name}/blobs/uploads/`)).headers.location)
   for (let i = 0; i < pieces; i++) await pusher.ok(202, 'PATCH', location, { body: 'x' })
@@ -188,7 +188,7 @@ test('uploads of many pieces go in slices too, and the pieces with the next coll
   assert.deepEqual(await problems(registry), [])
   for (const duty of [scheduleCollections, collectBlobs]) await runDuty(app, duty)
   assert.equal(await waiting(), 0)
-  // What the images had may be gone as well by now.
+  // The blobs of the images may be deleted as well by now.
   assert.ok((await storedOf(app)).length <= stored)
   await checkUsage(registry)
 })
@@ -201,7 +201,7 @@ async function storedOf({ blobs }: TestRegistry['app']): Promise<string[]> {
   return locations
 }
 
-test('organisations take turns, however much one of them has deleted', async () => {
+test('organizations take turns, however much one of them has deleted', async () => {
   await using registry = await startRegistry()
   const { operator, registryOperator: pusher, app, seed } = registry
   await seed.group('', { name: 'beta' })

@@ -53,7 +53,7 @@ test('a new repo has a uid below its group, its fields and both times', async ()
   }
 })
 
-test('what only the server sets is ignored in a new repo', async () => {
+test('ignores output-only fields of a new repo', async () => {
   const created = await create({ name: 'own-uid', uid: 'x', createTime: '2001-01-01T00:00:00Z', updateTime: null })
   assert.equal(created.status, 200)
   assert.ok(created.body.uid.startsWith(`${group}/`))
@@ -148,7 +148,7 @@ test('a description is one line of at most 512 characters', async () => {
   }
 })
 
-test('only administrators of the catalogue set tier, bundles, aliases and active tags', async () => {
+test('only administrators of the catalog set tier, bundles, aliases and active tags', async () => {
   const admin = { catalogTier: 'CATALOG_TIER_BASE', bundles: ['base'], aliases: ['nginx:latest'], activeTags: ['1'] }
   const repo = await pinfold.seed.repo(group, { name: 'catalogued' })
   for (const [field, value] of Object.entries(admin)) {
@@ -284,7 +284,7 @@ test('every change writes one event with the group it belongs to and what the ca
   assert.deepEqual(bodies[4], { uid: repo.uid })
 })
 
-test('what fails writes no event', async () => {
+test('a failed request writes no event', async () => {
   const repo = await pinfold.seed.repo(group)
   const before = (await pinfold.events()).length
   await create({ name: repo.name })
@@ -295,7 +295,7 @@ test('what fails writes no event', async () => {
   assert.equal((await pinfold.events()).length, before)
 })
 
-test('an organisation has no more repos than its limit, in all its folders together', async () => {
+test('an organization has no more repos than its limit, in all its folders together', async () => {
   const root = (await pinfold.seed.group()).uid
   const folder = (await pinfold.seed.group(root)).uid
   const limits = JSON.stringify({ repositories: 3 })

@@ -1,4 +1,4 @@
-// How much is looked at before something is deleted, and how much of what organisations have said is remembered.
+// Limits on the rows that are read before a deletion, and on the rules of organizations that are cached.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { type Reader, type Sql, sql } from '#db/sql.ts'
@@ -46,7 +46,7 @@ function counting(): { reader: Reader; seen: { statements: number; rows: number 
   return { reader, seen }
 }
 
-test('of many tags that have had the same manifests each manifest is judged once', async () => {
+test('judges each manifest once, however many tags have pointed to it', async () => {
   const { org, repo } = await seedRepo()
   await rule(org, { keepDaysAfter: 1 })
   const digests: string[] = []
@@ -59,11 +59,11 @@ test('of many tags that have had the same manifests each manifest is judged once
   const { reader, seen } = counting()
   const look = await Look.at(reader, pinfold, repo, later)
   assert.equal(await keptIn(look), undefined)
-  // Of a pair of a tag and a manifest there are 400.
+  // There are 400 pairs of a tag and a manifest.
   assert.ok(seen.statements < 150, `${seen.statements} statements`)
 })
 
-test('a look reads so many rows, and what it did not get to counts as kept, which the answer says', async () => {
+test('a check reads a limited number of rows, and keeps manifests that it did not decide, as the answer says', async () => {
   const { org, repo } = await seedRepo()
   await rule(org, { tags: ['v*'], keepDaysAfter: 1 })
   const digest = await plantManifest(pinfold, repo.uid, 'once tagged')
@@ -82,7 +82,7 @@ test('a look reads so many rows, and what it did not get to counts as kept, whic
   assert.match(refused.body.message, /more would have to be looked at/)
 })
 
-test('what never was a tag is looked for among so many manifests, some at a time', async () => {
+test('looks for never tagged manifests in a limited number, in several reads', async () => {
   const { org, repo } = await seedRepo()
   const { uid } = await rule(org, { untaggedDays: 1 })
   // All rules are asked of each manifest at once.
@@ -122,7 +122,7 @@ test('the last of a tag are found where other tags have moved ten thousand times
   assert.deepEqual(kept, [undefined, 'LAST', 'LAST'])
 })
 
-test('an organisation has so many patterns in all of its rules and holds, and the error names the limit', async () => {
+test('limits the tag patterns in all rules and holds of an organization, and names the limit in the error', async () => {
   const { org } = await seedRepo()
   const patterns = (name: string, count: number) => Array.from({ length: count }, (_, i) => `${name}${i}`)
   const tagRule = (exceptTags: string[]) =>
@@ -146,7 +146,7 @@ test('an organisation has so many patterns in all of its rules and holds, and th
   ok(await pinfold.operator.post(`/registry/v2/holds/${org}`, { tags: ['g'], reason: 'asked for' }))
 })
 
-test('after a change only that organisation is read again, and what a transaction reads is not remembered', async () => {
+test('a change rereads only its own organization, and reads inside a transaction are not cached', async () => {
   const [one, other] = [await seedRepo(), await seedRepo()]
   for (const { org } of [one, other]) await rule(org, { keepDaysAfter: 1 })
   let now = 0

@@ -17,7 +17,7 @@ after(() => pinfold[Symbol.asyncDispose]())
 
 const next = `sha256:${'0'.repeat(64)}`
 
-/** A repo with manifests that have each been so many tags one after the other, until another one took the tags. */
+/** A repo with manifests. Each of them had the given number of tags in turn, until another manifest took the tags. */
 async function scene(tagsOf: readonly number[]) {
   const { operator, seed, app } = pinfold
   const { uid } = await seed.repo((await seed.group()).uid)
@@ -49,7 +49,7 @@ test('a plan and its work go on with another look where one has read enough', as
   assert.deepEqual([applied.state, applied.deleted, applied.left], ['APPLIED', String(digests.length), '0'])
 })
 
-test('what no look is enough for stays and is counted, and the command says so', async () => {
+test('keeps manifests that a check cannot decide, counts them, and shows their number in the command', async () => {
   const { uid, digests, plan } = await scene([10_000, 1])
   const made = await plan()
   assert.deepEqual([made.manifests, made.undecided], ['1', '1'])

@@ -1,5 +1,5 @@
-// What a plan says that it frees, beside what the folder of the blobs gives back once all of it is gone: by one rule, and by as
-// many random sets of rules as PINFOLD_TEST_TIMES asks for.
+// Freed bytes that a plan announces, compared with the bytes that the blob folder frees: for one rule, and for PINFOLD_TEST_TIMES
+// random sets of rules.
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -112,7 +112,7 @@ function someRules(random: Random): Json[] {
   })
 }
 
-test('what a plan frees is what the disk gives back, to within one per cent', async (t) => {
+test('a plan announces the bytes that the disk frees, to within one per cent', async (t) => {
   const seed = seedOf(t)
   const rule = { tags: ['v*'], keepDaysAfter: 1, untaggedDays: 1, mode: 'ENFORCE' }
   const { deletions, said, freed } = await freedBy(randomFrom(seed), [rule], 20)

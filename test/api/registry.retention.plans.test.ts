@@ -1,4 +1,4 @@
-// Plans of what rules let go, and their deletion.
+// Retention plans: the deletions that rules allow, and their application.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { sql } from '#db/sql.ts'
@@ -105,7 +105,7 @@ test('a plan says what goes, why and how much that is; nothing goes before it is
   })
 })
 
-test('what belongs to something that is kept stays, and goes with what goes, after it', async () => {
+test('parts of a kept image stay, and parts of a deleted image are deleted after it', async () => {
   const { folder, name } = place()
   await rule(folder, { tags: ['v*'], keepDaysAfter: 1, untaggedDays: 1 })
   let client = await pushing()
@@ -151,7 +151,7 @@ test('a part without a rule of its own goes with what it belongs to', async () =
   await (await pushing()).ok(200, 'GET', `${name}/manifests/${stray.digest}`)
 })
 
-test('what is tagged, held, listed or promised since the plan is left', async () => {
+test('a plan leaves manifests that were tagged, held, listed or protected after it was made', async () => {
   const { folder, name } = place()
   const { uid: ruleUid } = await rule(folder, { tags: ['v*'], keepDaysAfter: 1 })
   let client = await pushing()
@@ -180,7 +180,7 @@ test('what is tagged, held, listed or promised since the plan is left', async ()
   await client.ok(200, 'GET', `${name}/manifests/${held!.digest}`)
 })
 
-test('what somebody has asked for within the hour is left, since a push may rely on it', async () => {
+test('a plan leaves manifests that were requested within the last hour, since a push may rely on them', async () => {
   const { folder, name } = place()
   await rule(folder, { untaggedDays: 1 })
   const client = await pushing()
@@ -214,7 +214,7 @@ test('an image requested 59 minutes ago is kept, also across midnight, and one r
   }
 })
 
-test('DRY_RUN shows what it would let go, and deletes nothing; without a rule, or one in OFF, nothing ever goes', async () => {
+test('DRY_RUN lists deletions without deleting; without a rule, or with one in OFF, nothing is listed or deleted', async () => {
   const { folder, name } = place()
   let client = await pushing()
   const { digest } = await client.pushImage(name, 'v1')
@@ -236,7 +236,7 @@ test('DRY_RUN shows what it would let go, and deletes nothing; without a rule, o
   await client.ok(200, 'GET', `${name}/manifests/${digest}`)
 })
 
-test('plans have pages, a number that an organisation may have, and an end', async () => {
+test('plans are listed in pages, limited for each organization, and expire', async () => {
   const post = (path: string) => operator.post(`/registry/v2/retentionPlans/${path}`, {})
   for (const place of places) ok(await post(place))
   const refused = await post(other)

@@ -1,5 +1,5 @@
-// Random rules over random histories: what is let go is what the simplest reading of the rules says, and applying a plan
-// deletes that and nothing else.
+// Random rules over random histories: the server deletes exactly the manifests that a simple reading of the rules gives, and so
+// does an applied plan.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { sql } from '#db/sql.ts'
@@ -37,7 +37,7 @@ type World = { repo: RepoRow; images: Image[]; stays: Stay[] }
 const tagsOf = ([first]: readonly Image[]): string[] => {
   return ['v1', 'v2', 'nightly', 'stable', `${first!.digest.replace(':', '-')}.sig`]
 }
-/** What a tag is about by its name. */
+/** Digest that the name of a signature tag refers to. Undefined for other tags. */
 const namedBy = (tag: string): string | undefined =>
   tag.endsWith('.sig') ? tag.slice(0, -4).replace('-', ':') : undefined
 
@@ -143,7 +143,7 @@ function letGo({ images, stays }: World, rules: readonly Retention[]): string[] 
     ...stays.filter((stay) => stay.digest === digest).flatMap(({ tag }) => namedBy(tag) ?? []),
     ...images.filter(({ lists }) => lists.includes(digest)).map((index) => index.digest),
   ]
-  // What belongs to each other stays, since neither goes first.
+  // Manifests that belong to each other both stay, since neither can be deleted first.
   const goes = new Set<string>()
   for (let before = -1; before < goes.size; ) {
     before = goes.size
@@ -167,7 +167,7 @@ async function judged({ repo, images }: World, rules: readonly Retention[]): Pro
   return goes.sort()
 }
 
-test('random rules let go what their simplest reading says, and a plan that is applied deletes that alone', async (t) => {
+test('random rules delete what a simple reading of them gives, and an applied plan deletes only that', async (t) => {
   const seed = Number(process.env.PINFOLD_SEED ?? 20_261_123)
   t.diagnostic(`PINFOLD_SEED=${seed} scripts/test.ts test/api/registry.retention.random.test.ts`)
   const random = randomFrom(seed)

@@ -81,7 +81,7 @@ test('a hold is of a digest or of tags and has a reason, and so has a quarantine
   ])
 })
 
-test('what is not there is not found, and who may not keep the rules of a place makes, sees and changes none', async () => {
+test('returns NOT_FOUND for missing groups, and denies callers who may not manage the rules', async () => {
   const { operator, seed } = pinfold
   const digest = digestOf('any')
   const bodies: Record<string, Json> = {

@@ -1,4 +1,4 @@
-// What is said of a repository ends with it.
+// End of rules, gates and exceptions with the repository that they apply to.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { ok } from '../support/expect.ts'
@@ -13,7 +13,7 @@ before(async () => {
 })
 after(() => pinfold[Symbol.asyncDispose]())
 
-/** What is said at a place, by what lists of it are called. */
+/** Creates one rule of each kind on the repository or group. */
 async function say(place: string): Promise<void> {
   const { operator } = pinfold
   const bodies: Record<string, Json> = {

@@ -1,4 +1,4 @@
-// Repos that are copied from others of the server, where rules say what is kept and who moves tags.
+// Copied repositories of the same server, with rules that protect tags or name the members who may move them.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { sql } from '#db/sql.ts'
@@ -62,7 +62,7 @@ test('a tag that a rule keeps is not copied and does not keep the others from it
   assert.equal(await statusOf(uid), 'UNKNOWN')
 })
 
-test('rules of who moves tags judge whoever has set the copying', async () => {
+test('rules for tag movers apply to the member who configured the copy', async () => {
   const { to, source, path, copy } = await pair('movers')
   const [mover, other] = [await seed.member(org.uid, roleUids.owner), await seed.member(org.uid, roleUids.owner)]
   await client.pushImage(path, '1.0')
@@ -78,7 +78,7 @@ test('rules of who moves tags judge whoever has set the copying', async () => {
   assert.deepEqual([born!.actor, born!.source], [`sync:${source}`, 'SOURCE_SYNC'])
 })
 
-test('what is copied without a tag of its own is kept for as long as what was pushed so', async () => {
+test('an untagged copied manifest is kept as long as a pushed one', async () => {
   const { to, source, path } = await pair('untagged')
   const image = await client.pushImage(path)
   const index = await client.pushManifest(path, indexOf([image]), 'all')

@@ -1,4 +1,4 @@
-// Repos that are copied from others of the server: in whose name, what comes, what stays, and what is said of it.
+// Copied repositories of the same server: permissions, copied and deleted tags, and their status.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { after, test } from 'node:test'
@@ -42,7 +42,7 @@ const digestOf = async (path: string, tag: string) => {
 const historyOf = async (repo: string, tag: string): Promise<Json[]> =>
   ok(await operator.get(`/registry/v2/repos/${repo}/tagHistory?tag=${tag}`)).records
 
-test('what is quarantined at the source is not copied, nor what lists it, until it is released', async () => {
+test('quarantined images and indexes that list them are not copied until they are released', async () => {
   const { from, to, source, path, copy } = await pair('quarantined')
   const bad = await client.pushImage(path)
   await client.pushManifest(path, indexOf([bad]), 'multi')
@@ -119,7 +119,7 @@ test('an index comes with its images, and a signature that comes later follows',
   )
 })
 
-test('what refers to an image comes with it, though it was pushed long before the image got a tag', async () => {
+test('copies referrers with their image, although they were pushed long before the image got a tag', async () => {
   const { to, source, path, copy } = await pair('early')
   const image = await client.pushImage(path)
   const config = await client.pushBlob(path, '{}', types.empty)
@@ -151,7 +151,7 @@ test('what refers to an image comes with it, though it was pushed long before th
   assert.equal(await statusOf(uid), 'UNKNOWN')
 })
 
-test('organisations take turns, and so do the repos of one, also in the middle of an index', async () => {
+test('organizations and the repos of one organization take turns, also in the middle of an index', async () => {
   const { to, source, path } = await pair('long')
   const images: Awaited<ReturnType<typeof client.pushImage>>[] = []
   for (let i = 0; i < 6; i++) images.push(await client.pushImage(path))
@@ -179,7 +179,7 @@ test('organisations take turns, and so do the repos of one, also in the middle o
   }
 })
 
-test('what somebody turns off while it is copied is not copied any more', async () => {
+test('stops a copy that a member turns off while it runs', async () => {
   const { to, source, path, copy } = await pair('off')
   const { digest } = await client.pushImage(path, 'tag')
   const { uid } = ok(await copied(to, source))
@@ -212,7 +212,7 @@ test('terms that have to be accepted since hold up the copying until they are', 
   assert.equal(await digestOf(copy, 'tag'), digest)
 })
 
-test('copies are links: within an organisation they take the room of their manifests alone', async () => {
+test('copies are links: within an organization they use only the space of their manifests', async () => {
   const { to, source, path } = await pair('links')
   const layer = await client.pushBlob(path, randomBytes(100_000))
   const config = await client.pushBlob(path, '{"os":"linux"}', types.config)
@@ -238,7 +238,7 @@ test('more tags than one step takes are all copied', async () => {
   assert.equal(ok(await operator.get(`/registry/v1/repotagssummary/${uid}`)).tagCount, '231')
 })
 
-test('who sets it must be able to pull the one and to push to the other, and is told nothing else', async () => {
+test('configuring a copy requires pull on the source and push on the target, and reveals nothing else', async () => {
   const { from, to, source } = await pair('rights')
   const { uid } = await seed.identity(org.uid)
   const somebody = await registry.as(uid)
@@ -342,7 +342,7 @@ test('a quota holds, and what does not fit is a failure that passes with it', as
   assert.ok(await digestOf('small/app', 'one'))
 })
 
-test('a copied repo has the catalogue and the readme of its source, and takes no others', async () => {
+test('a copied repo has the catalog fields and the readme of its source, and accepts no others', async () => {
   const { to, source } = await pair('catalogue')
   ok(await operator.patch(`${repos}/${source}`, { catalogTier: 'CATALOG_TIER_BASE', bundles: ['base'] }))
   ok(await operator.patch(`${repos}/${source}/readme`, { content: '# Read me' }))

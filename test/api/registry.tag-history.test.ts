@@ -38,7 +38,7 @@ async function pagesOf(repo: string, query: string): Promise<Json[]> {
   }
 }
 
-test('the records of a tag say what happened, by whom, through which door and until when', async () => {
+test('the records of a tag show event, actor, source and time range', async () => {
   const repo = await newRepo()
   now = start
   const tag = await plantTag(pinfold, repo, 'v1', 'one')
@@ -87,7 +87,7 @@ test('all that happened in a repo is listed newest first, page by page, in a win
   assertDenied(await list(repo, '', stranger))
 })
 
-test('who moved a tag is named as long as there is somebody, a person by name or address', async () => {
+test('a record names the actor as long as they exist, a person by name or address', async () => {
   const repo = await newRepo()
   const { uid: robot } = await pinfold.seed.member(group, roleUids.owner)
   const { uid: jane } = await pinfold.seed.person({ name: '', email: 'jane@example.com' })

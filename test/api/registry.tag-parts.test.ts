@@ -1,5 +1,5 @@
-// Tags of a large repository by a part of their names: whatever has happened to it, the index of parts and the tags that this
-// does not know yet say what a look at every name would.
+// Search for tags of a large repository by a part of their names. The index of parts, with the tags that are not in it yet, gives
+// the same result as a scan of all names.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { insertsOf } from '#db/bulk.ts'
@@ -44,7 +44,7 @@ class LargeRepo {
     const { id } = (await db.get<{ id: number }>(sql`SELECT id FROM repos WHERE uid = ${uid}`))!
     return new LargeRepo(uid, id)
   }
-  /** Straight in the table: through the API so many would take a while. */
+  /** Writes straight into the table, because the API would take too long. */
   async add(names: readonly string[]): Promise<void> {
     const [digest, now] = [digestOf('an image'), pinfold.app.clock().toISOString()]
     const rows = [...new Set(names)]
@@ -95,7 +95,7 @@ class LargeRepo {
       .filter((one) => (shapeOf(one) & ~shown) === 0)
       .sort()
   }
-  /** How many segments the indexes of the repo have, each. */
+  /** Number of segments of each index of the repo. */
   async indexes(): Promise<number[]> {
     const rows = await db.all<{ segments: number }>(sql`
       SELECT segments FROM tag_part_indexes WHERE repo_id = ${this.id} ORDER BY id`)
@@ -106,7 +106,7 @@ class LargeRepo {
 const numbered = (from: number, to: number): string[] =>
   Array.from({ length: to - from }, (_, i) => `build-${String(from + i).padStart(6, '0')}`)
 
-test('of a large repository one request finds the last name that has a part, or that none has it', async () => {
+test('one request finds the last name of a large repository that contains a part, or that none does', async () => {
   const repo = await LargeRepo.make()
   await repo.add([...numbered(0, 3 * perSegment), 'zz-The.Last_one'])
   assert.ok((await repo.search({ part: 'last' })).pages > 1, 'without an index')
@@ -119,7 +119,7 @@ test('of a large repository one request finds the last name that has a part, or 
   for (const part of ['nowhere', 'build-x', '%', '_x', 'é', '0-0', 'x'.repeat(128)]) {
     assert.deepEqual(await repo.search({ part }), { names: [], pages: 1 }, part)
   }
-  // What all have fills its pages, and what only the end of the names has does too.
+  // A part of all names fills its pages, and so does a part at the end of the names only.
   for (const part of ['b', 'ui', 'uild-', '-02', '02457']) {
     const wanted = repo.having(part)
     const pages = Math.max(1, Math.ceil(wanted.length / 200))
@@ -130,7 +130,7 @@ test('of a large repository one request finds the last name that has a part, or 
   assert.deepEqual((await repo.search({ prefix: 'build-02', part: '77' })).names, repo.having('77', 'build-02'))
 })
 
-test('what is pushed, deleted and made again between runs of the duty is found as a look at every name finds it', async () => {
+test('finds tags that were pushed, deleted and recreated between runs of the job as a scan of all names does', async () => {
   const random = randomOf(7)
   const letters = (many: number, of: string) => Array.from({ length: many }, () => of[random(of.length)]).join('')
   const kinds = [
@@ -226,7 +226,7 @@ test('names that are close together in one segment and far apart in another are 
   assert.deepEqual((await repo.search({ part: '-hit', pageSize: '150' })).names, repo.having('-hit'))
 })
 
-test('a request looks at so many names at most, of which none may be there or match, and the next one goes on', async () => {
+test('a request scans a limited number of names, even if none exists or matches, and the next one continues', async () => {
   const repo = await LargeRepo.make()
   await repo.add(numbered(0, 2 * perSegment))
   await runDuty(pinfold.app, indexTags)
@@ -241,7 +241,7 @@ test('a request looks at so many names at most, of which none may be there or ma
   assert.deepEqual(await near.search({ part: 'abcd' }), { names: near.having('abcd'), pages: 2 })
 })
 
-/** How many rows an index has, besides its own. */
+/** Number of rows of an index in its tables, besides its own row. */
 async function rowsOf(index: number): Promise<number> {
   const counted = await db.get<{ total: number }>(sql`
     SELECT (SELECT count(*) FROM tag_parts WHERE index_id = ${index}) +
@@ -264,7 +264,7 @@ async function checkGone(repo: LargeRepo, index: number): Promise<void> {
   assert.equal(await db.get(sql`SELECT id FROM tag_part_indexes WHERE repo_id IS NULL`), undefined)
 }
 
-test('what a deleted repository had in the index goes', async () => {
+test('deletes the index rows of a deleted repository', async () => {
   const { repo, index } = await indexedRepo()
   // As after a retention that has left little: then it goes at once, and not in slices.
   await repo.delete(numbered(100, perSegment + 5))
@@ -273,7 +273,7 @@ test('what a deleted repository had in the index goes', async () => {
   await checkGone(repo, index)
 })
 
-test('what an earlier server deletes, which knows of no index, goes with its index, and keeps no other waiting', async () => {
+test('deletes the index of a repository that an earlier server deleted, and does not delay other repositories', async () => {
   const { repo, index } = await indexedRepo()
   await repo.delete(numbered(1200, perSegment + 5))
   ok(await operator.delete(`/registry/v2/repos/${repo.uid}`))

@@ -23,7 +23,7 @@ async function repoWith(names: readonly string[]): Promise<string> {
   return repo
 }
 
-/** Tags straight in the table: through the API so many would take a while. */
+/** Writes tags straight into the table, because the API would take too long. */
 async function plantNames(repo: string, names: readonly string[]): Promise<void> {
   const { db, clock } = pinfold.app
   const [digest, now] = [digestOf('an image'), clock().toISOString()]
@@ -93,7 +93,7 @@ test('a page looks at ten thousand names at most, and the next one goes on behin
   assert.deepEqual((await allOf(repo, { part: '0499', prefix: 'build-0', pageSize: '200' })).names.length, 12)
 })
 
-test('whoever may not list tags finds none, and what cannot be asked for is named', async () => {
+test('denies callers who may not list tags, and names the invalid field', async () => {
   const repo = await repoWith(['one'])
   const place = repo.slice(0, 40)
   const viewer = await pinfold.as((await pinfold.seed.member(place, roleUids.viewer)).uid)

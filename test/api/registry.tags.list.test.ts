@@ -16,7 +16,7 @@ const columns: Record<string, string> = {
   create_time: 'create_time',
   updateTime: 'update_time',
 }
-/** Names with the flags that they need, as behaviour 8.4 describes them, written out by hand. */
+/** Names with the flags that they need, as behavior 8.4 describes them, written out by hand. */
 const names: Record<string, string> = {
   latest: '',
   'latest-dev': '',
@@ -46,7 +46,7 @@ type Row = Record<string, string> & { uid: string; name: string }
 
 let pinfold: Pinfold
 let operator: Client
-/** Two repos in one folder, one directly in the organisation, one elsewhere. */
+/** Two repos in one folder, one directly in the organization, one elsewhere. */
 let repos: string[]
 let organisation: string
 let folder: string

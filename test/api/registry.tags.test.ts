@@ -13,7 +13,7 @@ import { digestOf, ledgerOf, manifestType, plantManifest, plantTag } from '../su
 const tagType = 'registry.pinfold.dev/Tag'
 const repoType = 'registry.pinfold.dev/Repo'
 
-/** What the server takes for the time; tests set it back and forth. */
+/** Clock of the server, which tests set back and forth. */
 let now = Date.parse('2026-05-01T10:00:00.000Z')
 const { pinfold, operator, member, ...scene } = await startScene({ clock: () => new Date(now) })
 const group: string = (await pinfold.seed.group(scene.org.uid)).uid
@@ -194,7 +194,7 @@ test('permission comes before existence', async () => {
   assertNotFound(await viewer.get(pathOf(missing)), tagType, missing.uid)
 })
 
-test('each change sends one event to the organisation, with the tag or the request', async () => {
+test('each change sends one event to the organization, with the tag or the request', async () => {
   const repo = await newRepo()
   const digest = await plantManifest(pinfold, repo, 'one')
   let tag: Json = {}

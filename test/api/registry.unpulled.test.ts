@@ -1,4 +1,4 @@
-// What nobody has pulled for some days, and what speaks against deleting it.
+// Manifests that nobody has pulled for some days, and reasons against their deletion.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sweepUsage } from '#domains/registry/usage/digest-usage.duty.ts'
@@ -34,7 +34,7 @@ async function scene() {
 }
 const digestsOf = (listed: readonly Json[]) => listed.map(({ digest }) => digest).sort()
 
-test('what was pulled by tag or digest is not listed; what was only asked for is, with when', async () => {
+test('lists manifests that were not pulled, also those that were only checked, with the time of the last check', async () => {
   const { registry, on, note, list } = await scene()
   await using _ = registry
   const [pulled, asked, never] = await Promise.all(
@@ -91,7 +91,7 @@ test('identities that do not count stay known after a week, in which callers bec
   assert.equal(more.find(({ digest }) => digest === used.digest)!.lastPuller, registry.puller.uid)
 })
 
-test('what belongs to something else, and what is kept, is not safe to delete', async () => {
+test('parts of other manifests and protected manifests are not marked as safe to delete', async () => {
   const { registry, uid, on, list, pusherOn } = await scene()
   await using _ = registry
   const pusher = await pusherOn()
@@ -150,7 +150,7 @@ test('pages go on where the last one has looked, and are for those who may list 
   const gone = `${registry.org.uid}/${'0'.repeat(16)}`
   assertNotFound(await api.get(`/registry/v2/repos/${gone}/unpulled`), 'registry.pinfold.dev/Repo', gone)
   assertDenied(await (await registry.as(stranger)).get(path))
-  // Who may not list identities learns when, and not who.
+  // Callers who may not list identities see the time of the last pull, but not the identity.
   registry.app.usage.note(
     (await registry.app.paths.find('acme/app')).repo!.id,
     made[0]!.digest,

@@ -11,13 +11,13 @@ import { plantTag } from '../support/tags.ts'
 import { restart, witnessed } from '../support/witnessed.ts'
 
 type Post = Pinfold['app']['toWitnesses']['post']
-/** What is asked of witnesses goes this way from now on; `send` is the one of before. */
+/** Wraps the requests to witnesses in the given function; `send` is the original one. */
 function sendBy({ app }: Pinfold, way: (send: Post) => Post): void {
   const { toWitnesses } = app
   app.toWitnesses = { ...toWitnesses, post: way(toWitnesses.post) }
 }
 
-/** What the two duties ask, without leases, which all tests would have as one node. */
+/** Runs one of the two witness jobs without a lease, since all tests would have the same node. */
 const asking = ({ app }: Pinfold, ask: typeof askBeforeSigning) =>
   ask(app, app.db.tx.bind(app.db), new AbortController().signal)
 
@@ -26,7 +26,7 @@ const headOf = (text: string) => ({
   signatures: text.match(/^— /gm)!.length,
 })
 
-/** How many logs wait for the operator; after that they do not. */
+/** Resumes all suspended logs as the operator, and returns their number. */
 const suspended = async ({ operator }: Pinfold): Promise<number> =>
   (await operator.post('/control/v1/ledgerLogs:resume')).body.logs ?? 0
 
@@ -53,7 +53,7 @@ test('a log that is signed and witnessed anew while a witness is asked about a f
   assert.equal(await suspended(log), 0)
 })
 
-test('what is kept of a head never takes the place of what is kept of a later one', async () => {
+test('a stored cosignature of a checkpoint never replaces one of a later checkpoint', async () => {
   const { closing, log, repo, checkpoint } = await witnessed(1)
   await using _ = closing
   let held = 0

@@ -29,7 +29,7 @@ const nodes = nodesOver(leaves)
 const textOf = (size: number, root = rootHash(size, nodes)) => checkpointText({ origin, size, root })
 const noted = (text: string, privateKey = pair.privateKey) => `${text}\n${signLine(text, key, privateKey)}`
 
-/** What a log sends whose witness has seen `old` entries. */
+/** Request of a log whose witness has seen `old` entries. */
 function asked(
   old: number,
   size: number,
@@ -109,7 +109,7 @@ test('a witness refuses what contradicts what it has seen, in the words of the p
   assert.equal((await post(asked(20, 40))).status, 200)
 })
 
-test('of two requests that go on from the same head, one is signed', async () => {
+test('one of several requests that extend the same checkpoint is signed', async () => {
   const { pinfold, post } = await witness()
   await using _ = pinfold
   const sizes = [10, 20, 30, 40]
@@ -164,7 +164,7 @@ test('a log asks its witnesses, and proofs end in what more than half of them ha
   // Nothing new, nothing asked.
   assert.deepEqual(await runDuty(log.app, witnessLedgers), { cosigned: 0 })
 
-  // One that is away does not matter, and is asked again; two do, and what was seen before goes on to count.
+  // One unavailable witness of the three does not matter, and is asked again. With two of them, earlier cosignatures still count.
   await plantTag(log, repo, 'v1', 'b')
   await runDuty(log.app, sequenceLedgers)
   await witnesses[2]![Symbol.asyncDispose]()
@@ -262,7 +262,7 @@ test('a log of which a witness has seen more than there is signs nothing any mor
   const resumed = await log.operator.post('/control/v1/ledgerLogs:resume')
   assert.deepEqual([resumed.status, resumed.body.logs], [200, 1])
   assert.deepEqual((await log.operator.post('/control/v1/ledgerLogs:resume')).body.logs ?? 0, 0)
-  // Who did it is in the audit log of the organisation, once.
+  // The resumption is in the audit log of the organization, once.
   const entries = await log.operator.get(`/events/v2/audit?subject=${org}`)
   const told = entries.body.auditEntries.filter(({ type }: { type: string }) => type.endsWith('.ledger.resumed.v1'))
   assert.deepEqual(
@@ -321,7 +321,7 @@ test('after a start on a copy of an earlier database, nothing is signed that wit
   await using _ = closing
   await runDuty(log.app, witnessLedgers)
   const before = await checkpoint()
-  // What was signed after the copy was taken is known to the witness alone.
+  // Only the witness knows the entries that were signed after the backup was taken.
   const root = Buffer.alloc(32, 5).toString('base64')
   await witnesses[0]!.app.db.tx((tx) => tx.run(sql`UPDATE witnessed_logs SET size = 3, root = ${root}`))
   restart(log)
@@ -362,7 +362,7 @@ async function ahead({ app }: Pinfold, work: () => Promise<void>): Promise<void>
   app.clock = clock
 }
 
-test('what witnesses say after a start counts also where the clock goes back since then', async () => {
+test('answers of witnesses after a start count also if the clock is set back afterwards', async () => {
   const { closing, log, repo, checkpoint } = await witnessed(1)
   await using _ = closing
   const size = async () => Number((await checkpoint()).split('\n')[1])
@@ -401,7 +401,7 @@ test('witnesses that were away when a clock that was ahead asked them are asked 
   assert.equal(witnesses.length, 1)
 })
 
-test('what witnesses told a process whose clock was ahead says nothing to the next one', async () => {
+test('answers of witnesses to a process whose clock was ahead do not count for the next process', async () => {
   const { closing, log, repo, witnesses, checkpoint } = await witnessed(1)
   await using _ = closing
   await runDuty(log.app, witnessLedgers)

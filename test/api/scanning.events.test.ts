@@ -47,7 +47,7 @@ const short = (events: Json[]): string[] =>
 
 const ssl = ['libssl3 3.1.4-r2 openssl', 'libcrypto3 3.1.4-r2 openssl', 'musl 1-r0']
 let image = ''
-test('what is known of an image when it comes is no event', async () => {
+test('findings that are known when an image is pushed are no event', async () => {
   await sync(recordAbout('CVE-2026-1', eco, 'musl', '9'))
   const events = await told(async () => {
     image = await push('acme/app', ssl, '1.0')
@@ -96,7 +96,7 @@ test('the same said otherwise, or by another source, is no event', async () => {
   assert.deepEqual(events, [])
 })
 
-test('what the last record takes back is resolved', async () => {
+test('a finding is resolved when its last record is withdrawn', async () => {
   const gone = { upstream: ['CVE-2026-2'], withdrawTime: '2026-03-01T00:00:00.000Z' }
   assert.deepEqual(await told(() => sync(recordAbout('OTHER-2', eco, 'openssl', '9', gone))), [])
   const events = await told(() =>
@@ -106,7 +106,7 @@ test('what the last record takes back is resolved', async () => {
   assert.deepEqual(events[0]!.body.repo_id, app)
 })
 
-test('what comes and goes before it was told is not told', async () => {
+test('sends no event for a finding that is gone before it was reported', async () => {
   const events = await told(async () => {
     await sync(recordAbout('CVE-2026-3', eco, 'zlib', '9'))
     await sync(recordAbout('CVE-2026-3', eco, 'zlib', '1-r0'))
@@ -124,14 +124,14 @@ test('images without a tag, and risks that are accepted, are no events', async (
   assert.deepEqual(short(events), ['found acme/app CVE-2026-5 1.0,latest'])
 })
 
-test('an image that has come since is not told of what was known before', async () => {
+test('sends no event for a newer image about findings that were known before it', async () => {
   await sync(recordAbout('CVE-2026-6', eco, 'libssl3', '9'))
   await push('acme/worker', ['libssl3 3.1.4-r2 openssl', 'new 1-r0'], 'new')
   const events = await told(async () => undefined)
   assert.deepEqual(short(events), ['found acme/app CVE-2026-6 1.0,latest', 'found acme/worker CVE-2026-6 latest'])
 })
 
-test('what a source says when it is read first is no event, and what it says later is', async () => {
+test('the first read of a source sends no events, and later reads do', async () => {
   await pushAndScan(registry, 'acme/app', pythonPackage('flask', '2.0.0'), 'flask')
   const about = (id: string) => recordAbout(id, 'PyPI', 'flask', '9')
   assert.deepEqual(await told(() => readSource(registry.app, 'PyPI', [about('CVE-2026-21')])), [])
@@ -183,7 +183,7 @@ test('an advisory of one organization is reported for its own repositories only,
   assert.deepEqual(await saidBy(other.uid, 'CVE-2026-62', withdrawn), ['resolved beside/app CVE-2026-62 shared'])
 })
 
-test('what broke off goes on behind the last repo that was told', async () => {
+test('an interrupted run resumes after the last reported repo', async () => {
   await sync(recordAbout('CVE-2026-7', eco, 'musl', '9'))
   const { db } = registry.app
   const events = await told(async () => {
@@ -210,7 +210,7 @@ test('packages of different images that change one after the other are told of a
   assert.deepEqual(short(events), ['found acme/app CVE-2026-40 one', 'found acme/worker CVE-2026-40 two'])
 })
 
-test('what may still be there, or of which not all is kept, is not told as resolved', async () => {
+test('does not report a finding as resolved that may still exist or is only partly stored', async () => {
   const taken = { withdrawTime: '2026-03-01T00:00:00.000Z' }
   await push('acme/app', ['three 1-r0', 'four strange'], 'three')
   await push('acme/worker', ['three 1-r0', 'five 1-r0'], 'three')
@@ -239,7 +239,7 @@ test('what may still be there, or of which not all is kept, is not told as resol
   assert.deepEqual(await told(async () => undefined), [])
 })
 
-test('what comes back before all is kept again is not told as resolved', async () => {
+test('does not report a finding as resolved that is back before all findings are stored again', async () => {
   const taken = { withdrawTime: '2026-03-01T00:00:00.000Z' }
   await push('acme/worker', ['back 1-r0'], 'back')
   await sync(recordAbout('CVE-2026-44', eco, 'back', '9'))

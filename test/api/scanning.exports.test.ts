@@ -83,7 +83,7 @@ test('CycloneDX has each vulnerability with its packages, and what was made of i
   )
   const [gap] = document.metadata.properties
   assert.deepEqual([gap.name, gap.value.startsWith('VERSION pkg:apk/alpine/odd@strange')], ['coverage gap', true])
-  // Whoever reads it as a report hides nothing that is in it.
+  // A reader that takes the export for a scanner report gets all of its vulnerabilities.
   assert.equal(readScanReport(Buffer.from(JSON.stringify(document))).vulnerabilities.length, 4)
 })
 

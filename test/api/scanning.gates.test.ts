@@ -144,7 +144,7 @@ test('a gate that an earlier release stored does not count unknown severities', 
   ok(await owner.delete(`${path}/${uid}`))
 })
 
-test('what makes no sense is refused, and the field named', async () => {
+test('refuses invalid values and names the field', async () => {
   for (const [field, wrong] of [
     ['name', { name: '' }],
     ['name', { name: '-a' }],
@@ -198,7 +198,7 @@ test('an exception has a digest, a reason and an end, is revoked once, and stays
   assert.equal(audit.length, 2)
 })
 
-test('who may not make gates or exceptions, see them or ask them, is refused', async () => {
+test('denies callers without the permission to manage, see or check gates and exceptions', async () => {
   const made = await make()
   const excepted = ok(await owner.post(`${exceptionsPath}/${repo}`, exception()))
   for (const client of [viewer, editor, stranger, elsewhere]) {
@@ -249,7 +249,7 @@ test('over gRPC a gate and a check are the same', async () => {
   assert.deepEqual({ ...(toJson(CheckedPolicySchema, said.results[0]!) as Json), gaps: [] }, results[0])
 })
 
-test('lists come in pages, and an organisation has so many gates', async () => {
+test('lists gates in pages, and limits their number for each organization', async () => {
   const { seed, operator } = pinfold
   const { uid } = await seed.group('', { name: 'many' })
   for (let i = 0; i < 50; i++) ok(await operator.post(`${path}/${uid}`, gate({ name: `g${i}` })))

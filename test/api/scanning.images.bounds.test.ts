@@ -37,7 +37,7 @@ const push = (lines: string[], tag?: string, version = '3.19.1', more = {}) =>
 const listed = async (path: string, client = viewer): Promise<Json> => ok(await client.get(`/registry/v2/${path}`))
 const broken = { 'usr/lib/python3.12/site-packages/x-1.dist-info/METADATA': 'Metadata-Version: 2.1\n' }
 
-test('of one image no more is read than is shown and some, and that there is more is said', async () => {
+test('reads little more of an image than it shows, and says if there is more', async () => {
   const many = Array.from({ length: 700 }, (_, i) => `lib${i} 3.1.4-r2 openssl`)
   await push(many, 'wide')
   await push(many.slice(0, 5), 'small')
@@ -65,7 +65,7 @@ test('of one image no more is read than is shown and some, and that there is mor
   assert.deepEqual(short(having, 'packages', 'morePackages'), wanted)
 })
 
-test('packages with a vulnerability are counted once each, and those of other organisations not at all', async () => {
+test('counts each package with a vulnerability once, and no packages of other organizations', async () => {
   const all = await componentsWith(registry.app.db, 'CVE-2026-1', undefined, 1000)
   assert.equal(all.length, 700)
   assert.equal((await componentsWith(registry.app.db, 'CVE-2026-1', [], 600)).length, 600)
@@ -96,7 +96,7 @@ test('images of which a part could not be read count as unknown', async () => {
   assert.deepEqual([unknownImages, moreUnknownImages], [before.unknownImages + 1, false])
 })
 
-test('what the base has is unknown rather than resolved where nobody knows it of the image', async () => {
+test('compares findings of a base image as unknown rather than resolved if the image was not fully scanned', async () => {
   const base = await push(['libssl3 3.1.4-r2 openssl', 'zlib 1-r0'], 'base')
   const compare = async (digest: string) => {
     const path = `repos/${app}/digests/${digest}/comparison?baseDigest=${base}`

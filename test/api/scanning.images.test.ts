@@ -115,7 +115,7 @@ test('images are those that the caller may list, wherever they look', async () =
   }
 })
 
-test('what an advisory of another organisation says is nothing here', async () => {
+test('an advisory of one organization does not affect another one', async () => {
   const { seed } = registry
   const strange = await seed.group('', { name: 'strange' })
   await seed.repo(strange.uid, { name: 'app' })

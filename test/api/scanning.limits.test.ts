@@ -47,7 +47,7 @@ test(`a scanner is for at most ${mostGroups} groups`, async () => {
   ok(await (await api()).post('/control/v1/scanners:remove', { name: 'of-groups' }))
 })
 
-test(`a server has at most ${mostScanners} scanners, which can be changed when there are so many`, async () => {
+test(`a server has at most ${mostScanners} scanners, which can be changed at that limit`, async () => {
   const names = Array.from({ length: mostScanners }, (_, i) => `scanner${i}`)
   for (const name of names) ok(await put({ name, url: 'http://127.0.0.1:9' }))
   assertError(await put({ name: 'another', url: 'http://127.0.0.1:9' }), 429, 8, 'RESOURCE_LIMIT_EXCEEDED')

@@ -1,4 +1,4 @@
-// Accepted risks: who may, where they count, how they end, and that what was told of past days stays.
+// Accepted risks: permissions, scope, expiry, and reports of past days, which stay the same.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { expireRisksDuty } from '#domains/scanning/risks/risks.duty.ts'
@@ -60,7 +60,7 @@ const counted = async (repo = 'acme/shop/app', from = ''): Promise<string[][]> =
   return items.map(({ cveIds }: Json) => cveIds)
 }
 
-test('what is not accepted counts', async () => {
+test('counts findings whose risk is not accepted', async () => {
   await readSource(registry.app, 'Alpine:v3.19', [
     recordAbout('ALPINE-CVE-2026-1', 'Alpine:v3.19', 'openssl', '9', { upstream: ['CVE-2026-1'] }),
     recordAbout('CVE-2026-2', 'Alpine:v3.19', 'musl', '9'),
@@ -73,7 +73,7 @@ test('what is not accepted counts', async () => {
 })
 
 let accepted: Json
-test('what is accepted in a folder does not count there, and is shown with who and why', async () => {
+test('a risk that is accepted in a folder does not count there, and is shown with actor and reason', async () => {
   await at('2026-03-02T08:00:00Z')
   const events = await eventsOf(registry, async () => {
     accepted = ok(await accept(folder, { vulnerability: 'ALPINE-CVE-2026-1' }))
@@ -118,7 +118,7 @@ test('a report of a digest counts what is accepted in one of its repos only', as
   assert.ok(!(await reported()).includes('CVE-2026-1'))
 })
 
-test('what was told of yesterday stays as it was', async () => {
+test('reports of past days stay the same after a risk is accepted', async () => {
   const of = async (query: string) => (await viewer.get(`/registry/v1/vuln_reports/${query}`)).text
   const query = 'counts?repo=acme/shop/app&tag=latest&from=2026-03-01T00:00:00Z&to=2026-03-02T23:59:59Z'
   await at('2026-03-03T08:00:00Z')
@@ -147,7 +147,7 @@ test('an image or a package alone may be what is accepted', async () => {
   ok(await owner.post(`${base}/${made.uid}:revoke`, {}))
 })
 
-test('what is revoked counts again, and stays to be seen', async () => {
+test('a revoked acceptance makes the risk count again, and is still listed', async () => {
   await at('2026-03-04T08:00:00Z')
   let revoked: Json = {}
   const events = await eventsOf(registry, async () => {
@@ -168,7 +168,7 @@ test('what is revoked counts again, and stays to be seen', async () => {
   assert.equal(audit.length, 2)
 })
 
-test('what has expired counts again at once, and a duty tells of it, once', async () => {
+test('an expired acceptance makes the risk count at once, and a job sends one event', async () => {
   await at('2026-03-19T23:59:00Z')
   assert.ok(!(await counted())[0]!.includes('CVE-2026-2'))
   assert.deepEqual(await eventsOf(registry, () => runDuty(registry.app, expireRisksDuty)), [])

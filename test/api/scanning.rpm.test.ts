@@ -84,7 +84,7 @@ test('finds vulnerabilities by the source package in every place and format of t
   })
 })
 
-test('looks advisories up in the parts of a release of Red Hat and in the modules of SUSE', async () => {
+test('finds advisories for the parts of a `rhel` release and for the modules of a `sles` release', async () => {
   const database = { 'var/lib/rpm/Packages': berkeleyDatabase(blobs) }
   const red = await scan({ ...release('rhel', '9.2'), ...database })
   assert.deepEqual(red, { found: ['RHSA-1 pkg:rpm/rhel/openssl-libs@3.0.7-6.el9_2?arch=x86_64&epoch=1'], gaps: [] })

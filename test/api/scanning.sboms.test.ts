@@ -1,4 +1,4 @@
-// What SBOMs of images name is compared or is a coverage gap, from the push of the SBOM to the answers of the API.
+// Entries of SBOMs of images: each is compared or is a coverage gap, from the push to the answers of the API.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { readImages } from '#domains/registry/images/read-images.duty.ts'

@@ -1,4 +1,4 @@
-// How much of what scanners say is kept, answered and hidden by what else is said.
+// Limits on scanner reports that are stored, answered and hidden by other reports.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { sql } from '#db/sql.ts'
@@ -60,7 +60,7 @@ test('an answer that would repeat a long description for each package is refused
   assert.deepEqual([report?.vulnerabilities.length, report?.vulnerabilities[0].purls.length], [10, 500])
 })
 
-test('of reports that are longer together than an answer the newest are listed', async () => {
+test('lists the newest reports that fit into an answer', async () => {
   const digest = await push('long')
   await handIn(digest, trivy())
   await handIn(digest, grype())
@@ -77,7 +77,7 @@ test('of reports that are longer together than an answer the newest are listed',
   await resize(-32 * 2 ** 20)
 })
 
-test('what each scanner has said last counts, and a later report of one hides none of another', async () => {
+test('counts the last report of each scanner, and a later report of one scanner hides none of another', async () => {
   const digest = await push('both', 'both')
   await handIn(digest, grype())
   await handIn(digest, trivy())
@@ -85,7 +85,7 @@ test('what each scanner has said last counts, and a later report of one hides no
   assert.deepEqual([answer.scanner.name, idsOf(answer).length], ['trivy, grype', 6])
   const [counts] = ok(await owner.get('/registry/v1/vuln_reports/counts?repo=app&tag=both')).items
   assert.deepEqual(counts.cveIds, idsOf(answer))
-  // What a report without the scanner of vulnerabilities says is nothing, so it hides nothing.
+  // A report without vulnerability scanning says nothing of vulnerabilities, so it hides nothing.
   await handIn(
     digest,
     Buffer.from(JSON.stringify({ SchemaVersion: 2, ArtifactName: 'a', Results: [{ Class: 'secret' }] })),
@@ -99,7 +99,7 @@ test('what each scanner has said last counts, and a later report of one hides no
   assert.deepEqual(idsOf(ok(await older(digest))), idsOf(answer))
 })
 
-test('what others have handed in of the same image hides no report', async () => {
+test('reports of the same image by another organization hide no report', async () => {
   const digest = await push('shared')
   await handIn(digest, trivy())
   const elsewhere = await registry.seed.group('', { name: 'elsewhere' })
@@ -117,7 +117,7 @@ test('what others have handed in of the same image hides no report', async () =>
   assert.equal(ok(raw).rawReport, trivy().toString())
 })
 
-test('what is kept of reports is charged, and is given back with the image and with the repo', async () => {
+test('stored reports count for the quota until the image or the repo is deleted', async () => {
   const digest = await push('charged')
   const before = (await checkUsage(registry)).get(registry.org.uid)!.bytes
   // Nobody has handed in these before, so that they are no blobs that are there.

@@ -123,7 +123,7 @@ test('a day is counted by the newest report of each scanner that there was, and 
   assert.deepEqual(await countsOf(yesterday), was)
 })
 
-test('what a scanner says again is no new report, and is noted', async () => {
+test('notes an unchanged report of a scanner without storing a new one', async () => {
   await at('2026-03-05T08:00:00Z')
   const before = (await v1(`digest=${image.digest}`)).length
   ok(await handIn(grype()))
@@ -150,7 +150,7 @@ test('the older method of version 1 answers ours first, and else the newest of o
   assert.deepEqual(counts[0].cveIds, ['CVE-2026-9'])
 })
 
-test('a referrer counts where whoever pushed it may hand in reports, and says why where it does not', async () => {
+test('a referrer counts if its pusher may import reports, and otherwise shows the reason', async () => {
   const pusher = await registry.registryAs(registry.pusher.uid)
   const other = await pushLayers(ownerPush, 'acme/app', [{ 'bin/tool': 'y' }], 'other')
   const sarif = fixture('scan-reports/trivy-alpine-310.sarif.json')
@@ -188,7 +188,7 @@ test('an SBOM that refers to an image is a report only where it names vulnerabil
   )
 })
 
-test('what cannot be read says so, and counts for nothing', async () => {
+test('an unreadable report shows the reason and counts for nothing', async () => {
   const fourth = await pushLayers(ownerPush, 'acme/app', [{ 'bin/tool': '4' }], 'fourth')
   for (const bad of ['{', '{"a":1}', '[]']) ok(await handIn(Buffer.from(bad), owner, fourth.digest))
   const empty = fixture('scan-reports/trivy-no-vulnerabilities.cdx.json')
@@ -202,7 +202,7 @@ test('what cannot be read says so, and counts for nothing', async () => {
   assert.deepEqual(await v1(`digest=${fourth.digest}`), [])
 })
 
-test('who may not hand in reports, or see them, learns nothing of the repo', async () => {
+test('callers who may neither import nor see reports learn nothing about the repo', async () => {
   const viewer = await registry.as(viewerUid)
   for (const uid of strangers) {
     const client = await registry.as(uid)

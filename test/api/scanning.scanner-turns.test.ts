@@ -1,4 +1,4 @@
-// Whose turn it is at an outside scanner: no organisation and no image keeps those of others from it.
+// Fair use of an outside scanner: no organization and no image blocks the scans of others.
 import assert from 'node:assert/strict'
 import { after, afterEach, before, beforeEach, test } from 'node:test'
 import { askScanners } from '#domains/scanning/scanners/ask-scanners.duty.ts'
@@ -16,7 +16,7 @@ let adapter: TestAdapter
 let repo: string
 let operator: Client
 let push: RegistryClient
-/** Another organisation, with one repo and somebody who pushes to it. */
+/** Another organization, with one repo and an identity that pushes to it. */
 let late: { repo: string; pusher: string }
 before(async () => {
   registry = await startRegistry({ clock: () => now, ...localScanners })
@@ -47,7 +47,7 @@ const ask = () => runDuty(registry.app, askScanners)
 const reportsOf = async (digest: string, uid = repo): Promise<Json[]> =>
   ok(await operator.get(`/registry/v2/repos/${uid}/digests/${digest}/scanReports`)).reports ?? []
 
-/** Has it asked until nothing waits, for no longer than so many seconds of the server's clock. */
+/** Runs the scanner job until nothing waits, or until the given number of seconds of the server's clock has passed. */
 async function askAll(seconds = 400_000): Promise<void> {
   const until = now.getTime() + seconds * 1000
   for (let step = 5; now.getTime() <= until; step = Math.min(step * 2, 1800)) {
@@ -65,7 +65,7 @@ const status = (code: number, headers: Record<string, string> = {}): AdapterFaul
   }
 }
 
-test('an organisation with much to scan keeps no other one waiting', async () => {
+test('an organization with many scans does not delay other organizations', async () => {
   adapter.breakWith((what, res) => what === 'report' && status(302, { 'refresh-after': '60' })(what, res))
   for (let i = 0; i < 12; i++) await push.pushImage('acme/app')
   await pass(10)
@@ -83,7 +83,7 @@ test('an organisation with much to scan keeps no other one waiting', async () =>
   assert.equal((await reportsOf(digest, late.repo))[0]?.state, 'read')
 })
 
-test('an image that a scanner cannot answer about keeps no other organisation waiting, and is given up', async () => {
+test('an image that makes a scanner fail does not delay other organizations, and is given up', async () => {
   const { digest: bad } = await push.pushImage('acme/app')
   adapter.breakWith(
     (what, res, scan) => what === 'report' && scan?.order.artifact.digest === bad && status(504)(what, res),

@@ -36,7 +36,7 @@ let adapter: TestAdapter
 let repo: string
 let operator: Client
 let push: RegistryClient
-/** Another organisation, with one repo and somebody who pushes to it. */
+/** Another organization, with one repo and an identity that pushes to it. */
 let late: { uid: string; repo: string; pusher: string }
 let ownerUid: string
 let short: string
@@ -79,7 +79,10 @@ const reportsOf = async (digest: string, uid = repo): Promise<Json[]> =>
 const wanted = async (digest: string): Promise<Json[]> =>
   ok(await operator.post(`${path(digest)}/scans`, {})).scans ?? []
 
-/** Has scanners asked, and what they say read, until nothing waits, for no longer than so many seconds of the server's clock. */
+/**
+ * Runs the scanner job and reads the reports until nothing waits, or until the given number of seconds of the server's clock has
+ * passed.
+ */
 async function askAll(seconds = 400_000): Promise<void> {
   const until = now.getTime() + seconds * 1000
   for (let step = 5; now.getTime() <= until; step = Math.min(step * 2, 1800)) {
@@ -179,7 +182,7 @@ test('a gate that holds an image back does not keep scanners from it', async () 
   await registryClient(registry.url, token).ok(200, 'GET', `acme/gated/manifests/${digest}`)
 })
 
-/** Of each scan the first so many looks, or orders, go wrong. */
+/** Fails the first requests of the given kind, up to the given number. */
 const failing = (kind: string, times: number, fail: AdapterFault): AdapterFault => {
   let failed = 0
   return (what, res, scan) => what === kind && failed++ < times && fail(what, res, scan)
@@ -313,7 +316,7 @@ test('a scanner that does not answer keeps no other one waiting', async () => {
     async () => adapter.asked.length,
     (count) => count === 2,
   )
-  // What comes while it is waited for is seen, too.
+  // An image that is pushed during the wait is scanned, too.
   const { digest } = await push.pushImage('acme/app')
   await eventually(
     async () => adapter.orders().some(({ artifact }) => artifact.digest === digest),
@@ -385,7 +388,7 @@ test('a report that the store does not take keeps no other one waiting, and is a
   assert.deepEqual(states, ['read', 'read'])
 })
 
-test('what waits for a scanner that is no longer for its group is not shown to it', async () => {
+test('a queued image is not sent to a scanner that no longer serves its group', async () => {
   ok(await put())
   await push.pushImage('acme/app')
   await push.pushImage('acme/app')
@@ -419,7 +422,7 @@ test('a scanner for which too much waits is named, and the others are asked all 
   )
 })
 
-test('of an index each image is scanned, and nothing is asked for twice', async () => {
+test('scans each image of an index, and requests nothing twice', async () => {
   ok(await put({ onPush: false }))
   const images = [await push.pushImage('acme/app'), await push.pushImage('acme/app')]
   const { digest } = await push.pushManifest('acme/app', indexOf(images), 'list')
@@ -463,7 +466,7 @@ test('a scanner that only has reports of its own is asked for these', async () =
   assert.equal((await reportsOf(digest))[0]?.state, 'read')
 })
 
-test('what is deleted is not scanned, and a scanner that is removed leaves its reports', async () => {
+test('deleted images are not scanned, and a removed scanner leaves its reports', async () => {
   ok(await put())
   const { digest: gone } = await push.pushImage('acme/app')
   const deleter = await registry.registryAs(ownerUid)
@@ -483,7 +486,7 @@ test('what is deleted is not scanned, and a scanner that is removed leaves its r
   assert.equal((await reportsOf(digest))[0]?.referrer, 'finder')
 })
 
-test('of an image that is deleted while its report comes nothing is kept, and nobody is charged', async () => {
+test('stores and charges nothing for an image that is deleted while its report arrives', async () => {
   ok(await put())
   const { digest } = await push.pushImage('acme/app')
   const deleter = await registry.registryAs(ownerUid)
@@ -526,7 +529,7 @@ test('a credential is sealed, shown to nobody, and goes nowhere else without bei
   assert.deepEqual([authorization, key], [undefined, 'abc'])
 })
 
-test('a scanner has a name and a place that can be asked, and there are so many', async () => {
+test('validates the name and URL of a scanner, and limits the number of scanners', async () => {
   const invalid = async (more: Json, ...fields: string[]) => assertInvalid(await put(more), ...fields)
   await invalid({ name: 'Not a name' }, 'scanner.name')
   await invalid({ url: 'ftp://scanner.example.com' }, 'scanner.url')
@@ -560,7 +563,7 @@ test('an address that the settings do not allow is not asked', async () => {
 
 /** `PINFOLD_SCANS=1000` by hand. */
 const scans = Number(process.env.PINFOLD_SCANS ?? 24)
-test('of many scans of which a third goes wrong, none is lost', async () => {
+test('loses no scan if a third of many scans fails', async () => {
   ok(await put())
   using _ = impatient(registry.app, 200)
   const kinds: AdapterFault[] = [status(500), status(404), cut, status(302, { 'refresh-after': '3' }), silence]
@@ -571,7 +574,7 @@ test('of many scans of which a third goes wrong, none is lost', async () => {
     if (what === 'metadata' || asked++ % 3 !== 0) return false
     return kinds[asked % kinds.length]!(what, res, scan)
   })
-  // One organisation has few scans at once, and what goes wrong is asked for anew half an hour later.
+  // One organization has few scans at the same time, and a failed scan is requested again half an hour later.
   await askAll(scans * 8_000)
   for (const digest of digests) {
     const [report, ...more] = await reportsOf(digest)

@@ -1,4 +1,5 @@
-// However much is signed, or handed in beside it, takes bounded room and time, and keeps nothing from being taken back.
+// Limits for signed statements and imported documents: they use bounded space and time, and can still be withdrawn above the
+// limits.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -46,7 +47,7 @@ async function listing(...digests: string[]) {
   }
   return listed
 }
-/** About so many versions of a package, which the image has none of. */
+/** Statements about the given number of versions of a package, none of which the image has. */
 const versions = (status: string, from: number, count: number): Json[] =>
   Array.from({ length: count / 100 }, (_, i) =>
     said(
@@ -69,7 +70,7 @@ test('a document that says very much of one package lets others have their turn'
   assert.ok(seen.has(4000) && seen.size > 1, `others saw ${[...seen]}`)
 })
 
-test('beyond 20,000 rows of an image nothing more is hidden, and still taken back', async () => {
+test('statements beyond 20,000 rows of an image hide nothing more, and can still be withdrawn', async () => {
   const { digest, keys } = await begin('full')
   await images.says(digest, keys, [said('CVE-2026-2', 'fixed', [openssl])], day(1))
   await change(sql`
@@ -90,7 +91,7 @@ const readWithin = (limits: { rows?: number; verifiedBytes?: number }) => {
   return runDuty(images.registry.app, readReportsWithin({ reader, rows: limits.rows ?? mostSigned.ofDocument }))
 }
 
-test('beyond the rows of one document nothing more is hidden in any image, and still taken back', async () => {
+test('statements beyond the rows of one document hide nothing more in any image, and can still be withdrawn', async () => {
   const { digest, keys } = await begin('document')
   const other = await images.image('document, other')
   const index = await images.pusher.pushManifest('acme/app', indexOf(await listing(digest, other)), 'document')
@@ -107,7 +108,7 @@ test('beyond the rows of one document nothing more is hidden in any image, and s
   assert.deepEqual(await images.counted(other), all)
 })
 
-test('an envelope that takes too many bytes with so many keys hides nothing', async () => {
+test('an envelope that takes too many bytes to verify with all keys hides nothing', async () => {
   const [digest, keys, stranger] = [await images.image('verified'), keysOf.ed25519!(), keysOf.ed25519!()]
   await images.trusted(stranger)
   await images.trusted(keys)
@@ -116,12 +117,12 @@ test('an envelope that takes too many bytes with so many keys hides nothing', as
   const { length } = JSON.stringify(statementAbout(digest, document))
   await readWithin({ verifiedBytes: length * 1.5 })
   assert.deepEqual(await images.counted(digest), all)
-  // Whoever is new has it looked at again.
+  // A new signer makes the server verify the envelope again.
   await images.trusted(keysOf.ed25519!())
   assert.deepEqual(await images.counted(digest), without('CVE-2026-1'))
 })
 
-test('what is signed counts for what the organisation stores, and hides nothing where there is no room', async () => {
+test('signed statements count for the quota of the organization, and hide nothing above it', async () => {
   const { digest, keys } = await begin('charged')
   const { bytes } = (await checkUsage(images.registry)).get(images.registry.org.uid)!
   await images.says(digest, keys, [said('CVE-2026-2', 'fixed', [openssl])], day(1))
@@ -142,7 +143,7 @@ test('what is signed counts for what the organisation stores, and hides nothing 
   await checkUsage(images.registry)
 })
 
-test('of an index the first hundred images are looked at', async () => {
+test('reads the first hundred images of an index', async () => {
   const { digest, keys } = await begin('many')
   const manifest = (await images.pusher.ok(200, 'GET', `acme/app/manifests/${digest}`)).body
   const copies: string[] = []
@@ -158,7 +159,7 @@ test('of an index the first hundred images are looked at', async () => {
   assert.equal(Number(row!.digests), 100)
 })
 
-test('what is handed in beside a signed document keeps it from nothing', async () => {
+test('imported documents do not keep a signed document from counting', async () => {
   const { digest, keys } = await begin('beside')
   await images.push(digest, keys, vex([said('CVE-2026-2', 'fixed', [openssl])]))
   for (let i = 0; i < 55; i++) await handIn(digest, vex([said(`CVE-2026-${1000 + i}`, 'affected', [])]))
@@ -166,7 +167,7 @@ test('what is handed in beside a signed document keeps it from nothing', async (
   assert.deepEqual(await images.counted(digest), without('CVE-2026-2'))
 })
 
-test('what could not be looked at yet is not lost among what is handed in meanwhile', async () => {
+test('a document that cannot be read yet is not lost among documents that are imported meanwhile', async () => {
   const [digest, keys] = [await images.image('meanwhile'), keysOf.ed25519!()]
   await images.push(digest, keys, vex([said('CVE-2026-2', 'fixed', [openssl])]))
   await images.readAll()
@@ -184,7 +185,7 @@ test('what could not be looked at yet is not lost among what is handed in meanwh
   assert.deepEqual(await images.counted(digest), without('CVE-2026-2'))
 })
 
-test('what had no place among those that wait counts once it is pushed again', async () => {
+test('a document that found the queue full counts once it is pushed again', async () => {
   const { digest, keys } = await begin('no place')
   const organization = images.registry.org.uid
   const row = await images.registry.app.db.get<{ repo: number }>(sql`SELECT repo_id AS repo FROM scan_reports LIMIT 1`)

@@ -1,4 +1,4 @@
-// What is over has ended for everybody who asks, before the duty has noted it and told of it.
+// Expired signers and accepted risks: they have ended for every caller before the job records their end and sends the event.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { expireRisksDuty } from '#domains/scanning/risks/risks.duty.ts'
@@ -18,7 +18,7 @@ after(() => images[Symbol.asyncDispose]())
 const expireTime = '2026-03-02T08:00:00.000Z'
 const get = async (path: string): Promise<Json> => ok(await images.owner.get(path))
 
-/** What everybody is told of what ends, and of what it hides in an image. */
+/** Everything that the API shows of expired signers and risks, and of the findings that they hide in an image. */
 async function told(digest: string, uids: { signers: string; risks: string }) {
   const at = `scope_uid=${images.repo}`
   const made = { vexSigners: uids.signers, riskAcceptances: uids.risks }

@@ -1,4 +1,4 @@
-// What hides is what was signed, as what it was signed, and nothing that comes with it.
+// Forged signed statements: only the signed content hides findings, only as its signed type, and nothing that comes with it.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { sql } from '#db/sql.ts'
@@ -55,7 +55,7 @@ for (const [name, contentOf] of Object.entries(confused)) {
   })
 }
 
-test('what is signed as another predicate hides nothing, however much it looks like VEX', async () => {
+test('a statement that is signed as another predicate hides nothing, even if it looks like VEX', async () => {
   const [digest, keys] = [await images.image('policy'), keysOf.ecdsa!()]
   await images.trusted(keys)
   const push = async (predicateType: string) => {
@@ -89,7 +89,7 @@ test('a package of which a character is cut in two stops nothing', async () => {
   ok(await images.owner.post(`/registry/v2/riskAcceptances/${images.repo}`, adopting))
 })
 
-test('what is not there is looked at once it is, and no more after many times', async () => {
+test('reads a missing document once it exists, and gives up after many attempts', async () => {
   const [digest, keys] = [await images.image('missing'), keysOf.ed25519!()]
   await images.push(digest, keys, genuine)
   await images.readAll()
@@ -121,7 +121,7 @@ const dueOf = async (digest: string): Promise<string> => {
   return due
 }
 
-test('what is signed of an image that is not there yet counts once it is, and takes no room before', async () => {
+test('statements about a missing image count once it is pushed, and take no space before', async () => {
   await images.moveTo('2026-03-20T08:00:00Z')
   const keys = keysOf.ed25519!()
   const digest = await images.image('not yet', 'not-yet')

@@ -1,4 +1,4 @@
-// What a signer says later takes back what it has said before, whatever comes in between.
+// Withdrawal of statements: a later document of a signer withdraws their earlier statements, whatever comes in between.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { sql } from '#db/sql.ts'
@@ -23,7 +23,7 @@ const rowsOf = (digest: string) =>
   images.registry.app.db.all<{ status: string; statement: string; until: string }>(sql`
     SELECT status, statement, until_time AS until FROM signed_statements WHERE digest = ${digest} ORDER BY id`)
 
-test('what was said in the same words before takes back what was hidden since', async () => {
+test('a document in the same words as an older one withdraws statements made in between', async () => {
   const { digest, keys } = await begin('same words')
   const looking = said('CVE-2026-2', 'under_investigation', [])
   await images.says(digest, keys, [looking], day(1))
@@ -33,7 +33,7 @@ test('what was said in the same words before takes back what was hidden since', 
   assert.deepEqual(await images.counted(digest), all)
 })
 
-test('what comes late takes back what was said before it, as it would have in time', async () => {
+test('a document that arrives late withdraws the statements before it, as it would have in time', async () => {
   const { digest, keys } = await begin('late')
   await images.says(digest, keys, [said('CVE-2026-2', 'not_affected', [])], day(1))
   await images.says(digest, keys, [said('CVE-2026-2', 'fixed', [zlib])], day(3))
@@ -41,7 +41,7 @@ test('what comes late takes back what was said before it, as it would have in ti
   assert.deepEqual(await images.counted(digest), all)
 })
 
-test('what takes something back by one of its names takes it back by all of them', async () => {
+test('a withdrawal under one name of a vulnerability applies to all of its names', async () => {
   const { digest, keys } = await begin('names')
   await images.says(digest, keys, [said('CVE-2026-3', 'fixed', [])], day(1))
   assert.deepEqual(await images.counted(digest), without('CVE-2026-3'))
@@ -80,7 +80,7 @@ test('an analysis of CycloneDX counts as of the time of its document', async () 
   assert.deepEqual(await images.counted(digest), without('CVE-2026-1'))
 })
 
-test('what has no time hides what nobody has spoken of, and takes back what was said before it came', async () => {
+test('a statement without a time hides undisputed findings, and withdraws those made before its arrival', async () => {
   const { digest, keys } = await begin('no time')
   await images.push(digest, keys, analysed({ 'CVE-2026-1': 'resolved' }), cyclonedx)
   await images.readAll()
@@ -95,7 +95,7 @@ test('what has no time hides what nobody has spoken of, and takes back what was 
   assert.deepEqual(await images.counted(digest), all)
 })
 
-test('with the image goes what hides, and not what an older document would be taken back by', async () => {
+test('deleting an image deletes statements that hide, but not those that withdraw older documents', async () => {
   const { digest, keys } = await begin('deleted')
   const old = [said('CVE-2026-1', 'fixed', [zlib]), said('CVE-2026-2', 'fixed', [openssl])]
   await images.says(digest, keys, old, day(1))

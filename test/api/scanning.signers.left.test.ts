@@ -1,4 +1,4 @@
-// What signers said of images that a server of an earlier version has deleted goes, as it does where a server knows of signers.
+// Statements about images that a server of an earlier version has deleted: they are deleted, as on a server that knows signers.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { type Sql, sql } from '#db/sql.ts'
@@ -37,7 +37,7 @@ async function leaving(which: Sql, work: () => Promise<unknown>): Promise<void> 
   })
 }
 
-test('what was said of an image goes after it, but for what takes something back', async () => {
+test('deletes the statements about a deleted image, except those that withdraw others', async () => {
   const keys = keysOf.ed25519!()
   await images.trusted(keys)
   const [digest, stays] = [await images.image('left'), await images.image('stays')]

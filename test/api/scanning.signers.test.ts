@@ -1,4 +1,4 @@
-// What is signed by somebody who is trusted hides what it says there is nothing to do about, and nothing else does.
+// VEX statements of trusted signers hide the findings that need no action, and nothing else hides any.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { sql } from '#db/sql.ts'
@@ -66,7 +66,7 @@ for (const [name, push] of Object.entries(layouts)) {
   }
 }
 
-test('who may accept risks trusts a signer, which is an event, and whoever hides something is named', async () => {
+test('members who may accept risks can trust a signer, which is an event, and the signer of a hidden finding is named', async () => {
   const [digest, keys] = [await images.image('named'), keysOf.ecdsa!()]
   await pushBundle(images.pusher, 'acme/app', digest, signedBy(digest, [keys]))
   assertDenied(await images.trust(keys, {}, images.repo, viewer))
@@ -99,7 +99,7 @@ test('who may accept risks trusts a signer, which is an event, and whoever hides
   assert.deepEqual(ok(await images.owner.get(`/registry/v2/vexSigners?scope_uid=${images.repo}`)).vexSigners ?? [], [])
 })
 
-test('what is not signed as it stands, by a key of the place, about this image, hides nothing', async () => {
+test('hides nothing without a valid signature of a key of this scope over this image', async () => {
   const [mine, other] = [keysOf.ecdsa!(), keysOf.ecdsa!()]
   const elsewhere = (await images.registry.seed.repo(images.registry.org.uid, { name: 'elsewhere' })).uid
   const signers = [await images.trusted(mine), await images.trusted(other, {}, elsewhere)]
@@ -157,7 +157,7 @@ test('what is not signed as it stands, by a key of the place, about this image, 
   for (const one of signers) await revoke(one)
 })
 
-test('of an envelope of more than 8 MiB no signature counts, which it says', async () => {
+test('no signature of an envelope above 8 MiB counts, and the report says so', async () => {
   const [digest, keys] = [await images.image('huge'), keysOf.ed25519!()]
   const signer = await images.trusted(keys)
   const statement = { ...statementAbout(digest, unaffected), padding: 'x'.repeat(8 * 2 ** 20) }
@@ -238,7 +238,7 @@ test('a later document takes back what an earlier one of the signer has said, an
   await revoke(signer)
 })
 
-test('of an index all images are meant, or those that the statement names', async () => {
+test('a statement about an index applies to all of its images, or to those that it names', async () => {
   const [one, other, keys] = [await images.image('amd64'), await images.image('arm64'), keysOf.ecdsa!()]
   const listed = [one, other].map((digest) => ({ mediaType: types.image, digest, size: 1 }))
   const sizes = await Promise.all(listed.map(async (entry) => ({ ...entry, size: await sizeOf(entry.digest) })))
@@ -259,7 +259,7 @@ const sizeOf = async (digest: string): Promise<number> => {
   return Number(headers['content-length'])
 }
 
-test('what somebody pushes who may not hand in reports counts once somebody pushes it who may', async () => {
+test('a document of a pusher without the permission counts once a member with it pushes it again', async () => {
   const [digest, keys] = [await images.image('not allowed'), keysOf.ecdsa!()]
   const signer = await images.trusted(keys)
   const envelope = signedBy(digest, [keys])
@@ -292,7 +292,7 @@ test('a document that came unsigned counts when it comes signed', async () => {
   await revoke(signer)
 })
 
-test('what was read before signatures were looked at counts too, once its signer is trusted', async () => {
+test('documents that were read before signatures were supported count once their signer is trusted', async () => {
   const [digest, other, keys] = [await images.image('older'), await images.image('older, of another'), keysOf.ecdsa!()]
   for (const one of [digest, other]) await pushInToto(images.pusher, 'acme/app', one, signedBy(one, [keys]))
   await images.readAll()

@@ -1,4 +1,4 @@
-// What others say was made of vulnerabilities: it is shown, and hides nothing until somebody adopts it.
+// Statements of others about vulnerabilities: they are shown, and hide nothing until a member adopts them.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
@@ -58,7 +58,7 @@ const importing = async (...documents: readonly Buffer[]) => {
 const statements = async (client = owner): Promise<Json[]> =>
   ok(await client.get(`${at()}/statements`)).statements ?? []
 const findings = async (): Promise<Json[]> => ok(await owner.get(`${at()}/findings`)).findings
-/** What counts, in the report of version 1. */
+/** Vulnerabilities that count in the report of version 1. */
 const counted = async (): Promise<string[]> => {
   const { items } = ok(await owner.get(`/registry/v1/vuln_reports?digest=${digest}`))
   return items[0].vulnerabilities.map(({ id }: Json) => id).sort()
@@ -120,7 +120,7 @@ test('a document that says nothing of what was looked for is no report', async (
   assert.deepEqual(ok(await owner.get(`/registry/v1/vuln_reports?digest=${bare}`)).items, [])
 })
 
-test('what is adopted does not count until it ends, is an event, and says who has said what', async () => {
+test('an adopted statement stops a finding from counting until it ends, sends an event, and names its author', async () => {
   assertDenied(await adopt(await uidOf('CVE-2026-1'), {}, viewer))
   const uid = await uidOf('CVE-2026-1')
   let made: Json = {}
@@ -170,7 +170,7 @@ test('nothing is adopted that is not said, or of more than it is said of', async
   assert.deepEqual(await counted(), all)
 })
 
-test('a document that is pushed as a referrer is shown where whoever pushed it may hand in reports', async () => {
+test('a document that is pushed as a referrer is shown if its pusher may import reports', async () => {
   const refer = async (client: RegistryClient, author: string) => {
     const layer = await client.pushBlob('acme/app', openVex([said('CVE-2026-2', 'fixed', [])], author), vexType)
     const config = await client.pushBlob('acme/app', '{}', types.empty)
@@ -200,7 +200,7 @@ test('a document that is pushed as a referrer is shown where whoever pushed it m
 })
 const vexType = 'application/vnd.openvex+json'
 
-test('what a document says again is noted, and no more than fifty are kept', async () => {
+test('notes a repeated document, and stores at most fifty of an image', async () => {
   const before = (await statements()).length
   await importing(openVex([said('CVE-2026-2', 'fixed', [openssl])], 'Again'))
   await importing(openVex([said('CVE-2026-2', 'fixed', [openssl])], 'Again'))
@@ -215,7 +215,7 @@ test('what a document says again is noted, and no more than fifty are kept', asy
   assert.deepEqual([authors.length, authors[0], authors.at(-1)], [50, 'Number 51', 'Number 2'])
 })
 
-test('of statements about several images no more is adopted than is said of this one', async () => {
+test('adopts of a statement about several images only the part about this image', async () => {
   const other = `sha256%3A${'0'.repeat(64)}`
   const part = (image: string) => ({ '@id': image, subcomponents: [{ '@id': openssl }] })
   await importing(

@@ -1,4 +1,4 @@
-// How providers look people up: filters, pages, parts of a person, searches by POST, and versions.
+// Lookup of users by providers: filters, pages, selected attributes, searches by POST, and versions.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { sql } from '#db/sql.ts'

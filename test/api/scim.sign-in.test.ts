@@ -1,4 +1,4 @@
-// What a provider says over SCIM decides who may sign in with it, and go on.
+// Provisioning over SCIM decides which users may sign in with the provider and keep their sessions.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { openBrowser } from '../support/browser.ts'
@@ -18,7 +18,7 @@ after(async () => {
   await company[Symbol.asyncDispose]()
 })
 
-/** A provider of the organisation whose SCIM endpoint is open. */
+/** Creates a provider of the organization whose SCIM endpoint is open. */
 async function provider(name: string, correlationRule: string) {
   const oidc = { issuer: company.url, clientId, clientSecret, additionalScopes: ['email', 'profile'], correlationRule }
   const { uid } = await pinfold.seed.provider(org, company.url, { name, oidc })
@@ -56,7 +56,7 @@ for (const [rule, claim] of [
     const { uid, scim } = await provider(`by ${claim}`, rule)
     const external = claim === 'sub' ? `sub-of-${claim}` : '4f1c-oid'
     company.become(`sub-of-${claim}`, { email: 'p@acme.example', oid: '4f1c-oid' })
-    // Whom the provider has never provisioned is not asked about.
+    // A user whom the provider has never provisioned is not checked.
     const first = (await signIn(uid)).get('token')!
     ok(await pinfold.withToken(first).get('/auth/v1/ok'))
 
@@ -103,7 +103,7 @@ test('sessions from before end for whom the provider makes inactive, or calls so
   assert.equal((await pinfold.withToken(second).get('/auth/v1/ok')).status, 401)
 })
 
-test('where a provider names people over SCIM, whoever it does not name does not get in', async () => {
+test('if a provider provisions users over SCIM, other users cannot sign in', async () => {
   const { uid, scim } = await provider('nameless', 'CORRELATION_RULE_OID_EQUALS_EXTERNAL_ID')
   company.become('without-oid', {})
   assert.ok((await signIn(uid)).get('token'))

@@ -45,7 +45,7 @@ async function provider() {
   }
 }
 
-/** What the endpoint says to a token: 200 once it is open, 403 for a good token before, 401 for a bad one. */
+/** Status of the endpoint for a token: 200 once the endpoint is open, 403 for a good token before, 401 for a bad one. */
 const knock = async (uid: string, token: string) =>
   (await scimClient(`${pinfold.url}/scim/v2/${uid}`, token).get('/Users?count=0')).status
 
@@ -104,7 +104,7 @@ test('a list tells no times and no state', async () => {
   assert.deepEqual(scim, { enabled: false, endpointUrl, etag })
 })
 
-test('how long a token lives is bounded, and said in one way only', async () => {
+test('the lifetime of a token is limited, and is set in one way only', async () => {
   const { generate } = await provider()
   const at = (ms: number) => new Date(Date.now() + offset + ms).toISOString()
   assertInvalid(await generate({ expireTime: at(-1000) }), 'expire_time')

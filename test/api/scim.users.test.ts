@@ -81,7 +81,7 @@ test('a person is created, read, found, replaced and deleted, with all that was 
   assertScimError(await scim.delete(`/Users/${id}`), 404)
 })
 
-test('deactivation by PUT closes a person out, and a PUT that says nothing of it opens no door', async () => {
+test('deactivation by PUT ends the access of a user, and a PUT without `active` does not restore it', async () => {
   const sent = person()
   const { id } = created(await scim.post('/Users', sent))
   assert.equal(await standing(sent.externalId), true)
@@ -95,7 +95,7 @@ test('deactivation by PUT closes a person out, and a PUT that says nothing of it
   assert.equal(await standing('never provisioned'), undefined)
 })
 
-test('whoever was deleted stays closed out until they are provisioned again', async () => {
+test('a deleted user has no access until they are provisioned again', async () => {
   const sent = person()
   const { id } = created(await scim.post('/Users', sent))
   await scim.delete(`/Users/${id}`)
@@ -296,7 +296,7 @@ test('only the token of the provider opens its endpoint', async () => {
   assert.equal((await pinfold.withToken(token).get('/iam/v2/groups')).status, 401)
 })
 
-test('what is not served says so, and bodies have a bound', async () => {
+test('answers requests that are not supported with an error, and limits bodies', async () => {
   assertScimError(await scim.get('/Devices'), 404)
   assertScimError(await scim.get('/Users/a/b'), 404)
   assertScimError(await scim.get('/constructor'), 404)
@@ -316,7 +316,7 @@ test('what is not served says so, and bodies have a bound', async () => {
   assertScimError(await scim.post('/Users', person({ deep })), 400, 'invalidValue')
 })
 
-test('what a request makes the server do is bounded, whatever it holds', async () => {
+test('limits the work of a request, whatever it contains', async () => {
   const { id } = created(await scim.post('/Users', person({ list: Array.from({ length: 900 }, () => ({ type: 0 })) })))
   const at = `/Users/${id}`
   const many = Object.fromEntries(Array.from({ length: 10_000 }, (_, i) => [`a${i}`, 1]))
@@ -410,7 +410,7 @@ test('a provider that is deleted takes its people along, and its token opens not
   assertScimError(await gone.scim.get('/Users'), 401)
 })
 
-test('requests are counted by organisation', async () => {
+test('requests are counted by organization', async () => {
   await using scene = await startBusy()
   const statuses: number[] = []
   let last: ScimAnswer | undefined

@@ -1,4 +1,4 @@
-// What a sign-in that somebody has talked a person into, that has ended, or that was narrowed cannot do.
+// Limits of a sign-in that an attacker has talked a person into, that has ended, or that was narrowed.
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
 import { request } from 'node:http'
@@ -105,7 +105,7 @@ test('a link from elsewhere that names a provider signs nobody in for a program'
     const link = `${url}/oauth?headless_code=${code}&${named}`
     const led = await openBrowser().ask(link, fromElsewhere)
     assert.equal(led.headers.get('location'), `/ui/signin?${new URLSearchParams({ ...more, return: back })}`)
-    // Whoever types it is led on.
+    // A person who types the address is redirected to the page.
     assert.match((await openBrowser().go(link)).text, /Let this program in\?/)
   }
 })
@@ -162,7 +162,7 @@ test('one person lets few programs in at once, and what has expired takes no pla
   assert.equal((await another.submit(`${url}/ui/headless`, { code: newCode() })).status, 200)
 })
 
-test('an ID token calls verified what a provider of the server says, and names the organisation of others', async () => {
+test('an ID token marks an address of a provider of the server as verified, and names the organization of others', async () => {
   const { org } = scene
   const { email } = scene.somebody()
   const [inside, outside] = [openBrowser(), openBrowser()]
@@ -201,7 +201,7 @@ test('a narrowed token changes no profile, and sees and ends no session but its 
   ok(await whole.get('/auth/v1/ok'))
 })
 
-test('each organisation hears what it loses with an account, and one that has not been answered keeps nobody', async () => {
+test('each organization gets events for its part of a deleted account, and a pending invitation does not block it', async () => {
   const { pinfold, org } = scene
   const { uid } = scene.somebody()
   const client = await scene.client()
@@ -246,7 +246,7 @@ const loopbackCode = (more: Json) => {
 }
 const isOver = (next: string) => next.startsWith(loopback)
 
-test('what a program was let in for bounds all that its session gives, by ID token and by refresh token', async () => {
+test('the limits that a program was approved with apply to all tokens of its session', async () => {
   const { pinfold, org } = scene
   const folder = await pinfold.seed.group(org.uid)
   const token = (form: Json) => post('/oauth/token', { client_id: 'pinfold', ...form })
@@ -296,13 +296,13 @@ test('a page elsewhere gets no lasting session of a program at a port of this ma
       const done = await openBrowser().go(clicked, { headers: { 'sec-fetch-site': 'same-origin' } }, isOver)
       assert.ok(isOver(done.url), done.text)
     }
-    // What a program opens comes from nowhere.
+    // A page that a program opens has the value `none` for Sec-Fetch-Site.
     const opened = await openBrowser().ask(link, { headers: { 'sec-fetch-site': 'none' } })
     assert.equal(opened.status, 302, opened.text)
   }
 })
 
-test('who enters as the operator is not signed in as somebody else any more', async () => {
+test('entering as the operator ends the session of the person in the same browser', async () => {
   const { url, app } = scene.pinfold
   const { uid } = scene.somebody()
   const browser = openBrowser()

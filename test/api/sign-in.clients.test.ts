@@ -259,7 +259,7 @@ test('a device code, an authorization code and the tokens of one client are refu
   }
 })
 
-test('what the page approves ends with the session it was approved from, before the program has asked', async () => {
+test('an approval ends with the session that it was given in, before the program has asked', async () => {
   const { pinfold } = scene
   scene.somebody()
   const { device_code, user_code } = ok(await post('/oauth/device_authorization', { client_id: 'pinfold' }))
@@ -307,7 +307,7 @@ test('the page of devices shows who asks, takes only typed codes, and its guesse
   assert.equal((await operator.submit(`${url}/ui/device/confirm`, { code: user_code, answer: 'approve' })).status, 403)
 })
 
-test('only so many programs of one network wait at once, and a setting lets none wait', async () => {
+test('limits the waiting programs of one network, and a setting disables sign-in by device code', async () => {
   await using small = await startSignInScene({ deviceSignIn: false })
   const there = small.pinfold.anonymous
   const document = ok(await there.get('/.well-known/openid-configuration'))
@@ -459,7 +459,7 @@ test('people delete their own account with all that is signed in as them, and co
   const stranger = await pinfold.as((await pinfold.seed.person()).uid)
   assertError(await stranger.delete(`/auth/v1/delete/${uid}`), 403, 7, 'PERMISSION_DENIED')
   assertInvalid(await stranger.delete('/auth/v1/delete/x'), 'id')
-  // The account is not only the organisation's to take away.
+  // Not only the organization may delete the account.
   assertError(await inside.delete(`/auth/v1/delete/${uid}`), 403, 7, 'PERMISSION_DENIED')
   const events = await eventsOf(pinfold, async () => {
     ok(await outside.delete(`/auth/v1/delete/${uid}`))

@@ -1,4 +1,4 @@
-// The other doors that a person's sign-in leads to: the exchange, the registry's passwords, registration and invites.
+// Other entry points for the sign-in of a person: the exchange, passwords of the registry, registration and invites.
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
 import { sql } from '#db/sql.ts'
@@ -54,7 +54,7 @@ const somebody = (): Person => {
   return { sub, uid: personUid(issuer.url, sub) }
 }
 
-/** What comes of a sign-in for a program: what the provider sends back, and how that ends. */
+/** Signs in for a program, and returns the parameters that the provider sends back. */
 async function signIn(named: Json, claims: Json): Promise<URLSearchParams> {
   const shown = await signInPage(named, claims)
   const location = shown.headers.get('location') ?? ''
@@ -121,7 +121,7 @@ test('an exchanged token says no more of a sign-in than the provider does', asyn
   ok(await make({ auth_time: now }))
 })
 
-test('whom only an organisation vouches for is nobody to the exchange, to the registry and to registration', async () => {
+test('a person whom only an organization’s provider vouches for is refused by exchange, registry and registration', async () => {
   const { sub, uid } = somebody()
   await tokenOf({ sub })
   await pinfold.seed.binding((await pinfold.seed.group()).uid, uid, roleUids.owner)
@@ -142,7 +142,7 @@ test('whom only an organisation vouches for is nobody to the exchange, to the re
   assert.equal(claimsOf(ok(await exchange({ sub })).token).sub, uid)
 })
 
-test('a token of an organisation is exchanged where its provider is named, for a session that stays inside', async () => {
+test('a token of an organization’s provider is exchanged with that provider named, for a session of that organization', async () => {
   const { sub, uid } = somebody()
   const other = (await pinfold.seed.group()).uid
   const named = { identity_provider: idp }
@@ -204,7 +204,7 @@ test('the provider that is named has to have issued the token, for us', async ()
   assert.equal(claimsOf(ok(await exchange({ sub }, { identity_provider: 'everybody' })).token).org, undefined)
 })
 
-test('with an identity the token of an organisation is exchanged for one of its own only', async () => {
+test('with an identity, a token of an organization’s provider is exchanged for an identity of that organization only', async () => {
   const other = (await pinfold.seed.group()).uid
   const { sub } = somebody()
   const identity = async (group: string) =>
@@ -247,7 +247,7 @@ test('the sessions of a provider end when the settings do not name it any more, 
       assert.ok(!(await isIn()))
       const refresh = pinfold.withToken(answer.get('refresh_token')!)
       assert.equal((await refresh.post(`/sts/exchange_refresh_token?aud=${pinfold.url}`)).status, 401)
-      // What an organisation vouches for is none of the settings.
+      // A session by an organization's provider does not depend on the providers of the settings.
       ok(await inside.get('/auth/v1/ok'))
     }
     config.peopleIssuers = []
@@ -308,7 +308,7 @@ test('a page elsewhere does not choose whom a browser is signed in as', async ()
   assert.ok(own.headers.get('location')!.startsWith(issuer.url))
 })
 
-test('what an external group gives for a session is not enough for an invite, which lasts longer', async () => {
+test('the role of an external group for a session is not enough for an invite, which lasts longer', async () => {
   const { sub } = somebody()
   await pinfold.seed.mapping(idp, roleUids.owner, 'door-owners')
   const now = Math.floor(time / 1000)
@@ -391,12 +391,12 @@ test('a person whose groups the provider leaves out is told so, and it is writte
   assert.equal(none.status, 302)
 })
 
-test('a sign-in for which the database has no room is told to come again, and nobody is called to act', async () => {
+test('a sign-in while the database is overloaded is told to retry, and logs no error', async () => {
   const { db, log } = pinfold.app
   const tooMuch = () => Promise.reject(busy('all connections to the database are in use'))
   const kept = { db: { ...db }, log: { ...log } }
   const told: string[] = []
-  // What works in the background has no room either, and says so at any time.
+  // Background jobs find the database overloaded too, and log it at any time.
   const note = (level: string) => (text: string) => void (text === 'sign-in failed' && told.push(`${level} ${text}`))
   Object.assign(log, { warn: note('warn'), error: note('error') })
   try {

@@ -1,4 +1,4 @@
-// Who does not get in: answers that were tampered with, and owners whose provider says whatever they like.
+// Refused sign-ins: answers that were tampered with, and owners whose provider makes arbitrary claims.
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
 import { sql } from '#db/sql.ts'
@@ -117,7 +117,7 @@ test("one provider's answer is not taken for another's", async () => {
   assertRefused(await finish(await begin(pinfold, acme), {}, { iss: evil.url }), '401', 'another iss')
 })
 
-test('where providers name themselves they share a callback, and have to', async () => {
+test('providers that identify themselves share a callback, and must identify themselves', async () => {
   await using named = await startIssuer()
   named.metadata.authorization_response_iss_parameter_supported = true
   const { uid } = await pinfold.seed.provider(acme.org, named.url)
@@ -168,7 +168,7 @@ test('a session of another is not continued by the next sign-in, and a cookie is
   assert.notEqual(first, 'fixed-by-somebody-else')
   assert.equal((await enter('second')).status, 303)
   assert.notEqual(jar.get('pinfold'), first)
-  // What the browser had before is over.
+  // The previous session of the browser has ended.
   jar.set('pinfold', first)
   assert.equal((await browser.ask(`${pinfold.url}/ui/`)).headers.get('location'), '/ui/signin')
 })
@@ -220,7 +220,7 @@ test("what an owner's provider says reaches nothing outside of the organisation"
   assert.equal(issued.org, mallory.org)
 })
 
-test('an invite of another organisation is not redeemed, and a verified address counts nowhere else', async () => {
+test('an invite of another organization is not redeemed, and a verified address counts nowhere else', async () => {
   const { code } = await pinfold.seed.invite(acme.org, roleUids.owner)
   const shown = await finish(await begin(pinfold, mallory, { invite: code }), { sub: 'thief', email_verified: true })
   assertRefused(shown, '403', 'invite')
@@ -276,7 +276,7 @@ test('a provider signs out only those whom it has signed in', async () => {
   ok(await another.client.get('/auth/v1/ok'))
 })
 
-test('what a provider says is over can be said again until it is over here', async () => {
+test('a logout by a provider can be repeated until it succeeds here', async () => {
   const { client } = await signIn(acme, { sub: 'victim-3', sid: 'upstream-4' })
   const events = { 'http://schemas.openid.net/event/backchannel-logout': {} }
   const claims = { aud: clientId, sub: 'victim-3', jti: 'j-3', events }
@@ -302,7 +302,7 @@ function renaming(from: string, to: string) {
   return sql([`ALTER TABLE ${from} RENAME TO ${to}`] as unknown as TemplateStringsArray)
 }
 
-test('the doors of the sign-in are counted by source', async () => {
+test('limits the sign-in endpoints for each source', async () => {
   await using few = await startPinfold({
     allowInsecureIssuers: true,
     issuersPrivate: ['127.0.0.1'],

@@ -1,5 +1,5 @@
-// An organisation's owner runs a hostile provider, which says whatever they like. Through no door does it reach anything
-// outside of the organisation.
+// Attacks by an owner of an organization whose own provider makes arbitrary claims. No entry point gives it access outside of the
+// organization.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { personUid } from '#domains/iam/identities/people.ts'
@@ -14,10 +14,10 @@ const loopback = 'http://localhost:4711/callback'
 
 let [honest, evil]: [FakeIssuer, FakeIssuer] = [] as never
 let pinfold: Pinfold
-/** The organisation of the victims, with a provider at the honest issuer, and that of the hostile owner. */
+/** The organization of the victims, with a provider at the honest issuer, and the organization of the hostile owner. */
 let [acme, mallory]: [Json, Json] = [] as never
 let [acmeIdp, evilIdp, sharedIdp]: [string, string, string] = [] as never
-/** Somebody whom the settings know, who owns the first organisation. */
+/** Subject of a person of the provider in the settings, who owns the first organization. */
 const victim = 'victim'
 let victimUid: string
 
@@ -61,7 +61,7 @@ after(async () => {
   for (const one of [pinfold, honest, evil]) await one[Symbol.asyncDispose]()
 })
 
-/** What comes of an ID token with these claims, through the browser. */
+/** Result of signing in with the browser and an ID token with these claims. */
 async function throughBrowser(idp: string, issuer: FakeIssuer, claims: Json): Promise<Client | number> {
   const browser = openBrowser()
   const query = searchOf({ exit: 'redirect', redirect: loopback, idp_id: idp })
@@ -87,7 +87,7 @@ async function throughExchange(
   return answer.status === 200 ? pinfold.withToken(answer.body.token) : answer.status
 }
 
-/** All that the client of a session can see and do is in the hostile organisation. */
+/** Asserts that the client of a session sees and changes only the hostile organization. */
 async function assertInside(client: Client, what: string): Promise<void> {
   const claims = claimsOf(client.token!)
   assert.equal(claims.org, mallory.uid, what)
@@ -142,7 +142,7 @@ const said = (): [what: string, claims: Json][] => [
   ['a uid as its subject', { sub: victimUid }],
 ]
 
-test('whatever it says of a person stays inside, through the browser and through the exchange', async () => {
+test('claims of the provider have effects only inside its organization, by browser and by exchange', async () => {
   for (const [idp, issuer] of [
     [evilIdp, evil],
     [sharedIdp, honest],
@@ -161,7 +161,7 @@ test('whatever it says of a person stays inside, through the browser and through
   assert.deepEqual(sessions, [])
 })
 
-test('a token of another issuer, and one that is not good, is refused at each door', async () => {
+test('refuses a token of another issuer and an invalid token at each entry point', async () => {
   for (const [what, issuer, claims] of [
     ['signed by itself in the name of the other', evil, { iss: honest.url, sub: victim }],
     ['for the settings', evil, { iss: honest.url, sub: victim, aud: 'of the settings' }],
@@ -186,7 +186,7 @@ test('a token of another issuer, and one that is not good, is refused at each do
   }
 })
 
-test('its own good token is none for the settings, for another organisation, or for an identity of one', async () => {
+test('a good token of the provider is refused for the settings, for another organization, and for an identity of one', async () => {
   const { uid: identity } = await pinfold.seed.identity(acme.uid, {
     claimMatch: { issuer: evil.url, subject: 'm-4', audience: clientId },
   })

@@ -1,4 +1,4 @@
-// What docs/guides/add-single-sign-on.md says to enter is entered, and people sign in and out with it.
+// Sign-in and sign-out with the values that docs/guides/add-single-sign-on.md says to enter.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'

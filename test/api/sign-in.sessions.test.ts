@@ -1,4 +1,4 @@
-// What people are signed in with: pages and their cookie, refresh tokens, and how a session ends.
+// Sessions of people: pages and their cookie, refresh tokens, and the end of a session.
 import assert from 'node:assert/strict'
 import { request } from 'node:http'
 import { after, before, beforeEach, test } from 'node:test'
@@ -58,7 +58,7 @@ test('a refresh token says when it ends, and is traded for a token of the same s
   assert.equal(claimsOf(over.token!.token).sub, uid)
 })
 
-test('what cannot be a refresh token is refused, and so is a request without an audience', async () => {
+test('refuses malformed refresh tokens, and a request without an audience', async () => {
   const { pinfold } = scene
   const { refreshToken, token } = await withRefresh()
   const forged = { ...JSON.parse(Buffer.from(refreshToken, 'base64').toString()), fam: 'x' }
@@ -385,7 +385,7 @@ test('somebody with a hundred sessions who begins another loses the oldest', asy
   )
 })
 
-test('what is over is swept away', async () => {
+test('deletes expired sessions and attempts', async () => {
   const { pinfold } = scene
   const { db } = pinfold.app
   const count = async (table: 'sessions' | 'sign_in_attempts') => {

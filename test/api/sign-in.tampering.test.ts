@@ -68,7 +68,7 @@ async function assertClaims(changes: Record<string, Json>): Promise<void> {
   }
 }
 
-/** What nobody has begun is told to nobody. */
+/** Asserts that a browser that did not begin the sign-in gets no answer. */
 function assertUnknown({ status, headers }: Shown, what: string): void {
   assert.deepEqual([status, headers.get('location')], [401, null], what)
 }
@@ -200,7 +200,7 @@ test('9: a session that somebody else has chosen', async () => {
   await enter(browser, victim)
   assert.notEqual(jar.get('pinfold'), planted)
   assert.equal(await sessionsOf(victim), 1)
-  // Nor is whoever has planted it signed in as the victim.
+  // The attacker who planted the session is not signed in as the victim either.
   const page = await theirs.go(`${pinfold.url}/ui/`)
   assert.ok(!page.text.includes(victim), 'the planted session has become that of the victim')
 })
@@ -236,10 +236,10 @@ test('11: what has expired', async () => {
   assertError(await pinfold.withToken(refresh_token).post(path), 401, 16, 'UNAUTHENTICATED')
 })
 
-test('12: another organisation than that of the provider', async () => {
+test('12: another organization than that of the provider', async () => {
   const sub = somebody()
   const uid = personUid(mallory.issuer.url, sub)
-  // Who is an owner elsewhere, and whose provider is Mallory's, who can say that anybody is them.
+  // The person is an owner elsewhere, and Mallory's provider can claim that anybody is that person.
   await pinfold.seed.binding(acme.org, uid, roleUids.owner)
   const identity = await pinfold.seed.identity(acme.org, {
     claimMatch: { issuer: mallory.issuer.url, subject: sub, audience: clientId },
@@ -258,7 +258,7 @@ test('12: another organisation than that of the provider', async () => {
     ok(await client.get('/iam/v2/groups')).groups.filter(({ uid: one }: Json) => one === acme.org),
     [],
   )
-  // What the token says of the organisation cannot be changed.
+  // The organization in the token cannot be changed.
   const [head, body, signature] = token.split('.')
   const changed = JSON.parse(Buffer.from(body!, 'base64url').toString())
   const forged = Buffer.from(JSON.stringify({ ...changed, org: acme.org })).toString('base64url')

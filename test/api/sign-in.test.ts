@@ -1,4 +1,4 @@
-// How people sign in: with the provider of an organisation or one of the settings, in a browser and for a program.
+// Sign-in of people: with the provider of an organization or one of the settings, in a browser and for a program.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { openBrowser } from '../support/browser.ts'
@@ -20,7 +20,7 @@ const rolesOf = async (uid: string): Promise<string[]> => {
 }
 const seenBy = async (uid: string) => ok(await scene.pinfold.operator.get(`/iam/v2/identities/${uid}`))
 
-test('a new person signs in with the provider of their organisation and gets its default role', async () => {
+test('a new person signs in with the provider of their organization and gets its default role', async () => {
   const { pinfold, org, idp, company } = scene
   const { uid, sub, email } = scene.somebody()
   let token = ''
@@ -53,7 +53,7 @@ test('a new person signs in with the provider of their organisation and gets its
   assert.partialDeepStrictEqual(await seenBy(uid), { email: '', emailUnverified: email })
 })
 
-test('the default role is given once: not to a member, and not again to whoever has lost it', async () => {
+test('the default role is given once: not to a member, and not again after it was removed', async () => {
   const { pinfold, org } = scene
   const { uid } = scene.somebody()
   await scene.open()
@@ -68,7 +68,7 @@ test('the default role is given once: not to a member, and not again to whoever 
   assert.deepEqual(await rolesOf(member.uid), ['registry.pull'])
 })
 
-test('signing in where an organisation does accepts what it has bound the person to', async () => {
+test('signing in with the provider of an organization accepts the pending bindings there', async () => {
   const { pinfold, org } = scene
   const owner = await pinfold.as((await pinfold.seed.member(org.uid, roleUids.owner)).uid)
   const { uid } = scene.somebody()
@@ -119,7 +119,7 @@ test('a sign-in of one organization does not redeem an invite of another one', a
   )
 })
 
-test('whom only an organisation vouches for is nobody to the settings, until an invite says otherwise', async () => {
+test('a provider of the settings does not know a person of an organization’s provider until they redeem an invite', async () => {
   const { pinfold } = scene
   const other = await pinfold.seed.group()
   const { uid } = scene.somebody()
@@ -140,7 +140,7 @@ test('a setting lets everybody in whom its providers know', async () => {
   assert.deepEqual(ok(await client.get('/auth/v1/ok')).subject, uid)
 })
 
-test('a verified organisation is found by its name, and told of by orgcheck', async () => {
+test('a verified organization is found by its name and by orgcheck', async () => {
   const { pinfold } = scene
   scene.somebody()
   assert.equal((await scene.open({ idp_id: 'acme.example' })).get('error'), null)
@@ -188,7 +188,7 @@ test('a token is for the audiences and the scopes that were asked for', async ()
   }
 })
 
-test('with an identity the token of the provider is exchanged as that of a workload is, within the organisation', async () => {
+test('with an identity, a provider’s token is exchanged like that of a workload, within the organization', async () => {
   const { pinfold, org, company } = scene
   const { sub } = scene.somebody()
   const claimMatch = { issuer: company.url, subject: sub, audience: clientId }

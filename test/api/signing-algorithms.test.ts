@@ -129,7 +129,7 @@ test('an algorithm that is added signs once its key is known, and one that is ta
   }
 })
 
-test('what signs beside a server makes no keys that the server does not have', async () => {
+test('a command beside the server makes no keys that the server does not have', async () => {
   await using pinfold = await startPinfold({ signingAlgorithms: ['RS256'] })
   const { app } = pinfold
   const beside = await openIssuer({ ...app.config, signingAlgorithms: ['ES256'] })

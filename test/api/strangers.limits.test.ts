@@ -1,4 +1,4 @@
-// How much somebody may ask for who shows no token of ours, at every door.
+// Rate limits for clients without a valid token, at every entry point.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import http2 from 'node:http2'
@@ -33,7 +33,7 @@ function assertLater(answer: Answer, what: string): void {
   assert.equal(answer.headers.get('retry-after'), '60', what)
 }
 
-test('every door that needs no token counts the requests of a source, and answers in its own words', async () => {
+test('every open endpoint counts the requests of a source, and refuses in its own format', async () => {
   await using pinfold = await startExhausted()
   const { anonymous } = pinfold
   const rest = await anonymous.get('/ping/v2/ping')
@@ -154,7 +154,7 @@ test('over gRPC a message that cannot be read is refused by name, and leaves a l
   }
 })
 
-test('HTTP/2 counts them too, at every door', async () => {
+test('HTTP/2 requests are counted too, at every entry point', async () => {
   await using pinfold = await startExhausted()
   const session = http2.connect(`http://127.0.0.1:${pinfold.port}`)
   try {
@@ -254,7 +254,7 @@ test('one identity may be proven so often, by exchange and by password together;
   assert.equal((await exchange(other.uid)).status, 200)
 })
 
-test('whoever asks whether the server is ready has the database asked once a second, and while it is asked not again', async () => {
+test('readiness checks query the database once a second, and never twice at the same time', async () => {
   let time = Date.now()
   await using pinfold = await startPinfold({ clock: () => new Date(time) })
   const { db } = pinfold.app

@@ -1,4 +1,4 @@
-// Traces: what a collector is sent of requests, whatever the door, and that nobody waits for it.
+// Traces: spans that a collector gets, for every entry point. No request waits for the collector.
 import assert from 'node:assert/strict'
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -78,7 +78,7 @@ test('a request is a span of the trace that its client names, with its transacti
   assert.doesNotMatch(collector.bodies.join(''), /secret-name|aaaaaaaaaa/)
 })
 
-test('what a request sets off is none of its parts, and goes on without it', async () => {
+test('background work of a request is no span of it, and continues without it', async () => {
   await using collector = await startCollector()
   await using receiver = await startReceiver()
   {
@@ -149,7 +149,7 @@ test('without a share nothing is sent, and what the client wants does not matter
   assert.deepEqual(collector.spans, [])
 })
 
-test('a collector that is away, or refuses, keeps nobody waiting', async () => {
+test('an unavailable or refusing collector delays no request', async () => {
   await using refusing = await startCollector(400)
   for (const traces of [refusing.url, 'http://127.0.0.1:1/v1/traces']) {
     await using pinfold = await startPinfold({ traces, tracesPercent: 100 })

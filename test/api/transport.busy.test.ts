@@ -1,4 +1,4 @@
-// Too much to do at once is told apart from what is broken, at doors of every kind.
+// Overload is reported differently from failure, at every kind of entry point.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { referenceDoor } from '#api/reference/reference.ts'
@@ -12,7 +12,7 @@ import { clientOf, startPinfold } from '../support/pinfold.ts'
 
 const tooMuch = busy('all connections to the database are in use', new Error('timeout exceeded'))
 
-test('whoever comes while there is too much to do is told to come again, and the log has a warning', async () => {
+test('an overloaded server answers with a retry time, and logs a warning', async () => {
   await using pinfold = await startPinfold({ ledgerProofs: 'public' })
   const { uid } = await pinfold.seed.group('', { name: 'acme' })
   const fail = () => Promise.reject(tooMuch)

@@ -1,4 +1,4 @@
-// What every answer has in common: errors over both transports, request ids, log lines, and what is served besides.
+// Common properties of answers: errors over both transports, request IDs, log lines, and documents that the server provides.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { create, type DescMethod } from '@bufbuild/protobuf'
@@ -305,7 +305,7 @@ test('without its database the server is alive, not ready, and UNAVAILABLE', asy
   assert.deepEqual([ready.status, ready.text], [503, 'the database cannot be reached\n'])
 })
 
-test('where there is only too much to do the caller is told to come again, and nobody is called to act', async () => {
+test('overload is answered with a retry time, and logs no error', async () => {
   const logged = captureLog()
   const tooMuch = busy('all connections to the database are in use', new Error('timeout exceeded'))
   const db = { ...brokenDb(tooMuch), all: () => Promise.reject(tooMuch) }
@@ -359,7 +359,7 @@ test('the metrics count requests by transport, method and code, and name nobody'
   for (const secret of [group.uid, operatorUid, 'web', 'nowhere']) assert.ok(!text.includes(secret), secret)
 })
 
-test('the metrics are for the operator and for whoever has the token of the settings', async () => {
+test('the metrics are for the operator and for holders of the configured token', async () => {
   const metricsToken = 'a-scraper-reads-this'
   await using server = await serve({ metricsToken })
   const ask = async (authorization?: string) => {

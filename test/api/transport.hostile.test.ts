@@ -49,7 +49,7 @@ test('a request that never ends is given up', async () => {
   session.destroy()
 })
 
-test('who sends the message of a call long after its head is looked at again', async () => {
+test('verifies the token again if the message of a call comes long after its headers', async () => {
   await using pinfold = await startPinfold()
   const { uid } = await pinfold.seed.group()
   const member = await pinfold.seed.member(uid, roleUids.viewer)
@@ -103,7 +103,7 @@ test('exchanges are counted by address, whatever the peer looks like', { skip: !
   assert.deepEqual(seen, [16, 16, 8])
 })
 
-test('of very many mistakes the first hundred are named', async () => {
+test('names the first hundred of very many invalid values', async () => {
   await using pinfold = await startPinfold()
   const { uid } = await pinfold.seed.group()
   const environment = Object.fromEntries(Array.from({ length: 15_000 }, (_, i) => [`PINFOLD_${i}`, '']))

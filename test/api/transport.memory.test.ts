@@ -1,4 +1,4 @@
-// What requests leave behind in V8's heap (docs/decisions/0140-what-outlives-a-request.md).
+// Objects of requests that survive in V8's heap (docs/decisions/0140-what-outlives-a-request.md).
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ReposService } from '#gen/pinfold/registry/v2/repos_pb.ts'
@@ -13,7 +13,7 @@ const lanes = 16
 const mostPromoted = 1000
 const skip = process.env.PINFOLD_TEST_DATABASE ? 'the queries of its driver live as long as they wait' : false
 
-test('what a request is made of does not become old', { skip }, async () => {
+test('objects of a request do not survive into the old generation', { skip }, async () => {
   await using place = await makePlace()
   // As bin/pinfold begins, but V8 tells of each collection.
   const script = `shift; exec bin/pinfold-node --trace-gc-nvp ${serverOptions().join(' ')} src/main.ts "$@"`
@@ -25,7 +25,7 @@ test('what a request is made of does not become old', { skip }, async () => {
   const { body: repo } = await client.post(`/registry/v2/repos/${org.uid}`, { name: 'app' })
   for (let i = 0; i < 100; i++) await client.patch(`/registry/v2/repos/${repo.uid}`, { description: `of turn ${i}` })
 
-  /** How many bytes of a request V8 has found to have lived through two small collections. */
+  /** Bytes for each request that V8 has promoted after two small collections. */
   async function promotedBy(send: () => Promise<unknown>): Promise<number> {
     const count = 4000
     const from = output.stdout.length
@@ -34,7 +34,7 @@ test('what a request is made of does not become old', { skip }, async () => {
     assert.ok(collections.length > 4, `${collections.length} collections`)
     return collections.reduce((sum, [, bytes]) => sum + Number(bytes), 0) / count
   }
-  /** What starting has left lasts until the first large collection, so not the first of them count. */
+  /** Objects of the start live until the first large collection, so the first results do not count. */
   async function inTheEnd(send: () => Promise<unknown>): Promise<number> {
     let promoted = await promotedBy(send)
     for (let turn = 0; turn < 3 && (turn === 0 || promoted >= mostPromoted); turn++) promoted = await promotedBy(send)

@@ -1,4 +1,4 @@
-// Whatever the port refuses before a method is found says why in the words of the API, or of the registry, byte by byte.
+// Refusals of the port before a method is found: byte by byte, in the format of the API or of the registry.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import http2 from 'node:http2'
@@ -32,7 +32,7 @@ function assertStructured(text: string, code: number): void {
 const get = 'GET /ping/v2/ping HTTP/1.1\r\nhost: a\r\n'
 const patch = `PATCH /iam/v2/groups/${'0'.repeat(40)} HTTP/1.1\r\nhost: a\r\n`
 
-/** What is written, the status it gets, and the code in the body. */
+/** The bytes that are sent, the status of the answer, and the code in its body. */
 const refusals: Record<string, [text: string, status: number, code: number]> = {
   'no request at all': ['nonsense\r\n\r\n', 400, 3],
   'a line without a version': ['GET /healthz\r\n\r\n', 505, 12],

@@ -1,4 +1,4 @@
-// What holds for every method alike: connections, limits, deadlines and drain, over HTTP/1.1, HTTP/2 and gRPC.
+// Common behavior of all methods: connections, limits, deadlines and drain, over HTTP/1.1, HTTP/2 and gRPC.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import http from 'node:http'
@@ -86,7 +86,7 @@ test('one connection serves several requests', async () => {
   assert.equal(texts[2], pong)
 })
 
-test('whoever does not finish its headers in the configured time is closed', async () => {
+test('closes a connection that does not finish its headers in the configured time', async () => {
   await using server = await serve({ headersTimeoutMs: 200 })
   const starts = ['', 'P', 'PRI * HTTP/2.0', 'GET /ping/v2/ping HTTP/1.1\r\nho']
   await Promise.all(

@@ -99,7 +99,7 @@ test('documents are those of version 2, all in one answer', async () => {
   const [pending, determined] = second.advisories[0].events
   assert.deepEqual(pending, { timestamp: day(0), pendingUpstreamFix: { note: 'n' } })
   assert.equal(determined.falsePositiveDetermination.type, 'FPT_TYPE_INLINE_MITIGATIONS_EXIST')
-  // What version 2 says of the same, one page after the other.
+  // The same documents in version 2, page by page.
   const known: string[] = []
   for (let token = ''; ; ) {
     const page = await v2(`documents?page_token=${token}`)

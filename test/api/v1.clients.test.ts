@@ -1,4 +1,4 @@
-// What clients that exist count on, over both versions, where no test of an area says it.
+// Behavior that existing clients rely on, over both versions, if no test of an area covers it.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { create } from '@bufbuild/protobuf'
@@ -33,7 +33,7 @@ test('a token can be had for the API, the registry, and the names below it', asy
   }
 })
 
-test('what is gone is NOT_FOUND where one is read, nothing in a list, and NOT_FOUND when it is deleted again', async () => {
+test('a deleted resource is NOT_FOUND when it is read or deleted again, and is absent from lists', async () => {
   const { operator } = scene.pinfold
   const group = (await scene.pinfold.seed.group(org)).uid
   const made: Record<string, [uid: string, older: string]> = {
@@ -129,7 +129,7 @@ test('metadata of clients is passed over', async () => {
   assert.equal((await grpc.call(desc, create(desc.input, { uid: org }), { token })).code, 0)
 })
 
-test('a person creates an organisation and sees it with the next token; an identity of a group creates none', async () => {
+test('a person creates an organization and sees it with the next token; an identity of a group creates none', async () => {
   const { pinfold } = scene
   const { uid } = await pinfold.seed.person()
   const person = await pinfold.as(uid)
@@ -144,7 +144,7 @@ test('a person creates an organisation and sees it with the next token; an ident
   }
 })
 
-test('what is wrong for good is never PERMISSION_DENIED, which clients try again', async () => {
+test('a lasting error is never PERMISSION_DENIED, which clients retry', async () => {
   const missing = `${org}/0123456789abcdef`
   const wrong: [path: string, body: Json, field: string][] = [
     ['groups', { name: 'No/Slash' }, 'name'],

@@ -69,7 +69,7 @@ test('a deletion answers with nothing, and what is not there is not found', asyn
   await assert.rejects(grpc.delete({ id: uid }), { code: 5 })
 })
 
-test('a sink is checked as in version 2, and hidden from whoever may not change it', async () => {
+test('a sink is checked as in version 2, and hidden from callers who may not change it', async () => {
   const group = await folder()
   assertInvalid(await owner.post(`${path}/${group}`, {}), 'sink')
   assertInvalid(await owner.post(`${path}/${group}`, { sink: 'https://127.0.0.1/' }), 'sink')

@@ -21,7 +21,7 @@ after(async () => {
 })
 
 const amazon = { account: '123456789012' }
-// Whoever tries things out writes letters where a number belongs.
+// The project number contains letters, because users enter such values to try things out.
 const google = { projectId: 'example-project', projectNumber: 'qwertyuiop' }
 const github = { appInstallations: { 7: { installations: [{ installationId: '9007199254740993', name: 'acme' }] } } }
 const azure = { tenantId: 'tenant', clientIds: { ingester: 'client' } }

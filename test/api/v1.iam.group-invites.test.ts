@@ -54,7 +54,7 @@ test('an invite of either version is the same in the other; only its creation te
   })
 })
 
-test('what is wrong is named as version 1 spells it', async () => {
+test('names invalid fields as version 1 spells them', async () => {
   assertInvalid(await create({ role: 'x' }), 'role')
   assertInvalid(await create({ role: '' }), 'role')
   assertInvalid(await create({ ttl: '0s' }), 'ttl')
@@ -101,7 +101,7 @@ test('a group is made along with the invite to it, or neither, and the caller do
   await assert.rejects(grpc.createWithGroup({ group: 'x/new', role, ttl }), { code: 3, fields: ['group'] })
   assert.equal(await counted(), before)
 
-  // An organisation is the operator's to make, also where everybody may have one of their own.
+  // Only the operator creates an organization with an invite, also on a server where every person may create one.
   for (const client of [owner, stranger]) {
     await assert.rejects(grpcAs(client).createWithGroup({ group: 'v1 org', role, ttl }), { code: 7 })
   }

@@ -48,7 +48,7 @@ test('the parent may be empty, a uid, the start of one, or a name', async () => 
   }
   const ofOrg = await grpc.create({ parent: org.uid.slice(0, 12), group: { name: 'by a short start' } })
   assert.equal(ofOrg.id.slice(0, 40), org.uid)
-  // What is the start of several uids tells none of them.
+  // A prefix of several uids identifies none of them.
   for (let i = 0; i < 17; i++) await pinfold.seed.group(folder.uid)
   const starts = (await list(`uidp.childrenOf=${folder.uid}`)).map(({ id }) => id.slice(0, folder.uid.length + 2))
   const twice = starts.find((start, i) => starts.indexOf(start) !== i)!
@@ -74,7 +74,7 @@ test('a PUT empties what it leaves out, but for what only staff sets', async () 
   const kept = ok(await put(verified.id, { name: 'put.example.com', description: 'new' }, byOwner))
   assert.deepEqual([kept.verified, kept.kind, kept.description], [true, 'ORG_KIND_DEV', 'new'])
   assertDenied(await put(verified.id, { name: 'put.example.com', kind: 'ORG_KIND_INFRA' }, byOwner))
-  // A folder shows the kind of its organisation, and is replaced without naming it.
+  // A folder shows the kind of its organization, and is replaced without naming it.
   const folder = await grpcOf(operator).create({ parent: verified.id, group: { name: 'in it' } })
   assert.equal(folder.kind, OrgKind.DEV)
   assert.equal(ok(await put(folder.id, { name: 'in it', description: 'new' }, operator)).kind, 'ORG_KIND_DEV')

@@ -54,7 +54,7 @@ test('a list shows the address of a person, verified or not', async () => {
       const [{ email, emailUnverified }] = (await list(`id=${binding}`)) as [Json]
       return { email, emailUnverified }
     }
-    // Nothing is told of somebody who has not accepted the organisation.
+    // The API shows nothing about a person who has not accepted the binding.
     assert.deepEqual(await shown(), { email: '', emailUnverified: '' })
     const self = await pinfold.as(uid)
     ok(await self.post(`/control/v1/pendingBindings/${binding}:accept`))
@@ -62,7 +62,7 @@ test('a list shows the address of a person, verified or not', async () => {
   }
 })
 
-test('what is wrong is named as version 1 spells it', async () => {
+test('names invalid fields as version 1 spells them', async () => {
   assertInvalid(await create({}), 'identity', 'role')
   assertInvalid(await create({ identity: 'x', role: 'y' }), 'identity', 'role')
   const identity = person()

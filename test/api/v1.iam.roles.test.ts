@@ -37,7 +37,7 @@ test('a role of either version is the same role in the other, its capabilities s
   )
 })
 
-test('what is unknown, internal or missing is named, and what the caller does not hold is refused', async () => {
+test('names unknown, internal and missing capabilities, and denies those that the caller does not hold', async () => {
   assertInvalid(await create({ name: 'wrong', capabilities: ['no.such'] }), 'capabilities')
   assertInvalid(await create({ name: 'wrong', capabilities: ['CAP_REPO_LIST'] }), 'capabilities')
   for (const name of ['internal', 'repo.internal.admin']) {

@@ -19,7 +19,7 @@ after(async () => {
   await pinfold[Symbol.asyncDispose]()
 })
 
-test('what either version accepted is listed in the other, also below', async () => {
+test('an acceptance in either version is listed in the other, also on folders', async () => {
   const events = await eventsOf(pinfold, async () => {
     const answer = ok(await owner.post(`${path}/${org.uid}`, { documentIds: ['one'] }))
     assert.deepEqual(answer, { group: org.uid, documentIds: ['one'] })
@@ -52,7 +52,7 @@ test('what either version accepted is listed in the other, also below', async ()
   )
 })
 
-test('what is wrong is named, and a group that is missing has accepted nothing', async () => {
+test('names invalid documents, and returns NOT_FOUND for a missing group', async () => {
   assertInvalid(await owner.post(`${path}/${org.uid}`, { documentIds: ['three'] }), 'document_ids')
   const missing = `${org.uid}/0123456789abcdef`
   assert.deepEqual(ok(await owner.get(`${path}/${org.uid}/ffff456789abcdef`)).items.length, 1)

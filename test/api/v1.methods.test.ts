@@ -1,5 +1,5 @@
-// Every method of version 1 over both transports: its answer has nothing that its definition does not have and, over REST,
-// everything that it does. What is called is the list of descriptors, so a new method without a case fails.
+// Every method of version 1 over both transports. Answers have no fields outside of their definition and, over REST, all fields
+// of it. The methods come from the descriptors, so a new method without a case fails.
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
 import { after, before, test } from 'node:test'
@@ -45,7 +45,7 @@ let repo: string
 let digest: string
 /** An image of whose packages a source speaks, with an SBOM that was pushed. */
 let scanned: string
-/** The verified organisation of people whose addresses are there. */
+/** Name of the verified organization whose domain the addresses of people have. */
 let domain: string
 let provider: string
 
@@ -169,7 +169,7 @@ async function letIn(): Promise<string> {
   return code
 }
 
-/** What is asked, as JSON of the request, and by whose token where it is not the operator's. */
+/** The request as JSON, and the token of the caller unless it is the operator. */
 type Case = { request: JsonObject; token?: string }
 type Make = () => Promise<JsonObject | Case> | JsonObject | Case
 
@@ -177,7 +177,7 @@ const cases: Record<string, Make> = {
   'Groups.Create': () => ({ parent: org, group: { name: unique('group') } }),
   'Groups.Update': async () => ({ id: await group(), name: unique('group') }),
   'Groups.List': () => ({ uidp: { descendantsOf: org } }),
-  // What they answer takes a person whose address has the domain of an organisation.
+  // These methods require a person whose address has the domain of an organization.
   'Groups.LookupGroup': async () => ({ request: {}, token: (await person()).token }),
   'Groups.RequestGroupAccess': async () => ({ request: { groupId: domain }, token: (await person()).token }),
   'Groups.CheckEligibility': () => ({}),
@@ -334,7 +334,7 @@ const cases: Record<string, Make> = {
   'Subscriptions.List': async () => ({ id: await uidOf(registry.seed.subscription(org)) }),
   'Subscriptions.Delete': async () => ({ id: await uidOf(registry.seed.subscription(org)) }),
   'PingService.Ping': () => ({}),
-  // What they take is no token of ours.
+  // These methods take a token of an outside issuer.
   'SecurityTokenService.Exchange': async () => ({
     request: { aud: [registry.url] },
     token: (await registered()).token,

@@ -11,7 +11,7 @@ after(async () => {
   await pinfold[Symbol.asyncDispose]()
 })
 
-test('whoever pings is answered, with or without a token', async () => {
+test('answers a ping with and without a token', async () => {
   assert.deepEqual((await pinfold.anonymous.get('/ping/v1/ping')).body, { response: 'pong' })
   assert.equal((await grpc.ping({})).response, 'pong')
 })

@@ -1,4 +1,5 @@
-// The advisories of the public organisation are about some distributions: packages of any other are not compared with them.
+// Advisories of the public organization are about certain distributions. Packages of other distributions are not compared with
+// them.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { matchPackages } from '#domains/scanning/findings/match.duty.ts'

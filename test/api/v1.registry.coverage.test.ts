@@ -1,5 +1,5 @@
-// What nobody knows never looks as if nothing was wrong: gaps in what images contain, in what sources speak of, and in how
-// lately they were read.
+// Coverage gaps never look like a clean image: unread contents, ecosystems without a source, and sources that were not read
+// lately.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { ok } from '../support/expect.ts'
@@ -62,7 +62,7 @@ test('an ecosystem without a source beside one with a source is not clean, until
   assert.deepEqual(await daysOf('python'), ['02 0'])
 })
 
-test('what is found beside an ecosystem without a source is shown, without the build time of one that is not there', async () => {
+test('shows findings beside an ecosystem without a source, but no build time of the data', async () => {
   const layer = apkLayer('alpine', '3.19.1', ['openssl 3.1.4-r0'])
   const gem = { 'usr/lib/ruby/gems/3.3.0/specifications/rack-3.0.0.gemspec': gemspec }
   const [covered, partly] = [await push(layer, 'found'), await push({ ...layer, ...gem }, 'partly')]

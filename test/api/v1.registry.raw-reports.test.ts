@@ -112,7 +112,7 @@ test('a link expires after five minutes, and what is no ticket opens nothing', a
   }
 })
 
-test('of all that is asked for at once no more is read than there is room for, and the rest waits', async () => {
+test('limits the memory of concurrent report requests, and the others wait', async () => {
   const { scanning } = registry.app
   const list = () => owner.get(`/registry/v1/vuln_reports?digest=${digest}&scanner.name=TRIVY`)
   const raw = () => owner.get(`/registry/v1/vuln_reports/raw?digest=${digest}`)
@@ -148,7 +148,7 @@ test('of all that is asked for at once no more is read than there is room for, a
   }
 })
 
-test('who has gone while a report is sent holds no room for it', async () => {
+test('a client that leaves while a report is sent frees its memory', async () => {
   const { scanning } = registry.app
   const before = scanning.reading
   try {

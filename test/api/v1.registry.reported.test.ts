@@ -1,4 +1,4 @@
-// What reports of version 1 make of several records, sources and words of sources.
+// Reports of version 1 that combine several records, sources and states of a source.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { SourceRecord } from '#domains/scanning/records/records.service.ts'
@@ -71,7 +71,7 @@ test('a report is as old as the oldest of the sources that it is made of', async
   assert.equal((await older()).vulnerabilityDbLastBuildTime, '2026-03-02T08:00:00.000Z')
 })
 
-test('what is not going to be fixed is told so, unless somebody else says that it may be', async () => {
+test('a vulnerability is reported as not going to be fixed, unless another source states otherwise', async () => {
   await at('2026-03-04T08:00:00Z')
   await readSource(registry.app, ecosystem, [
     record('CVE-2026-6', 'musl', { state: 'wont_fix' }),
@@ -94,7 +94,7 @@ test('what is not going to be fixed is told so, unless somebody else says that i
   assert.equal(match.fix.state, 'WONT_FIX')
 })
 
-test('what is negligible is low in the older shape, which has no word for it', async () => {
+test('reports negligible severity as low in the older format, which does not have it', async () => {
   await at('2026-03-05T08:00:00Z')
   await readSource(registry.app, ecosystem, [record('CVE-2026-8', 'zlib', { severity: 'negligible' })])
   const ours = (await newest()).vulnerabilities.find(({ id }: Json) => id === 'CVE-2026-8')
@@ -111,7 +111,7 @@ test('the older shape says when was looked last, also where that has changed not
   assert.deepEqual([later.reportGeneration, later.lastSeen], ['2026-03-05T08:00:00.000Z', '2026-03-06T08:00:00.000Z'])
 })
 
-test('where a digest and a repo are named, the digest is meant', async () => {
+test('a request with a digest and a repo is about the digest', async () => {
   const all = await newest()
   assert.deepEqual(await newest(`repo_id=${other}&digest=${digest}`), all)
   assert.deepEqual(ok(await viewer.get(`/registry/v1/vuln_reports?repo_id=${other}`)).items, [])

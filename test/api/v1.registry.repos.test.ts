@@ -104,7 +104,7 @@ test('a repo can be replaced where there is no room for another', async () => {
   assert.equal((await create({ name: 'second' }, owner, full.uid)).body.code, 8)
 })
 
-test('a PUT empties what it leaves out, but for what only administrators of the catalogue set', async () => {
+test('a PUT clears omitted fields, except those that only administrators of the catalog set', async () => {
   const full = { name: 'full', description: 'text', catalogTier: 'BASE', bundles: ['base'], readme: 'Read me' }
   const { id } = (await create(full)).body
   const byEditor = await put(id, {}, editor)
@@ -157,7 +157,7 @@ test('a list is complete, and what is missing or may not be seen is an empty one
   assert.deepEqual((await operator.get(`/registry/v1/repocountbysource/${id}`)).body, { count: '0' })
 })
 
-test('what is wrong is named, and what cannot be done yet is refused', async () => {
+test('names invalid fields, and refuses a repo from callers without permission', async () => {
   assertInvalid(await create({ name: 'No Such Name' }), 'name')
   assertInvalid(await create({ name: 'tier', catalogTier: 3 }), 'catalog_tier')
   assertInvalid(await create({ name: 'sync', sync_config: { source: org.uid } }), 'sync_config.source')

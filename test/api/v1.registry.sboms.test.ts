@@ -1,4 +1,4 @@
-// What is in images, as version 1 tells it: SBOMs as they were pushed and as graphs, packages, and how many manifests.
+// Contents of images in version 1: SBOMs as they were pushed and as graphs, packages, and numbers of manifests.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { readImages } from '#domains/registry/images/read-images.duty.ts'
@@ -149,7 +149,7 @@ test('without an SBOM the graph has what the layers say', async () => {
   assert.ok(purls.includes('pkg:apk/alpine/ssl_client@1.30.1-r3?arch=x86_64'), purls.join(' '))
 })
 
-test('what was pushed as an SBOM may be anything, and no answer grows beyond what it says', async () => {
+test('returns any pushed document as an SBOM, and refuses to grow the answer beyond its limit', async () => {
   const { name, repo } = await newRepo()
   const image = await pushImage(name)
   await allRead(registry)

@@ -1,4 +1,4 @@
-// What is kept beside repos: the settings of the registry of an organisation, and by which charts a repo is deployed.
+// Settings beside repos: registry settings of an organization, and the charts that deploy a repo.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { sql } from '#db/sql.ts'
@@ -30,7 +30,7 @@ test('settings that nobody has set are false, and a PUT replaces both', async ()
   assert.deepEqual(ok(await owner.get(settings(org.uid))), other)
 })
 
-test('settings are those of an organisation that is there, and go with it', async () => {
+test('settings require an existing organization, and are deleted with it', async () => {
   const folder = (await pinfold.seed.group(org.uid)).uid
   const nowhere = '0'.repeat(40)
   for (const call of [(at: string) => operator.get(at), (at: string) => operator.call('PUT', at, {})]) {
@@ -67,7 +67,7 @@ test('a deployment is made once, replaced, and gone without charts', async () =>
   assertNotFound(await operator.get(deployment(repo)), deploymentType, repo)
 })
 
-test('what is wrong with a deployment is named', async () => {
+test('names the invalid field of a deployment', async () => {
   const repo = await newRepo()
   const post = (some: Json[]) => owner.post(deployment(repo), { charts: some })
   assertInvalid(await post([]), 'charts')

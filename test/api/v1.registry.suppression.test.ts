@@ -54,7 +54,7 @@ async function differences(): Promise<string[]> {
 
 let owned: string
 let own: string
-test('what the distribution has fixed in its package does not count there, and stays with the reason', async () => {
+test('a vulnerability that the distribution has fixed in its package does not count, and is shown with the reason', async () => {
   await readSource(registry.app, 'PyPI', [
     recordAbout('GHSA-aaaa', 'PyPI', 'flask', '3.0.0', { aliases: ['CVE-2026-1'] }),
     recordAbout('GHSA-bbbb', 'PyPI', 'flask', '3.0.0', { aliases: ['CVE-2026-2'] }),
@@ -86,7 +86,7 @@ test('a package of the distribution before its fix clears nothing', async () => 
   assert.deepEqual(await idsOf(digest), ['CVE-2026-1', 'CVE-2026-2'])
 })
 
-test('what the distribution says later counts from then on, for images of before too, and the past stays', async () => {
+test('later statements of a distribution apply from then on, also to older images, and past days stay the same', async () => {
   const counts = async () => {
     const range = 'from=2026-03-01T00:00:00Z&to=2026-03-09T00:00:00Z'
     const { items } = ok(await viewer.get(`/registry/v1/vuln_reports/counts?repo=app&tag=owned&${range}`))

@@ -11,7 +11,7 @@ import { ledgerOf, plantManifest, plantTag } from '../support/tags.ts'
 
 const tagType = 'registry.pinfold.dev/Tag'
 
-/** What the server takes for the time. */
+/** Clock of the server. */
 let now = Date.parse('2026-05-01T10:00:00.000Z')
 let registry: TestRegistry
 let operator: Client
@@ -129,7 +129,7 @@ test('events have the body of the version that was called', async () => {
   assert.deepEqual([events[1]!.body.digest, events[1]!.body.deprecated, events[2]!.body], [digest, true, { id }])
 })
 
-test('what is wrong is named, and nothing moves', async () => {
+test('names invalid fields, and moves no tag', async () => {
   const { uid: repo } = await newRepo()
   const tag = await plantTag(registry, repo, 'v1')
   const nowhere = `${repo}/${'0'.repeat(16)}`

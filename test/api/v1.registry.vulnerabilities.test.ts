@@ -1,4 +1,4 @@
-// Reports of vulnerabilities of version 1: what was known of an image at any moment, and of a tag on any day.
+// Vulnerability reports of version 1: the known vulnerabilities of an image at any moment, and of a tag on any day.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { timestampFromDate } from '@bufbuild/protobuf/wkt'
@@ -105,7 +105,7 @@ test('an image of which no source speaks has no report, rather than one without 
   assert.deepEqual((await counts(range)).items, [])
 })
 
-test('a report says what is known of each vulnerability', async () => {
+test('a report has the known data of each vulnerability', async () => {
   await at('2026-03-02T08:00:00Z')
   await sync([record('ALPINE-CVE-2026-1', 'openssl', '3.1.4-r5', { upstream: ['CVE-2026-1'] })], {
     buildTime: '2026-03-02T01:00:00.000Z',
@@ -133,7 +133,7 @@ test('a report says what is known of each vulnerability', async () => {
   })
 })
 
-test('each change of what is known is a report of its own, the newest first, and all stay as they were', async () => {
+test('each change of the known vulnerabilities is a new report, the newest first, and older reports stay the same', async () => {
   const [before] = await reportsOf(`digest=${first}`)
   await at('2026-03-03T08:00:00Z')
   await sync([record('CVE-2026-2', 'musl', '')])
@@ -172,7 +172,7 @@ test('the raw report is a CycloneDX document, as of any moment', async () => {
   )
 })
 
-test('of a scanner that is not ours there is no raw report', async () => {
+test('returns NOT_FOUND for a raw report of another scanner', async () => {
   const path = `/registry/v1/vuln_reports/raw?digest=${first}`
   assertNotFound(await viewer.get(`${path}&scanner=GRYPE`), 'registry.pinfold.dev/VulnReport', first)
   ok(await viewer.get(`${path}&scanner=UNKNOWN`))
@@ -274,7 +274,7 @@ test('a tag that is gone has no counts from then on', async () => {
   )
 })
 
-test('who may not see the repo sees nothing of it, and what is asked for in a wrong way is named', async () => {
+test('shows nothing to callers without access to the repo, and names invalid parameters', async () => {
   assert.deepEqual(await reportsOf(`digest=${first}`, stranger), [])
   assert.deepEqual(await reportsOf(`repo_id=${repo}`, stranger), [])
   assert.deepEqual((await counts(range, stranger)).items, [])
@@ -305,7 +305,7 @@ test('several tags are counted at once over gRPC', async () => {
   assert.ok(items.every((one) => one.repo === 'acme/app'))
 })
 
-test('an advisory of an organisation counts for its own images once it is approved, and no more when it is gone', async () => {
+test('an approved advisory of an organization applies to its own images until it is deleted', async () => {
   await at('2026-03-10T08:00:00Z')
   const digest = await push(packages('3.19.1', 'musl 1.2.4-r2', 'ours 1-r0'), 'own')
   const operator = await registry.as(operatorUid)

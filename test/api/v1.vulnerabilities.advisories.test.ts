@@ -158,7 +158,7 @@ test('a group has one advisory for a vulnerability in a component of an artifact
   assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 409, 409, 409, 409])
 })
 
-test('what is wrong is named, and nothing is made', async () => {
+test('names invalid fields, and creates nothing', async () => {
   const before = (await list('')).totalCount
   const event = { author: 'ed', fixed: { fixedVersion: '2' } }
   const cases: [Json, ...string[]][] = [
@@ -272,7 +272,7 @@ test('an advisory with as many events as it may have takes no more', async () =>
   assert.equal((await only(id)).events.length, 200)
 })
 
-test('that a component moved is told in version 1 alone, and changes nothing of how things stand', async () => {
+test('shows a moved component in version 1 only, without a change of the state of the advisory', async () => {
   const { id, advisoryId } = ok(await create(content(), approver))
   const approved = { author: 'ed', status: 'APPROVED' }
   const v1 = async (type: string) => (await list(`latest_event_type=EVENT_TYPE_FILTER_${type}&id=${id}`)).totalCount

@@ -1,4 +1,4 @@
-// What is being used comes first in what is found in an image, and finds nothing by itself.
+// Order of the findings of an image: exploited vulnerabilities come first, and exploitation alone is no finding.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { sql } from '#db/sql.ts'
@@ -36,7 +36,7 @@ const about = (id: string, severity: 'low' | 'high') => {
   return { ...one, affected: one.affected.map((said) => ({ ...said, severity })) }
 }
 
-test('what is used comes before what is worse, that before what is likelier, and nothing is compared for it', async () => {
+test('orders findings by exploitation, then severity, then likelihood, without comparing packages again', async () => {
   const repo = (await registry.seed.repo(registry.org.uid, { name: 'app' })).uid
   const records = [
     about('CVE-2026-1001', 'low'),

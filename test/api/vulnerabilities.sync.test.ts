@@ -54,7 +54,7 @@ test('sources are read when their time has come, and one that fails less and les
   )
 })
 
-test('what is wrong with a record leaves it out, and metrics tell of sources that fail', async () => {
+test('skips invalid records, and reports failing sources in the metrics', async () => {
   const twoWrong = zipOf({ 'a.json': osv('X-1'), 'b.json': '{', 'c.json': osv('X-2', '1', { aliases: ['a b'] }) })
   await using mirror = await startMirror({ 'osv/Go/all.zip': { body: twoWrong }, 'kev.json': kev })
   await using pinfold = await startPinfold(settings(mirror))

@@ -1,4 +1,4 @@
-// What other scanners found in real images, with the same knowledge: we find the same, with the same fixed versions.
+// Findings of other scanners in real images: with the same data we find the same, with the same fixed versions.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { parse } from 'yaml'
@@ -100,7 +100,7 @@ function eventsOf({ VulnerableVersions: vulnerable, PatchedVersions: patched = [
   })
 }
 
-/** What the packages were built from, which their reports do not tell. */
+/** Source packages that the binary packages were built from, which the reports leave out. */
 const origins: Record<string, string> = {
   'libcrypto1.1': 'openssl',
   'libssl1.1': 'openssl',
@@ -157,7 +157,7 @@ async function pushReport(one: Report, tag: string): Promise<string> {
   return image.digest
 }
 
-/** Of a finding that has several they list what is patched on any branch, perhaps with its bounds. */
+/** If a finding has several fixed versions, they list those of all branches, perhaps with their ranges. */
 const fixesIn = (text: string): string[] =>
   [...text.matchAll(/[^\s,<>=]+/g)].map(([version]) => version.replace(/^v/, ''))
 
@@ -171,7 +171,7 @@ test('all that another scanner found in packages of apk, deb and languages is fo
     const found = await findingsOf(await pushReport(one, `report-${i}`))
     const told = found.map((finding) => `${finding.vulnerabilities} ${purlOf(finding.purl)}`)
     const wanted = one.findings.map(([id, purl]) => `${id} ${purlOf(purl)}`)
-    // Of the high and critical ones of an image theirs is a report of its own.
+    // They have a separate report for the high and critical findings of an image.
     assert.deepEqual(told.sort(), wanted.sort(), one.report)
     for (const [id, purl, fixed] of one.findings) {
       const same = found.find((finding) => finding.vulnerabilities[0] === id && purlOf(finding.purl) === purlOf(purl))!
@@ -194,7 +194,7 @@ test('in a newer image of the same release, which has what is fixed, nothing is 
   assert.deepEqual(await findingsOf(await pushAndScan(registry, 'acme/app', layer, 'newer')), [])
 })
 
-test('what a scan of one package by its advisories found is found, but for an id that they do not have', async () => {
+test('finds all that a scan of one package found, except an ID that its advisories do not have', async () => {
   const publicOrg = (await registry.seed.group('', { name: registry.app.config.publicOrg })).uid
   const text = fixture('advisories/openssl.advisories.yaml').toString()
   const { records } = readAdvisories('openssl.advisories.yaml', text, 'import')
