@@ -1,4 +1,4 @@
-// Who may do what at a path of the registry, with which token.
+// Rights at a path of the registry, for each kind of token.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { roleUids } from '../support/pinfold.ts'
@@ -25,7 +25,7 @@ async function withScope(registry: TestRegistry, scope: string, token?: string) 
   return registryClient(registry.nobody.origin, reply.body.token)
 }
 
-test('what was free in a deleted repo is not free in the next one of its name', async () => {
+test('public content of a deleted repo is not public in the next repo of the same name', async () => {
   await using registry = await startRegistry()
   const org = (await registry.seed.group('', { name: 'public' })).uid
   const owner = registry.registryOperator
@@ -103,7 +103,7 @@ test('anybody pulls what the free tags of a public image are and were, and nothi
   }
   assert.deepEqual(told(await nobody.call('GET', 'public/none/manifests/latest')), [404, 'NAME_UNKNOWN'])
 
-  // Whoever is somebody elsewhere may as much as anybody, and no more.
+  // An identity of another organization may do as much here as an anonymous client.
   await registry.puller.ok(200, 'GET', `${name}/manifests/latest`)
   assert.deepEqual(told(await registry.puller.call('GET', `${name}/manifests/v1`)), [403, 'DENIED'])
 })
@@ -262,7 +262,7 @@ for (const [methods, held, free] of [
     const { pusher, operator, org } = registry
     for (const name of held) assertGated(await pusher.call('POST', `${name}/blobs/uploads/`))
     for (const name of free) await pusher.ok(202, 'POST', `${name}/blobs/uploads/`)
-    // Whoever may not make it is told that, before anything about terms.
+    // A caller who may not create the folder gets that refusal, before any about terms.
     const weak = await pushingOnly(registry)
     const denied = await weak.call('POST', `${held[0]}/blobs/uploads/`)
     assert.match(denied.body.errors[0].message, /may not create/)

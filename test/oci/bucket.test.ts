@@ -134,7 +134,7 @@ test('an upload goes on where another server has left it', { skip }, async () =>
 })
 
 for (const fault of ['500', 'SlowDown', 'error inside 200', 'lost answer', 'hangs', 'cut', 'away'] as const) {
-  test(`whatever is asked of the bucket, a first try that fails (${fault}) loses nothing`, { skip }, async () => {
+  test(`a first request of any kind to the bucket that fails (${fault}) loses nothing`, { skip }, async () => {
     // On a machine that is busy everything is silent for a while.
     await using place = await scene(fault === 'hangs' ? '&timeout=2' : undefined)
     const { registry, proxy } = place
@@ -163,7 +163,7 @@ for (const fault of ['500', 'SlowDown', 'error inside 200', 'lost answer', 'hang
   })
 }
 
-test('while the bucket is away, blobs are 503 and to be asked for again, and the rest is served', {
+test('while the bucket is unavailable, blobs are 503 with Retry-After, and other requests are answered', {
   skip,
 }, async () => {
   await using place = await scene('&timeout=1')
@@ -272,7 +272,7 @@ test('keys that are not ours are neither listed nor removed, such as those of a 
     writeFileSync(join(folder, key), 'theirs')
   }
   assert.equal((await everything(registry)).length, 1)
-  // What a bucket would not remove, and a key that means something in XML.
+  // Keys that a bucket would not remove, and a key with characters that mean something in XML.
   assert.deepEqual(await registry.app.blobs.removeAll(['c/<&>', ...(await everything(registry))]), [])
   assert.deepEqual(await everything(registry), [])
   for (const key of theirs) assert.ok(existsSync(join(folder, key)), key)
@@ -316,7 +316,7 @@ test('clients in the given ranges read larger blobs from the bucket itself', { s
   assert.deepEqual(Buffer.from(await range.arrayBuffer()), large.subarray(10, 20))
   const longer = await fetch(address.replace('X-Amz-Expires=300', 'X-Amz-Expires=9000'))
   assert.equal(longer.status, 403)
-  // Small ones, whoever only asks, and whoever is excluded or may not pull are answered here.
+  // The server itself answers for small blobs, HEAD, conditional requests, excluded callers, and those without the right to pull.
   assert.deepEqual((await puller.ok(200, 'GET', `${name}/blobs/${digestOf(small)}`)).bytes, small)
   await puller.ok(200, 'HEAD', path)
   assert.equal((await place.registry.nobody.call('GET', path)).status, 401)
@@ -358,7 +358,7 @@ test('nobody is sent to an object that is gone: it is 404 here, until somebody p
   await puller.ok(307, 'GET', `${name}/blobs/${digestOf(seen)}`)
 })
 
-test('what was lost and is brought back to the bucket is there again after a minute', { skip }, async () => {
+test('finds content again a minute after it was restored to the bucket', { skip }, async () => {
   let now = 0
   const blobs = await openBucket(parseBucket(bucket.url()), { env: bucket.aws, monotonic: () => now })
   const part = await blobs.begin(3, '')
@@ -412,7 +412,7 @@ test('nobody is sent to a bucket at or below our own host', { skip }, async () =
   readConfig({ ...refused, PINFOLD_BLOBS: 's3://blobs?endpoint=https://s3.example.com' })
 })
 
-test('what nothing needs any more goes from the bucket, and uploads that nobody finished', { skip }, async () => {
+test('deletes unneeded content and unfinished uploads from the bucket', { skip }, async () => {
   const clock = { now: Date.now() }
   await using place = await scene('', { clock: () => new Date(clock.now), blobGraceSeconds: 60 })
   const { registry, proxy } = place

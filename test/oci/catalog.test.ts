@@ -114,7 +114,7 @@ test('the list goes on after any text, whether or not a repository is called so'
   assert.deepEqual([post.status, post.headers.get('allow')], [405, 'GET, HEAD'])
 })
 
-test('whoever lists sees what they may list, and nobody else anything', async () => {
+test('callers list only the repositories that they may list, and callers without a role list none', async () => {
   const as = async (group: string, role?: string) => {
     const { uid } = role ? await pinfold.seed.member(group, role) : await pinfold.seed.identity(group)
     return pinfold.as(uid, { audience: host() })

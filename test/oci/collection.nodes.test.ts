@@ -95,7 +95,7 @@ test('a collection whose node dies is finished by the next, which counts what wa
   assert.deepEqual(stored, [])
 })
 
-test('a collection that fails says so to whoever waits for it, and the next one goes well', async () => {
+test('a failed collection is reported to the callers who wait for it, and the next one succeeds', async () => {
   await using place = await scene()
   const { registry, operator } = place
   let away = true

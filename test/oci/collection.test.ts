@@ -1,4 +1,4 @@
-// What nothing needs any more goes, and only that.
+// Garbage collection removes unneeded content, and nothing else.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs'
@@ -21,7 +21,7 @@ async function scene() {
   return { registry, clock, client, [Symbol.asyncDispose]: () => registry[Symbol.asyncDispose]() }
 }
 
-/** Those of blobs and uploads; what says which database the folder belongs to stays in any case. */
+/** Files of blobs and uploads. The file with the ID of the database stays in any case. */
 function files({ app }: TestRegistry): string[] {
   const folder = join(app.config.data, 'blobs')
   assert.ok(existsSync(join(folder, idFile)))
@@ -69,7 +69,7 @@ test('a blob goes when no manifest needs it and its time of grace is over', asyn
   assert.deepEqual(await collect(later), nothing)
 })
 
-test('what a push in flight relies on stays', async () => {
+test('keeps content that a push in progress relies on', async () => {
   await using place = await scene()
   const { registry, clock, client } = place
   const first = await client()
@@ -179,7 +179,7 @@ test('files that are not ours stay, whatever folder of ours they are in', async 
   for (const file of theirs) assert.ok(existsSync(join(folder, file)), file)
 })
 
-test('what cannot be removed is tried again a day later, and is not in the way of what can', async () => {
+test('retries a file that cannot be removed a day later, and removes the others meanwhile', async () => {
   await using place = await scene()
   const { registry, clock, client } = place
   const pusher = await client()
@@ -333,7 +333,7 @@ test('pushes, mounts and deletes go on while blobs are collected', async () => {
   assert.equal(failures, 0)
 })
 
-test('what is collected stays in the store for the time of the trash, and is not collected twice', async () => {
+test('keeps collected content in the store for the time of the trash, and does not collect it twice', async () => {
   const clock = { now: Date.parse('2026-03-01T00:00:00Z') }
   await using registry = await startRegistry({
     blobs: '',
@@ -362,7 +362,7 @@ test('what is collected stays in the store for the time of the trash, and is not
   assert.equal((await late.ok(200, 'GET', `${name}/blobs/${digestOf('unused')}`)).bytes.toString(), 'unused')
 })
 
-test('what a row names again is not removed with the trash', async () => {
+test('does not remove content from the trash that a row names again', async () => {
   await using registry = await startRegistry({ blobs: '' })
   const { digest } = await registry.pusher.pushBlob(name, 'in use')
   await registry.app.db.tx((tx) =>

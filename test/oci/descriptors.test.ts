@@ -1,4 +1,4 @@
-// What a manifest says of what it lists: sizes that are true, and indexes that do not nest without end.
+// Descriptors in manifests: their sizes are checked, and the nesting of indexes is limited.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { compile, type Sql } from '#db/sql.ts'
@@ -292,6 +292,6 @@ test('a question that takes too long ends with its deadline, and reads nothing m
   assert.equal(status, 504)
   answered.resolve()
   await ended.promise
-  // So many are read at a time.
+  // At most 16 manifests are read at the same time.
   assert.equal(reads, 16)
 })

@@ -1,4 +1,4 @@
-// What is pushed and pulled becomes events, refused attempts too.
+// Events of pushes and pulls, also of refused attempts.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sql } from '#db/sql.ts'
@@ -155,7 +155,7 @@ test('a refused push is an event only where a subscription or a stream wants it'
   stream.close()
 })
 
-test('so many pulls and refused pushes of one organisation are events in a minute, and the rest is only counted', async () => {
+test('limits the events of pulls and refused pushes of one organization in a minute, and counts the others', async () => {
   let now = '2026-03-01T12:00:59.000Z'
   await using registry = await startRegistry({ clock: () => new Date(now), registryEventsPerOrganization: 3 })
   const { app, pusher, puller, org, seed } = registry
@@ -193,7 +193,7 @@ async function repeat(count: number, work: () => Promise<unknown>): Promise<void
   for (let i = 0; i < count; i++) await work()
 }
 
-test('what a caller sends makes no event grow', async () => {
+test('limits the size of values from the caller in events', async () => {
   await using registry = await startRegistry()
   const { pusher, puller, seed, org } = registry
   await seed.subscription(org.uid)
@@ -213,7 +213,7 @@ test('what a caller sends makes no event grow', async () => {
   }
 })
 
-test('every change of a tag is a row of the ledger and an event, whichever door asked for it', async () => {
+test('every change of a tag is a row of its history and an event, at every entry point', async () => {
   await using registry = await startRegistry()
   const { operator, org, registryOperator: door } = registry
   const first = await door.pushImage(name, 'v1')
@@ -239,7 +239,7 @@ test('every change of a tag is a row of the ledger and an event, whichever door 
     const { status, text } = await answer
     assert.equal(status, 200, text)
   }
-  // How many rows, and the events, with what each is about.
+  // Name of the change, the call, the number of new rows, and the subjects of the events.
   const doors: [string, () => Promise<unknown>, number, string[]][] = [
     ['a push makes a tag', push('v2', first.digest), 1, ['push']],
     ['a push moves a tag', push('v2', second.digest), 1, ['push']],

@@ -21,7 +21,10 @@ after(() => registry[Symbol.asyncDispose]())
 const ecosystem = 'Alpine:v3.19'
 const records = Array.from({ length: 100 }, (_, i) => recordAbout(`CVE-2026-${i}`, ecosystem, 'big', '2-r0'))
 
-/** An image with so many packages of which a hundred things are said each, in a repo whose gate is about what is exploited. */
+/**
+ * Pushes an image with the given number of packages with a hundred findings each, to a repo whose gate denies exploited
+ * vulnerabilities.
+ */
 async function scene(name: string, packages: number) {
   const lines = Array.from({ length: packages }, (_, i) => `${name}${i} 1-r0 big`)
   const digest = await pushAndScan(
@@ -46,19 +49,19 @@ async function scene(name: string, packages: number) {
 }
 const reasonOf = ({ status, body }: Reply) => (status === 403 ? body.errors[0].detail.reason : status)
 
-test('what is within the bounds passes', async () => {
+test('allows an image whose findings are within the limit', async () => {
   const { pull } = await scene('few', looked / 100)
   assert.equal(reasonOf(await pull()), 200)
 })
 
-test('where more is found than a gate looks at, the rest may be what it is about', async () => {
+test('reports a coverage gap if an image has more findings than the gate reads', async () => {
   const { pull, pass } = await scene('many', looked / 100 + 1)
   assert.equal(reasonOf(await pull()), 'not scanned: there are more findings than are listed')
   await pass()
   assert.equal(reasonOf(await pull()), 200)
 })
 
-test('where more is found than is kept of one image, the rest may be what it is about', async () => {
+test('reports a coverage gap if an image has more findings than are stored for it', async () => {
   const { pull, pass } = await scene('over', kept / 100 + 20)
   assert.equal(
     reasonOf(await pull()),
@@ -68,7 +71,7 @@ test('where more is found than is kept of one image, the rest may be what it is 
   assert.equal(reasonOf(await pull()), 200)
 })
 
-test('where an organisation says more of a package than is kept, the rest may be what the gate is about', async () => {
+test('reports a coverage gap if an organization has more records of a package than are stored', async () => {
   const { pull } = await scene('own', 0)
   const { app, org } = registry
   const now = app.clock().toISOString()

@@ -17,7 +17,7 @@ const day = 24 * 3_600_000
 const start = Date.parse('2026-03-01T08:00:00.000Z')
 const iso = (days: number): string => new Date(start + days * day).toISOString()
 let now = start
-/** What is remembered for a moment is asked anew whenever this moves on. */
+/** Milliseconds of the monotonic clock. Cached decisions expire when it moves on. */
 let machine = 0
 let registry: Awaited<ReturnType<typeof startRegistry>>
 let [operator, puller, pusher] = [] as unknown as [Client, RegistryClient, RegistryClient]
@@ -100,7 +100,7 @@ test('an enforced gate refuses what is vulnerable, by tag and digest, and says w
   assert.deepEqual(await check(repo, { tag: 'latest' }), [expected])
 })
 
-test('who pushes can look what a tag is, to push what is mended', async () => {
+test('a caller with push permission can check the digest of a denied tag, to push a fixed image', async () => {
   const { name, digest } = await scene({ vulnerabilities: {} })
   assert.equal((await pusher.call('HEAD', `${name}/manifests/latest`)).status, 200)
   assert.equal((await get(name, digest, pusher)).status, 403)
@@ -108,7 +108,7 @@ test('who pushes can look what a tag is, to push what is mended', async () => {
   assert.equal((await get(name, 'latest')).status, 200, 'nothing is known of it yet')
 })
 
-test('what a gate says now counts at once, not what it said a moment ago', async () => {
+test('a changed gate applies at once, without a cached decision', async () => {
   const { name, gate } = await scene({ vulnerabilities: { leastSeverity: 'CRITICAL' } })
   const path = `/registry/v2/gates/${gate.uid}`
   assert.equal((await get(name, 'latest')).status, 200)
@@ -141,7 +141,7 @@ async function resultsOfLast(): Promise<unknown> {
   return JSON.parse(row!.body).policy_results
 }
 
-test('of vulnerabilities those count that are meant: bad, fixable, exploited or old enough', async () => {
+test('a gate counts only the vulnerabilities that its conditions select: severity, fix, exploitation or age', async () => {
   const { name, repo, gate, digest } = await scene({ vulnerabilities: { leastSeverity: 'CRITICAL' } })
   const result = async (rule: Json) => {
     await change(gate, { vulnerabilities: rule })
@@ -170,7 +170,7 @@ test('of vulnerabilities those count that are meant: bad, fixable, exploited or 
 
 const openFindings = () => registry.app.db.all(sql`SELECT id FROM findings WHERE gone_time = '' ORDER BY id`)
 
-test('what somebody has accepted does not count', async () => {
+test('does not count vulnerabilities whose risk was accepted', async () => {
   const { name, repo } = await scene({ vulnerabilities: {} }, [openssl])
   assert.equal((await get(name, 'latest')).status, 403)
   const risk = { vulnerability: 'CVE-2026-1001', reason: 'not reachable', expireTime: iso(30) }
@@ -179,7 +179,7 @@ test('what somebody has accepted does not count', async () => {
   assert.equal((await get(name, 'latest')).status, 200)
 })
 
-test('what waits to be read or compared passes, and what cannot be read is as the gate says', async () => {
+test('allows images that wait for scanning, and treats unreadable ones as the gate says', async () => {
   const rule = { vulnerabilities: { unknown: 'DENY' } }
   const { name, repo, gate } = await scene(rule, ['musl 1-r0'])
   assert.equal((await get(name, 'latest')).status, 200)
@@ -217,7 +217,7 @@ test('a digest is held back until it has been a tag for long enough', async () =
   assert.equal((await get(name, 'latest')).status, 200)
 })
 
-test('products at the end of their life are refused, after the grace period of the organisation, or before', async () => {
+test('denies products at the end of life, after the grace period of the organization, or before', async () => {
   await on(30)
   const releases = [{ cycle: '22', releaseDate: '2024-01-01', eolDate: '2026-06-15', latest: '22.1' }]
   const product = { name: 'nodejs', label: 'Node.js', aliases: ['node'], purls: [], releases }
@@ -339,7 +339,7 @@ test('a gate and an exemption of a repository or folder do not apply beside it',
   ok(await operator.delete(`/registry/v2/gates/${uid}`))
 })
 
-test('what was pulled lately, while it passed, goes on to pass for so many days', async () => {
+test('keeps allowing an image for the exempt days after an allowed pull', async () => {
   const { name, gate } = await scene({ vulnerabilities: {} }, ['late 1-r0'])
   assert.equal((await get(name, 'latest')).status, 200)
   await registry.app.usage.flush()
@@ -358,7 +358,7 @@ test('what was pulled lately, while it passed, goes on to pass for so many days'
   assert.equal(await after(6), 200)
 })
 
-test('what was pulled while nobody knew it yet is not let through by that', async () => {
+test('a pull while the contents were unknown does not exempt the image', async () => {
   await on(60)
   const { name, gate } = await scene({ vulnerabilities: {} }, ['musl 1-r0'])
   await pushLayers(pusher, name, [layer(openssl, 'new 1-r0')], 'new')
@@ -417,7 +417,7 @@ test('gates of a group hold below it, in no other place, and each says what it h
   assert.deepEqual(await check(other.repo!.uid, { tag: 'latest' }), [])
 })
 
-test('what was found out is asked once for many pulls', async () => {
+test('queries the findings of an image once for many pulls', async () => {
   const { name } = await scene({ vulnerabilities: {} }, undefined, 'DRY_RUN')
   await get(name, 'latest')
   const asked = await askedWhile(registry.app, async () => {
@@ -429,7 +429,7 @@ test('what was found out is asked once for many pulls', async () => {
   )
 })
 
-test('where there is no gate, a pull asks the database nothing more', async () => {
+test('a pull without gates makes no further queries', async () => {
   let clock = 0
   await using plain = await startRegistry({ monotonic: () => clock })
   for (const tag of ['stable', 'other']) await plain.pusher.pushImage('acme/app', tag)

@@ -17,7 +17,7 @@ test('hosts are read with what stands before the paths there', () => {
   )
 })
 
-test('what is no host, no path or no view keeps the server from starting', () => {
+test('refuses to start with an invalid host, path or view', () => {
   for (const value of [
     'slow.example',
     '[]',

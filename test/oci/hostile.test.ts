@@ -34,7 +34,7 @@ test('names that no repository can have are refused', async () => {
   }
 })
 
-test('what is no manifest is refused with the reason', async () => {
+test('refuses malformed manifests with the reason', async () => {
   await using registry = await startRegistry()
   const { pusher } = registry
   const config = await pusher.pushBlob(name, '{}', types.empty)

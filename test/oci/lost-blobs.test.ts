@@ -1,4 +1,4 @@
-// A blob whose file is gone: clients are told that it is not there, and whoever pushes it again mends it.
+// Blobs whose file is lost: clients get 404, and a push of the same content restores it.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startServer } from '#api/server.ts'

@@ -1,4 +1,4 @@
-// How much a manifest may hold, and that what earlier versions have accepted stays readable.
+// Limits on the size of manifests. Larger ones that earlier versions have accepted stay readable.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { readManifest } from '#domains/registry/manifests/manifest-document.ts'
@@ -77,7 +77,7 @@ test('an object of annotations has at most 1,000 entries, wherever it is', async
 
 test('a manifest has at most 20,000 members and elements, and 32 levels', async () => {
   const bare = imageOf(config, [], { other: [] })
-  // Those of the manifest, and of its config.
+  // Members of the manifest, and those of its config.
   const members = Object.keys(bare).length + 3
   const of = (count: number) => ({ ...bare, other: Array.from({ length: count }, () => 0) })
   assert.equal((await push(of(20_000 - members))).status, 201)
@@ -97,7 +97,7 @@ test('an index of 2,000 manifests with platforms and annotations is accepted, an
   const { body } = await registry.puller.ok(200, 'GET', `${name}/manifests/${digestOf(JSON.stringify(index))}`)
   assert.equal(body.manifests.length, 2000)
   await refused(indexOf([...entries, absent(2000)]), /manifests must hold at most 2000 entries/)
-  // Of fewer manifests each may have fewer members.
+  // With fewer manifests the limit applies to their members together.
   const few = Array.from({ length: 50 }, (_, i) => absent(i, { annotations: annotationsOf(500) }))
   await refused(indexOf(few), /more than 20000 JSON members/)
 })

@@ -1,4 +1,4 @@
-// What other requests do while the body of a push is still on its way.
+// Requests that other clients send while the body of a push is still arriving.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { readdirSync, rmSync } from 'node:fs'
@@ -108,7 +108,7 @@ test('an upload whose pieces another request has taken is unknown', async () => 
   }
 })
 
-test('of the requests that close one upload at once, only one reads and copies it', async () => {
+test('one of several concurrent requests that close an upload reads and copies it', async () => {
   await using registry = await startRegistry({ blobs: '' })
   const { app, pusher } = registry
   let copies = 0
@@ -208,7 +208,7 @@ test('over HTTP/2 a body that has fallen silent is cut off', async () => {
     await once(stream, 'close')
   }
   session.destroy()
-  // What came before the silence counts, and the upload goes on from there.
+  // The bytes before the silence count, and the upload continues after them.
   const range = async () => (await registry.pusher.ok(204, 'GET', location)).headers.range
   for (let tries = 0; (await range()) !== '0-2' && tries < 3000; tries++) await sleep(10)
   await registry.pusher.ok(201, 'PUT', `${location}?digest=${digestOf('abcdef')}`, { body: 'def' })

@@ -64,7 +64,7 @@ function publish(there: TestUpstream, tag: string) {
 }
 const blobsOf = ({ layer, config }: { layer: Descriptor; config: Descriptor }) => [layer.digest, config.digest]
 
-test('what tags point to comes whole before anybody pulls it, with what is about it, and stays', async () => {
+test('copies all content of tags with their referrers before the first pull, and keeps it', async () => {
   const { there, repo, name } = await scene({ tags: ['1.0'] })
   const { index, images, referrer, named, name: signature } = publish(there, '1.0')
   await bring()
@@ -176,7 +176,7 @@ test('content comes from an upstream that fails wherever it is asked for the pas
   await puller.ok(200, 'GET', `${name}/blobs/${images[0]!.layer.digest}`)
 })
 
-test('what cannot be brought is told and tried again, and does not keep other images from it', async () => {
+test('reports an image that cannot be copied, retries it, and copies the other images meanwhile', async () => {
   const { there, repo, name } = await scene({ tags: ['1.0', '2.0'] })
   const { images } = publish(there, '1.0')
   const missing = images[1]!.layer.digest
@@ -219,7 +219,7 @@ test('on demand, what is about an image comes after its pull, also where the ups
   assert.deepEqual((await referrers()).sort(), [early.image.digest, late.image.digest].sort())
 })
 
-test('what there is no room for is not brought, and the follow says so', async () => {
+test('copies nothing above the quota, and the mirror says so', async () => {
   await using small = await startRegistry({ ...localUpstreams, monotonic, quotaBytes: 1000 })
   const { there, repo } = await scene({ tags: ['1.0'] }, small)
   publish(there, '1.0')
@@ -240,7 +240,7 @@ function stall(there: TestUpstream) {
   return { asked: asked.promise, go: gone.resolve }
 }
 
-test('an upstream that does not go on keeps no other organisation from what comes meanwhile', async () => {
+test('a stalled upstream does not delay the copies of another organization', async () => {
   const { there, repo, follow } = await scene({ mode: 'MODE_WATCH', tags: ['1.0'] })
   publish(there, '1.0')
   await bring()
@@ -267,7 +267,7 @@ test('an upstream that does not go on keeps no other organisation from what come
   await running
 })
 
-test('what takes too long is ended and told, and so is what the upstream never has', async () => {
+test('ends a copy that takes too long, reports it, and gives up on content that the upstream never has', async () => {
   const { there, repo } = await scene({ tags: ['1.0'] })
   const { images } = publish(there, '1.0')
   const slow = stall(there)
@@ -285,7 +285,7 @@ test('what takes too long is ended and told, and so is what the upstream never h
   assert.deepEqual([missing.waitingCount, missing.fetchProblem], [1, 'the upstream does not have all of it'])
 })
 
-test('of an index only the platforms that were asked for come beforehand, and the others with their pull', async () => {
+test('copies only the requested platforms of an index ahead, and the others when they are pulled', async () => {
   const { there, repo, name, follow } = await scene({ tags: ['1.0'], platforms: ['linux/arm64', 'linux/arm/v7'] })
   const images = Array.from({ length: 6 }, () => imageAt(there))
   const [amd, arm, v7, v6, sbom, windows] = images as [Image, Image, Image, Image, Image, Image]
@@ -317,7 +317,7 @@ test('of an index only the platforms that were asked for come beforehand, and th
   const here = new Set(rows.map(({ digest }) => digest))
   const wanted = [arm, v7, sbom, attestations[1]].map(({ image }) => image.digest)
   assert.deepEqual([...here].sort(), [index.digest, ...wanted].sort())
-  // Who has another platform gets it all the same, while the upstream has it.
+  // A client on another platform gets its image too, as long as the upstream has it.
   await puller.ok(200, 'GET', `${name}/manifests/${amd.image.digest}`)
   for (const digest of blobsOf(amd)) await puller.ok(200, 'GET', `${name}/blobs/${digest}`)
   // All of it comes once that is asked for.
@@ -396,7 +396,7 @@ test('a variant that goes without saying is one, and an index without the platfo
   assert.deepEqual([(await followOf(repo)).waitingCount, (await here()).includes(windows.image.digest)], [0, true])
 })
 
-test('what came on demand comes whole at once when that is asked for', async () => {
+test('copies the rest of an image that was pulled on demand once the mode is full', async () => {
   const { there, name, follow } = await scene({ mode: 'MODE_ON_DEMAND' })
   const { index, images } = publish(there, '1.0')
   await puller.ok(200, 'GET', `${name}/manifests/1.0`)

@@ -1,5 +1,5 @@
-// Upstreams that try what they should not, one of each kind watched, and one in a mode that brings content: all
-// of them in all modes are in test/fuzz/upstreams.ts.
+// Hostile upstreams, one of each kind in watch mode and one in a mode that copies content. test/fuzz/upstreams.ts runs all kinds
+// in all modes.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { recordConnections, resolveOnly } from '../support/connections.ts'
@@ -21,7 +21,7 @@ const inModes = (kinds: string[], seed: number, modes: readonly Drawn['mode'][])
   modes.map((mode, i) => ({ kinds, mode, random: randomFrom(seed * 10 + i) }))
 
 for (const [i, kind] of Object.keys(hostile).entries()) {
-  test(`of an upstream that ${kind} nothing wrong is kept, and nobody goes where it leads`, async () => {
+  test(`keeps nothing wrong of an upstream that ${kind}, and connects nowhere else`, async () => {
     const pulled = await pulls.pullFrom(inModes([kind], i, ['WATCH', i % 2 ? 'FULL' : 'ON_DEMAND']))
     assert.deepEqual(
       pulled.flatMap(({ problems }) => problems),
@@ -32,7 +32,7 @@ for (const [i, kind] of Object.keys(hostile).entries()) {
   })
 }
 
-test('what an upstream has that is as it should be comes whole, and who goes elsewhere is seen', async () => {
+test('copies all valid content of an upstream, and connections to other addresses would be noticed', async () => {
   const pulled = await pulls.pullFrom(inModes([], 1, followingModes))
   assert.deepEqual(
     pulled.map(({ problems, rows, told, manifests }) => ({ problems, rows: rows > 0, told: told > 0, manifests })),

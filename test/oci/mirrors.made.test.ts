@@ -52,7 +52,7 @@ test('a pull of what only the upstream has makes the repository, with its folder
   assert.deepEqual(told, [['dev.pinfold.control.registry.follow.updated.v1', 'SERVICE_PRINCIPAL_INGESTER']])
 })
 
-test('what the upstream does not have makes nothing, and is asked for once in five minutes', async () => {
+test('creates nothing for content that the upstream lacks, and asks once in five minutes', async () => {
   const { there, group, path } = await scene()
   for (let i = 0; i < 3; i++) {
     const answer = await puller.call('GET', `${path}/app/manifests/1.0`)
@@ -136,7 +136,7 @@ test('many pulls at once make one repository', async () => {
   assert.equal((await below(group)).length, 1)
 })
 
-test('an upstream that does not answer, and an organisation without room, leave nothing behind', async () => {
+test('creates nothing if the upstream fails or the organization has reached its quota', async () => {
   const { there, group, path } = await scene()
   publishAt(there, '1.0')
   there.breakWith(answering(500))

@@ -107,7 +107,7 @@ test('a move is seen by the pull after five minutes, with the look before', asyn
   const [moved, born] = await historyOf(repo, '1.0')
   assert.deepEqual([moved!.event, moved!.previousDigest], ['EVENT_MOVED', first])
   assert.ok(moved!.checkedBefore <= born!.time && moved!.checkedBefore < moved!.time)
-  // What was there before can still be pulled, though the upstream may have dropped it.
+  // The former image can still be pulled, though the upstream may have deleted it.
   there.contents.delete(first)
   await puller.ok(200, 'GET', `${name}/manifests/${first}`)
 })
@@ -129,7 +129,7 @@ test('a pull fetches the image of a move that the background job recorded a mome
   assert.ok(there.forget().includes(`GET /v2/app/manifests/${second.digest}`))
 })
 
-test('what is here is served while the upstream does not answer, with a warning, and not for ever', async () => {
+test('serves copied content with a warning while the upstream does not answer, for a limited time', async () => {
   const { there, repo, name } = await scene({ staleFor: '900s' })
   const { image } = publish(there, '1.0')
   await puller.ok(200, 'GET', `${name}/manifests/1.0`)
@@ -157,7 +157,7 @@ test('what is here is served while the upstream does not answer, with a warning,
   assert.equal(captured.lines.length, 1)
   assert.deepEqual([requestId, path], [late.headers['x-request-id'], `/v2/${name}/manifests/1.0`])
   assert.equal(reason, 'it does not answer as it should')
-  // What the connection said, for whoever runs the server.
+  // The cause of the connection error, for the log of the server.
   assert.match(JSON.stringify(cause), /socket hang up/)
   assert.deepEqual([late.status, codeOf(late)], [503, 'UNAVAILABLE'])
   assert.ok(Number(late.headers['retry-after']) > 0)
@@ -285,7 +285,7 @@ test('only tags that are asked for are pulled through, and only by those who may
   assert.equal(push.status, 405)
 })
 
-test('what there is no room for is refused and not stored', async () => {
+test('refuses content above the quota, and does not store it', async () => {
   await using small = await startRegistry({ ...localUpstreams, quotaBytes: 2000 })
   const { there, repo, name } = await scene({}, small)
   const { layer } = publish(there, '1.0', 5000)
@@ -315,7 +315,7 @@ test('a tag that the upstream does not have is asked for once in five minutes', 
   await puller.ok(200, 'GET', `${name}/manifests/2.0`)
 })
 
-test('a blob on its way keeps nobody from the manifest of the same digest', async () => {
+test('a blob that is being copied does not block the manifest of the same digest', async () => {
   const { there, name } = await scene()
   const { image } = publish(there, '1.0')
   const waiting = Promise.withResolvers<void>()
@@ -330,7 +330,7 @@ test('a blob on its way keeps nobody from the manifest of the same digest', asyn
   await asked.promise
   const ended = blob.then(() => 'the blob ended first')
   const manifest = puller.call('GET', `${name}/manifests/${image.digest}`)
-  // Whatever becomes of it, the blob goes on once the manifest has had its time.
+  // In any case the blob continues once the manifest has had its time.
   const late = setTimeout(waiting.resolve, 20_000)
   assert.equal(await Promise.race([manifest.then(({ status }) => status), ended]), 200)
   clearTimeout(late)
@@ -338,7 +338,7 @@ test('a blob on its way keeps nobody from the manifest of the same digest', asyn
   assert.equal((await blob).status, 404)
 })
 
-test('a client that does not read what comes keeps nobody else from it, and still gets all', async () => {
+test('a client that does not read blocks no other client, and still gets all of the content', async () => {
   const { there, name } = await scene()
   const content = Buffer.alloc(48 * 2 ** 20, randomBytes(4096))
   const { digest } = there.add(content, types.layer)
@@ -400,7 +400,7 @@ test('a pull that waits long for content writes no move that a look of meanwhile
 })
 
 test('a pull that waits long for content does not bring back a tag that counts as deleted since', async () => {
-  // Of its own, as more time passes than tokens last.
+  // The server is a separate one, because the test moves its clock further than the lifetime of tokens.
   let ahead = 0
   await using own = await startRegistry({ ...localUpstreams, clock: () => new Date(Date.now() + ahead) })
   const { there, repo, name } = await scene({ interval: '600s' }, own)

@@ -191,7 +191,7 @@ test('serves a manifest and an index without mediaType as what their members sho
   }
 })
 
-/** Offers challenges, and lets in whoever shows one of the credentials. */
+/** Sends challenges, and accepts requests with one of the credentials. */
 function challenging(
   challenges: (url: string) => string | string[],
   good: readonly string[],

@@ -17,7 +17,7 @@ test('a client that does not say where a blob is gets it from where it may read,
   assert.equal((await mount('none')).status, 202, 'it may read none of them')
   await registryOperator.ok(201, 'POST', `globex/own/blobs/uploads/?mount=${digest}&from=acme/repo-0`)
   assert.equal((await mount('twentieth')).status, 201)
-  // What is behind twenty others is not looked for, or a push would cost as much as there are repositories.
+  // Only twenty repositories are searched, so that the cost of a push does not grow with their number.
   const second = await pusher.pushBlob('acme/repo-0', 'another layer')
   for (let i = 1; i < 20; i++) {
     await pusher.ok(201, 'POST', `acme/repo-${i}/blobs/uploads/?mount=${second.digest}&from=acme/repo-0`)

@@ -28,7 +28,7 @@ test('a path of exactly 255 characters is pushed and pulled, and a longer one is
   assert.equal(repos.length, 2)
 })
 
-test('the old path is gone right after a rename, of an organisation or a folder, and the new one is there', async () => {
+test('after a rename of an organization or a folder, the old path is gone and the new one works at once', async () => {
   await using registry = await startRegistry()
   const { pusher, registryOperator: client, operator, org, seed } = registry
   const team = await seed.group(org.uid, { name: 'team' })

@@ -79,7 +79,7 @@ test('a tag that is not there is not moved, and no repository is left behind', a
   assert.equal((await registry.pusher.call('GET', 'acme/nowhere/tags/list')).status, 404)
 })
 
-test('what is refused leaves no row of the ledger and no manifest', async () => {
+test('a refused push adds no row to the tag history and no manifest', async () => {
   await put('still', first)
   const before = await movesOf('still')
   const third = await image('three', 'acme/other')
@@ -122,7 +122,7 @@ test('a precondition is about a tag, and one that cannot be read is none', async
   assert.equal(remove.status, 400)
 })
 
-test('whoever may not move a tag hears that, and not where it is', async () => {
+test('a caller who may not move a tag is denied, and does not learn its digest', async () => {
   await put('kept', first)
   const refused = await put('kept', second, { 'if-match': quoted(second) }, registry.puller as never)
   assert.equal(refused.status, 403)
@@ -153,7 +153,7 @@ test('a tag that never moves is refused for that, whatever the client says of wh
   assert.deepEqual([await digestAt('fixed'), await movesOf('fixed')], [first.digest, before])
 })
 
-test('of many clients that move a tag from the same digest, one wins each round', async () => {
+test('one of several clients that move a tag from the same digest succeeds in each round', async () => {
   const writers = 16
   const rounds = 5
   const [made] = await Promise.all([image('start')])
@@ -184,7 +184,7 @@ test('of many clients that move a tag from the same digest, one wins each round'
   assert.deepEqual(moves, path)
 })
 
-test('of many clients that make a tag, one does', async () => {
+test('one of several clients that create a tag succeeds', async () => {
   const images: Descriptor[] = []
   for (let i = 0; i < 12; i++) images.push(await image(`maker ${i}`))
   const answers = await Promise.all(images.map((to) => put('won', to, { 'if-none-match': '*' })))

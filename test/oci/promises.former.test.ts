@@ -54,7 +54,7 @@ for (const [what, become] of Object.entries<(uid: string) => Promise<unknown>>({
   'keeps the last instead': (uid) => change(uid, { keepDaysAfter: 0, keepLast: 1 }),
   'is deleted': end,
 })) {
-  test(`what a tag had left before the rule keeps its date when the rule ${what}`, async () => {
+  test(`a digest that a tag left before the rule keeps its date when the rule ${what}`, async () => {
     const at = await place()
     const { digest, client } = await leftBefore(at)
     const until = isoIn(40)
@@ -77,7 +77,7 @@ for (const [what, become] of Object.entries<(uid: string) => Promise<unknown>>({
   })
 }
 
-test('what a tag still had when its rule ended is kept as long from then on; what it got later is not', async () => {
+test('a digest that a tag points to when its rule ends is kept as long from then on, but later digests are not', async () => {
   const at = await place()
   const uid = await rule(at.folder, { keepDaysAfter: 10 })
   const client = await pushing()
@@ -110,7 +110,7 @@ test('the date of a tag that moved twice within a millisecond stays when the rul
   assert.ok((await untilOf(at, digest)) >= until, until)
 })
 
-test('what was kept for good stays for good, until somebody breaks the promise', async () => {
+test('a digest that is kept forever stays so until a member breaks the retention with a reason', async () => {
   const at = await place()
   const { digest } = await leftBefore(at)
   const uid = await rule(at.folder, { tags: ['v*'], forever: true })
@@ -175,7 +175,7 @@ test('a repo is kept for what never was a tag, until a date that stands still; w
   for (const at of [both, former]) ok(await remove(at))
 })
 
-test('no plan lets go what a former rule has promised, whatever the rules of today say', async () => {
+test('no plan deletes a digest that a former rule protects, whatever the present rules are', async () => {
   const at = await place()
   const { digest } = await leftBefore(at)
   const long = await rule(at.folder, { tags: ['v*'], keepDaysAfter: 400 })
@@ -194,7 +194,7 @@ test('no plan lets go what a former rule has promised, whatever the rules of tod
   assert.deepEqual(await planned(), [digest])
 })
 
-test('what a rule said before takes a row only where it gives dates that no later one gives, and until the last of them', async () => {
+test('a former rule is stored only if it gives later dates than its successors, and until the last of these dates', async () => {
   const at = await place()
   const uid = await rule(at.folder, { keepDaysAfter: 10 })
   for (let i = 0; i < 3; i++) {
@@ -223,7 +223,7 @@ test('what a rule said before takes a row only where it gives dates that no late
   assert.equal(await formerIn(at.folder), 0, 'it goes with the group')
 })
 
-test('an organisation has so much of what rules said before, and a change that would add more is refused and changes nothing', async () => {
+test('limits the former rules of an organization, and refuses a change that would exceed the limit', async () => {
   const operator = await registry.as(operatorUid)
   const { uid } = ok(await operator.post('/iam/v2/groups/', { name: 'many' }))
   const says = { name: '', tags: [], exceptTags: [], keepLast: 0, forever: true, untaggedDays: 0, keepDaysAfter: 0 }

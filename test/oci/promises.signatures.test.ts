@@ -1,4 +1,4 @@
-// What cosign finds by the name of a tag is kept with what it is about, as is what names its subject.
+// Retention of signatures: tags that cosign finds by name are kept with their image, like referrers with a subject.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { sweepRetention } from '#domains/policy/retention/plans.duty.ts'
@@ -22,7 +22,7 @@ function assertKept({ status, body }: Answer): void {
 }
 
 for (const suffix of ['sig', 'att', 'sbom']) {
-  test(`what is kept keeps its tag .${suffix} and what that points to, at every door and until its date`, async () => {
+  test(`keeps the tag .${suffix} and its digest with a protected image, at every entry point and until its date`, async () => {
     const at = await place()
     const uid = await rule(at.folder, { tags: ['v*'], keepDaysAfter: 10 })
     const client = await pushing()
@@ -136,7 +136,7 @@ test('a hold of an image holds its signatures, and no call breaks that', async (
   for (const reference of [tagOf(image), signature.digest]) assert.equal((await remove(at, reference)).status, 202)
 })
 
-test('what was under another tag before becomes no part of an image by a tag of cosign, so that nobody pins it so', async () => {
+test('a digest that was under another tag before does not become a part of an image by a cosign tag', async () => {
   const at = await place()
   const client = await pushing()
   const image = await client.pushImage(at.name, 'v1')

@@ -1,4 +1,4 @@
-// What was promised is kept, at every door.
+// Retention guarantees at every entry point.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { assertError, ok } from '../support/expect.ts'
@@ -166,7 +166,7 @@ test('a push token and its maker try twenty-eight ways to destroy history, and n
   for (const [way, attempt] of Object.entries(ways)) {
     for (const [who, by] of Object.entries({ token, maker })) {
       const { status } = await attempt(by)
-      // Whoever is not known is refused for that.
+      // A caller without credentials gets 401.
       const isRefused = status >= 400 && status < 500 && (who === 'token' || status !== 401)
       assert.ok(isRefused, `${who} ${way}: ${status}`)
     }
@@ -291,7 +291,7 @@ test('a hold is not broken by a call, whatever else is promised beside it', asyn
   for (const { digest } of [child, held]) await client.ok(200, 'GET', `${name}/manifests/${digest}`)
 })
 
-test('what is quarantined nobody pulls, and it comes back as it was', async () => {
+test('returns 403 for pulls of a quarantined digest, and serves it again after the release', async () => {
   const { folder, name } = await place()
   const client = await pushing()
   const { digest } = await client.pushImage(name, 'v1')
@@ -308,7 +308,7 @@ test('what is quarantined nobody pulls, and it comes back as it was', async () =
   await client.ok(200, 'GET', `${name}/manifests/v1`)
 })
 
-test('what only a quarantined manifest leads to nobody pulls: its images and blobs; with a tag or an index of their own they stay', async () => {
+test('quarantine also blocks images and blobs that only a quarantined manifest uses, but not those with a tag or index of their own', async () => {
   const { folder, name } = await place()
   const client = await pushing()
   const [bad, shared, tagged] = [
@@ -379,7 +379,7 @@ test('a quarantine of a repository or folder holds back nothing beside it, also 
   ok(await owner.post(`/registry/v2/quarantined/${everywhere.uid}:release`, {}))
 })
 
-test('what is quarantined does not leave by a mount', async () => {
+test('a blob of a quarantined image cannot be mounted into another repo', async () => {
   const [from, to] = [await place(), await place()]
   const client = await pushing()
   const bad = await client.pushImage(from.name, 'v1')
@@ -393,7 +393,7 @@ test('what is quarantined does not leave by a mount', async () => {
   assert.equal((await mount(layers[0].digest)).status, 201)
 })
 
-test('whoever keeps the rules breaks a promise with a reason, which the audit log has', async () => {
+test('a member who manages the rules can break a retention guarantee with a reason, which the audit log has', async () => {
   const { folder, name } = await place()
   const { uid } = await rule(folder, { forever: true })
   const client = await pushing()
@@ -439,7 +439,7 @@ test('without a rule nothing is kept, and a repo goes with all that it has', asy
   ok(await pusherApi.delete(`/registry/v2/repos/${repo}`))
 })
 
-test('what a hold keeps, or a rule may keep as one of the last, has no end that pulls are told', async () => {
+test('pulls show no end date for digests that a hold protects or that may be kept as one of the last', async () => {
   const { folder, name } = await place()
   await rule(folder, { keepDaysAfter: 5 })
   const client = await pushing()
@@ -467,7 +467,7 @@ test('what a hold keeps, or a rule may keep as one of the last, has no end that 
   assert.deepEqual(await told(byTag), [true, true], 'the rule is about other tags')
 })
 
-test('what has an end says when, warns of it in the last thirty days, and may go then; what is tagged has none', async () => {
+test('pulls show the end date of a digest, and a warning in its last thirty days; tagged digests have no date', async () => {
   const { folder, name } = await place()
   await rule(folder, { keepDaysAfter: 40 })
   const client = await pushing()

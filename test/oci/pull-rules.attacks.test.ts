@@ -1,4 +1,4 @@
-// Ways around a rule of pulls, by name: whoever it binds gets none of what is too young, however it is asked for.
+// Named attacks on a cooldown policy: a caller that it binds gets no image that is too young, in any way.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { after, before, test } from 'node:test'
@@ -23,9 +23,9 @@ const start = Date.parse('2026-06-01T00:00:00.000Z')
 let now = start
 let registry: Awaited<ReturnType<typeof startRegistry>>
 let runner: string
-/** Whom no rule is for, with the same rights. */
+/** Caller with the same rights that no rule applies to. */
 let unbound: string
-/** Whom the rule of the organisation is not for. */
+/** Caller that the rule of the organization does not apply to. */
 let copier: string
 let rule: Json
 
@@ -40,13 +40,13 @@ before(async () => {
 })
 after(() => registry[Symbol.asyncDispose]())
 
-/** Whoever pushes; tokens do not live for days. */
+/** Client that pushes. It is new for each day, because tokens expire earlier. */
 async function on(days: number): Promise<RegistryClient> {
   now = start + days * day
   return registry.registryAs(operatorUid)
 }
 
-/** What an attack has made: a repository with a good image at `stable`, and what must not be had of it. */
+/** Result of an attack: a repository with a good image at `stable`, and the content of it that must not be served. */
 type Scene = { name: string; good: Descriptor; bad: Descriptor; tags: string[]; blobs: string[] }
 type Attack = (scene: {
   name: string
@@ -217,7 +217,7 @@ const attacks: Record<string, Attack> = {
   },
 }
 
-/** How it is asked for, and where to it is mounted: what answers 200 with the bad digest has got it. */
+/** Requests for the content, and the target of mounts. An answer 200 with the bad digest is a successful attack. */
 type Way = (scene: Scene, to: string) => [method: string, path: string, also?: Json][]
 const repoUids = new Map<string, string>()
 const viaUid = ({ name }: Scene): string => repoUids.get(name)!
@@ -264,7 +264,7 @@ async function tryAll(scene: Scene, uid: string): Promise<{ had: Set<string>; br
   const client = await registry.registryAs(uid)
   const [had, broken] = [new Set<string>(), [] as string[]]
   for (const [i, [name, way]] of Object.entries(ways).entries()) {
-    // What was mounted before would be there.
+    // Each caller has its own target, since content that was mounted before would be there.
     const to = `acme/${uid === runner ? 'bound' : 'unbound'}-${i}`
     for (const [method, path, also] of way(scene, to)) {
       const reply = await client.call(method, path, also)
@@ -299,7 +299,7 @@ async function setMode(mode: string) {
   return (await registry.as(operatorUid)).call('PATCH', `/registry/v2/pullRules/${rule.uid}`, { mode })
 }
 
-test('what a rule holds back at a repository is copied nowhere by whom it binds, whichever came first', async () => {
+test('a caller bound by a rule of a repository cannot copy its young images, whichever was configured first', async () => {
   const { name, bad } = await sceneOf(attacks['a push of today']!)
   const source = repoUids.get(name)!
   const [api, operator] = [await registry.as(copier), await registry.as(operatorUid)]

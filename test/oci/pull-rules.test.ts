@@ -48,7 +48,7 @@ async function scene(rule: Json) {
 const digestBy = async (client: RegistryClient, path: string) =>
   (await client.ok(200, 'GET', path)).headers['docker-content-digest']
 
-test('who is bound gets the newest image that is old enough, with a warning, and others what there is', async () => {
+test('a bound caller gets the newest image that is old enough, with a warning, and others get the newest', async () => {
   const { name, first, as } = await scene({})
   const second = await (await on(10)).pushImage(name, 'stable')
   const free = await on(12)
@@ -81,7 +81,7 @@ test('a rule that denies names what may be pulled, and when the present image ma
   assert.equal(resolved.body.chosen.digest, first.digest)
 })
 
-test('what is old enough passes with all that belongs to it', async () => {
+test('an image that is old enough passes with its children, signatures and referrers', async () => {
   const { name, as } = await scene({})
   const client = await on(1)
   const child = await client.pushImage(name)
@@ -157,7 +157,7 @@ test('rules are about tags, exceptions of these, and count those of the whole re
   assert.equal((await (await as()).call('GET', `${name}/manifests/prod`)).status, 403)
 })
 
-test('of several rules the largest age counts, and a rule for a group is for all who live there', async () => {
+test('the largest minimum age of several rules applies, and a rule for a group applies to all identities below it', async () => {
   const { name, first, as } = await scene({ minAge: '2d' })
   const second = await (await on(10)).pushImage(name, 'stable')
   await on(13)
@@ -303,7 +303,7 @@ test('a rule is read, listed, changed and deleted, and refuses what makes no sen
   assert.equal((await api.get(`${path}/${rule.uid}`)).status, 404)
 })
 
-test('where there is no rule, a pull asks the database nothing more', async () => {
+test('a pull without rules makes no further queries', async () => {
   let clock = 0
   await using plain = await startRegistry({ monotonic: () => clock })
   for (const tag of ['stable', 'other']) await plain.pusher.pushImage('acme/app', tag)

@@ -1,4 +1,4 @@
-// What a pull leaves behind: a count always, and an event only where somebody wants it.
+// Records of a pull: it is always counted, and is an event only if a subscription or stream wants it.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
@@ -60,7 +60,7 @@ test('pulls that nobody wants to hear of are counted by digest, caller and day, 
   assert.equal(await pullEvents(registry), 0)
 })
 
-test('whoever has shown no credential is one caller, whatever the address', async () => {
+test('pulls without a credential are counted as one caller, from all addresses', async () => {
   await using registry = await startRegistry({ publicOrg: 'acme', trustedProxies: ['127.0.0.1'] })
   const { pusher, anonymous, nobody } = registry
   await pusher.pushImage(name, 'latest')
@@ -95,7 +95,7 @@ test('a million pulls of one manifest are one row, and those of very many caller
     many.reduce((sum, { gets, checks }) => sum + gets + checks, 0),
     301 + 151,
   )
-  // Whoever shows no credential is none of the many, however late they come.
+  // The anonymous caller always has a row of its own, however late it comes.
   for (const caller of callers) app.usage.note(3, 'sha256:c', caller, 'GET', now)
   await app.usage.flush()
   app.usage.note(3, 'sha256:c', '', 'GET', now)
@@ -123,7 +123,7 @@ test('counts that cannot be written are written later, and when the server ends'
   assert.deepEqual([row!.gets, row!.last], [2, '2026-03-01T12:00:01.000Z'])
 })
 
-test('so much waits for a database that is away, and no more', () => {
+test('limits the counts that wait for an unavailable database', () => {
   const left: number[] = []
   const db = { tx: () => Promise.reject(new Error('down')) } as never
   const usage = createDigestUsage(db, { failed: () => {}, dropped: (count) => left.push(count) })
@@ -131,7 +131,7 @@ test('so much waits for a database that is away, and no more', () => {
   return assert.rejects(usage.flush()).then(() => assert.deepEqual(left, [10_000]))
 })
 
-test('what nobody wants is not dropped, and what is dropped is a number and one line of the log', async () => {
+test('reports events of pulls only if they were wanted and dropped: as a number, and as one line of the log', async () => {
   await using registry = await startRegistry({ registryEventsPerOrganization: 2, clock: () => new Date('2026-03-01') })
   const { app, pusher, puller, org, seed } = registry
   const team = await seed.group(org.uid, { name: 'team' })
@@ -246,7 +246,7 @@ test('a pull is an event while a stream that may show it is open', async () => {
   assert.equal(await pulls(), 0)
 })
 
-test('what another server writes about who wants pulls counts after half a second', async () => {
+test('a change of subscriptions by another server applies after half a second', async () => {
   await using registry = await startRegistry()
   const { db } = registry.app
   const { org, seed } = registry

@@ -31,7 +31,7 @@ test('an image that was pushed is pulled by tag and by digest', async () => {
   assert.equal((await puller.ok(200, 'HEAD', `${name}/blobs/${layer.digest}`)).headers['content-length'], '3000')
 })
 
-test('what is not there is answered with the code that says so', async () => {
+test('returns the error code for each kind of missing content', async () => {
   await using registry = await startRegistry()
   const { pusher, puller } = registry
   await pusher.pushImage(name, 'v1')

@@ -131,7 +131,7 @@ test('it never does what its maker may not do now, and ends with the maker', asy
   ok(await operator.delete(`/iam/v2/identities/${uid}`))
   assert.equal((await ask(registry, made, 'repository:acme/app:pull')).status, 401)
   assert.equal((await kept.call('GET', 'acme/app/tags/list')).status, 401)
-  // Whoever has the same account again has none of its old passwords.
+  // A person who registers the same account again has none of its former passwords.
   const rows = await registry.app.db.all(sql`SELECT uid FROM push_tokens`)
   assert.deepEqual(rows, [])
 })
@@ -199,7 +199,7 @@ test('nothing but the user name and the secret together opens the registry, and 
   const direct = { authorization: basic(one.user, one.secret) }
   assert.equal((await registry.anonymous.call('GET', '/control/v1/pushTokens', undefined, direct)).status, 401)
   assert.equal((await registry.anonymous.call('GET', '/v2/acme/app/tags/list', undefined, direct)).status, 200)
-  // Who guesses is slowed down; the right one goes on working.
+  // Wrong passwords are rate-limited, and the right one continues to work.
   let last = 0
   for (let i = 0; i < 12 && last !== 429; i++)
     last = (await ask(registry, wrong[2]!, 'repository:acme/app:pull')).status
@@ -207,7 +207,7 @@ test('nothing but the user name and the secret together opens the registry, and 
   assert.equal((await ask(registry, one, 'repository:acme/app:pull')).status, 200)
 })
 
-test('who may make one: whoever holds what it is for, by bindings, with a whole token', async () => {
+test('creating a token requires its capabilities, by bindings and with a token that was not narrowed', async () => {
   await using registry = await startRegistry()
   const { org, seed } = registry
   const path = `/control/v1/pushTokens/${org.uid}`
@@ -227,7 +227,7 @@ test('who may make one: whoever holds what it is for, by bindings, with a whole 
   assertError(await narrowed.delete(`/control/v1/pushTokens/${mine.token.uid}`), 403, 7, 'NARROWED_TOKEN')
   ok(await puller.delete(`/control/v1/pushTokens/${mine.token.uid}`))
 
-  // What has no password does not get one without the right to make identities.
+  // A workload gets no password without the right to create identities.
   const workload = await seed.member(org.uid, roleUids.push)
   const machine = await registry.as(workload.uid)
   const denied = await machine.post(path, { name: 'x' })
@@ -251,7 +251,7 @@ test('who may make one: whoever holds what it is for, by bindings, with a whole 
   assert.equal((await puller.post(path, { name: 'x' })).status, 429)
 })
 
-test('those who answer for a group see and end the tokens of others there, and nobody else does', async () => {
+test('members who manage a group see and revoke the tokens of others there, and other callers do not', async () => {
   await using registry = await startRegistry()
   const { org, seed } = registry
   const team = await seed.group(org.uid, { name: 'team' })

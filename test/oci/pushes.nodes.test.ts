@@ -95,7 +95,7 @@ async function holdRepo(
   return { [Symbol.asyncDispose]: () => client.end() }
 }
 
-test('a repo that many wait for keeps nobody from the others, and each of them has its turn', { skip }, async () => {
+test('a repo that many pushes wait for does not block other repos, and each push gets its turn', { skip }, async () => {
   await using registry = await startRegistry({ duties: [] })
   const { pusher, operator } = registry
   const { manifest } = await blobsOf(pusher)
@@ -170,7 +170,7 @@ test('one tag that many push, move and delete at two servers is always what its 
   }
   await atOnce(8, 80, turn)
   for (const status of statuses) assert.ok([201, 202, 404].includes(status), `answered ${status}`)
-  // What reads the images has transactions of its own.
+  // The job that reads images has transactions of its own.
   assert.ok(retries() - before <= 20, `${retries() - before} transactions ran again`)
 
   const repo = await repoOf(registry)
@@ -192,7 +192,7 @@ test('one tag that many push, move and delete at two servers is always what its 
   await checkUsage(registry)
 })
 
-test('an organisation never stores more than its limit, whichever server is asked', async () => {
+test('an organization never stores more than its limit, on any of its servers', async () => {
   await using place = await scene()
   const { registry, doors } = place
   await blobsOf(doors[0])

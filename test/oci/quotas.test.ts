@@ -1,4 +1,4 @@
-// Quotas at the registry's door: what does not fit is refused with the reason, and what is there stays.
+// Quotas at the registry: pushes above a quota are refused with the reason, and stored content stays.
 import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
 import http2 from 'node:http2'
@@ -30,7 +30,7 @@ const set = async ({ operator, org }: TestRegistry, limits: Record<string, numbe
   ok(await operator.post('/control/v1/quotas:set', { organization: org.uid, limits: named }))
 }
 
-/** How much of each quota the API says is used. */
+/** Used amount of each quota, as the API shows it. */
 async function used({ operator, org }: TestRegistry): Promise<Record<string, number>> {
   const { quotas } = ok(await operator.get(`/iam/v2/quotas/${org.uid}`)) as {
     quotas: { name: string; used?: string }[]
@@ -52,7 +52,7 @@ const begin = async ({ pusher }: TestRegistry): Promise<string> =>
 
 const partsOnDisk = ({ app }: TestRegistry): string[] => readdirSync(join(app.config.data, 'blobs', 'uploads'))
 
-test('bytes are counted once for each content of an organisation, and refused where they do not fit', async () => {
+test('counts each content of an organization once, and refuses bytes above the quota', async () => {
   await using registry = await startRegistry({ blobs: '' })
   const { pusher } = registry
   await pusher.pushBlob(name, text(600))
@@ -74,7 +74,7 @@ test('bytes are counted once for each content of an organisation, and refused wh
   assert.equal((await used(registry)).bytes, 1000)
   const again = { body: text(400, 'z') }
   assertRefused(await pusher.call('POST', `${uploads}?digest=${digestOf(again.body)}`, again), 'bytes', 1000, 1000)
-  // Adds nothing to the organisation.
+  // A mount of content that the organization already has adds nothing.
   await pusher.ok(201, 'POST', `acme/third/blobs/uploads/?mount=${digestOf(text(600))}&from=${name}`)
   await pusher.ok(202, 'DELETE', `${name}/blobs/${digestOf(text(600))}`)
   assert.equal((await used(registry)).bytes, 1000, 'two more repos have it')
@@ -131,7 +131,7 @@ test('a length that cannot fit is refused before the body comes, and a body with
   )
   const answered = new Promise<number>((resolve) => {
     stream.once('response', (headers) => resolve(Number(headers[':status'])))
-    // Without an answer the server lets go of it in its own time.
+    // Without an answer, the server closes the stream in its own time.
     stream.once('close', () => resolve(0))
   })
   stream.on('error', () => {})
@@ -144,7 +144,7 @@ test('a length that cannot fit is refused before the body comes, and a body with
   assert.equal((await used(registry)).bytes, 0)
 })
 
-test('of two pushes at once that fit one by one but not together, exactly one succeeds', async () => {
+test('one of several concurrent pushes that fit alone but not together succeeds', async () => {
   await using registry = await startRegistry()
   const { pusher } = registry
   await pusher.pushBlob(name, 'a')
@@ -162,7 +162,7 @@ test('of two pushes at once that fit one by one but not together, exactly one su
     assert.deepEqual(statuses, [201, 403, 403], `round ${round}`)
     assert.equal((await used(registry)).bytes, limit - 100 + 61)
   }
-  // Where nothing is read from the body, the database alone decides.
+  // No body is read for a mount, so the database alone decides.
   const { registryOperator } = registry
   await registry.seed.group('', { name: 'other' })
   const layers = await Promise.all(
@@ -176,7 +176,7 @@ test('of two pushes at once that fit one by one but not together, exactly one su
   await checkUsage(registry)
 })
 
-/** The same app where one step of its disk waits until it is let go on. */
+/** Serves the same app with a disk whose given step waits until the test continues it. */
 async function serveSlow(
   { app, url, pusher }: TestRegistry,
   step: 'hold' | 'keep',
@@ -203,7 +203,7 @@ async function serveSlow(
 const sendFor = (step: 'hold' | 'keep', by: RegistryClient, to: string, body: string) =>
   step === 'hold' ? by.call('PATCH', to, { body }) : by.call('PUT', `${to}?digest=${digestOf(body)}`, { body })
 
-test('what has come counts until it is stored, however long the disk takes', async () => {
+test('received bytes count until they are stored, however long the disk takes', async () => {
   await using registry = await startRegistry()
   const { pusher, app } = registry
   await pusher.pushBlob(name, text(40))
@@ -223,7 +223,7 @@ test('what has come counts until it is stored, however long the disk takes', asy
   await checkUsage(registry)
 })
 
-test('what servers have received at the same time is decided where it is stored', async () => {
+test('bytes that several servers receive at the same time are checked against the quota when they are stored', async () => {
   await using registry = await startRegistry({ blobs: '' })
   const { pusher, app } = registry
   await pusher.pushBlob(name, text(40))
@@ -293,7 +293,7 @@ test('a mount and a manifest need room as a push does', async () => {
   await checkUsage(registry)
 })
 
-test('who is above a new limit keeps what they have, is pulled from, deletes, and adds nothing', async () => {
+test('an organization above a new limit keeps its content, allows pulls and deletions, and refuses additions', async () => {
   await using registry = await startRegistry()
   const { pusher, puller } = registry
   const image = await pusher.pushImage(name, 'v1')
@@ -308,7 +308,7 @@ test('who is above a new limit keeps what they have, is pulled from, deletes, an
   // A tag moves to what is there.
   const { bytes } = await puller.ok(200, 'GET', `${name}/manifests/v1`)
   await pusher.ok(201, 'PUT', `${name}/manifests/v2`, { body: bytes, headers: { 'content-type': types.image } })
-  // What has come of an upload was counted, and may be kept.
+  // The received bytes of an upload were counted already, and may be kept.
   await pusher.ok(201, 'PUT', `${open}?digest=${digestOf(text(50))}`)
   assert.deepEqual(await used(registry), { ...before, uploads: 0 })
   await pusher.ok(202, 'DELETE', `${name}/manifests/${image.digest}`)
@@ -316,7 +316,7 @@ test('who is above a new limit keeps what they have, is pulled from, deletes, an
   await checkUsage(registry)
 })
 
-test('a push makes no more repos and folders than the organisation may have', async () => {
+test('a push creates no more repos and folders than the organization may have', async () => {
   await using registry = await startRegistry()
   const { pusher } = registry
   await pusher.pushBlob('acme/team/one', 'a')
@@ -330,7 +330,7 @@ test('a push makes no more repos and folders than the organisation may have', as
   assert.deepEqual(await used(registry), { ...(await used(registry)), repositories: 2, groups: 1 })
 })
 
-test('an organisation has no more open uploads than its limit, however many begin at once', async () => {
+test('an organization has no more open uploads than its limit, also if many begin at the same time', async () => {
   await using registry = await startRegistry({ quotaUploads: 3 })
   const { pusher } = registry
   await pusher.pushBlob(name, 'a')

@@ -1,4 +1,4 @@
-// Where a challenge leads: to the host that the client has used, if it is one of ours, and else to the URL.
+// Realm of a challenge: the host that the client has used, if it is one of this server, and else the URL.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startPinfold } from '../support/pinfold.ts'
@@ -76,7 +76,7 @@ test('further names are those of the setting, with their scheme and what stands 
   }
 })
 
-test('what stands before a further name is a folder; the name itself is none, also below the URL', async () => {
+test('the part before a further host name is a folder; the name itself is no folder, also below the URL', async () => {
   await using registry = await startRegistry({
     url: 'https://example.com',
     hosts: ['edge.example.com', 'mirror.internal'],
@@ -110,7 +110,7 @@ test('a trusted proxy says what the client has used, and that it came over TLS',
     [{ 'x-forwarded-proto': 'https' }, `https://${ours}`],
     [{ 'x-forwarded-proto': 'http' }, url],
     [{ 'x-forwarded-proto': 'javascript' }, url],
-    // What a client has put there itself comes first.
+    // Values that the client itself has sent come first in the header.
     [{ 'x-forwarded-host': 'evil.example.com, registry.example.com' }, 'http://registry.example.com'],
     [{ 'x-forwarded-host': 'registry.example.com", x="' }, url],
     [{ 'x-forwarded-host': 'a b' }, url],

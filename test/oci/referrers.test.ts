@@ -1,4 +1,4 @@
-// Who refers to a manifest.
+// Referrers of a manifest.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { codeOf, digestOf, imageOf, indexOf, startRegistry, types } from '../support/registry.ts'

@@ -1,4 +1,4 @@
-// What the registry refuses: a sample that the owners of the place can read, and nobody else can fill or change for others.
+// Log of refused requests: a sample that the owners of a group can read, and that outsiders cannot fill or change for others.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sql } from '#db/sql.ts'
@@ -29,7 +29,7 @@ const stranger = async (registry: TestRegistry) => {
   return { uid: uid as string, org: other.uid as string, ...(await registry.registryAs(uid)) }
 }
 
-test('what a stranger is refused is no event, and a line of the log that says who, what and why', async () => {
+test('a refusal of an outsider is no event, and is a line of the log with caller, request and reason', async () => {
   let now = '2026-03-01T12:30:00.000Z'
   await using registry = await startRegistry({ clock: () => new Date(now) })
   const { app, pusher, org, seed } = registry
@@ -175,7 +175,7 @@ test('a flood takes the room of nobody else: not between writes, not in the tabl
     for (let i = 0; i < 150; i++) {
       log.note(request(one, newUid('/'), { now: `2026-03-02T12:00:${String(round).padStart(2, '0')}.000Z` }))
     }
-    // A hundred of strangers in one organisation between two writes.
+    // At most a hundred refusals of outsiders are kept in an organization between two writes.
     assert.equal(await log.flush(), round === 0 ? 102 : 100)
   }
   const count = async (organisation: string) => {
@@ -212,12 +212,12 @@ test("between two writes, strangers take no room of an organisation's people, no
     return rows.map(({ caller }) => caller)
   }
   for (let i = 0; i < 150; i++) log.note(request(one, newUid('/')))
-  // Someone who lives in no organisation and is bound in this one.
+  // Person outside of all organizations who has a binding in this one.
   const person = newUid('/')
   log.note(request(one, person, { member: true }))
   assert.equal(await log.flush(), 101)
   assert.deepEqual(await from(one, 0), [person])
-  // Whoever is both within a second has one row.
+  // A person who is noted both as outsider and as member within a second has one row.
   log.note(request(one, person, { repository: name }))
   log.note(request(one, person, { repository: name, member: true }))
   assert.equal(await log.flush(), 1)
@@ -229,7 +229,7 @@ test("between two writes, strangers take no room of an organisation's people, no
   log.note(request(quiet, lone))
   assert.equal(await log.flush(), 5000)
   assert.deepEqual(await from(quiet, 1), [lone])
-  // One that would have as many as the others takes from none of them, since that would only swap what is kept.
+  // An organization that would get as many rows as the others replaces none of theirs, since that would only exchange rows.
   const late = newUid('/')
   for (let i = 0; i < 50; i++) {
     const flooded = newUid('/')
@@ -241,7 +241,7 @@ test("between two writes, strangers take no room of an organisation's people, no
   await log.close()
 })
 
-test('a person who is bound in the organisation is none of the strangers, and the path of a mistake is kept', async () => {
+test('a person with a binding in the organization is no outsider, and the path of the mistake is kept', async () => {
   await using registry = await startRegistry()
   const { org, seed } = registry
   const { uid } = await seed.person()
@@ -252,7 +252,7 @@ test('a person who is bound in the organisation is none of the strangers, and th
   assert.equal(line!.repository, 'acme/mistyped')
 })
 
-test('who reads the refusals of a folder reads none of the folders beside it', async () => {
+test('the refusals of a folder include none of the folders beside it', async () => {
   await using registry = await startRegistry()
   const { app, org, operator, seed } = registry
   const folders = [await seed.group(org.uid), await seed.group(org.uid)].map(({ uid }) => String(uid)).sort()

@@ -22,7 +22,7 @@ const set = async ({ operator, org }: TestRegistry, limits: Record<string, numbe
   const named = Object.entries(limits).map(([name, limit]) => ({ name, limit: String(limit) }))
   ok(await operator.post('/control/v1/quotas:set', { organization: org.uid, limits: named }))
 }
-/** The folders and repos of the organisation, by name. */
+/** Folders and repos of the organization, by name. */
 async function tree({ operator, org }: TestRegistry): Promise<string[]> {
   const named = async (path: string, member: string) => {
     const all = ok(await operator.get(`${path}?uidp.descendants_of=${org.uid}&page_size=500`))[member] as Json[]
@@ -103,7 +103,7 @@ test('uploads and bytes that have no room make no repository', async () => {
   assert.equal((await whole()).status, 201)
 })
 
-test('what is wrong with a name, a place or a content makes no repository', async () => {
+test('a push with an invalid name, parent or content creates no repository', async () => {
   await using registry = await startRegistry()
   const { pusher } = registry
   const deep = `acme/${'d/'.repeat(70)}app`
@@ -153,7 +153,7 @@ test('pushes that make the same repository at once make it once', async () => {
   await checkLists(registry)
 })
 
-/** A server that tells how often it has read what an organisation may have. */
+/** Starts a server that counts how often it reads the limits of an organization. */
 async function counting(registry: TestRegistry) {
   let reads = 0
   const noted = (query: Sql): Sql => {
@@ -175,7 +175,7 @@ async function counting(registry: TestRegistry) {
   const token = await registry.tokenFor(registry.pusher.uid, { audience: new URL(server.url).host, issuer: server.url })
   return {
     client: registryClient(server.url, token),
-    /** How often `work` made it read them. */
+    /** Number of reads that `work` caused. */
     async readsOf(work: () => Promise<Reply>): Promise<[status: number, reads: number]> {
       reads = 0
       const { status } = await work()
@@ -185,7 +185,7 @@ async function counting(registry: TestRegistry) {
   }
 }
 
-test('what an organisation may have is read once for each request of a push', async () => {
+test('reads the limits of an organization once for each request of a push', async () => {
   await using registry = await startRegistry()
   await set(registry, { bytes: 1_000_000, repositories: 10, groups: 10 })
   await using server = await counting(registry)
@@ -229,7 +229,7 @@ async function interrupted(registry: TestRegistry) {
 
 test('a push that loses the last room to another one makes no repository', async () => {
   await using registry = await startRegistry()
-  // Who may push to the one and pull from the other.
+  // Client that may push to one organization and pull from the other.
   const { seed, registryOperator: pusher } = registry
   await seed.group('', { name: 'other' })
   await pusher.pushBlob('other/there', content)

@@ -1,4 +1,4 @@
-// A sub-domain of the registry's host stands for a folder between the organisation and the rest of the path.
+// A subdomain of the host of the registry stands for a folder between the organization and the rest of the path.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sql } from '#db/sql.ts'
@@ -15,7 +15,7 @@ const put = (headers: Record<string, string>) => ({
   headers: { 'content-type': types.index, ...headers },
 })
 
-test('what is pushed and pulled there lies in the folder, and answers speak as the client does', async () => {
+test('pushes and pulls at a subdomain use the folder, and answers have the path of the client', async () => {
   await using registry = await startRegistry()
   const { pusher, puller, org } = registry
   const host = `team.${hostOf(registry)}`

@@ -88,7 +88,7 @@ test('a token for another audience is refused with 403 everywhere at the registr
   }
 })
 
-test('what is no good token gets 401, and a token of the endpoint buys no other one', async () => {
+test('an invalid token gets 401, and a token of the endpoint cannot be exchanged for another one', async () => {
   await using pinfold = await startPinfold()
   const { puller, registryToken } = await scene(pinfold)
   const good = await registryToken(puller.uid)
@@ -159,7 +159,7 @@ test('a pull token is a password of its identity for as long as the identity say
   assert.equal((await ask(pinfold, query, basic(identity.uid, password))).status, 401)
 })
 
-test('nobody gets a token for the public organisation only', async () => {
+test('anonymous clients get a token for the public organization only', async () => {
   await using pinfold = await startPinfold()
   await scene(pinfold)
   const org = await pinfold.seed.group('', { name: 'public' })
@@ -187,7 +187,7 @@ test('a scope that is no repository is left out', async () => {
   assert.deepEqual([answer.status, accessOf(answer)], [200, []])
 })
 
-test('what a token leads to is narrowed as it is, and ends when it does', async () => {
+test('a token from the endpoint is narrowed and expires like the token that was traded for it', async () => {
   const now = new Date('2026-08-01T12:00:00.000Z')
   await using registry = await startRegistry({ clock: () => now })
   const { org, pusher, port } = registry

@@ -157,14 +157,14 @@ test('a range that runs backwards is refused, whatever comes with it', async () 
   await pusher.ok(201, 'PUT', `${location}?digest=${digestOf('abc')}`)
 })
 
-test('of two pieces that are sent for the same place, one counts', async () => {
+test('one of several pieces that are sent for the same offset counts', async () => {
   await using registry = await startRegistry({ blobs: '' })
   const { pusher } = registry
   const location = await begin(registry)
   const bodies = ['aaaa', 'bbbb', 'cccc', 'dddd']
   const answers = await Promise.all(bodies.map((body) => pusher.call('PATCH', location, { body })))
   const winners = bodies.filter((_, i) => answers[i]!.status === 202)
-  // Those that began after another had ended are behind it.
+  // Pieces that began after another one had ended may be appended to it.
   assert.ok(winners.length >= 1)
   assert.ok(answers.every(({ status }) => status === 202 || status === 416))
   const { range } = (await pusher.ok(204, 'GET', location)).headers
@@ -172,7 +172,7 @@ test('of two pieces that are sent for the same place, one counts', async () => {
   assert.equal(filesOf(registry).uploads.length, winners.length)
 })
 
-test('an upload belongs to its repository, and is cancelled for good', async () => {
+test('an upload belongs to its repository, and is canceled for good', async () => {
   await using registry = await startRegistry({ blobs: '' })
   const { pusher, puller } = registry
   await pusher.pushBlob('acme/other', 'x')
@@ -189,7 +189,7 @@ test('an upload belongs to its repository, and is cancelled for good', async () 
   assert.deepEqual(filesOf(registry).uploads, [])
 })
 
-test('what came before a client went away counts, and it goes on from there', async () => {
+test('keeps the bytes that arrived before a client disconnected, and continues after them', async () => {
   await using registry = await startRegistry()
   const { pusher } = registry
   const location = await begin(registry)

@@ -57,7 +57,7 @@ async function writeRows({ ledger }: RepoRow, tag: string, rows: readonly Writte
   if (db.engine === 'postgres') await db.tx((tx) => tx.run(sql`ANALYZE tag_history`))
 }
 
-/** How many statements were asked. */
+/** Reader that counts the statements that it runs. */
 function counting(): { reader: Reader; asked: () => number } {
   let asked = 0
   const { db } = pinfold.app

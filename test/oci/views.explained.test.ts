@@ -1,4 +1,4 @@
-// That what explains a tag, at the registry and in the API, says what a pull of it gives.
+// Explanations of a tag, at the registry and in the API, name the digest that a pull of the tag gives.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { operatorUid } from '#issuer/access-token.ts'
@@ -52,7 +52,7 @@ async function scene(...rules: Json[]) {
 
 type Scene = Awaited<ReturnType<typeof scene>>
 
-/** What a view is called in a path, and in the queries of the registry and of the API. */
+/** Path prefix of a view, and its parameters in queries of the registry and of the API. */
 const views = [
   { path: '', query: '', api: '' },
   { path: 'min-7d/', query: 'min_age=7d', api: 'minAge=7d' },
@@ -86,7 +86,7 @@ async function compare({ name, runner, resolved, signature, posing }: Scene): Pr
   return statuses
 }
 
-test('what explains a tag says what a pull gives, in every view, for tags of images and of signatures', async () => {
+test('explanations agree with pulls, in every view, for tags of images and of signatures', async () => {
   const free = await scene()
   await on(12)
   assert.ok((await compare(free)).includes(200))
@@ -144,7 +144,7 @@ test('a rule is tried on a tag without anybody whom it binds, also one that only
   assert.equal((await by(made[2]!)).rule.refuses, false)
 })
 
-test('what explains a tag says that its time was imported, and by a push that it was not', async () => {
+test('explanations show that a time was imported, and that the time of a push was not', async () => {
   const { name, first, resolved, repo, runner } = await scene()
   const { api } = await on(12)
   const tags = [{ name: 'old', records: [{ time: '2026-01-01T00:00:00Z', digest: first.digest }] }]
@@ -160,7 +160,7 @@ test('what explains a tag says that its time was imported, and by a push that it
   }
 })
 
-test('the rules of others are for whoever may set rules, and bad questions name their field', async () => {
+test('only members who manage rules can ask about the rules of others, and invalid questions name their field', async () => {
   const { resolved, made, runner, repo } = await scene({})
   const elsewhere = await scene({})
   const own = await registry.as(runner)

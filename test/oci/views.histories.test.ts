@@ -1,5 +1,5 @@
-// What tags stand for in views, for random histories: the server reads as little as it can of each, and remembers what it
-// has found. It must answer what the whole history says.
+// Tags in views, for random histories: the server reads as little as possible of each, and caches results. Its answers must agree
+// with the whole history.
 import assert from 'node:assert/strict'
 import { after, before, type TestContext, test } from 'node:test'
 import {
@@ -26,7 +26,7 @@ const start = Date.parse('2026-01-01T00:00:00.000Z')
 const iso = (time: number): string => new Date(time).toISOString()
 
 let now = start
-/** What is remembered grows old by this, and by nothing else. */
+/** Monotonic clock, which alone makes cached entries expire. */
 let monotonic = 0
 let registry: TestRegistry
 before(async () => {
@@ -120,7 +120,7 @@ function questionOf({ at, age, hold = 0, anyTag, accepted = [] }: Asked, isNow: 
   return { until: iso(at), isNow, age: age === undefined ? undefined : { ms: age, hold, countFrom }, accepted }
 }
 
-/** What is asked of tags, but when. */
+/** Draws a question about tags, without its time. */
 function randomQuestion(random: Random, tags: readonly string[], digests: readonly string[]): Omit<Asked, 'at'> {
   const tag = oneOf(random, tags)
   if (random.below(4) === 0) return { tag }
@@ -130,7 +130,7 @@ function randomQuestion(random: Random, tags: readonly string[], digests: readon
   return { tag, age, hold, anyTag: random.below(3) === 0, accepted }
 }
 
-/** Of several servers none remembers what other tags decide. */
+/** Servers that share a database do not cache results that depend on other tags. */
 const isKept = ({ age, anyTag }: Asked): boolean => !(onPostgres && age !== undefined && anyTag)
 
 /** Asks the ledger, and twice what pulls ask. Answers with what was right, and what was served. */
@@ -228,7 +228,7 @@ async function release({ contents }: Scene, digest: string) {
   contents.quarantined.delete(digest)
 }
 
-/** An organisation may have so many of them. */
+/** Releases all quarantined digests, because their number in an organization is limited. */
 async function releaseAll(scene: Scene) {
   for (const digest of scene.contents.quarantined.keys()) await release(scene, digest)
 }
@@ -244,7 +244,7 @@ async function seeUpstream(scene: Scene, tag: string, digest: string) {
   note(scene, tag, { digest, source: 'upstream' })
 }
 
-/** One of what may happen now, through the doors by which it happens, every other time to what is `served`. */
+/** Makes one random change through its entry point, every other time to the digest in `served`. */
 async function change(scene: Scene, random: Random, texts: ReadonlyMap<string, string>, served = '') {
   const some = (list: readonly string[]) =>
     list.includes(served) && random.below(2) === 0 ? served : oneOf(random, list)
@@ -324,7 +324,7 @@ function questionsOf(random: Random, tags: readonly string[], digests: readonly 
   })
 }
 
-test('what is remembered of random histories is what they say, whatever happens between the questions', async (t) => {
+test('cached results of random histories stay right, whatever happens between the questions', async (t) => {
   const { seed, random } = randomOf(t)
   const verdicts = new Map<string, number>()
   const old = new WeakSet<Served>()
@@ -366,8 +366,8 @@ test('what is remembered of random histories is what they say, whatever happens 
 type Nights = { moves: Move[]; kept: Map<string, number> }
 
 /**
- * Ninety nights, each at about the same hour and some of them missed; now and then what was pushed is corrected within hours, or
- * undone some hours or days later by a move back to an image that was good.
+ * Draws ninety nights with a push at about the same hour, some of them missed. Sometimes a push is corrected within hours, or
+ * undone hours or days later by a move back to a good image.
  */
 function randomNights(random: Random, first: number, digests: readonly string[]): Nights {
   const [moves, kept]: [Move[], Map<string, number>] = [[], new Map()]
@@ -404,8 +404,8 @@ function asksOf(random: Random, { moves, kept }: Nights): number[] {
 const week = 7 * day
 
 /**
- * What must be served at a time: of all that was the tag, the newest that is an image which stayed good and became the tag a week
- * ago at least. A missed night makes it a day older. There is one from a week after the first such image, which comes on the first day.
+ * Digest that must be served at a time: the newest good image that became the tag at least a week ago. A missed night makes it a
+ * day older. One exists from a week after the first good image, which is pushed on the first day.
  */
 function nightlyAt({ moves, kept }: Nights, now: number): Move | undefined {
   return moves.findLast(
@@ -496,7 +496,7 @@ async function pullNightly(
   else assert.equal(codeOf(reply), 'DENIED')
 }
 
-test('what is held back is served from its first day under any tag, however often it was another one', async () => {
+test('a digest that is held back is served as of its first day under any tag, however often it moved since', async () => {
   const scene = await newScene()
   const [good, fresh, other] = (await plant(scene, [start, start, start])) as [string, string, string]
   const flapping = Array.from({ length: 17 }, (_, i) => ({

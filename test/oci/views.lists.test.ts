@@ -1,4 +1,4 @@
-// What a view lists is what it serves: also of signatures, which come later, and where a clock runs behind the ledger.
+// Lists of tags in a view agree with pulls in it: also for signatures, which come later, and for a clock behind the tag history.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { operatorUid } from '#issuer/access-token.ts'

@@ -1,4 +1,4 @@
-// What a tag stands for at an age is worked out once, and again when anything that it follows from has changed.
+// Cache of tags in views: a result is computed once, and again if anything that it depends on has changed.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { compile, type Sql } from '#db/sql.ts'
@@ -41,7 +41,7 @@ async function scene() {
 const digestBy = async (client: RegistryClient, path: string): Promise<unknown> =>
   (await client.ok(200, 'GET', path)).headers['docker-content-digest']
 
-/** How many statements read the ledger meanwhile. */
+/** Number of statements that read the tag history during the work. */
 async function looks(work: () => Promise<unknown>): Promise<number> {
   const { db } = registry.app
   const { get, all } = db
@@ -81,7 +81,7 @@ test('a second pull looks into the ledger at most once, with the same answer, fo
   assert.equal(await looks(pull), again)
 })
 
-test('what a tag was at a moment is looked for once in half a second', async () => {
+test('reads the digest of a tag at a time once in half a second', async () => {
   const { name, old } = await scene()
   const client = await on(11)
   const path = `at-20260605/${name}/manifests/stable`
@@ -118,7 +118,7 @@ test('another age, another hold and another moment are other questions', async (
   }
 })
 
-test('what gets old enough is served from that moment on, and not before', async () => {
+test('serves an image from the moment when it is old enough, and not before', async () => {
   const { path, old, young } = await scene()
   for (const [days, digest] of [
     [17 - 1 / day, old.digest],
@@ -148,7 +148,7 @@ test('a digest whose age counts by any tag is served from when another tag makes
   }
 })
 
-test('what changes what is served counts at once: moves, deletions, what comes back, quarantine', async () => {
+test('changes apply at once: moves, deletions, restored content, quarantine', async () => {
   const { name, repo, path, old, young } = await scene()
   const { api, ...client } = await on(11)
   const serves = async (digest: string, why: string) => {
@@ -179,7 +179,7 @@ test('what changes what is served counts at once: moves, deletions, what comes b
   assert.equal((await client.call('GET', path)).status, 404, 'the tag is deleted')
 })
 
-test('what was read while the tag moved is not remembered', async () => {
+test('does not cache a result that was read while the tag moved', async () => {
   const { name, path, old } = await scene()
   const client = await on(11)
   const oldText = (await client.ok(200, 'GET', `${name}/manifests/${old.digest}`)).bytes.toString()
@@ -187,7 +187,7 @@ test('what was read while the tag moved is not remembered', async () => {
   const { get } = db
   db.get = async <T>(query: Sql) => {
     const row = await get<T>(query)
-    // What is asked last.
+    // The last query of a pull.
     if (!/^\s*SELECT time FROM tag_history/.test(compile(query, '?'))) return row
     db.get = get
     await client.pushManifest(name, oldText, 'stable')
@@ -217,7 +217,7 @@ test('an exception counts at once, and so does its end', async () => {
   await serves(old.digest)
 })
 
-test('what another server does counts: moves at once, deletions and quarantine after half a second', async () => {
+test('changes by another server apply: moves at once, deletions and quarantine after half a second', async () => {
   const name = `acme/app${repos++}`
   const images: Descriptor[] = []
   for (const days of [0, 1, 2, 10]) images.push(await (await on(days)).pushImage(name, 'stable'))
@@ -258,7 +258,9 @@ async function made({ port }: Node, path: string, body: object): Promise<void> {
   assert.equal((await fetch(`http://127.0.0.1:${port}${path}`, { ...init, headers })).status, 200)
 }
 
-test('of several servers none remembers what other tags decide', { skip: !onPostgres }, async () => {
+test('servers that share a database do not cache results that depend on other tags', {
+  skip: !onPostgres,
+}, async () => {
   const { name, repo } = await scene()
   const { api } = await on(11)
   const rule = { identities: [runner], minAge: '7d', mode: 'SERVE_OLDER', countFrom: 'REPO' }

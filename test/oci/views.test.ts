@@ -86,7 +86,7 @@ test('a bad push that was corrected within hours is never served at an age, and 
   assert.equal(await digestIn(reader, `min-3d/${name}/manifests/stable`), images[2]!.digest)
 })
 
-test('what cannot be served says why: not yet, not then, no more, nothing old enough', async () => {
+test('refusals say why: in the future, before the tag, deleted, or nothing old enough', async () => {
   const { name, images } = await nightly(3)
   const { reader, ...pusher } = await on(4)
   const refused = async (path: string, status: number, code: string): Promise<Json> => {
@@ -243,7 +243,7 @@ test('a view stands before a path of uids and of a sub-domain, and before what c
   assert.equal(got.headers['docker-content-digest'], pushed.headers['docker-content-digest'])
 })
 
-test('what is in quarantine is not chosen, and an older image is', async () => {
+test('skips a quarantined image, and chooses an older one', async () => {
   const { name, images } = await nightly(9)
   const { reader } = await on(9.5)
   const operator = await registry.as(operatorUid)
@@ -258,7 +258,7 @@ test('what is in quarantine is not chosen, and an older image is', async () => {
   assert.equal(await digestIn(reader, asked), images[2]!.digest)
 })
 
-test('of a public image nobody learns more names of tags in a view than without one', async () => {
+test('views of a public repo list no more tag names than the repo itself', async () => {
   now = start
   const { uid } = await registry.seed.group('', { name: 'public' })
   await registry.seed.repo(uid, { name: 'base' })
@@ -315,7 +315,7 @@ test('a host can stand for a view and a place, for clients that take no path', a
   assert.ok(below.status === 401 || below.status === 400, 'what is below such a host is in the view too')
 })
 
-test('an organisation that has the name of a view keeps it', async () => {
+test('an organization with the name of a view keeps it', async () => {
   await using other = await startPinfold()
   const org = await other.seed.group('', { name: 'before' })
   await other.app.db.tx(async (tx) => {

@@ -69,7 +69,7 @@ test('a tag that was watched for days is as old as its content here, in views, l
   await later.ok(200, 'GET', `${name}/manifests/${image.digest}`)
 })
 
-test('who is held back while the upstream does not answer is told of both', async () => {
+test('a caller who is held back while the upstream does not answer gets both warnings', async () => {
   await using there = await startUpstream()
   const publish = (text: string): string => {
     const config = there.add(JSON.stringify({ architecture: 'amd64', os: 'linux', text }), types.config)
