@@ -74,7 +74,7 @@ export const filterName = (type: string) => {
   return `EVENT_TYPE_FILTER_${type.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()}`
 }
 
-/** What each filter means, told as plainly as possible. */
+/** Meaning of each filter, in the simplest form. */
 export const filters: Record<string, (values: string[]) => Test> = {
   advisory_ids: (values) => field('advisoryId', values),
   legacy_advisory_ids: (values) => field('legacyAdvisoryId', values),

@@ -1,6 +1,6 @@
 import type { Answer, Json } from './pinfold.ts'
 
-/** What a refusal says, in the shape that tests compare. */
+/** Fields of a refusal in the shape that tests compare. */
 export function refusalOf({ status, body }: Answer): { http: number; code: number; reason: string; fields: string[] } {
   const details = (body.details ?? []) as Json[]
   const named = (type: string) => details.find((detail) => detail['@type'] === `type.googleapis.com/google.rpc.${type}`)

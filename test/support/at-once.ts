@@ -1,4 +1,4 @@
-/** Does `work` for 0 to `count - 1`, in so many lanes at a time. */
+/** Calls `work` with 0 to `count - 1`, in the given number of lanes at the same time. */
 export async function atOnce(
   lanes: number,
   count: number,

@@ -51,12 +51,12 @@ const alphabet = [
 ]
 const everything = (1n << BigInt(alphabet.length)) - 1n
 const lineBreak = 1n << BigInt(alphabet.indexOf('\n'))
-/** A repetition of more than so many counts as one without an end; of fewer, two stand for all. */
+/** A repetition of more counts as one without an end. For fewer, two stand for all. */
 const longRepetition = 100
 
 class Automaton {
   problem: string | undefined
-  /** Whether a part reads nothing and can fail, so that a match is not found where the last character was read. */
+  /** True if a part reads nothing and can fail, so that a match is not found where the last character was read. */
   hasCondition = false
   hasLongLookaround = false
   readonly #flags: string
@@ -221,7 +221,7 @@ class Automaton {
     return found
   }
 
-  /** Whether one text leads from a state of the loop back to it in two ways. */
+  /** True if one text leads from a state of the loop back to it in two ways. */
   #isExponential([state, ...rest]: readonly number[]): boolean {
     const loop = [state!, ...rest]
     const pairs = this.#follow([[state!, state!]], [loop, loop])
@@ -229,7 +229,7 @@ class Automaton {
     return parted.length > 0 && this.#follow(parted, [loop, loop]).some(([a, b]) => a === state && b === state)
   }
 
-  /** Whether one text leads around the one loop, around the other, and from the one to the other. */
+  /** True if one text leads around the first loop, around the second, and from the first to the second. */
   #isQuadratic(one: readonly number[], other: readonly number[]): boolean {
     const [start] = other
     if (!this.#reachedFrom(one[0]!).has(start!)) return false

@@ -48,7 +48,7 @@ export async function startBucket() {
   const stop = async (): Promise<void> => {
     if (!child || child.exitCode !== null) return
     const ended = new Promise((resolve) => child!.once('exit', resolve))
-    // Whoever waits for its end must not end before.
+    // This process must not exit before the child that it waits for.
     child.ref()
     child.kill('SIGKILL')
     await ended

@@ -1,4 +1,4 @@
-// What lists of advisories rest on, the keys, the terms and their counters, against the advisories themselves.
+// Compares keys, terms and counters of the lists of advisories with the advisories themselves.
 import assert from 'node:assert/strict'
 import { sql } from '#db/sql.ts'
 import type { Json, Pinfold } from './pinfold.ts'

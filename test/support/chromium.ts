@@ -34,7 +34,7 @@ export function expect(holds: boolean, seen: unknown): void {
 
 const patienceMs = 30_000
 
-/** Asks again until it holds. What was seen last is told when it never does. */
+/** Asks again until the answer holds. Fails with the last answer if it never does. */
 export async function until<T>(ask: () => Promise<T> | T, holds: (seen: T) => boolean): Promise<T> {
   for (const end = Date.now() + patienceMs; ; await sleep(50)) {
     const seen = await ask()
@@ -43,7 +43,7 @@ export async function until<T>(ask: () => Promise<T> | T, holds: (seen: T) => bo
   }
 }
 
-/** How many times as slow as it is the browser pretends to be, and whether answers of the API are late. */
+/** Factor by which the browser is slowed down. Above 1, answers of the API are late as well. */
 export const slowness = Number(process.env.PINFOLD_TEST_SLOW_BROWSER || 1)
 const latestMs = 1500
 
@@ -55,7 +55,7 @@ export async function launchChromium(): Promise<Browser> {
 
 export type Opened = { context: BrowserContext; page: Page }
 export type Watched = {
-  /** What the console of a page has complained about, such as the policy. */
+  /** Messages of the console of a page, such as violations of the content policy. */
   complaints: string[]
   /** Requests that have left the origin. */
   foreign: string[]
@@ -90,7 +90,7 @@ async function slowDown(context: BrowserContext, page: Page, url: string): Promi
   await session.send('Emulation.setCPUThrottlingRate', { rate: slowness })
   await context.route(`${url}/ui/api/**`, async (route) => {
     await sleep(Math.random() * latestMs)
-    // Whoever asked may be gone.
+    // The page that asked may be closed.
     await route.continue().catch(() => {})
   })
 }
@@ -112,8 +112,8 @@ function countAsked(): void {
 }
 
 /**
- * In a page: whether it has drawn a screen and waits for nothing. What an answer leads to is drawn in the same task, and what is
- * asked for because of that a frame later, so it is looked at twice.
+ * Runs in a page: true if it has drawn a screen and waits for nothing. An answer is drawn in the same task, and requests that
+ * follow from it come a frame later, so it checks twice.
  */
 const restsNow = `(async () => {
   const rests = () => asked.open === 0 && document.querySelector('main h1') !== null &&
@@ -133,13 +133,19 @@ export async function settled(page: Page): Promise<void> {
   })
 }
 
-/** What is copied by pressing something. The page says for two seconds that it was, so that is waited for from before on. */
+/**
+ * Returns the text that pressing something copies. The page shows "Copied" for two seconds only, so the wait begins before the
+ * press.
+ */
 export async function copied(page: Page, work: () => Promise<void>): Promise<string> {
   await Promise.all([page.getByText('Copied').first().waitFor(), work()])
   return page.evaluate<string>('navigator.clipboard.readText()')
 }
 
-/** No violation of WCAG 2.2 AA, light and dark. The size of targets is new in 2.2, and axe looks at it only when told to. */
+/**
+ * Fails if the page violates the Web Content Accessibility Guidelines 2.2, level `AA`, in the light or the dark theme. The rule
+ * for the size of targets is new in 2.2, and axe checks it only on request.
+ */
 export async function audit(
   page: Page,
   during: (theme: 'light' | 'dark') => Promise<void> = async () => {},

@@ -1,4 +1,5 @@
-// What this process connects to, whoever asks for it and whatever has judged the address before; and the names that it knows.
+// Records the addresses that this process connects to, from any code and after any check, and limits the host names that it can
+// resolve.
 import dns, { type LookupAddress } from 'node:dns'
 import { syncBuiltinESMExports } from 'node:module'
 import { isIP, Socket } from 'node:net'
@@ -14,7 +15,7 @@ export function recordConnections() {
   Socket.prototype.connect = recorded as typeof connect
   return {
     attempts,
-    /** Those but the one address that is for all. */
+    /** Addresses other than the one that all servers share. */
     elsewhere: () => [...attempts.keys()].filter((address) => address !== '127.0.0.1'),
     [Symbol.dispose]() {
       Socket.prototype.connect = connect

@@ -80,12 +80,12 @@ export async function startConsoleScene(overrides: Parameters<typeof startSignIn
   }
 }
 
-/** What nobody may ever find on a page. */
+/** Secrets that must never appear on a page. */
 export function planted({ secrets }: ConsoleScene): readonly string[] {
   return secrets
 }
 
-/** Every screen by its name; `instead` stands for the organisation, so that nothing is there. */
+/** Every screen by its name; `instead` replaces the organization, so that nothing is found. */
 export function consoleScreens(scene: ConsoleScene, instead?: string): { name: string; path: string }[] {
   const { older, digest, pusher, advisory } = scene
   const org = instead ?? scene.orgName

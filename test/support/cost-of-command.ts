@@ -1,4 +1,4 @@
-// What a command of the real program costs: the modules that it loads, and its processor time.
+// Cost of a command of the real program: the modules that it loads, and its processor time.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -13,7 +13,7 @@ export type Cost = Run & {
   cpuMs: number
 }
 
-/** Runs a command to its end. Whatever else is loaded with it is part of the cost. */
+/** Runs a command to its end. Everything that is loaded with it is part of the cost. */
 export async function costOf(
   args: readonly string[],
   { env, input, command }: { env?: Env; input?: string; command?: string } = {},

@@ -14,14 +14,14 @@ import { readSource, recordAbout } from './scanning.ts'
 export const ecosystem = 'Alpine:v3.19'
 const distribution = { id: 'alpine', version: '3.19' }
 const dayMs = 86_400_000
-/** How many versions of each package there are; each is vulnerable to what a later one has fixed. */
+/** Number of versions of each package; each is vulnerable to a vulnerability that a later one has fixed. */
 const versions = 5
 /** Every so manieth package has something found in it. */
 const oneOf = 10
 
 export type Days = { tags: number; days: number; packages: number; names: number }
 
-/** Where it is made: a repo, whoever pushes there at a moment, and the clock of the server. */
+/** Place where the history is created: a repo, a client that pushes at a moment, and the clock of the server. */
 export type Place = {
   app: App
   repo: { uid: string; path: string }

@@ -1,4 +1,4 @@
-// What clients were told, to compare with what is there after the server was killed.
+// Acknowledgments that clients got, compared with the resources after the server was killed.
 import assert from 'node:assert/strict'
 import { openDb } from '#db/open.ts'
 import { raw, sql } from '#db/sql.ts'
@@ -28,7 +28,7 @@ export type Tally = {
   refused: number
   /** Cut off by the kill: it may have happened or not. */
   doubtful: number
-  /** Of those, how many had happened. */
+  /** Number of doubtful writes that had happened. */
   happened: number
   resources: number
 }

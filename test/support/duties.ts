@@ -24,7 +24,7 @@ export async function runDuty(app: App, duty: Duty): Promise<DutyStatus> {
   }
 }
 
-/** What a lease lets do, without one: all tests together would have it as one node. */
+/** Functions of a lease, without one, because all tests together would have it as the same node. */
 export function withoutLease({ db }: Pick<App, 'db'>): Pick<Lease, 'tx' | 'signal' | 'check'> {
   return { tx: db.tx.bind(db), signal: new AbortController().signal, check() {} }
 }

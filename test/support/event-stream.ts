@@ -7,7 +7,7 @@ export type EventStream = {
   headers: Headers
   /** The error of an answer that is no stream. */
   error: Json
-  /** Those with an event, in order. */
+  /** Messages with an event, in order. */
   events: StreamMessage[]
   /** Every id that was sent, also those without an event. */
   ids: string[]

@@ -1,8 +1,8 @@
-// A server with one organisation, an issuer whose tokens its identities trust, and the exchange between the two.
+// Starts a server with one organization, an issuer whose tokens its identities trust, and the exchange between the two.
 import { type FakeIssuer, startIssuer } from './fake-issuer.ts'
 import { type Answer, type Json, type Pinfold, startPinfold } from './pinfold.ts'
 
-/** What lets the server ask a fake issuer on loopback. */
+/** Settings that allow the server to connect to a fake issuer on loopback. */
 export const outside = { allowInsecureIssuers: true, allowPrivateAddresses: true }
 export const subject = 'repo:acme/web:ref:refs/heads/main'
 
@@ -10,7 +10,7 @@ export type Scene = {
   pinfold: Pinfold
   issuer: FakeIssuer
   org: Json
-  /** An identity in the organisation, by default one that matches the issuer and the subject. */
+  /** Creates an identity in the organization, by default one that matches the issuer and the subject. */
   identity(body?: Json): Promise<Json>
   /** A good token of the issuer, changed by `claims`. */
   token(claims?: Json): Promise<string>
@@ -46,7 +46,7 @@ export function searchOf(parameters: Json): URLSearchParams {
   return search
 }
 
-/** What a token says; whether it is signed is somebody else's question. */
+/** Claims of a token, without verification of its signature. */
 export function claimsOf(token: string): Json {
   return JSON.parse(Buffer.from(token.split('.')[1]!, 'base64url').toString()) as Json
 }

@@ -1,4 +1,4 @@
-// What tests expect of the API's errors, and of the events that a change leaves behind.
+// Expectations of tests about errors of the API, and about the events of a change.
 import assert from 'node:assert/strict'
 import { sql } from '#db/sql.ts'
 import type { Answer, Json, Pinfold } from './pinfold.ts'

@@ -1,4 +1,4 @@
-// What the specifications of documents about vulnerabilities ask of one, as far as we write them.
+// Requirements of the specifications of vulnerability documents, for the parts that the server writes.
 import assert from 'node:assert/strict'
 import type { Json } from './pinfold.ts'
 
@@ -112,7 +112,7 @@ export function checkSarif(document: Json): void {
       members(result, ['ruleId', 'message'], optional)
       assert.equal(rules[result.ruleIndex].id, result.ruleId)
       oneOf(result.level, 'none', 'note', 'warning', 'error')
-      // Whatever is no failure has no level.
+      // A result that is no failure has no level.
       assert.equal(result.level === 'none', result.kind === 'review')
       for (const { kind, status } of result.suppressions ?? []) {
         oneOf(kind, 'inSource', 'external')

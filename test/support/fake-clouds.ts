@@ -8,7 +8,7 @@ import type { Json } from './pinfold.ts'
 type Answer = { status: number; body: string }
 export type FakeClouds = Awaited<ReturnType<typeof startClouds>>
 
-/** What an account trusts: tokens of this issuer, about this subject and meant for this audience. */
+/** Tokens that an account trusts: of this issuer, about this subject and for this audience. */
 type Trust = { issuer: string; subject: string; audience: string }
 
 export async function startClouds() {

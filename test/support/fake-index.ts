@@ -24,7 +24,7 @@ export async function startIndex(answers: Record<string, FakeAnswer> = {}) {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    /** What is answered to which path, to be changed at will; everything else is 404. */
+    /** Answers by path, which tests can change; every other path is 404. */
     answers,
     requests,
     paths: () => requests.map(({ url }) => url!),

@@ -53,9 +53,9 @@ export async function startIssuer(alg = 'RS256', path = '', port = 0) {
     url,
     /** The paths that were asked for. */
     requests,
-    /** What is put over the discovery document. */
+    /** Members that replace those of the discovery document. */
     metadata,
-    /** What the token endpoint answers with. */
+    /** Sets the answer of the token endpoint. */
     answer(tokens: () => Promise<object>): void {
       tokenAnswer = tokens
     },

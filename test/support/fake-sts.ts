@@ -25,7 +25,7 @@ export async function startFakeSts() {
   const fake = {
     seen,
     url: '',
-    /** How long the tokens that it hands out live, in seconds. */
+    /** Lifetime of the tokens that it issues, in seconds. */
     lifetime: 3600,
     identity: {} as object,
     answer: (_: Seen): Answer | undefined => undefined,

@@ -3,12 +3,12 @@ import { createServer, type IncomingMessage, request, type ServerResponse } from
 import type { AddressInfo } from 'node:net'
 
 export const faults = ['500', 'SlowDown', 'error inside 200', 'lost answer', 'hangs', 'cut', 'away'] as const
-/** What a store says that has a limit; trying again does not help. */
+/** Errors of a store that has reached a limit, for which a retry does not help. */
 export const limits = ['507', 'QuotaExceeded', '413'] as const
 /** `400` is what S3 answers to a HEAD whose credentials have ended. */
 export type Fault = (typeof faults)[number] | (typeof limits)[number] | '400'
 
-/** Which of the requests fail, and how; nothing for those that pass. */
+/** Returns the fault of a request, or undefined if it passes. */
 export type Plan = (asked: { method: string; url: string }) => Fault | undefined
 
 export async function startFaultProxy(target: string) {
@@ -74,7 +74,7 @@ export async function startFaultProxy(target: string) {
   await new Promise((resolve) => server.once('listening', resolve))
   return {
     origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    /** What was asked so far. */
+    /** Requests so far. */
     asked,
     tally,
     /** From now on. */

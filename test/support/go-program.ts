@@ -1,4 +1,4 @@
-/** What is in a program that Go has made, as far as anybody reads it for its modules. */
+/** Returns the parts of a Go binary from which its modules are read. */
 export function goProgram(go: string, modules: string, before = 5000): Buffer {
   const text = (bytes: Buffer): Buffer => {
     const length: number[] = []

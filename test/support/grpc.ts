@@ -21,7 +21,7 @@ export type GrpcClient<S extends GenService<GenServiceMethods>> = {
   ) => Promise<MessageShape<S['method'][K]['output']>>
 } & { [Symbol.dispose](): void }
 
-/** What a call over gRPC rejects with. */
+/** Error with which a call over gRPC rejects. */
 export class GrpcError extends Error {
   readonly code: number
   readonly reason: string

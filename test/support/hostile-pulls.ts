@@ -26,7 +26,10 @@ const digestPattern = /^sha256:[0-9a-f]{64}$/
 
 type Canaries = Pick<Awaited<ReturnType<typeof startCanaries>>, 'inner'>
 
-/** A server with room for a megabyte in each organisation, whose time goes fast. `rounds` is how often all is looked at again. */
+/**
+ * Starts a server with a quota of a megabyte for each organization and a clock that runs fast. `rounds` is the number of times
+ * that all upstreams are checked again.
+ */
 export async function startHostilePulls(canaries: Canaries, rounds: number) {
   let shift = 0
   /** Hosts have had their rest whenever somebody pulls. */
@@ -111,7 +114,7 @@ export async function startHostilePulls(canaries: Canaries, rounds: number) {
     }
   }
 
-  /** What is stored is what it says, and something that the upstream has. */
+  /** Checks that stored content matches its digest and exists at the upstream. */
   async function judgeContents({ there, name, repo, mode, problems }: Scene, client: RegistryClient): Promise<number> {
     const manifests = await app.db.all<{ digest: string; content: Uint8Array }>(sql`
       SELECT m.digest, m.content FROM manifests m JOIN repos r ON r.id = m.repo_id WHERE r.uid = ${repo}`)
@@ -164,7 +167,7 @@ export async function startHostilePulls(canaries: Canaries, rounds: number) {
     return told.length
   }
 
-  /** Several at a time, each in an organisation of its own. Of no kinds, nothing is wrong. */
+  /** Pulls from several upstreams at the same time, each in an organization of its own. An upstream of no kinds is valid. */
   async function pullFrom(drawn: readonly Drawn[]): Promise<Pulled[]> {
     const scenes: Scene[] = []
     for (const one of drawn) scenes.push(await prepare(one))

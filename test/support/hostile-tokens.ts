@@ -17,7 +17,7 @@ export type Hostile = { name: string; token: string; code: 16 | 7; identity: 'rs
 export type Scene = {
   rsa: FakeIssuer
   ec: FakeIssuer
-  /** What the good token is for. */
+  /** Audience of the good token. */
   audience: string
   subject: string
   /** Tokens of our own, by name. */
@@ -346,13 +346,13 @@ export function hostileTokens({ rsa, ec, audience, subject, own, now }: Scene): 
     add(`audience ${text(aud)}`, signed({ aud }))
   }
 
-  // Good tokens of somebody else, and tokens that are not for this door.
+  // Good tokens of other identities, and tokens for another entry point.
   add("another job's token", signed({ sub: 'repo:acme/other:ref:refs/heads/main' }), 7)
   add("another issuer's token", ecSigned(), 7)
   add("another issuer's token for its own identity's neighbour", good, 7, 'ec')
   for (const [name, token] of Object.entries(own)) add(name, token)
 
-  // What is not three parts of base64url.
+  // Texts that are not three parts of base64url.
   const parts = [goodHeader, goodClaims, goodSignature]
   for (const [name, token] of Object.entries({
     'one dot': '.',

@@ -105,7 +105,7 @@ const endless = (mediaType: string, headers: Record<string, string> = {}): Fault
   })
 
 const kindsOfPath = ['/manifests/', '/blobs/', '/referrers/', '/tags/', '/_svc/history/', '/_oci/tag-history/']
-/** Where this is to be had by GET. */
+/** Fault of GET requests whose URL contains the given text. */
 const at =
   (what: string, fault: Fault): Fault =>
   (req, res) =>
@@ -274,7 +274,7 @@ const lists: Kinds = {
   },
 }
 
-/** What is about an image. */
+/** Faults of the referrers of an image. */
 const about: Kinds = {
   'names referrers that are not there': ({ answer, inner, random }) => {
     const manifests = Array.from({ length: sizeOf(random, 10_000) }, () => {
@@ -307,7 +307,7 @@ const about: Kinds = {
     }),
 }
 
-/** What is told of the past; of a page with one wrong thing, nothing counts. */
+/** Faults of the tag history; a page with one invalid record does not count at all. */
 const pasts: Kinds = {
   'tells a past with one wrong thing in it': ({ answer, random }) => {
     const right = rightPast(random, sizeOf(random, 1500))
@@ -340,7 +340,7 @@ const pasts: Kinds = {
     }),
 }
 
-/** What each does, before it is asked; nothing may come of it but what is right. */
+/** Effects of each kind before the upstream is asked. Only valid content may be stored. */
 export const hostile: Kinds = { ...leading, ...contents, ...answers, ...lists, ...about, ...pasts }
 
 const day = 24 * 3_600_000

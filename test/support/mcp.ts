@@ -7,7 +7,7 @@ const prefix = 'io.modelcontextprotocol'
 
 export type Ask = { method: string; params?: Json; version?: string; headers?: Record<string, string> }
 
-/** What says who asks, in each message of the newest revision. */
+/** Protocol version and capabilities of the client, in each message of the newest revision. */
 export const meta = { [`${prefix}/protocolVersion`]: modern, [`${prefix}/clientCapabilities`]: {} }
 
 /** One request; in the words of the revision `version`, or as an older client that has introduced itself. */
@@ -32,7 +32,7 @@ export async function callTool(client: Client, name: string, args: Json = {}, ve
   return answer.body.result as Json
 }
 
-/** What a tool answers that must succeed. */
+/** Result of a tool that must succeed. */
 export async function tool(client: Client, name: string, args: Json = {}): Promise<Json> {
   const { isError, structuredContent, content } = await callTool(client, name, args)
   assert.equal(isError, false, JSON.stringify(content))

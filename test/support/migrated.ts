@@ -1,5 +1,5 @@
-// Databases as a server has set them up before anything is in it: they are set up once for each state of the migrations, and
-// copied after that, which is a tenth of the work.
+// Databases as a server has set them up before anything is in them. They are set up once for each state of the migrations and
+// then copied, which takes a tenth of the time.
 import { createHash } from 'node:crypto'
 import { copyFileSync, existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -10,7 +10,7 @@ import { openDb } from '#db/open.ts'
 
 const sources = join(import.meta.dirname, '../../src/db')
 const cache = join(import.meta.dirname, '../../node_modules/.cache/pinfold-test')
-/** Where the tables of a copy are in PostgreSQL. */
+/** Schema of the tables of a copy in PostgreSQL. */
 const schema = 'pinfold'
 /** Anything, as long as nobody else uses it. */
 const turns = 7_040_113
@@ -60,7 +60,7 @@ export async function copyOfPostgres(server: string, name: string): Promise<stri
   return urlOf(server, name)
 }
 
-/** Whoever is still connected is cut off. */
+/** Drops the database and cuts off clients that are still connected. */
 export async function dropDatabase(server: string, name: string): Promise<void> {
   await withClient(server, (client) => client.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`))
 }
@@ -70,7 +70,7 @@ async function makeTemplate(client: pg.Client, server: string, template: string)
   try {
     const { rows } = await client.query('SELECT datname FROM pg_database WHERE datname LIKE $1', ['pinfold\\_test\\_%'])
     if (rows.some(({ datname }) => datname === template)) return
-    // Those of other states: whoever needs one still makes it again.
+    // Templates of other states. A process that still needs one creates it again.
     for (const { datname } of rows) await client.query(`DROP DATABASE IF EXISTS ${datname} WITH (FORCE)`)
     const making = `${template}_making`
     await client.query(`CREATE DATABASE ${making}`)

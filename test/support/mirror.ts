@@ -27,7 +27,7 @@ export async function startMirror(files: Record<string, Answer>) {
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
     files,
-    /** What was asked for since the last time. */
+    /** Paths that were requested since the last call, sorted. */
     asked: () => asked.splice(0).sort(),
     [Symbol.asyncDispose]: async () => {
       server.closeAllConnections()

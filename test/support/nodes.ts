@@ -33,7 +33,7 @@ export function clientAt(node: Node, { token }: RegistryClient): RegistryClient 
   return registryClient(`http://127.0.0.1:${node.port}`, token)
 }
 
-/** Resolves once so many transactions wait for one of another. */
+/** Resolves once the given number of transactions wait for another one. */
 export async function someoneWaits({ app: { db } }: Pick<Pinfold, 'app'>, wanted = 1): Promise<void> {
   const waiting = raw(`
     SELECT count(*) AS n FROM pg_stat_activity

@@ -1,5 +1,5 @@
-// A provider that people sign in with: oidc-provider on loopback. Whoever comes is signed in at once as the account that a
-// test has set, and has agreed to everything.
+// Provider that people sign in with: oidc-provider on loopback. Every visitor is signed in at once as the account that a test has
+// set, with consent to everything.
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -44,12 +44,12 @@ export async function startPeopleProvider() {
   return {
     url,
     privateKey,
-    /** Where people may be sent back to, and what else the client is; begins anew with no sessions. */
+    /** Sets the callback URLs and other fields of the client, and starts anew without sessions. */
     register(callbacks: readonly string[], more: Json = {}): void {
       Object.assign(client, { redirect_uris: callbacks }, more)
       start()
     },
-    /** Whoever comes from now on is this account. */
+    /** Sets the account of every later visitor. */
     become(sub: string, claims: Json = {}): void {
       account = sub
       accounts.set(sub, { sub, ...claims })

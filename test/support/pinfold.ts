@@ -50,7 +50,7 @@ export const roleUids = {
 
 export const onPostgres = Boolean(process.env.PINFOLD_TEST_DATABASE)
 
-/** With `deliver`, events are sent to whoever has subscribed; otherwise they only wait. */
+/** With `deliver`, events are sent to subscriptions; otherwise they only wait. */
 export async function startPinfold(
   overrides: Partial<Config> &
     Pick<WorkersOptions, 'duties'> & {
@@ -113,7 +113,7 @@ export async function startPinfold(
     app,
     url,
     port,
-    /** Where it listens, which is not in the URL when a test has put something in front. */
+    /** Port that the server listens on, which is not in the URL if a test has put a proxy in front. */
     listenPort: server.port,
     metricsUrl: server.metricsUrl,
     operator,
@@ -171,7 +171,7 @@ export function clientOf(base: string, token: string | undefined): Client {
       status: res.status,
       headers: res.headers,
       text,
-      // What only begins like it need not be JSON: a tile is bytes.
+      // A body that only begins like JSON need not be JSON: a tile is bytes.
       body: text.startsWith('{') && isJson(res.headers) ? (JSON.parse(text) as Json) : {},
     }
   }
@@ -204,7 +204,7 @@ function seedsOf(operator: Client) {
     binding: (group: string, identityUid: string, roleUid: string) =>
       made(`/iam/v2/roleBindings/${group}`, { identityUid, roleUid }),
     repo: (parent: string, body: Json = {}) => made(`/registry/v2/repos/${parent}`, { name: unique('repo'), ...body }),
-    /** An identity provider of the organisation; its issuer has to answer. */
+    /** Creates an identity provider of the organization, whose issuer has to answer. */
     provider: (org: string, issuer: string, body: Json = {}) => {
       const oidc = { issuer, clientId: 'pinfold', clientSecret: 'hidden words' }
       return made(`/iam/v2/identityProviders/${org}`, {

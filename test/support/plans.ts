@@ -1,9 +1,9 @@
-// What a store asks the database, and how the database would answer it.
+// Queries of a store, and the plans of the database for them.
 import assert from 'node:assert/strict'
 import { compile, type Reader, type Sql } from '#db/sql.ts'
 import { onPostgres, type Pinfold } from './pinfold.ts'
 
-/** What a function of a store asks the database. */
+/** Queries that a function of a store runs. */
 export async function queriesOf(ask: (reader: Reader) => Promise<unknown>): Promise<Sql[]> {
   const queries: Sql[] = []
   const note = async <T>(query: Sql, answer: T): Promise<T> => {
@@ -14,7 +14,10 @@ export async function queriesOf(ask: (reader: Reader) => Promise<unknown>): Prom
   return queries
 }
 
-/** Fails when a step reads a whole table or sorts, other than `matches`, the name of a part that has a limit of its own; `wanted` are parts that the plan must have. */
+/**
+ * Fails if a step of the plan reads a whole table or sorts. The part `matches` is exempt, because it has a limit of its own. All
+ * of `wanted` must be in the plan.
+ */
 export async function checkPlanOf(
   pinfold: Pinfold,
   query: Sql,

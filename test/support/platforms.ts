@@ -1,13 +1,13 @@
-// What the tokens of build platforms and clouds say, after their documentation. Times and signatures are added by a fake
-// issuer. `docs/identities` shows the same claims, and a test compares the two.
+// Claims in the tokens of build platforms and clouds, from their documentation. A fake issuer adds times and signatures.
+// `docs/identities` shows the same claims, and a test compares the two.
 export type Claims = Record<string, unknown>
 
 export type PlatformIdentity = {
   /** The name of the identity in the guide. */
   name: string
-  /** What differs from the claims of the guide in tokens that become the identity; `undefined` leaves a claim out. */
+  /** Changes of the claims of the guide in tokens that the identity accepts; `undefined` leaves a claim out. */
   accepts: Claims[]
-  /** What differs in tokens that do not, by what they are. */
+  /** Changes in tokens that the identity refuses, by the reason. */
   refuses: Record<string, Claims>
 }
 
@@ -19,7 +19,7 @@ export type Platform = {
   identities: PlatformIdentity[]
 }
 
-/** What the guides call the server. */
+/** URL of the server in the guides. */
 export const exampleUrl = 'https://registry.example.com'
 
 const sha = '9f3182061f1e2cca4702c368cbc039b7dc9d4485'
@@ -27,7 +27,7 @@ const immutable = 'repo:acme@123456/ledger@456789'
 const publish = 'acme/workflows/.github/workflows/publish.yml@refs/heads/main'
 const mainOfLedger = { sub: 'repo:acme/ledger:ref:refs/heads/main' }
 const otherRepository = { repository: 'acme/web', repository_id: '777777', sub: 'repo:acme@123456/web@777777' }
-/** Somebody registered the names of an organisation and a repository that were given up. */
+/** Another owner has registered the names of an organization and a repository that were given up. */
 const recycled = { ...mainOfLedger, repository_id: '888888', repository_owner_id: '999999' }
 
 const github: Platform = {

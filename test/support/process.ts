@@ -67,7 +67,7 @@ export async function makePlace() {
 }
 
 export type Place = Awaited<ReturnType<typeof makePlace>>
-/** What a command has to be told of a place. */
+/** Arguments and environment that tell a command where the database and the data folder are. */
 export type Where = Pick<Place, 'args' | 'env'>
 
 /** The environment of this process, with no setting but the given ones. */

@@ -24,7 +24,7 @@ export function oneOf<T>(random: Random, list: readonly T[]): T {
   return list[random.below(list.length)]!
 }
 
-/** Of `PINFOLD_SEED`, or a new one, which the test tells: what one run has drawn, another one repeats. */
+/** Seed from `PINFOLD_SEED`, or a new one. The test prints it, so that another run can repeat the same draws. */
 export function seedOf(t: TestContext): number {
   const seed = Number(process.env.PINFOLD_SEED ?? randomInt(2 ** 31))
   t.diagnostic(`PINFOLD_SEED=${seed}`)

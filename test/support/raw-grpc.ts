@@ -103,7 +103,7 @@ function detailsOf(trailers: grpc.Metadata): Json[] {
   if (bytes === undefined) return []
   return fromBinary(StatusSchema, bytes as Buffer).details.map((detail) => {
     const desc = file_google_rpc_error_details.messages.find(({ typeName }) => detail.typeUrl.endsWith(`/${typeName}`))
-    // What is not of google.rpc is shown by its type alone.
+    // Details outside of google.rpc are shown by their type alone.
     if (!desc) return { '@type': detail.typeUrl }
     return {
       '@type': detail.typeUrl,

@@ -19,7 +19,7 @@ export type Received = {
   raw: string
   text: string
   json: Json
-  /** What the receiver answered. */
+  /** Status that the receiver answered. */
   status: number
 }
 export type Answer = { status: number; headers?: Record<string, string> } | 'nothing' | 'cut'
@@ -81,7 +81,7 @@ export async function startReceiver(
     url: `http://127.0.0.1:${port}/hook`,
     port,
     got,
-    /** Those that were answered with success, each once, in the order in which they came first. */
+    /** Deliveries that were answered with success, each once, in the order of their first arrival. */
     accepted: (): Received[] => {
       const seen = new Set<string>()
       return got.filter(({ id, status }) => status >= 200 && status < 300 && !seen.has(id) && seen.add(id))

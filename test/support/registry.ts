@@ -1,4 +1,4 @@
-// Images to push, and a client of the registry's door that shows everything of an answer.
+// Images to push, and a client of the registry that shows the complete answer.
 import { createHash, randomBytes } from 'node:crypto'
 import { request } from 'node:http'
 import { startServer } from '#api/server.ts'
@@ -104,7 +104,7 @@ export function indexOf(manifests: Descriptor[], extra: Json = {}): Json {
   return { schemaVersion: 2, mediaType: types.index, manifests, ...extra }
 }
 
-/** A server with the organisation `acme`, somebody who may push there, and somebody who may only pull. */
+/** Starts a server with the organization `acme`, an identity that may push there, and one that may only pull. */
 export async function startRegistry(overrides: Parameters<typeof startPinfold>[0] = {}) {
   const pinfold = await startPinfold(overrides)
   const org = await pinfold.seed.group('', { name: 'acme' })

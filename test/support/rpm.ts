@@ -78,7 +78,10 @@ export function ndbDatabase(blobs: readonly Buffer[]): Buffer {
 
 const page = 512
 
-/** `Packages` of Berkeley DB: a page of metadata, pages of a key and a value each, and pages that large values go on in. */
+/**
+ * `Packages` file in the format `Berkeley DB`: a page of metadata, pages of a key and a value each, and overflow pages for large
+ * values.
+ */
 export function berkeleyDatabase(blobs: readonly Buffer[], isLittle = true): Buffer {
   const pages: Buffer[] = [Buffer.alloc(page)]
   const u32 = (bytes: Buffer, value: number, at: number) =>

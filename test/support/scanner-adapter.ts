@@ -107,10 +107,10 @@ export async function startAdapter(fault: AdapterFault = () => false) {
 
 export type TestAdapter = Awaited<ReturnType<typeof startAdapter>>
 
-/** Never answers; whoever asks has to give up. */
+/** Never answers, so the caller has to give up. */
 export const silence: AdapterFault = () => true
 
-/** Has a server wait no longer than so many milliseconds for scanners, until it is disposed of. */
+/** Limits the time that a server waits for scanners to the given milliseconds, until it is disposed of. */
 export function impatient(app: App, ms: number): Disposable {
   const patient = app.toScanners
   app.toScanners = {

@@ -1,7 +1,7 @@
-// What most tests of the API begin with: a server with one organisation, and people who may do this or that in it.
+// Scene of most tests of the API: a server with one organization, and members with various rights in it.
 import { type Client, type Json, roleUids, startPinfold } from './pinfold.ts'
 
-/** With the settings of `startPinfold`; `named` is what the organisation is made with. */
+/** Takes the settings of `startPinfold`; `named` has the fields of the organization. */
 export async function startScene(settings: Parameters<typeof startPinfold>[0] = {}, named: Json = {}) {
   const pinfold = await startPinfold(settings)
   const { as, seed } = pinfold
@@ -11,15 +11,15 @@ export async function startScene(settings: Parameters<typeof startPinfold>[0] = 
     pinfold,
     operator: pinfold.operator,
     org,
-    /** Somebody who has the role, and is not staff: in the organisation, or in a folder of it. */
+    /** Client with the role, without rights of the operator: in the organization, or in a folder of it. */
     member,
-    /** Somebody with exactly these capabilities in the organisation. */
+    /** Client with exactly these capabilities in the organization. */
     async holding(...capabilities: string[]): Promise<Client> {
       return member((await seed.role(org.uid, capabilities)).uid)
     },
     /** Somebody with a valid token and no rights at all. */
     stranger: async () => as((await seed.person()).uid),
-    /** The owner of another organisation. */
+    /** Owner of another organization. */
     foreigner: async () => member(roleUids.owner, (await seed.group()).uid),
   }
 }

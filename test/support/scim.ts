@@ -45,7 +45,7 @@ export function scimClient(endpoint: string, token: string | undefined) {
   }
 }
 
-/** An organisation's provider whose endpoint is open, with a client that has its token. */
+/** Provider of an organization whose endpoint is open, with a client that has its token. */
 export async function openEndpoint(pinfold: Pinfold, owner: Client, org: string, issuer: string, name = 'scim') {
   // A second owner, without whom the endpoint stays shut.
   await pinfold.seed.member(org, roleUids.owner)

@@ -1,4 +1,4 @@
-// A server whose organisation signs its people in with a provider, which is one of the settings too.
+// Starts a server whose organization signs its people in with a provider, which is in the settings too.
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -38,7 +38,7 @@ export async function startSignInScene(overrides: Parameters<typeof startPinfold
   })
   let people = 0
 
-  /** What a program gets on loopback. */
+  /** Parameters that a program gets on loopback. */
   async function open(parameters: Json = {}, browser: Browser = openBrowser()): Promise<URLSearchParams> {
     const named = 'connection' in parameters ? {} : { idp_id: idp.uid }
     const query = new URLSearchParams({
@@ -69,7 +69,7 @@ export async function startSignInScene(overrides: Parameters<typeof startPinfold
       company.become(sub, { email, email_verified: true, name: `Person ${sub}`, ...claims })
       return { sub, uid: personUid(company.url, sub), email }
     },
-    /** The client of whoever signs in for a program. */
+    /** Client of a person who signs in for a program. */
     async client(parameters: Json = {}, browser?: Browser) {
       const answer = await open(parameters, browser)
       assert.equal(answer.get('error'), null)
@@ -86,7 +86,7 @@ export async function startSignInScene(overrides: Parameters<typeof startPinfold
   }
 }
 
-/** Where the link of these words leads. */
+/** URL of the link with these words. */
 export function linkOf({ text }: Shown, words: string): string {
   const found = new RegExp(`<a [^>]*href="([^"]*)"[^>]*>${words}</a>`).exec(text)
   assert.ok(found, text)

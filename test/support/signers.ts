@@ -9,7 +9,7 @@ import { apkLayer, pushAndScan, readSource, recordAbout } from './scanning.ts'
 
 export const zlib = 'pkg:apk/alpine/zlib@1.2.11-r0'
 export const openssl = 'pkg:apk/alpine/openssl@3.1.0-r0'
-/** What each image has: one in zlib, two in openssl. */
+/** Vulnerabilities of each image: one in zlib, two in openssl. */
 export const all = ['CVE-2026-1', 'CVE-2026-2', 'CVE-2026-3']
 export const without = (...names: string[]): string[] => all.filter((one) => !names.includes(one))
 
@@ -49,7 +49,7 @@ export class SignedImages {
   readAll = () => runDuty(this.registry.app, readReports)
   at = (digest: string): string => `/registry/v2/repos/${this.repo}/digests/${digest}`
 
-  /** Which vulnerabilities of an image count. */
+  /** Vulnerabilities of an image that count. */
   async counted(digest: string): Promise<string[]> {
     const { items } = ok(await this.owner.get(`/registry/v1/vuln_reports?digest=${digest}`))
     return items[0].vulnerabilities.map(({ id }: Json) => id).sort()

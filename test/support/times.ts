@@ -1,4 +1,4 @@
-/** How many times as much is tried as usual, in tests that try by chance: `PINFOLD_TEST_TIMES=10`. */
+/** Factor for the number of random attempts in tests: `PINFOLD_TEST_TIMES=10`. */
 export const times = Number(process.env.PINFOLD_TEST_TIMES ?? 1)
 
 /** Options of a server whose minute takes ten: its rate limits stay used up on a slow machine, and its waits still end. */

@@ -41,7 +41,7 @@ export const drafting =
     return true
   }
 
-/** What answers first. */
+/** Fault that tries the given ones in order, until one of them answers. */
 export const either =
   (...faults: Fault[]): Fault =>
   (req, res) =>

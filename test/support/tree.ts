@@ -63,7 +63,10 @@ export function sorted(nodes: readonly Node[], column: string, desc = false): No
   return desc ? ascending.reverse() : ascending
 }
 
-/** Two organisations: `a` with `a/one`, `a/one/deep` and `a/two`, and `b` with `b/one`; each group has some of everything. */
+/**
+ * Creates two organizations: `a` with `a/one`, `a/one/deep` and `a/two`, and `b` with `b/one`. Each group has resources of every
+ * kind.
+ */
 export async function plantTree(
   { seed }: Pinfold,
   perGroup: { repos: number; others: number },

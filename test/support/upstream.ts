@@ -34,7 +34,7 @@ export async function startUpstream() {
     }
     const digest = tags.get(reference!) ?? reference!
     const content = contents.get(digest)
-    // What is only a digest has no content, and can be asked for with HEAD all the same.
+    // A tag that is set by its digest alone has no content, and still answers HEAD.
     const known = content !== undefined || tags.has(reference!)
     if (!known) return void res.writeHead(404).end()
     res.writeHead(200, {
@@ -84,7 +84,7 @@ export async function startUpstream() {
   }
 }
 
-/** What refers to a digest. */
+/** Referrers of a digest. */
 function about(contents: Map<string, Content>, subject: string) {
   return [...contents].flatMap(([digest, { bytes, mediaType }]) => {
     if (!mediaType.includes('manifest')) return []

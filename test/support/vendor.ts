@@ -1,5 +1,5 @@
-// With PINFOLD_TEST_VENDOR tests run as clients of another product: each server has the compatibility profile, what the
-// tests send has that product's names, and what comes back must have them too before the tests get to see ours.
+// With PINFOLD_TEST_VENDOR, tests run as clients of another product. Each server has the compatibility profile, and requests have
+// the names of that product. Answers must have them too, and are translated before tests see them.
 import assert from 'node:assert/strict'
 import { buildEndpoints, type Endpoint } from '#api/methods.ts'
 import { services } from '#api/services.ts'
@@ -11,7 +11,7 @@ const domain = `${vendor}.example`
 /** The settings of a server that vendors' clients call. */
 export const vendorSettings = vendor === '' ? {} : { compatVendor: vendor, compatVendorDomain: domain }
 
-/** What is called by our name alone: our own packages, and what is no method. */
+/** True for names that have no vendor form: our own packages, and paths that are no method. */
 function isOurs(method: string, path: string): boolean {
   if (path.startsWith('/pinfold.')) return !path.startsWith('/pinfold.platform.')
   if (path.startsWith('/v2/')) return false

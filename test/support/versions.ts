@@ -11,14 +11,14 @@ type Kind = {
   name: string
   v1: { path: string; create(body: Json): Json; update?: 'PUT' }
   v2: { path: string; member: string }
-  /** Where it can be made, among what is there. */
+  /** Parents in which a resource can be created. */
   parents(world: World): string[]
   /** The members that a client sets, under the names of version 2. */
   body(world: World, random: Random): Json
-  /** How version 1 spells the body, and how it shows a resource of version 2. */
+  /** Body as version 1 spells it, and a resource of version 2 as version 1 shows it. */
   toV1(body: Json): Json
   seen(resource: Json): Json
-  /** What may be changed. */
+  /** True if resources of this kind can be updated. */
   changes: boolean
 }
 
@@ -193,7 +193,7 @@ async function remove(world: World, kind: Kind, version: 'v1' | 'v2', uid: strin
     assert.equal(answer.body.code, 9, `${kind.name}: ${answer.text}`)
     return false
   }
-  // What was below it, or bound to it, is gone as well.
+  // Resources below it, or bound to it, are deleted as well.
   for (const other of kinds) {
     for (const one of uidsOf(world, other.name)) {
       if (one === uid || one.startsWith(`${uid}/`)) world.there.get(other.name)!.delete(one)
@@ -204,7 +204,7 @@ async function remove(world: World, kind: Kind, version: 'v1' | 'v2', uid: strin
   return true
 }
 
-/** A call that succeeds writes exactly so many events, and one that fails none, in whichever version. */
+/** Asserts that a call that succeeds writes exactly the given number of events, and one that fails none, in either version. */
 async function watched(world: World, { name }: Kind, call: () => Promise<Answer>, events = 1): Promise<Answer> {
   const { db } = world.pinfold.app
   const last = async () => (await db.get<{ total: number }>(sql`SELECT count(*) AS total FROM events_outbox`))!.total

@@ -1,5 +1,5 @@
-// What a tag stands for as of a moment or at an age, worked out from its whole history in the simplest way: what the
-// server, which reads as little as it can, must answer.
+// Digest of a tag as of a time or at an age, computed from its whole history in the simplest way. The server reads as little as
+// it can, and must give the same answer.
 
 /** A row of the ledger; `digest` is empty for a deletion. Times are numbers. */
 export type Move = { time: number; digest: string; source?: 'import' | 'upstream' }
@@ -9,11 +9,11 @@ export type Asked = {
   tag: string
   /** The moment. */
   at: number
-  /** How old it has to be; without one the tag as it was. */
+  /** Minimum age in milliseconds; without one, the tag as it was. */
   age?: number
   hold?: number
   anyTag?: boolean
-  /** What needs no age. */
+  /** Digests that need no minimum age. */
   accepted?: readonly string[]
 }
 
@@ -41,7 +41,7 @@ export function heldUntil(history: Map<string, Move[]>, contents: Contents, aske
   if (typeof verdict === 'string' || !last || last.time === verdict.since) return undefined
   if (!isHere(contents, last.digest)) return undefined
   const stays = goodStays(history, contents, asked).filter(({ digest }) => digest === last.digest)
-  // What came after the moment that is asked for was not known then.
+  // Moves after the time of the question were not known then.
   const begins = stays.map(({ begin }) => begin).filter((begin) => begin <= asked.at)
   return begins.length === 0 ? undefined : Math.min(...begins) + asked.age!
 }

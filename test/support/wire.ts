@@ -38,7 +38,7 @@ export async function startWire(to: { host: string; port: number }) {
   await once(server, 'listening')
   return {
     port: (server.address() as AddressInfo).port,
-    /** How many connections were let through so far. */
+    /** Number of connections that were let through so far. */
     accepted: () => accepted,
     set(next: WireState): void {
       state = next

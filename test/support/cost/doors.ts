@@ -1,5 +1,5 @@
-// Inputs of the entry points over HTTP that are no methods of the API, such as the registry, SCIM and the pages. Paths come
-// from `places`; which of them there have to be follows from what the doors declare.
+// Inputs of the entry points over HTTP that are no methods of the API, such as the registry, SCIM and the pages. Paths come from
+// `places`; the list of required paths comes from the declarations of the entry points.
 
 import { formBodies, jsonBodies } from './bodies.ts'
 import type { Input } from './input.ts'
@@ -8,7 +8,7 @@ import type { Facts } from './server.ts'
 import { mcpBodies, scimBodies, scimGroupBodies } from './special-bodies.ts'
 import type { HttpRequest, Wire } from './wire.ts'
 
-/** `kind` is the word that a door uses for it in the metrics. `bodies` are tried beside those that every place gets. */
+/** `kind` is the word that an entry point uses for it in the metrics. `bodies` are tried beside those that every place gets. */
 type Place = {
   path: string
   headers?: Record<string, string>
@@ -55,7 +55,7 @@ const headers: Record<string, Record<string, string>> = {
   'a long user agent': { 'user-agent': fill('(a/1 ', maxHeaderBytes) },
 }
 
-/** Where each kind of each door is; the rest of a request is made from it. */
+/** Paths of each kind of each entry point, from which the requests are made. */
 export function placesOf(facts: Facts): Record<string, Record<string, Place>> {
   const { repo, organization, scim } = facts
   const [digest = ''] = repo.digests
@@ -180,7 +180,9 @@ function tokenForms(): Record<string, () => string> {
   }
 }
 
-/** Kinds that a door declares, with their verbs. What is neither is a method that the descriptors have. */
+/**
+ * Kinds that an entry point declares, with their verbs. Names of another form are methods of the API, which the descriptors have.
+ */
 export function declaredKinds({ doors }: Facts): Map<string, Set<string>> {
   const kinds = new Map<string, Set<string>>()
   for (const { transport, methods } of doors) {
@@ -224,12 +226,12 @@ export function doorInputs(facts: Facts, wire: Wire): Input[] {
       )
     }
   }
-  // What takes away a session, a tag or a person comes last.
+  // Requests that delete a session, a tag or a person come last.
   const isLast = ({ target }: Input): boolean => / DELETE | POST \/ui\/(?:signout|sessions\/end)$/.test(target)
   return [...inputs.filter((input) => !isLast(input)), ...inputs.filter(isLast)]
 }
 
-/** Doors that never read a body. */
+/** Entry points that never read a body. */
 const noBodies = ['documents', 'docs', 'downloads', 'ui-ledger']
 
 type At = { target: string; verb: string; place: Place; isRead: boolean }

@@ -4,7 +4,7 @@ import type { Measured } from './process.ts'
 import type { Sent } from './wire.ts'
 
 export type Input = {
-  /** Door and method or endpoint, such as `rest pinfold.platform.ping.v2.PingService/Ping`. */
+  /** Entry point and method or endpoint, such as `rest pinfold.platform.ping.v2.PingService/Ping`. */
   target: string
   caller: string
   shape: string

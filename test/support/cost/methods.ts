@@ -171,7 +171,7 @@ function restInputs(base: Base): Input[] {
   const callers = callersOf(base)
   const generic = callers.flatMap((caller) => {
     const bodies = plain.body === undefined ? [] : Object.entries(jsonBodies)
-    // Who may not call the method is refused the same way whatever the body is.
+    // A caller who may not call the method is refused in the same way for every body.
     const some = caller.name === 'owner' ? bodies : bodies.slice(0, 3)
     return [
       input(caller, 'as it is', () => plain),
@@ -202,7 +202,7 @@ function withParameters(path: string): string {
   return `${path}${path.includes('?') ? '&' : '?'}${pairs.join('&')}`
 }
 
-/** How large a value can be in the part of the request that its field goes to; 0 for one that JSON has no place for. */
+/** Largest size in bytes of a value in the part of the request that its field goes to. Returns 0 if JSON has no place for it. */
 function budgetOf(desc: DescMethod, request: Json, spot: Spot): number {
   const marker = 'marker0123456789'
   try {

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { createMonitor } from './monitor.ts'
 
-/** Works until the thread has used so much CPU time. */
+/** Works until the thread has used the given milliseconds of CPU time. */
 function work(ms: number): void {
   const { user, system } = process.threadCpuUsage()
   const used = () => {

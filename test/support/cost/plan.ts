@@ -15,8 +15,8 @@ export function allInputs(facts: Facts, wire: Wire): Input[] {
 }
 
 /**
- * The special inputs, and one other for each target: some get a shape that all have, the rest one of their own. Of a method
- * that is there over REST and gRPC every other one is sent over each.
+ * Selects the special inputs and one other for each target: some get a common shape, the others one of their own. A method with
+ * REST and gRPC gets its other inputs alternately over each.
  */
 export function someInputs(inputs: readonly Input[]): Input[] {
   const common = inputs.filter(({ isRare }) => !isRare)
@@ -35,7 +35,7 @@ export function someInputs(inputs: readonly Input[]): Input[] {
 
 const shared = 15
 
-/** Targets that must have an input, from the descriptors and from what the doors declare. */
+/** Targets that must have an input, from the descriptors and from the declarations of the entry points. */
 export function requiredTargets(facts: Facts): string[] {
   const methods = endpoints.flatMap(({ method, desc, handler }) => {
     if (!handler) return []

@@ -46,7 +46,7 @@ export async function startMeasured() {
       const { cost } = await ask({ type: 'end' }, 'cost')
       return { cost, answer }
     },
-    /** Requests that the server has counted, by door and method. */
+    /** Requests that the server has counted, by entry point and method. */
     reached: async () => (await ask({ type: 'reached' }, 'reached')).requests,
     errors: () => errors,
     async [Symbol.asyncDispose]() {

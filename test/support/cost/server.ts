@@ -1,5 +1,6 @@
-// Server whose costs are measured. It runs in a process of its own, so that its event loop and heap have no other work.
-// The process plays the calls of the reference first, so that requests find resources, and takes commands over IPC.
+// Server whose costs are measured. It runs in a process of its own, so that its event loop and heap have no other work. The
+// process plays the calls of the reference first, so that requests find resources. It takes commands as messages of its parent
+// process.
 
 import { openApi } from '#api/door.ts'
 import { buildEndpoints } from '#api/methods.ts'
@@ -25,7 +26,7 @@ export type Facts = {
   host: string
   url: string
   calls: PlayedCall[]
-  /** Methods that each door declares for the metrics. */
+  /** Methods that each entry point declares for the metrics. */
   doors: { transport: string; methods: readonly string[] }[]
   /** Bearer tokens of the API. */
   tokens: { operator: string; owner: string; stranger: string }
@@ -69,7 +70,7 @@ async function play(world: World): Promise<PlayedCall[]> {
     await note(call)
     await run(world, call, {})
   }
-  // Deletions are sent by the test. What only an earlier deletion makes is left out of their requests.
+  // The test sends the deletions. Their requests leave out resources that only an earlier deletion creates.
   for (const call of deletions) {
     await note(call).catch(() => played.push({ method: call[0], request: {}, token: undefined }))
   }

@@ -28,7 +28,7 @@ function isMessages(field: DescField): boolean {
   return field.fieldKind !== 'map' && field.message !== undefined && !isPlain(field)
 }
 
-/** Whether JSON has one text for it: strings, masks, times and durations. */
+/** True if JSON has one text for the field: strings, masks, times and durations. */
 export function isText(field: DescField): boolean {
   if (field.fieldKind === 'message' && isPlain(field)) return true
   return field.fieldKind !== 'map' && (field.scalar === ScalarType.STRING || field.scalar === ScalarType.BYTES)
@@ -77,7 +77,7 @@ function plainText(field: DescField, text: string): Buffer {
 /** Bytes of a message that has nothing but this field; appended to another message they are merged into it. */
 export function bytesOf({ path, field }: Spot, filling: Filling, toBytes?: (value: unknown) => Buffer): Buffer {
   let bytes: Buffer
-  // Field 1 of a mask is its paths. Of times it is a number, so that the message cannot be read.
+  // Field 1 of a mask is its paths. In times it is a number, so that the message cannot be read.
   if (filling.kind === 'text')
     bytes = isPlain(field) ? plainText(field, filling.text) : delimited(field, Buffer.from(filling.text))
   else if (filling.kind === 'copies') {

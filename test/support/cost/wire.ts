@@ -12,7 +12,7 @@ export type HttpRequest = {
   path: string
   headers?: Record<string, string>
   body?: Buffer | string
-  /** Sends the body in chunks of so many bytes. */
+  /** Sends the body in chunks of the given number of bytes. */
   chunkBytes?: number
 }
 
