@@ -274,7 +274,7 @@ test('an audience cannot lead out of the cache', async () => {
   assert.ok(existsSync(it.profile))
 })
 
-test('what a server refuses is one line with its message, its fields and its request id, and never a token', async () => {
+test('prints a refusal of the server as one line with message, fields and request ID, and never with a token', async () => {
   await using it = await start()
   const info = { '@type': 'type.googleapis.com/google.rpc.ErrorInfo', metadata: { requestId: 'r-1' } }
   const fields = [

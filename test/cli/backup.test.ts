@@ -30,7 +30,7 @@ const server = process.env.PINFOLD_TEST_DATABASE
 const isThere = (program: string) => (process.env.PATH ?? '').split(':').some((dir) => existsSync(join(dir, program)))
 const noDump = Boolean(server) && !isThere('pg_dump') && 'pg_dump is not there'
 
-/** What somebody who runs PostgreSQL does before `pinfold backup`. */
+/** Dumps the database, as an administrator of PostgreSQL does before `pinfold backup`. */
 function dump(place: Place, file: string): void {
   execFileSync('pg_dump', ['--format=custom', `--schema=${place.schema}`, `--file=${file}`, server!])
 }
@@ -63,7 +63,7 @@ for (const [store, skip] of [
   ['folder', noDump],
   ['bucket', noDump || noBucket],
 ] as const) {
-  test(`what was acknowledged before a backup comes back, with blobs in a ${store}`, { skip }, async () => {
+  test(`restores all acknowledged writes from before a backup, with blobs in a ${store}`, { skip }, async () => {
     await using place = await makePlace()
     await using bucket = store === 'bucket' ? await startBucket() : undefined
     const to = mkdtempSync(join(tmpdir(), 'pinfold-backups-'))
@@ -150,7 +150,7 @@ for (const [store, skip] of [
   })
 }
 
-test('of two backups into one folder, the second waits for nobody and is refused', async () => {
+test('the second of two concurrent backups into one folder is refused at once', async () => {
   await using place = await makePlace()
   const to = mkdtempSync(join(tmpdir(), 'pinfold-backups-'))
   try {

@@ -84,7 +84,7 @@ test('blobs move to a bucket while the server runs, and back to a folder', { ski
   assert.ok(damaged.stderr.includes(`damaged or lost, and not copied: ${file}`), damaged.stderr)
 })
 
-test('what a copy has of an upload that ends before the switch is found, and goes', { skip: noBucket }, async () => {
+test('finds and deletes pieces in the copy of an upload that ended before the switch', { skip: noBucket }, async () => {
   await using bucket = await startBucket()
   await using place = await makePlace()
   const url = bucket.url()
@@ -112,7 +112,7 @@ test('what a copy has of an upload that ends before the switch is found, and goe
   await first.exited
   assert.equal((await copy('--switch')).code, 0)
   assert.equal(pieces().length, 2)
-  // What is young may belong to a push.
+  // Young pieces may belong to a push.
   const old = new Date(Date.now() - 3 * 24 * 3600_000)
   for (const piece of pieces()) utimesSync(bucket.fileOf(url, piece), old, old)
 
@@ -148,7 +148,7 @@ test('a copy that was killed in the middle goes on where it was, and leaves noth
   while (copied().length < 3) await sleep(1)
   child.kill('SIGKILL')
   assert.deepEqual(await exited, [null, 'SIGKILL'])
-  // What is there is whole, and what is not there yet has left no name.
+  // Each file in the copy is complete, and unfinished files have no name there.
   const there = copied()
   assert.ok(there.length < contents.length, 'it was over before it was killed')
   for (const file of there) {

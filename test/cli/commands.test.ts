@@ -74,7 +74,7 @@ test('a database URL is refused without a master key, and when it is not one', a
   assert.deepEqual([wrong.code, wrong.stderr], [78, 'pinfold: --database must be a postgres:// URL\n'])
 })
 
-test('a command whose database is away ends with one line, exit code 69 and without the password', async () => {
+test('a command without access to its database ends with one line, exit code 69 and without the password', async () => {
   const env = { PINFOLD_MASTER_KEY: 'a'.repeat(64) }
   const { code, stderr } = await run(['migrate', '--database', 'postgres://me:secret@127.0.0.1:1/none'], { env })
   assert.equal(code, 69)
@@ -133,7 +133,7 @@ test('completion offers commands and options, and prints a script for each shell
   }
 })
 
-test('what commands print for a shell to read is no misspelt setting afterwards', async () => {
+test('variables that commands print for a shell are not reported as misspelled settings afterwards', async () => {
   await using place = await makePlace()
   const read = { PINFOLD_ORGANIZATION_ID: 'a', PINFOLD_ROLE_BINDING_NAME: 'b', PINFOLD_OCI_TOKEN: 'c' }
   const { code, stderr } = await run(['migrate', ...place.args], { env: { ...place.env, ...read } })

@@ -1,4 +1,4 @@
-// What people set once for all their commands.
+// Settings of a user for all of their commands.
 import assert from 'node:assert/strict'
 import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -26,7 +26,7 @@ function atHome() {
   return { file, cli, config, done, [Symbol.dispose]: () => home[Symbol.dispose]() }
 }
 
-test('what is set is shown with where it comes from, kept for this user only, and left to its default again', async () => {
+test('shows settings with their origin, stores them for this user only, and resets them to their defaults', async () => {
   using it = atHome()
   assert.match(await it.done('view'), /^platform\.api +- +default$/m)
   assert.equal(await it.done('view', '--diff'), '')
@@ -133,7 +133,7 @@ test('commands take the server, the group and the format from it, after options 
   // A command that cannot show what it finds so shows it as usual.
   await it.done('set', 'output.format', 'env')
   assert.match((await it.cli(['iam', 'folders', 'list', 'acme'], env)).stdout, /^FOLDER /)
-  // What is deleted is never found by what was set before.
+  // A command that deletes never takes its group from the settings.
   const expired = await it.cli(['iam', 'identities', 'delete', '--expired', '--yes'], env)
   assert.equal(expired.code, 64)
   assert.match(expired.stderr, /--parent must name a group/)

@@ -61,7 +61,7 @@ test('npm start with the demo prints to a terminal a link that opens what it has
     const { records } = await read(`/registry/v2/repos/${repos[0].uid}/tagHistory?tag=candidate`)
     assert.equal(records.length, 2)
   } finally {
-    // What runs in the terminal is told that it is gone.
+    // Ends the terminal, which ends the program in it.
     child.kill('SIGTERM')
     await closed
     await place.settled()

@@ -19,7 +19,7 @@ test('a receiver that was away and a server that was killed miss nothing, and no
   await using place = await makePlace()
   await using receiver = await startReceiver()
   const repos: string[] = []
-  // What was killed still seems to be there for a while, so the next one has the same URL.
+  // A killed server seems to be alive for a while, so the next one gets the same URL.
   const listen = await freeAddress()
   {
     await using server = await startProcess(place, { env, listen })
@@ -91,7 +91,7 @@ test('a server that is asked to end finishes what is on its way, and repeats not
   assert.equal(receiver.got.length, 5)
 })
 
-test('of two nodes the one that is left takes over', { skip: !onPostgres && 'one node only' }, async () => {
+test('the remaining one of two nodes takes over the deliveries', { skip: !onPostgres && 'one node only' }, async () => {
   await using place = await makePlace()
   await using receivers = await Promise.all(times(6).map(() => startReceiver())).then((list) => ({
     list,

@@ -34,7 +34,7 @@ async function start() {
     cli: (...args: string[]) => run(args, { env }),
     helper: (action: string, input: string) => runProcess([action], { env, command: helper, input }),
     login: () => run(['auth', 'login', '--identity', identity.uid, '--identity-token', file], { env }),
-    /** What a password is good for at the registry. */
+    /** Access that a password gives at the registry. */
     async accessWith(user: string, password: string) {
       const headers = { authorization: basic(user, password) }
       const answer = await pinfold.anonymous.call(
@@ -167,7 +167,7 @@ test('wrong wishes for a pull token make nothing', async () => {
   const named = await it.cli('auth', 'pull-token', 'create', '--name', 'No Such Name')
   assert.equal(named.code, 1)
   assert.match(named.stderr, /name/)
-  // Whoever may not grant the role is refused, and leaves no identity behind.
+  // A caller who may not grant the role is denied, and leaves no identity behind.
   const creator = await it.pinfold.seed.role(it.org.uid, ['CAP_IAM_IDENTITY_CREATE', 'CAP_IAM_IDENTITY_DELETE'])
   const weak = await it.pinfold.seed.member(it.org.uid, creator.uid)
   const env = { ...it.home.env, PINFOLD_API: it.pinfold.url, PINFOLD_TOKEN: await it.pinfold.tokenFor(weak.uid) }

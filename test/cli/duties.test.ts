@@ -25,7 +25,7 @@ test('when the node with the leases is killed, the other has them', { skip: !onP
   await using second = await startProcess(place, { env, listen: there })
   assert.equal(await held(there), 0)
 
-  // What one is asked for the other runs.
+  // The first node runs the job that the second one is asked for, because it has the lease.
   const client = clientOf(`http://${there}`, await tokenOf(place))
   const asked = await client.post('/control/v1/blobs:collect', { dryRun: true })
   assert.deepEqual([asked.status, asked.body.finished], [200, true])

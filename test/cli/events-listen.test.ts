@@ -15,7 +15,7 @@ import { startReceiver, verifyDelivery } from '../support/receiver.ts'
 
 type Change = (block: string) => string
 
-/** What clients call the server: passes everything on, and can cut streams off or change what is in them. */
+/** Proxy at the URL of the server: forwards everything, and can cut streams off or change their content. */
 async function startFront() {
   const streams = new Set<http.ServerResponse>()
   let target = 0
@@ -52,7 +52,7 @@ async function startFront() {
       for (const res of streams) res.destroy()
       streams.clear()
     },
-    /** Resolves when so many clients follow. */
+    /** Resolves when the given number of clients follow. */
     followed: (clients: number) =>
       new Promise<void>((resolve) => {
         const look = () => {
@@ -112,7 +112,7 @@ function listen(api: string, token: string, args: readonly string[]) {
   }
 }
 
-/** A server behind such a front, and an organisation in it. */
+/** Starts a server behind such a proxy, with an organization. */
 async function start(options: Parameters<typeof startPinfold>[0] = {}) {
   const front = await startFront()
   const pinfold = await startPinfold({ deliver: true, url: front.url, streamIdleMs: 100, ...options })
@@ -261,7 +261,7 @@ function secretFile(folder: string, secret: string): string {
   return file
 }
 
-test('what trying again would not change is said at once', async () => {
+test('reports errors at once that a retry would not change', async () => {
   await using it = await start()
   const { front, pinfold, org, token } = it
   const stranger = await pinfold.tokenFor((await pinfold.seed.person()).uid)

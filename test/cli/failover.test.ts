@@ -132,7 +132,7 @@ suite('server without its database', { skip: database === '' && 'PINFOLD_TEST_DA
     assert.equal(await server.exited, 78)
   })
 
-  test('answers 503 while it is away, and is ready again by itself', async () => {
+  test('answers 503 while the database is unavailable, and is ready again by itself', async () => {
     await using place = await makePlace()
     await using server = await start(place, 'open')
     await server.answers('/readyz', 200)

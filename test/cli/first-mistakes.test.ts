@@ -8,7 +8,7 @@ import { mayOthersRun, serveInForeignFolder, startStrictPostgres } from '../refe
 import { freeAddress, makePlace, run, runProcess, startProcess } from '../support/process.ts'
 import { registryClient } from '../support/registry.ts'
 
-test('a database that refuses the password is no database that is away', async () => {
+test('distinguishes a wrong database password from an unavailable database', async () => {
   const strict = await startStrictPostgres()
   const database = `postgres://pinfold:very-wrong@127.0.0.1:${strict.port}/pinfold`
   const env = { PINFOLD_MASTER_KEY: 'a'.repeat(64) }
@@ -49,7 +49,7 @@ test('a server without a URL says once that clients call it by a name that is no
   }
 })
 
-test('what is wrong comes with the next step', async () => {
+test('error messages include the next step', async () => {
   await using place = await makePlace()
   await using server = await startProcess(place)
   const { url } = server

@@ -315,7 +315,7 @@ function assertHarmless(text: string, what: string): void {
   assert.doesNotMatch(text.replaceAll('\n', ''), /[\p{Cc}\u202a-\u202e\u2066-\u2069]/u, what)
 }
 
-/** So many days from now. */
+/** Date the given number of days from now. */
 function day(days: number): string {
   return new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10)
 }

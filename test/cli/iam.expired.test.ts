@@ -4,7 +4,7 @@ import { ok } from '../support/expect.ts'
 import { type Json, roleUids, startPinfold } from '../support/pinfold.ts'
 import { run } from '../support/process.ts'
 
-test('what has expired is deleted in a group, and nothing else', async () => {
+test('deletes expired identities of a group, and nothing else', async () => {
   let time = Date.now()
   await using pinfold = await startPinfold({ clock: () => new Date(time) })
   const { operator, seed, url } = pinfold
@@ -17,7 +17,7 @@ test('what has expired is deleted in a group, and nothing else', async () => {
   }
   const made = (group: string, name: string, time: string) => seed.identity(group, { name, ...keys(time) })
   await made(org.uid, 'good', new Date(time + 300 * 86_400_000).toISOString())
-  // To the server nothing else is over yet, to whoever runs the command what ends in 2020 is.
+  // By the clock of the server nothing else has expired. By the clock of the command, identities that end in 2020 have.
   time = Date.parse('2020-01-01T00:00:00Z')
   await made(org.uid, 'over', '2020-06-01T00:00:00Z')
   await made(team.uid, 'over in team', '2020-06-01T00:00:00Z')

@@ -49,7 +49,7 @@ const rowsOf = (text: string) =>
     .split('\n')
     .map((line) => line.split(/ {2,}/))
 
-test('organisations and folders are made, shown, changed and deleted by their names, and no uid is typed', async () => {
+test('creates, shows, changes and deletes organizations and folders by their names, without uids', async () => {
   await iam('organizations', 'create', 'acme', '--description', 'The company')
   await iam('folders', 'create', 'team', '--parent', 'acme')
   await iam('folders', 'create', 'blue', '--parent', 'acme/team', '--description', 'Works on it')
@@ -301,7 +301,7 @@ test('an account at a cloud is set, shown and forgotten', async () => {
   assert.doesNotMatch(await iam('account-associations', 'describe', 'stark'), /^aws/m)
 })
 
-test('what is lost needs --yes where nobody can be asked, and what is not empty stays', async () => {
+test('deletions require --yes without a terminal, and groups that are not empty stay', async () => {
   await iam('organizations', 'create', 'oscorp')
   await iam('folders', 'create', 'lab', '--parent', 'oscorp')
   const asked = await attempt('iam', 'organizations', 'delete', 'oscorp')
@@ -329,7 +329,7 @@ test('a name that leads nowhere says what there is, and one that several have sa
   assert.equal((await attempt('iam', 'roles', 'describe', 'weyland/twin')).code, 0)
 })
 
-test('whoever is signed in, or has a token, acts as themselves beside a data folder too', async () => {
+test('a user who is signed in, or has a token, acts as themselves beside a data folder too', async () => {
   await iam('organizations', 'create', 'cyberdyne')
   const uid = (
     await iam(
@@ -363,7 +363,7 @@ test('whoever is signed in, or has a token, acts as themselves beside a data fol
   }
 })
 
-test('a command makes an organisation and signs the clients of this machine in', async () => {
+test('a command creates an organization and signs the clients of this machine in', async () => {
   const made = await attempt('iam', 'organizations', 'create', 'aperture', '--configure-docker')
   assert.equal(made.code, 0, made.stderr)
   assert.match(made.stderr, /may push to \S+\/aperture until/)
@@ -400,7 +400,7 @@ test('a data folder on which no server runs is said to be so, and nothing is mad
   assert.match(away.stderr, /no server runs on the data folder .*\n.*start the server with pinfold serve --data/)
 })
 
-test('whoever listens where a server once was does not get a token', { skip: onPostgres }, async () => {
+test('sends no token to a stranger that listens at the former address of a server', { skip: onPostgres }, async () => {
   await using other = await makePlace()
   const stopped = await startProcess(other)
   await stopped[Symbol.asyncDispose]()
@@ -457,7 +457,7 @@ async function listenAt(host: string) {
   }
 }
 
-test('what a terminal would obey, or show in another order, is not printed', async () => {
+test('prints no characters that control the terminal or change the order of the text', async () => {
   const description = 'a\u009b2Jb\u202ec\u2066d'
   await iam('organizations', 'create', 'quiet', '--description', description)
   const bad = /[\u007f-\u009f\u202a-\u202e\u2066-\u2069]/

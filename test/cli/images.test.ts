@@ -99,7 +99,7 @@ test('images tags lists the latest first, and hides what it is not asked for', a
 })
 
 test('images history follows a tag, looks at one moment, and tells where a digest has been', async () => {
-  // Somebody who cannot see the organisation names the image by the same path.
+  // A caller who cannot see the organization names the image by the same path.
   const { pinfold, cli: images, host } = await scene()
   await using _ = pinfold
   const cli = (...args: string[]) => images('history', ...args)
@@ -178,7 +178,7 @@ test('images history finds a deleted image by its old path, and says that it is 
   for (const uid of [repo, other]) assert.match(either.stderr, new RegExp(uid))
 })
 
-test('what cannot be understood or found is one line', async () => {
+test('prints one line for invalid arguments and missing images', async () => {
   const { pinfold, cli } = await scene()
   await using _ = pinfold
   const wrong: [args: string[], code: number, message: RegExp][] = [

@@ -38,7 +38,7 @@ const advisoryOf = (id: string, version = '1.10') => `  - id: ${id}
           fixed-version: ${version}
 `
 
-test('the samples are taken in without a server, once, into the public organisation', async () => {
+test('imports the samples without a server, once, into the public organization', async () => {
   await using place = await makePlace()
   const first = await importing(place, 'advisories', samples)
   assert.deepEqual(first, { code: 0, stdout: '174 advisories: 174 new, 0 changed, 0 as before\n', stderr: '' })
@@ -100,7 +100,7 @@ test('a changed file changes its advisories, and versions stay the text that the
   })
 })
 
-test('what is wrong is named with file, line and field, and the rest is taken in', async () => {
+test('names file, line and field of invalid entries, and imports the others', async () => {
   await using place = await makePlace()
   const folder = join(place.data, 'in')
   mkdirSync(folder, { recursive: true })
@@ -182,7 +182,7 @@ test('vulnerabilities that are wrong are named with file, line and field', async
   ])
 })
 
-test('what vulnerabilities say of packages is taken in as a source that covers nothing and loses nothing', async () => {
+test('imports packages named by vulnerabilities as a source that covers nothing and deletes nothing', async () => {
   await using place = await makePlace()
   mkdirSync(place.data, { recursive: true })
   const file = join(place.data, 'x.jsonl')
@@ -379,7 +379,7 @@ async function membersOf(archive: string): Promise<string[]> {
 }
 
 test('the whole data set is taken in once, and filters find what a plain scan finds', {
-  // One engine is enough for so much; the other has the samples.
+  // The large data set runs on one engine only; the other one has the samples.
   skip: (onPostgres && 'on SQLite') || (!existsSync(whole) && 'no data beside'),
 }, async () => {
   await using place = await makePlace()

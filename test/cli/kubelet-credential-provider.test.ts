@@ -87,7 +87,7 @@ test('for the image of another registry no credential is known, and nobody is as
   }
 })
 
-test('what is wrong is said in a sentence for the log of the kubelet, without the token', async () => {
+test('prints errors in a sentence for the log of the kubelet, without the token', async () => {
   await using it = await start()
   const named = { 'pinfold.dev/identity': it.identity }
   const stranger = { 'pinfold.dev/identity': `${it.registry.org.uid}/0123456789abcdef` }

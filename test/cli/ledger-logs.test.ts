@@ -1,4 +1,4 @@
-// What those who run the server do with the logs of the ledger.
+// Commands of the operator for the transparency logs.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sequenceLedgers } from '#domains/ledger/ledger.duty.ts'

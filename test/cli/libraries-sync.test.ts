@@ -83,7 +83,7 @@ test('artifacts of a Maven repository are taken in', async () => {
   assert.deepEqual((await sync(place, options)).counts, counts(0, 0, 2, 0))
 })
 
-test('all of a Python index is the first so many by name', async () => {
+test('--all with a limit reads the first projects of a Python index by name', async () => {
   await using place = await makePlace()
   const projects = ['Beta', 'alpha', 'gamma', 'alpha', 'delta'].map((name) => ({ name }))
   await using index = await startIndex({
@@ -148,7 +148,7 @@ test('another request does not go on from the run of this one, and --restart doe
   assert.equal(index.requests.length, 70)
 })
 
-test('what the source tells nonsense of is named and left out whole, and the rest is taken in', async () => {
+test('names a project with malformed data and skips it as a whole, and imports the others', async () => {
   await using place = await makePlace()
   const page = (change: (body: Json) => void): FakeAnswer => {
     const answer = projectPage('bad', '1.0', '2.0')
@@ -244,7 +244,7 @@ test('remediated builds are known as such by the source that they come from', as
   )
 })
 
-test('what the source wants to see goes to it alone, and into no message', async () => {
+test('sends the credential for a source to that source only, and prints it in no message', async () => {
   await using place = await makePlace()
   await using elsewhere = await startIndex({ '/stolen/': projectPage('stolen', '1') })
   await using index = await startIndex({

@@ -25,7 +25,7 @@ import {
 
 const purpose = 'sign-in-attempt'
 const newKey = () => randomBytes(32).toString('hex')
-/** So many secrets that the command is at work for a while. */
+/** Number of secrets that keeps the command busy for a while. */
 const many = onPostgres ? 3000 : 20_000
 
 /** The way to the rows that is not the program's. */

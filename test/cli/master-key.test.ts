@@ -22,7 +22,7 @@ const newKey = () => randomBytes(32).toString('hex')
 const keyFile = ({ data }: Place) => join(data, 'master.key')
 const onFiles = { skip: onPostgres && 'the key is in the environment' }
 const onePostgres = { skip: !onPostgres && 'one server' }
-/** Of the servers that have shown themselves. */
+/** URLs of the servers that have registered in the database. */
 const urlsOf = async (place: Place): Promise<string[]> => {
   const { rows } = await place.query(`SELECT url FROM ${place.schema}.nodes ORDER BY url`)
   return rows.map(({ url }) => url)
@@ -93,7 +93,7 @@ test('the key in the data folder is replaced, and kept for old backups', onFiles
   assert.match(await refusal(place, { PINFOLD_MASTER_KEY: old.trim() }, 'serve'), /another master key/)
 })
 
-test('a rotation that was killed is finished or forgotten by whoever comes next', onFiles, async () => {
+test('the next process completes or discards a rotation that was killed', onFiles, async () => {
   await using place = await makePlace()
   const before = await served(place)
   const old = readFileSync(keyFile(place), 'utf8')

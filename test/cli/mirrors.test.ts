@@ -58,7 +58,7 @@ test('an upstream can make repositories, and be told not to', async () => {
   assert.match(refused.stderr, /--make-repos takes yes or no/)
 })
 
-test('what a repository follows is shown by the name of the upstream and in times as they are given', async () => {
+test('shows a mirror by the name of its upstream, with times in the units of the options', async () => {
   const { pinfold, done } = await scene()
   await using _ = pinfold
   for (const interval of ['30m', '12h', '1d']) {
@@ -74,7 +74,7 @@ test('what a repository follows is shown by the name of the upstream and in time
   )
 })
 
-test('of a repository that follows nothing it is said so, with what would have it follow', async () => {
+test('for a repository that is no mirror, prints that, and the command that makes it one', async () => {
   const { pinfold, cli, done } = await scene()
   await using _ = pinfold
   const nothing = async (...args: string[]) => {
@@ -179,7 +179,7 @@ test('a move that was seen is shown between two looks, a first look as what it i
   )
 })
 
-test('what an upstream told is shown where it is asked for, with who told it, and nowhere else', async () => {
+test('shows tag history that an upstream reported only if requested, with its origin', async () => {
   const { pinfold, cli, done } = await scene()
   await using _ = pinfold
   await done(...following)

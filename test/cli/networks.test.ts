@@ -17,7 +17,7 @@ const skip = onPostgres
     ? false
     : 'this machine gives nobody a network of their own'
 
-/** What the folder says of the server there. */
+/** Facts of the server that the data folder has. */
 async function factsOf(data: string): Promise<Record<string, string>> {
   const db = await openDb({ database: '', file: join(data, 'pinfold.db') })
   try {
@@ -28,7 +28,7 @@ async function factsOf(data: string): Promise<Record<string, string>> {
   }
 }
 
-/** What listens where the server says that it is, in this network. */
+/** Starts another program at the address of the server in this network. */
 async function startBystander() {
   const heard: string[] = []
   const server = createServer((req, res) => {
@@ -61,7 +61,7 @@ test('the token of the operator goes to nobody who listens at the address of a s
     assert.match(stderr, /docker exec CONTAINER pinfold/)
   }
   assert.deepEqual(bystander.heard, [])
-  // Whoever says where it is from here means it.
+  // With PINFOLD_API, the command connects to the given URL all the same.
   const named = await run(organizations, { env: { ...place.env, PINFOLD_API: `http://127.0.0.1:${bystander.port}` } })
   assert.equal(named.code, 0, named.stderr)
   assert.equal(bystander.heard.length, 1)

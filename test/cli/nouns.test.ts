@@ -39,13 +39,13 @@ async function done(...args: string[]): Promise<string> {
 
 type Noun = {
   words: string
-  /** What makes one; its uid is what `describe` says then. */
+  /** Command that creates a resource, whose uid `describe` prints afterwards. */
   create: string
-  /** How people call it, and after the update. */
+  /** Name of the resource in commands, and its name after the update. */
   name: string
-  /** How lists call it. */
+  /** Name of the resource in lists. */
   shown?: string
-  /** Where it stands in the tree. */
+  /** Position of the resource in the tree. */
   at: RegExp
   list?: string
   update?: { options: string; name?: string; shows: RegExp }
@@ -256,7 +256,7 @@ test('pinfold images tags: create, list, describe, move and delete by name, in e
   assert.match(images.csv, /^IMAGE,UPDATED,ABOUT\n/)
 })
 
-test('where the configuration of docker cannot be written, nothing is made for it', async () => {
+test('creates nothing if the Docker configuration cannot be written', async () => {
   const env = { ...home.env, PINFOLD_API: registry.url, PINFOLD_TOKEN: registry.operator.token! }
   const folder = join(home.home, 'away')
   symlinkSync(join(home.home, 'not/there'), folder)

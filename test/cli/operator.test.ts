@@ -30,7 +30,7 @@ test('a command of the operator opens the folder when no server runs, and keeps 
   assert.equal(body.groups[0].name, 'acme')
 })
 
-test('where nothing was served nothing is made, and the folder is named that was meant perhaps', async () => {
+test('without a server in the folder, creates nothing and names the folder that was meant perhaps', async () => {
   await using place = await makePlace()
   const typo = join(place.data, 'typo')
   const where = place.database ? place.args : ['--data', typo]
@@ -55,7 +55,7 @@ test('a command of the operator calls the server that runs, whatever it is calle
   assert.equal((await server.exited).code, 0)
 })
 
-test('a refusal of the server reaches whoever runs the command', async () => {
+test('a refusal of the server reaches the user of the command', async () => {
   await using place = await makePlace()
   await withOperator(terminalOf(place.env), optionsOf(place), async (api) => {
     await assert.rejects(api.post('/iam/v2/groups/', { name: '?' }), /name/)
@@ -86,7 +86,7 @@ test('ledger erase says what it would erase, and erases it with --yes', async ()
   assert.equal((await erase('--yes')).code, 1)
 })
 
-test('quotas are listed, described and set, by the name of the organisation', async () => {
+test('lists, describes and sets quotas by the name of the organization', async () => {
   await using place = await makePlace()
   await withOperator(terminalOf(place.env), optionsOf(place), async (api) => {
     const { uid } = (await api.post('/iam/v2/groups/', { name: 'acme' })) as { uid: string }

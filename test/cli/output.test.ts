@@ -1,4 +1,4 @@
-// What commands do where their output cannot be written.
+// Commands whose output cannot be written.
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { closeSync, existsSync, openSync } from 'node:fs'

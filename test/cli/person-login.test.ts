@@ -101,7 +101,7 @@ test('login opens the browser, keeps a session for this user only, and every com
   const { searchParams } = new URL(address)
   const redirect = searchParams.get('redirect_uri')!
   assert.match(redirect, /^http:\/\/127\.0\.0\.1:\d+\/callback$/)
-  // Whoever does not know the state is not the answer, and does not end the waiting.
+  // A request with a wrong state is no answer, and does not end the wait.
   assert.equal((await fetch(`${redirect}?code=x&state=y`)).status, 404)
   assert.equal((await fetch(redirect.replace('/callback', '/'))).status, 404)
   const shown = await openBrowser().go(address)
@@ -203,7 +203,7 @@ test('delete-account asks, deletes the account with its session, and forgets it 
   assert.equal((await me.command('auth', 'status')).code, 77)
 })
 
-test('delete-account of whoever is not a person, or the last owner, changes nothing', async () => {
+test('delete-account changes nothing for a workload or the last owner', async () => {
   using me = user()
   const { seed, tokenFor } = scene.pinfold
   const org = (await seed.group()).uid
@@ -232,7 +232,7 @@ test('a new login ends the session that there was', async () => {
   assert.equal((await me.command('auth', 'status')).code, 0)
 })
 
-test('what a workload does here since keeps no session of a person alive', async () => {
+test('auth logout ends the session of a person even if the settings or the profile name another identity since', async () => {
   using me = user()
   scene.somebody()
   const { url } = scene.pinfold

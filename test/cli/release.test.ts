@@ -15,7 +15,7 @@ function makeProject() {
       [`GIT_${one}_EMAIL`, 'a@b.test'],
     ]),
   )
-  // Of the same time, so that the same is made again.
+  // Fixed time of commits, so that they are reproducible.
   const env = { ...cleanEnv(), ...who, GIT_COMMITTER_DATE: '2026-11-01T12:00:00Z' }
   const git = (...args: string[]) => execFileSync('git', args, { cwd: folder, env, encoding: 'utf8' })
   const write = (name: string, text: string) => writeFileSync(join(folder, name), text)
@@ -147,7 +147,7 @@ test('an image that cannot be built leaves no release that looks whole', () => {
   )
 })
 
-test('what is in the way of a release is said before anything is changed', () => {
+test('names the problems that prevent a release before it changes anything', () => {
   using made = makeProject()
   const refused = (args: string[], reason: RegExp) => {
     const { status, stderr } = made.release(...args)

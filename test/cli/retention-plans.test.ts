@@ -17,7 +17,7 @@ after(() => registry[Symbol.asyncDispose]())
 const cli = (...args: string[]) =>
   run(['images', ...args], { env: { PINFOLD_API: registry.url, PINFOLD_TOKEN: registry.operator.token! } })
 
-/** What it prints, where it has to end well. */
+/** Output of a command that must succeed. */
 async function done(...args: string[]): Promise<{ stdout: string; stderr: string }> {
   const { code, stdout, stderr } = await cli(...args)
   assert.equal(code, 0, `${args.join(' ')}: ${stderr}`)
@@ -104,7 +104,7 @@ test('apply by place uses the newest plan of exactly that place', async () => {
   assert.match((await done('retention', 'apply', 'acme', '--yes')).stdout, /^deleted 0 of 0, and left 0$/m)
 })
 
-test('what keeps a manifest is said of a tag and of a digest, and a promise is broken with a reason', async () => {
+test('shows what protects a tag or a digest, and breaks a retention guarantee with a reason', async () => {
   const { pusher } = registry
   const old = await pusher.pushImage('acme/kept', 'v1')
   await pusher.pushImage('acme/kept', 'v1')

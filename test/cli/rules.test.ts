@@ -1,4 +1,4 @@
-// Rules of what is kept, of tags that never move, holds and quarantine, as people type them.
+// Commands for retention policies, immutable tags, holds and quarantine.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { roleUids, startPinfold } from '../support/pinfold.ts'
@@ -13,7 +13,7 @@ async function scene() {
   const repo = (await pinfold.seed.repo(team, { name: 'web' })).uid
   const env = { PINFOLD_API: pinfold.url, PINFOLD_TOKEN: pinfold.operator.token! }
   const cli = (...args: string[]) => run(['images', ...args], { env })
-  /** What it prints, where it has to end well. */
+  /** Output of a command that must succeed. */
   const done = async (...args: string[]) => {
     const { code, stdout, stderr } = await cli(...args)
     assert.equal(code, 0, `${args.join(' ')}: ${stderr}`)
@@ -98,7 +98,7 @@ test('a number that is none is refused, and changes nothing', async () => {
   assert.equal((await done('retention', 'list', '-o', 'terse')).trimEnd(), 'releases')
 })
 
-test('what has ended is listed when it is asked for', async () => {
+test('lists ended holds and quarantines on request', async () => {
   const { pinfold, done } = await scene()
   await using _ = pinfold
   for (const [kind, place] of [
@@ -192,7 +192,7 @@ test('rules of pulls are named as others are, and never by nothing', async () =>
   assert.match(await pulls('list'), /7d +observe/)
 })
 
-test('what a rule of pulls or an exception lacks is said by the option that gives it', async () => {
+test('names the option for a value that a pull rule or an exception lacks', async () => {
   const { pinfold, cli } = await scene()
   await using _ = pinfold
   for (const [words, says] of [
@@ -207,7 +207,7 @@ test('what a rule of pulls or an exception lacks is said by the option that give
   }
 })
 
-test('whoever has rights in a folder alone names it by its path', async () => {
+test('a member with rights in a folder only names it by its path', async () => {
   const { pinfold, org, team } = await scene()
   await using _ = pinfold
   const bot = await pinfold.seed.member(team, roleUids.owner)
@@ -222,7 +222,7 @@ test('whoever has rights in a folder alone names it by its path', async () => {
     assert.match(stderr, /there is no (organisation|folder or repository) .* that you can see\n/)
   }
   assert.match((await cli('list', '--group', 'acme')).stderr, /you can see none; a folder is named as ORG\/FOLDER/)
-  // Of two whose paths end alike, with nothing seen of what is above, neither is taken for the other.
+  // Two folders have the same name, and the caller sees none of the groups above. The command refuses, and lists both uids.
   const ends = await Promise.all(
     ['a', 'b'].map(async (name) => {
       const above = (await pinfold.seed.group(org, { name })).uid

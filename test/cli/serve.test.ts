@@ -46,7 +46,7 @@ test('a second start does not print them again', async () => {
   assert.doesNotMatch(second.output.stdout, /First steps/)
 })
 
-test('what was compiled is kept below the data folder, where it cannot be kept beside the program', async () => {
+test('stores compiled code below the data folder if it cannot be stored beside the program', async () => {
   await using place = await makePlace()
   const keptWith = async (env: Record<string, string>) => {
     await using server = await startProcess(place, { env })
@@ -212,7 +212,7 @@ test('the master key is readable for its owner only', async () => {
   if (!place.database) assert.equal(statSync(join(place.data, 'master.key')).mode & 0o777, 0o600)
 })
 
-test('the server outlives whoever read its output', async () => {
+test('the server continues after the reader of its output has ended', async () => {
   await using place = await makePlace()
   const child = spawn(program, ['serve', ...place.args, '--listen', '127.0.0.1:0'], {
     cwd: project,
@@ -268,7 +268,7 @@ test('the switch that opens all private addresses is warned about, and a list of
   }
 })
 
-test('organisations that have the names of views are warned of at the start', async () => {
+test('warns at the start of organizations that have the names of views', async () => {
   await using place = await makePlace()
   {
     await using server = await startProcess(place)

@@ -5,7 +5,7 @@ import { makeHome } from '../support/fake-sts.ts'
 import { onPostgres } from '../support/pinfold.ts'
 import { makePlace, runProcess, startProcess, tokenOf } from '../support/process.ts'
 
-/** What answers requests: hundreds of files, and what commands took most of their time for. */
+/** Modules that answer requests: hundreds of files, on which commands spent most of their time. */
 const ofServers =
   /^(?:gen|src\/(?:api|domains\/(?!iam\/signing-keys\/)|oci|scim|edge|contents))\/|^node_modules\/(?:@grpc|@bufbuild|prom-client)\//
 
@@ -40,7 +40,7 @@ test('a command loads what it needs to call a server, and nothing of one', async
     const { code, stderr, modules, ofNode } = await costOf(args, { env })
     assert.equal(code, 0, stderr)
     assertLight(modules, 50)
-    // What fetch is made of takes longer to load than all of the command.
+    // The modules of fetch take longer to load than the whole command.
     assert.ok(ofNode.some((name) => / http$/.test(name)))
     assert.deepEqual(
       ofNode.filter((name) => /undici/.test(name)),
@@ -93,7 +93,9 @@ test('the script for completion, and what completes a line, load no more than wh
   assertLight((await costOf(['complete', '--', 'events', 'subscriptions', ''])).modules, 60)
 })
 
-/** What readmes, pages of the reference, providers of people, sources and reflection need, each when it is asked for. */
+/**
+ * Packages for readmes, pages of the reference, providers of people, sources and reflection. Each is loaded when it is needed.
+ */
 const forLater = [
   '@grpc/proto-loader',
   '@grpc/reflection',

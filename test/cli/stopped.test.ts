@@ -1,4 +1,4 @@
-// What commands do while no server runs.
+// Commands while no server runs.
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -67,7 +67,7 @@ test('a tag is moved only from where it is expected, and made only where there i
   assert.equal((await cli('tags', 'move', 'acme/app:1.0', two, '--if', 'latest')).code, 64)
 })
 
-test('who moved a tag is named where the caller may see them', async () => {
+test('names the member who moved a tag if the caller may see members', async () => {
   const { pinfold, org, two, cli } = await scene()
   await using _ = pinfold
   const bot = await pinfold.seed.member(org, roleUids.push)

@@ -101,7 +101,7 @@ test('commands on the data folder reach a server with a certificate that names a
   assert.notEqual(await tokenOf(place), '')
 })
 
-test('what is not TLS is told so, and a handshake that does not end is closed', async () => {
+test('answers plain HTTP with a hint at TLS, and closes a handshake that does not end', async () => {
   await using place = await makePlace()
   await using server = await startProcess(place, {
     args: flags('first.crt', 'first.key'),

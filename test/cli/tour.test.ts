@@ -129,7 +129,7 @@ function digestsOf(records: readonly { digest: string }[]): string[] {
   return records.map(({ digest }) => digest)
 }
 
-/** What the registry and the command line print about the imported history: all of it, at one moment, of one digest. */
+/** Checks the output of the registry and the command line about the imported history: all of it, at one moment, of one digest. */
 function assertMoments([ranged, ...shown]: string[]) {
   const [one, two] = ['1', '2'].map((digit) => `sha256:${digit.repeat(64)}`)
   assert.deepEqual(digestsOf(JSON.parse(ranged!).history), [two, one])

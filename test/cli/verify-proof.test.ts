@@ -49,7 +49,7 @@ function python(...args: string[]) {
   return spawnSync('python3', [join(examples, 'verify.py'), ...args], { encoding: 'utf8' })
 }
 
-/** What both say, which is to be the same. */
+/** Judgment of both verifiers, which must be the same. */
 async function judged({ cli, policy }: Scene, image: string, at: string, proof: { path: string }) {
   const files = ['--proof', proof.path, '--policy', policy.path]
   const ours = await run(['verify', image, '--at', at, ...files], { env: {} })
@@ -160,7 +160,7 @@ print(believed)
   assert.equal(answer.stdout, '1\n', answer.stderr)
 })
 
-test('of a tag that was not there it is said when, and where to look', async () => {
+test('for a tag that did not exist, prints the time and the command that shows its history', async () => {
   const { closing, cli } = await scene()
   await using _ = closing
   for (const [args, says] of [

@@ -1,4 +1,4 @@
-// What sources say of vulnerabilities as one artifact: made on one machine, read on another that reaches nothing else.
+// Bundle of vulnerability sources as one artifact: packed on one machine, and read on another one without internet access.
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -220,7 +220,7 @@ test('a layer with a line that is no record changes nothing of its source, whate
   assert.equal((await syncing(place, ['--from', folder])).code, 64)
 })
 
-test('what cannot be read is left out of a bundle, and nothing is written where something else is', async () => {
+test('leaves unreadable sources out of a bundle, and writes nothing into a folder that contains something else', async () => {
   await using place = await makePlace()
   await using mirror = await startMirror(files())
   const folder = join(place.data, 'bundle')

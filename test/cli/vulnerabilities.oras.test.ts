@@ -1,4 +1,4 @@
-// What sources say, copied by oras from one server to another that reaches nothing else: the same is found there.
+// Bundle that oras copies from one server to another one without internet access, which has the same findings afterwards.
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
@@ -30,7 +30,10 @@ const layers = [
   pythonPackage('flask', '1.0'),
 ]
 
-/** A server with an organisation; what is pushed to it, and what it has found in an image once nothing waits. */
+/**
+ * Starts a server with an organization, a function that pushes to it, and one that returns the findings of an image once nothing
+ * waits.
+ */
 async function start(place: Place, env: Env = {}) {
   const server = await startProcess(place, { env })
   const host = new URL(server.url).host
@@ -108,7 +111,7 @@ test('a bundle that oras copies to a server without any way out finds the same',
   ])
   assert.deepEqual(await second.found(digest), expected)
 
-  // What cannot be read keeps what it said.
+  // A source that cannot be read keeps its records.
   const failed = await runProcess(['vulnerabilities', 'sync', ...inside.args, '--source', 'osv/PyPI'], {
     env: { ...inside.env, ...closed },
   })

@@ -74,7 +74,7 @@ test('a list that is damaged, or has a line that is no rank, fails with the reas
   assert.deepEqual((await status(place)).epss!.records, '1')
 })
 
-test('a bundle has the list whose licence allows it, and not the other', async () => {
+test('a bundle contains only the ranking lists whose license allows it', async () => {
   await using place = await makePlace()
   await using mirror = await startMirror({
     'kev.json': { body: kev('CVE-2026-1000') },

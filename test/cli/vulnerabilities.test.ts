@@ -76,7 +76,7 @@ test('a database of OSV is read whole once, then only what has changed, beside t
   )
   assert.ok(server.url)
 
-  // What a whole reading has not is withdrawn, but for what came after the archive.
+  // A complete reading withdraws records that it lacks, except those that are newer than the archive.
   mirror.files['osv/PyPI/modified_id.csv'] = changed('2026-11-20T05:00:00Z,PYSEC-3', ...first.body.split('\n'))
   assert.match(
     (await syncing(place, mirror, ...args, '--full')).stdout,
@@ -89,7 +89,7 @@ test('a database of OSV is read whole once, then only what has changed, beside t
   )
 })
 
-test('what changes between the making of an archive and of the list beside it is read, however much it is', async () => {
+test('reads all records that changed between the making of an archive and of the list beside it', async () => {
   await using place = await makePlace()
   const recordOf = (i: number, day: string) => osv(`P-${i}`, '1.2', { modified: `2026-11-${day}T00:00:00Z` })
   const archive = zipOf({ 'P-0.json': recordOf(0, '18'), 'P-1.json': recordOf(1, '19'), 'P-2.json': recordOf(2, '29') })
@@ -197,7 +197,7 @@ test('a source that fails keeps what it said and says why, and the others are re
   assert.match(shown.stdout, /^osv\/npm: 2 records, read .*\n {2}failed: all\.zip cannot be read/m)
 })
 
-test('records that are wrong are left out and named, and nothing counts as taken back then', async () => {
+test('names invalid records and skips them, and withdraws nothing in such a reading', async () => {
   await using place = await makePlace()
   const good = { 'X-1.json': osv('X-1'), 'X-2.json': osv('X-2') }
   await using mirror = await startMirror({ 'osv/npm/all.zip': { body: zipOf(good), etag: '"one"' } })
