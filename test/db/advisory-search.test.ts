@@ -112,7 +112,7 @@ for (const [name, filter] of Object.entries(filters)) {
   })
 }
 
-/** What the store asks, with the answers that it needs to go on. */
+/** Queries of the store. It gets the answers that it needs to continue. */
 async function queriesOf(ask: (reader: Reader) => Promise<unknown>): Promise<Sql[]> {
   const queries: Sql[] = []
   const { db } = pinfold.app

@@ -1,4 +1,4 @@
-// What a backup says of itself when something goes wrong while it is made.
+// Results of a backup during which something goes wrong.
 import assert from 'node:assert/strict'
 import { globSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -102,7 +102,7 @@ test('a backup whose hold was lost meanwhile fails, and leaves none that counts'
   const to = mkdtempSync(join(tmpdir(), 'pinfold-backups-'))
   try {
     await pusher.pushBlob('acme/app', 'a blob')
-    // From then on no renewal finds it, whoever is faster.
+    // From here on every renewal is ignored, so the result does not depend on timing.
     const run = (...texts: string[]) =>
       app.db.tx(async (tx) => {
         for (const text of texts) await tx.run(raw(text))

@@ -96,7 +96,7 @@ test('a folder with the id of an unknown database is not taken by one whose blob
   await assert.rejects(openWith(registry, other.folder), /has none of the blobs/)
 })
 
-test('of two first starts at once with different folders one is refused', async () => {
+test('one of two concurrent first starts with different folders is refused', async () => {
   await using registry = await startRegistry({ blobs: '' })
   await forget(registry)
   using one = newFolder()

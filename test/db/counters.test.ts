@@ -1,4 +1,4 @@
-// What lists rest on, the counters and the sorted keys, against the tables that they are about.
+// Compares counters and sorted keys of lists with the tables that they are about.
 import assert from 'node:assert/strict'
 import { randomInt } from 'node:crypto'
 import { test } from 'node:test'

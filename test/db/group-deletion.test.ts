@@ -1,4 +1,4 @@
-// What the rows of the resources say of the deletion of a group is what happens.
+// Deletion of a group follows the declarations in the rows of the resources.
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
@@ -40,7 +40,7 @@ test('anything that blocks keeps a group, by itself and from below, and nothing 
 
 const later = '2100-01-01T00:00:00.000Z'
 
-test('what goes with a group is gone with it', async () => {
+test('deletes the rows that belong to a group with it', async () => {
   const { app, operator, seed } = pinfold
   const { uid: group } = await seed.group()
   const { uid: kept } = await seed.group()

@@ -148,7 +148,7 @@ test(
       const writer = await place.connect()
       await writer.query(`SET search_path = ${place.schema}`)
       await writer.query('BEGIN')
-      // Whoever has written may keep an index waiting, and is not kept waiting by it.
+      // An open transaction may delay the creation of an index, and is not delayed by it.
       await writer.query("INSERT INTO items (name) VALUES ('open')")
       const all = [first, indexed]
       const cutShort = { ...db, alone: () => Promise.reject(new Error('killed')) }
@@ -209,7 +209,7 @@ test(
         const text = 'SELECT 1 FROM pg_stat_activity WHERE application_name = $1 AND query LIKE $2'
         while ((await place.query(text, [place.schema, like])).rows.length === 0) await new Promise(setImmediate)
       }
-      // What has written keeps the one from its index until the other has asked for its turn.
+      // The open transaction delays the index of the first migration until the second one has asked for its turn.
       const writer = await place.connect()
       await writer.query(`BEGIN; INSERT INTO ${place.schema}.items (name) VALUES ('open')`)
       const one = migrate(db, all)
@@ -331,7 +331,7 @@ test('migrate sees in the end also a server that has started since it looked', {
   const { starting, goOn } = await startHeldUp(place, env)
   await place.query(`DROP INDEX ${place.schema}.tag_history_by_time`)
   await place.query(`DELETE FROM ${place.schema}.schema_migrations WHERE id = '0086-history-by-time'`)
-  // Whoever migrates has seen nobody, and waits to be the only one that does.
+  // The migration has seen no server, and waits for the lock that only one migration can hold.
   const holder = await place.connect()
   await holder.query(`SET search_path = ${place.schema}`)
   await holder.query(`SELECT pg_advisory_lock(7420001, hashtext(current_setting('search_path')))`)
@@ -379,7 +379,7 @@ test('a server that starts while something is taken away sees that, and does not
   assert.deepEqual((await place.query(`SELECT id FROM ${place.schema}.nodes`)).rows, [])
 })
 
-test('what is taken away concerns servers of other versions, and what all have to be stopped for those of this one too', {
+test('removals require servers of other versions to stop, and migrations with `-all` those of this version too', {
   skip: !onPostgres && 'there is one server',
 }, async () => {
   await using scene = await migrated()
@@ -397,7 +397,7 @@ test('what is taken away concerns servers of other versions, and what all have t
   await breaking(last.id)
 })
 
-test('what a build that knows no versions of the law writes raises them all the same', {
+test('a build that does not know the versions of rules raises them all the same', {
   skip: !onPostgres && 'there is one server',
 }, async () => {
   await using scene = await migrated()
@@ -428,7 +428,7 @@ test('what a build that knows no versions of the law writes raises them all the 
   assert.deepEqual(await versions(), [2])
   await write(sql`DELETE FROM holds`)
   assert.deepEqual(await versions(), [3])
-  // With the organisation goes what it has said, and its version.
+  // The rules of an organization and their version are deleted with it.
   await write(sql`DELETE FROM groups`)
   assert.deepEqual(await versions(), [])
 })

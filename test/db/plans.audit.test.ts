@@ -73,7 +73,7 @@ test('the audit log is listed and filtered from an index in the order of time, i
   }
 })
 
-test('of the entries that a page without a filter passes over only the keys are read', async () => {
+test('reads only the keys of entries that a page without a filter skips', async () => {
   const looked = onPostgres
     ? /Nested Loop.*Limit.*list_keys_pkey/s
     : /SCAN found\n.*SEARCH t USING INTEGER PRIMARY KEY/s

@@ -1,4 +1,4 @@
-// What is read for every caller, and for every binding that is made, however many strangers have bound them.
+// Queries for every caller and every new binding, which must not slow down if many strangers have bound them.
 import { after, before, test } from 'node:test'
 import { listGrants } from '#domains/iam/identities/identities.store.ts'
 import * as pending from '#domains/iam/roles/pending-bindings.store.ts'
@@ -16,7 +16,7 @@ after(() => pinfold[Symbol.asyncDispose]())
 
 const [identity, organization] = ['c'.repeat(40), 'a'.repeat(40)]
 const index = 'role_bindings_by_identity_accepted'
-/** By the identity and by whether it has accepted; of one organisation also by the uids. */
+/** Search by the identity and by the acceptance; within one organization also by the uids. */
 const searched = (range = '') =>
   onPostgres
     ? new RegExp(`${index}[^]*Index Cond: .*identity_uid.*accepted = 1`)
@@ -27,12 +27,12 @@ function pageOf(desc: boolean, cursor: boolean): Page {
   return { order: { field: 'uid', column: 'uid', desc }, after, size: 50, skip: 0, binding: '' }
 }
 
-test('what an identity is bound to is read from the index of what counts', async () => {
+test('reads the bindings of an identity from the index of accepted bindings', async () => {
   const [query] = await queriesOf((reader) => listGrants(reader, identity))
   await checkPlanOf(pinfold, query!, 'grants', [searched()])
 })
 
-test('what waits for a person, and whether they belong to an organisation, is read from the same index', async () => {
+test('reads pending bindings and the membership of a person from the same index', async () => {
   const queries: [what: string, ask: Parameters<typeof queriesOf>[0], range?: string][] = [
     ['count', (reader) => pending.pendingList.count(reader, [{ identity, organization: '' }]).catch(() => 0)],
     ['of an organisation', (reader) => pending.pendingIn(reader, organization, identity), ' AND uid>\\? AND uid<\\?'],

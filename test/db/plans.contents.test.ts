@@ -1,5 +1,4 @@
-// What images contain, what waits to be read and what advisories say of a package is found from an index, however much of
-// it there is.
+// Contents of images, images that wait to be read, and advisories about a package are found from an index in any amount of data.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { compile, type Reader, type Sql, type Tx } from '#db/sql.ts'

@@ -1,4 +1,4 @@
-// Queues may hold hundreds of thousands of deliveries; whoever serves them reads from indexes only.
+// Queues can hold hundreds of thousands of deliveries, so the servers that send them read from indexes only.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { compile, type Reader, type Sql, type Tx } from '#db/sql.ts'

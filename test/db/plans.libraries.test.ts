@@ -27,7 +27,7 @@ before(async () => {
 })
 after(() => pinfold[Symbol.asyncDispose]())
 
-/** What a function of a store asks the database, which answers as ever. */
+/** Queries of a function of a store, which gets its usual answers. */
 async function queriesOf(ask: (reader: Reader) => Promise<unknown>): Promise<Sql[]> {
   const { db } = pinfold.app
   const queries: Sql[] = []
@@ -80,7 +80,7 @@ test('libraries are listed in every order from an index, of each part of an ecos
   }
 })
 
-test('of several ecosystems each is read in order, and only the page is sorted', async () => {
+test('reads each of several ecosystems in order, and sorts only the page', async () => {
   for (const page of pages(artifactFields)) {
     const queries = await queriesOf((reader) => listArtifacts(reader, [scope('java'), scope('python')], page))
     const plan = await checkPlan(queries.at(-1)!, { sort: true })
@@ -88,7 +88,7 @@ test('of several ecosystems each is read in order, and only the page is sorted',
   }
 })
 
-test('of many matches the list is followed in its order, few are found by an index of the search and sorted', async () => {
+test('reads many matches in the order of the list, and finds and sorts few by an index of the search', async () => {
   const few = ['-299', '7-c', 'n-299-cu', '99', 'rare']
   for (const text of ['l', 'li', 'common', 'lib-', ...few]) {
     for (const place of ['python', 'python cuda 12']) {

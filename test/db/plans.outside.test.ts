@@ -1,4 +1,4 @@
-// What other scanners have found is looked up from an index, however much of it there is.
+// Findings of other scanners are read from an index in any amount of data.
 import { after, before, test } from 'node:test'
 import type { Reader, Sql, Tx } from '#db/sql.ts'
 import { allRows } from '#domains/registry/repos/removals.model.ts'

@@ -1,4 +1,4 @@
-// What sign-ins, sessions, SCIM and requests for access ask the database, however many people there are.
+// Queries of sign-ins, sessions, SCIM and access requests, for any number of people.
 import { after, before, test } from 'node:test'
 import type { Reader } from '#db/sql.ts'
 import * as requests from '#domains/iam/access-requests/access-requests.store.ts'
@@ -78,7 +78,7 @@ const withAddress: ScimFilter = {
   part: { kind: 'compare', attribute: 'emails.value', op: 'eq', value: 'a' },
 }
 
-test('what SCIM asks is found by its indexes', () =>
+test('SCIM finds users by its indexes', () =>
   check({
     one: (reader) => scim.findUser(reader, provider, 'id'),
     page: (reader) => scim.listUsers(reader, provider, { skip: 0, limit: 100 }),
@@ -96,5 +96,5 @@ test('what SCIM asks is found by its indexes', () =>
     removals: (reader) => scim.countRemovals(reader, provider),
   }))
 
-test('who vouches for a person is read by their uid', () =>
+test('the provider that vouches for a person is read by the uid of the person', () =>
   check({ 'vouched by': (reader) => identities.vouchedBy(reader, identity) }))

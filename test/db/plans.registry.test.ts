@@ -1,4 +1,4 @@
-// What the registry asks for each request, and what the collection reads page by page, comes from an index.
+// Queries of the registry for each request, and pages that garbage collection reads, come from an index.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Reader } from '#db/sql.ts'

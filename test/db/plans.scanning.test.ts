@@ -1,4 +1,4 @@
-// What the matcher keeps is read, changed and deleted from an index, however many packages, findings and records there are.
+// Rows of the matcher are read, changed and deleted from an index, for any number of packages, findings and records.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { compile, type Reader, type Sql, type Tx } from '#db/sql.ts'

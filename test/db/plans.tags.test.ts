@@ -1,5 +1,5 @@
-// Tags are listed, counted, pulled and looked up in the ledger from an index in the order that is asked for, whatever the
-// names hide: a list of several kinds of names reads each from its own keys and merges a page of each.
+// Tags are listed, counted, pulled and looked up in their history from an index in the requested order. A list of several kinds
+// of names reads each kind from its own keys and merges a page of each.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { compile, type Reader, type Sql } from '#db/sql.ts'
@@ -32,12 +32,12 @@ const digest = `sha256:${'c'.repeat(64)}`
 const none: TagFilter = { name: '', digest: '', updatedSince: '', asked: 0 }
 const scopes: Record<string, TagBranch> = { everything: { below: '/' }, 'one repo': { below: repo } }
 
-/** What a function of a store asks the database, where totals are `total`. */
+/** Queries of a function of a store. Totals are answered with `total`. */
 async function queriesOf(ask: (reader: Reader) => Promise<unknown>, total = 0): Promise<Sql[]> {
   const queries: Sql[] = []
   const note = (query: Sql): string => {
     const text = query.parts.join('')
-    // Whether anything is being removed: a look at a table that is empty but for moments.
+    // This query checks if repositories are being removed, in a table that is nearly always empty.
     if (!text.includes('FROM repo_removals LIMIT')) queries.push(query)
     return text
   }
@@ -91,7 +91,7 @@ test('tags are listed in every order from an index', async () => {
   }
 })
 
-test('of the tags that a page passes over only the keys are read, from the end that is nearer', async () => {
+test('reads only the keys of tags that a page skips, from the nearer end', async () => {
   const pages = pagesOf(tagFields).filter(({ order }) => order.column !== 'uid')
   for (const branch of Object.values(scopes)) {
     for (const page of pages) for (const total of [1_000_000, 1100]) await checkSkipped(branch, page, total)
@@ -107,13 +107,13 @@ async function checkSkipped(branch: TagBranch, page: Page, total: number): Promi
   const isFromEnd = !page.after && total === 1100
   assert.deepEqual(query.values.slice(-2), [51, isFromEnd ? 49 : 1000], shown)
   await checkPlan(query, keys)
-  // What is looked up is looked up behind the bound.
+  // Rows are looked up only after the limit.
   const bound = onPostgres ? /Limit.*list_keys_pkey/s : /SCAN found\n.*SEARCH t USING INTEGER PRIMARY KEY/s
   assert.match(plan, bound, shown)
   if (onPostgres) assert.ok(plan.indexOf('Limit') > plan.indexOf('Nested Loop'), shown)
 }
 
-test('what begins with a text is a range of the names, from its beginning or from where a page went on', async () => {
+test('a prefix is a range of the names, from its beginning or from the end of the last page', async () => {
   const range = onPostgres ? /name >=? '[^']+'::text\) AND \(name </ : /\(repo_id=\? AND name>\? AND name<\?\)/
   for (const last of ['', 'stable-3']) {
     const filter = { prefix: 'stable', part: '', asked: 7 }
@@ -165,7 +165,7 @@ test('tags are filtered from an index', async () => {
   }
 })
 
-test('what changed since a time is found by that time, in whatever order it is listed', async () => {
+test('finds tags that changed since a time by that time, in any order of the list', async () => {
   const since = { ...none, updatedSince: '2026-01-01T00:00:00.000Z' }
   const range = onPostgres
     ? /list_keys_pkey/
@@ -261,7 +261,7 @@ test('tags by a part of their names are found by keys alone', async () => {
     assert.equal(more.length, 0)
     await checkPlan(query!, wanted)
   }
-  // What is sorted here is bounded: the texts of one search, and the tags that the index does not know yet.
+  // Sorted rows are limited: the texts of one search, and the tags that are not in the index yet.
   const sorted: [ask: (reader: Reader) => Promise<unknown>, index: RegExp][] = [
     [(reader) => parts.byRarity(reader, 1, ['rc1', 'c1.']), key('tag_parts', 'index_id=\\? AND gram=\\?')],
     [(reader) => parts.newTagsWith(reader, 1, 5, filter, { last: '', limit: 10, most: 100 }), beyond],

@@ -1,5 +1,5 @@
-// Every list and every count is answered from an index in its own order: SQLite runs on the event loop, and a scan or a
-// sort of a large table would stop the server.
+// Every list and every count is answered from an index in its own order. SQLite runs on the event loop, so a scan or a sort of a
+// large table would stop the server.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { compile, type Reader, type Sql, sql } from '#db/sql.ts'
@@ -37,7 +37,8 @@ let group: string
 before(async () => {
   pinfold = await startPinfold()
   group = (await plantTree(pinfold, { repos: 60, others: 20 }))['a/one']!
-  // Where PostgreSQL knows nothing of a table, a range of its uid costs as much as an equal name. The others have few rows.
+  // Without statistics of a table, PostgreSQL estimates a range of its uid to cost as much as an equal name. The other tables
+  // have few rows.
   if (onPostgres) await pinfold.app.db.tx((tx) => tx.run(sql`ANALYZE repos, identities, roles, role_bindings`))
 })
 after(() => pinfold[Symbol.asyncDispose]())
@@ -50,7 +51,7 @@ type List = {
   none: object
   filters: Filter[]
 }
-/** What the search must be by, besides the parent where that is given. */
+/** Columns that the search must use, besides the parent if one is given. */
 type Filter = { filter: object; by: string[] }
 
 const uid = 'c'.repeat(40)

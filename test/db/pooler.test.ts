@@ -29,7 +29,7 @@ async function startForgetful(to: { host: string; port: number }) {
   sockets.add(on)
   let client: Socket | undefined
   let greeting = Buffer.alloc(0)
-  /** Whether it holds all up to the first time that the server is ready for a query. */
+  /** True if `greeting` has all bytes up to the first time that the server is ready for a query. */
   const isGreeted = () => greeting.at(-6) === 'Z'.charCodeAt(0)
   on.on('error', () => {}).on('data', (chunk: Buffer) => {
     if (!isGreeted()) greeting = Buffer.concat([greeting, chunk])

@@ -74,7 +74,7 @@ const tableOf = (name: string): Table => tables.find((table) => table.name === n
 
 type Reference = { table: Table; column: string }
 
-/** Columns that name a repository. Those of the tag history name the ledger, which outlasts it. */
+/** Columns that name a repository. The columns of the tag history name the ledger, which outlives the repository. */
 function referring(pattern: RegExp): Reference[] {
   return tables.flatMap((table) =>
     table.columns

@@ -132,7 +132,7 @@ const weekOld: Question = {
   age: { ms: 7 * 86_400_000, hold: 0, countFrom: 'tag' },
 }
 
-/** Which tables a cache reads to fill itself, seen from its statements. */
+/** Tables that a cache reads to fill itself, according to its statements. */
 async function readBy(fill: (reader: Reader) => Promise<unknown>): Promise<string[]> {
   const texts: string[] = []
   const answer = (query: Sql) => {
@@ -189,7 +189,7 @@ test('a cache depends on every table that it reads', async () => {
   }
 })
 
-test('of all changes of all tables these clear a cache, and no others', async () => {
+test('exactly these changes of tables clear a cache', async () => {
   const expected = [
     'delete external_group_role_mappings: sessions',
     'delete follows: paths',

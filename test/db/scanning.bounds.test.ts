@@ -1,4 +1,4 @@
-// What an organisation says of its own, and packages of which a name is common, cost others no more than their share.
+// Advisories of one organization, and packages with a common name, cost other organizations no more than their share.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Package } from '#contents/packages.ts'
@@ -60,7 +60,7 @@ async function differences(): Promise<string[]> {
   return found
 }
 
-test('of what an organisation says of one package so much is kept, and that there is more is known', async () => {
+test('keeps a limited number of records of an organization about one package, and knows that there are more', async () => {
   const list = await addList('l1', [apk('ssl'), apk('ssl-dev', 'ssl')])
   await put(mostOwn + 60, organization)
   await put(5, other, 5000)
@@ -73,7 +73,7 @@ test('of what an organisation says of one package so much is kept, and that ther
   assert.deepEqual([others.length, isOwnFullAt(others, now())], [10, false])
 })
 
-test('what is taken back makes room for what was not kept, and a package that comes has the same', async () => {
+test('withdrawn records make room for others, and a new package gets the same ones', async () => {
   const list = await addList('l2', [apk('ssl'), apk('ssl-doc', 'ssl')])
   const before = (await known(list, organization)).map(({ record }) => record.id)
   assert.ok(!before.includes(`CVE-2026-${mostOwn}`))
@@ -87,7 +87,7 @@ test('what is taken back makes room for what was not kept, and a package that co
   assert.deepEqual(await differences(), [])
 })
 
-test('what organisations say waits in their own turns', async () => {
+test('records of organizations wait in queues of their own', async () => {
   await put(1, organization, 7000)
   await put(1, other, 7001)
   await put(1, '', 7002)
@@ -127,7 +127,7 @@ test('all components of a name are found page by page, each once', async () => {
   assert.deepEqual([found.length, new Set(found).size], [60, 60])
 })
 
-test('a record in other words closes and opens nothing, and what was told of it before keeps its words', async () => {
+test('a record with a changed text closes and opens nothing, and earlier reports keep its former text', async () => {
   const { app } = pinfold
   const work = { app, log: app.log }
   const say = async (summary: string, fixed = '9', references: string[] = []) => {
@@ -150,7 +150,7 @@ test('a record in other words closes and opens nothing, and what was told of it 
   assert.deepEqual(textAt(after!, before!.foundTime).references, [])
   assert.equal(turnsOf(after!).length, turnsOf(before!).length + 1)
   assert.deepEqual(await say('second', '9', ['https://example.com/2']), { created: 0, updated: 0, unchanged: 1 })
-  // What follows from it is another finding, and the one of before keeps both of its texts.
+  // A changed range gives another finding, and the former one keeps both of its texts.
   await say('third', '10')
   const [ended, open] = await findKnown(app.db, list, [], 10)
   assert.notEqual(ended!.goneTime, '')

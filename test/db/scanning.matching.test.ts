@@ -1,5 +1,4 @@
-// Packages of images and what is known of vulnerabilities: whatever changes on either side, the findings follow, and the
-// findings of past days stay.
+// Packages of images and vulnerability records: if either side changes, the findings follow, and findings of past days stay.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Package } from '#contents/packages.ts'
@@ -97,7 +96,7 @@ async function counted(list: number) {
 }
 
 let openssl: number
-test('a package that comes is compared with what is known, by its own name and by what it was built from', async () => {
+test('compares a new package with the known records, by its own name and by its source package', async () => {
   await put('osv/Alpine:v3.19', [
     recordOf('A-1', [affected('openssl', '3.1.4-r5')]),
     recordOf('A-2', [affected('openssl', '3.1.4-r0')]),
@@ -141,7 +140,7 @@ test('a version that is none is a gap and not unaffected', async () => {
   assert.deepEqual(await counted(list), { 'A-6': 0 })
 })
 
-test('how bad it is comes from the package, else from CVSS of version 4, 3 and 2, else from another record of the same', async () => {
+test('takes the severity from the package, else from CVSS version 4, 3 or 2, else from another record of the same vulnerability', async () => {
   const list = await addList('l3', [apk('rated', '1-r0')])
   const cvss = (type: 'CVSS_V2' | 'CVSS_V3' | 'CVSS_V4', score: number) => ({ source: '', type, vector: 'x', score })
   const said = [affected('rated', '2-r0')]
@@ -157,7 +156,7 @@ test('how bad it is comes from the package, else from CVSS of version 4, 3 and 2
   assert.ok(all.includes('B-3 rated 1 0 05-06') && all.includes('B-3 rated 1 4 06-'), all.join('\n'))
 })
 
-test('a record that is taken back, or no longer about it, does not say any more how bad another is', async () => {
+test('a record that is withdrawn, or about another vulnerability, no longer gives a severity to others', async () => {
   const list = await addList('l3b', [apk('rerated', '1-r0')])
   const cvss = { source: '', type: 'CVSS_V3' as const, vector: 'x', score: 9.8 }
   await put('osv/Alpine:v3.19', [recordOf('B-4', [affected('rerated', '2-r0')], { upstream: ['CVE-2026-33'] })])
@@ -225,7 +224,7 @@ async function verify(): Promise<string[]> {
   return found
 }
 
-test('what follows step by step is what follows from all at once', async () => {
+test('findings of single steps are the same as those of one complete comparison', async () => {
   const random = randomFrom(1)
   const pick = (of: number) => random.below(of)
   for (let i = 0; i < 150; i++) {
@@ -250,7 +249,7 @@ test('what follows step by step is what follows from all at once', async () => {
   assert.match((await verify()).join('\n'), /is not found/)
 })
 
-test('what is found in a package or in a list and counted otherwise is named', async () => {
+test('reports wrong counts of findings of a package or a list', async () => {
   for (const table of ['components', 'component_lists'] as const) {
     const more = (by: number) =>
       pinfold.app.db.tx((tx) => tx.run(sql`UPDATE ${ident(table)} SET open_findings = open_findings + ${by}`))

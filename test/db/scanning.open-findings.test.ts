@@ -1,5 +1,5 @@
-// How much is found in a list follows by what changes in its packages, in steps that may end anywhere: after each of them what is
-// counted, with what is on its way, is what all at once would be.
+// Counts of the findings of a list follow the changes of its packages, in steps that may be interrupted. After each step the
+// count, with the changes on their way, equals a recount.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Package } from '#contents/packages.ts'
@@ -74,7 +74,7 @@ async function waiting(): Promise<number[]> {
   return rows.map(({ no }) => Number(no))
 }
 
-/** What is counted of lists, and what is found in them. */
+/** Counted and actual findings of the lists. */
 async function opens(...lists: PreparedList[]): Promise<string[]> {
   const counted: string[] = []
   for (const { listNo } of lists) {
@@ -108,7 +108,7 @@ async function differences(): Promise<string[]> {
   const found: string[] = []
   for (let step = 'c:0'; step !== ''; ) {
     const { differences: some, next } = await verifyStep(pinfold.app, step)
-    // What waits to be compared is no difference of what is counted.
+    // Packages that wait for comparison are no difference of the counts.
     found.push(...some.filter((one) => one.includes('counted')))
     step = next
   }
@@ -160,7 +160,7 @@ test('two servers that have lists follow the same change do not add it twice', a
   assert.deepEqual(await waiting(), [])
 })
 
-test('what ends in the middle of a step is as if the step had not begun, and somebody is still to do it', async () => {
+test('an interrupted step has no effect, and is still queued', async () => {
   const lists = [await prepare(apk('three')), await prepare(apk('three'))]
   for (const list of lists) await complete(list)
   await work()
@@ -235,7 +235,7 @@ test('a list that an earlier release has compared is counted after the next swee
   assert.deepEqual(await opens(list), ['1 of 1'])
 })
 
-test('whatever happens in whichever order, what is counted is what is found', async () => {
+test('counts equal the actual findings after any changes in any order', async () => {
   const random = randomFrom(15)
   const pick = (of: number) => random.below(of)
   const [lists, names] = [[] as PreparedList[], 5]

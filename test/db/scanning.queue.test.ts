@@ -1,4 +1,4 @@
-// What waits to be compared is done by somebody, whatever becomes of the server that was at it.
+// Queued comparisons are completed even if the server that works on them ends.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { createLeases } from '#db/leases.ts'
@@ -33,7 +33,7 @@ async function leftBehind(hash: string): Promise<{ listNo: number; left: DueMatc
 const found = async (listNo: number) =>
   (await findKnownNow(pinfold.app.db, listNo, [], 10)).map(({ record }) => record.id)
 
-test('what a server was at that is gone is taken over, and the one that was gone ends nothing when it is back', async () => {
+test('another server takes over the work of a server that is gone, which completes nothing after its return', async () => {
   const { app } = pinfold
   const { listNo, left } = await leftBehind('first')
   const taker = { node: 'here', after: undefined }

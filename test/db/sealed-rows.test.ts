@@ -113,7 +113,7 @@ async function opened(db: Db, sealer: Sealer): Promise<Record<string, (string | 
   return all
 }
 
-test('what was sealed is sealed under the new key, and is what it was', async () => {
+test('seals all secrets under the new key, with the same contents', async () => {
   const { pinfold, closing } = await withSecrets()
   await using _ = closing
   const { db, sealer } = pinfold.app
@@ -134,7 +134,7 @@ test('what was sealed is sealed under the new key, and is what it was', async ()
   assert.deepEqual([await opensRows(db, sealer), await opensRows(db, next)], [false, true])
 })
 
-test('where one value cannot be opened nothing is changed, and the value is named', async () => {
+test('changes nothing if one value cannot be opened, and names the value', async () => {
   const { pinfold, closing } = await withSecrets()
   await using _ = closing
   const { db, sealer } = pinfold.app

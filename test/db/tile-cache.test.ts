@@ -1,4 +1,4 @@
-// What is remembered of the tiles of a log, so that a proof reads little more than those of its own entries.
+// Cache of the tiles of a log, because of which a proof reads little more than the tiles of its own entries.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { writeTiles } from '#domains/ledger/proofs/logs.store.ts'
@@ -39,7 +39,7 @@ test('proofs of a head read the tile of their entry, and what they share once', 
   assert.equal(await proved(cache, 3), '0/0,0/2,1/0')
   assert.equal(await proved(cache, 300), '0/1')
   assert.equal(await proved(cache, 599), '')
-  // Of another head only what has other hashes in it.
+  // For another checkpoint only the tiles with other hashes are read.
   assert.equal(await proved(cache, 300, { of: 580 }), '0/1,0/2')
   assert.equal(await proved(cache, 300, { of: 500 }), '0/1,1/0')
   assert.equal(await proved(cache, 3), '0/0')

@@ -1,4 +1,4 @@
-// What organisations use, counted while it changes, against a recount.
+// Compares the counted usage of organizations, while it changes, with a recount.
 import assert from 'node:assert/strict'
 import { randomInt } from 'node:crypto'
 import { test } from 'node:test'
@@ -18,7 +18,7 @@ const operations = 300
 const inFlight = 12
 const contents = Array.from({ length: 8 }, (_, i) => `content ${i} `.repeat(i * 7 + 1))
 
-/** Pushes, mounts and deletes at random in a few repos of two organisations, so that much of it meets. */
+/** Pushes, mounts and deletes at random in a few repos of two organizations, so that many of the requests overlap. */
 async function storm({ registryOperator, operator }: TestRegistry, random: Random) {
   const pick = <T>(from: readonly T[]): T => oneOf(random, from)
   const names = ['acme/a', 'acme/b', 'acme/team/c', 'other/a', 'other/b']
@@ -160,7 +160,7 @@ test('a database of before is counted when it is migrated', async () => {
   await checkUsage(registry)
 })
 
-test('what is asked on the way to a push or a subscription comes from indexes', async () => {
+test('queries on the way to a push or a subscription use indexes', async () => {
   await using registry = await startRegistry()
   const org = 'a'.repeat(40)
   const asked = [

@@ -1,4 +1,4 @@
-// What a verification finds of what was damaged, one thing at a time, and what it repairs.
+// Damages that a verification finds, one at a time, and their repair.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { readFileSync, rmSync, truncateSync, utimesSync, writeFileSync } from 'node:fs'
@@ -93,7 +93,7 @@ for (const [store, skip] of stores) {
     const wrong = ['blobs', 'content has another digest']
     assert.deepEqual((await look(registry, { hash: true })).problems, [[...wrong, false]])
     assert.deepEqual((await look(registry, { hash: true, repair: true })).problems, [[...wrong, true]])
-    // Nobody is served it any more, and it waits in the trash for whoever wants to look at it.
+    // The content is no longer served, and waits in the trash for inspection.
     const got = await registry.puller.call('GET', `${name}/blobs/${digest}`)
     assert.deepEqual([got.status, codeOf(got)], [404, 'BLOB_UNKNOWN'])
     assert.deepEqual((await look(registry)).problems, [['blobs', 'content missing or short', false]])
@@ -159,7 +159,7 @@ test('counters that are wrong are corrected, while others count', async () => {
   await checkUsage(registry)
 })
 
-test('what the ledger and the tags do not agree on is found, and the ledger gets a record of what clients are served', async () => {
+test('finds tags that differ from their history, and adds a row for the digest that clients are served', async () => {
   await using place = await scene()
   const { registry, change, image } = place
   const { repo } = (await registry.app.db.get<{ repo: number }>(
@@ -221,7 +221,7 @@ test('what the ledger and the tags do not agree on is found, and the ledger gets
   )
 })
 
-test('what manifests need is written again from their contents', async () => {
+test('writes the links of manifests again from their contents', async () => {
   await using place = await scene()
   const { registry, change, image } = place
   for (const damage of [
@@ -292,7 +292,7 @@ test('a content that is read wrongly once is not taken out of service', async ()
   assert.deepEqual(found, [])
 })
 
-test('of the contents a share is read, drawn by chance', async () => {
+test('reads a random share of the contents', async () => {
   await using place = await scene()
   const { db, blobs } = place.registry.app
   for (let i = 0; i < 200; i++) await place.registry.pusher.pushBlob(name, `content ${i}`)
