@@ -31,7 +31,8 @@ export function askedOf(question: Question, bound: Bound | undefined, tag: strin
 }
 
 /**
- * Pulls a signature or another referrer by its tag as of now, without an age. It is pushed after its subject and can warn of it.
+ * Pulls a signature or another referrer by its tag as of now, because it is pushed after its subject and can warn of it. Returns
+ * undefined if the tag is not about a digest, or if a rule does not let the referrer pass.
  */
 export async function pullStatement(
   work: Work,

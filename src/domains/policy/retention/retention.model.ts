@@ -257,7 +257,7 @@ export function daysAfter(time: string, days: number): string {
   return at.startsWith('+') ? noEnd : at
 }
 
-/** Returns the quarantine of exactly this digest in the repository. */
+/** Returns the quarantine of exactly this digest that applies in the repository, or undefined. */
 export function quarantineOf(law: Law, repo: string, digest: string): Mark | undefined {
   return law.quarantined.find((one) => one.digest === digest && isAtOrBelow(repo, one.scopeUid))
 }

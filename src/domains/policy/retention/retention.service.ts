@@ -1,4 +1,4 @@
-// Retention rules, tag rules, holds and quarantines. Permission is decided before.
+// Retention rules, tag rules, holds and quarantines. Permissions are checked before.
 
 import type { Tx } from '#db/sql.ts'
 import { type EndingKind, limitHolding, problemOfReason } from '#domains/rules/endings.service.ts'

@@ -68,7 +68,10 @@ export function createViewCache(db: Db, monotonic: () => number): ViewCache {
     return known.served
   }
 
-  /** Moves of other tags, which can change the age of a digest, are not checked. */
+  /**
+   * False if moves of other tags can change the age of a digest. On a shared database, such results are not cached, because the
+   * cache does not check other tags.
+   */
   const isKept = ({ age }: Question) => !(db.shared && age?.countFrom === 'repo')
 
   return {

@@ -84,7 +84,7 @@ function isOldEnough({ since }: store.NamedRow, { age, until }: Question): boole
   return !age || since <= timePlus(until, -age.ms)
 }
 
-/** Names of tags that moved recently but had a row that is old enough. Only these can resolve to an earlier digest. */
+/** Names of tags that had a row before the required age. Only these can resolve to an older digest. */
 async function olderOf(reader: Reader, repo: Repo, listing: Listing, rows: readonly store.NamedRow[]) {
   const byCut = Map.groupBy(rows, ({ tag }) => {
     const { age, until } = listing.of(tag)

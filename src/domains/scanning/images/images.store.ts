@@ -157,8 +157,8 @@ export type FoundIn = {
 }
 
 /**
- * Open findings of a vulnerability by name in a list, shared or of the organization `place`. Beyond `most`, those with the
- * greatest effect come first.
+ * Open findings of a vulnerability by name in a list, shared or of the organization `place`, at most `most`. Findings that are
+ * not suppressed come first, then certain ones, then those with the highest severity.
  */
 export async function foundInList(
   reader: Reader,

@@ -126,8 +126,9 @@ const keptReads = 1000
 const keptDays = 400
 
 /**
- * Reads of a data source that can be deleted, from a list in order. Older than the newest thousand, only the last read of each of
- * 400 days stays, and the first read of all. The state at the end of a day is so preserved.
+ * Reads of a data source that can be deleted, from a list in order. The newest thousand reads and the first complete one stay.
+ * For 400 days, the last read and the last complete read of a day stay too, so that the state at the end of each day is
+ * preserved.
  */
 export function readsToDrop(reads: readonly { fetchTime: string; whole: boolean }[]): string[] {
   const old = reads.slice(0, -keptReads)

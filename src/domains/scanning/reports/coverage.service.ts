@@ -1,4 +1,4 @@
-// Coverage gaps of an image at a moment: packages that no data source covers, and data sources that were out of date.
+// Coverage gaps of an image at a time: packages that no data source covers, and data sources that were out of date.
 import { withAllReleases } from '#contents/ecosystems.ts'
 import { partsWith } from '#sources/definitions.ts'
 import { dayMs, type Gap } from '../image-findings/reports.model.ts'

@@ -1,4 +1,4 @@
-// A report as a CycloneDX document, https://cyclonedx.org/docs/1.6/json: the same bytes for the same report.
+// Writes a report as a CycloneDX document, https://cyclonedx.org/docs/1.6/json. The same report gives the same bytes.
 import { hash } from 'node:crypto'
 import { fixStates, type Gap, type ImageReport, type ReportedVulnerability } from '../image-findings/reports.model.ts'
 import { severityLevels } from '../records/records.model.ts'

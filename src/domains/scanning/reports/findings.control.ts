@@ -61,7 +61,7 @@ function toMessage({
     purl,
     locations,
     source,
-    // Our own advisories are known by their public id.
+    // Our own advisories are known by their public ID.
     record: source === ownSource ? (record.aliases[0] ?? '') : record.id,
     ecosystem: affected.ecosystem,
     package: affected.name,

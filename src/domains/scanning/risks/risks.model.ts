@@ -6,7 +6,7 @@ export type RiskAcceptance = Ending & {
   /** Limits the acceptance to this image or this package. Empty for all. */
   digest: string
   package: string
-  /** The id under which it is counted. */
+  /** ID under which the vulnerability is counted. */
   vulnerability: string
   expireTime: string
   /** The adopted VEX statement and its text. Empty if there is none. */

@@ -29,7 +29,7 @@ export const riskKind: EndingKind<RiskAcceptance, NewRisk> = {
   events: { created: 'control.scanning.risk.accepted', ended: 'control.scanning.risk.revoked' },
   expired: { event: 'control.scanning.risk.expired', resource: anExpiredRisk },
   table: store.riskTable,
-  /** Reads the acceptance of a vulnerability, or the adoption of a statement on an image. */
+  /** Validates the acceptance of a vulnerability, or the adoption of a statement on an image. */
   async read(call, scope, given) {
     const { stated, ...input } = given.statement === '' ? { ...given, stated: '' } : await adopting(call, scope, given)
     refuseIfAny(problemsOf(input, call.now))
