@@ -1,4 +1,4 @@
-// The door of the logs that prove the ledger: `/ledger/…`, as c2sp.org/tlog-tiles has it, and the proofs of tags.
+// Entry point of the transparency logs: `/ledger/…` as in c2sp.org/tlog-tiles, and the proofs of tags.
 import type { Caller } from '#caller.ts'
 import { capabilityNumber } from '#domains/iam/access/capabilities.ts'
 import { ProofPending, policyOf, proofOf, readCheckpoint, readTile } from '#domains/ledger/proofs/proofs.service.ts'
@@ -17,24 +17,24 @@ import { type Route, routeKinds, routeOf } from './routes.ts'
 
 const text = 'text/plain; charset=utf-8'
 const bytes = 'application/octet-stream'
-/** A checkpoint with many signatures, and 63 hashes. */
+/** Enough for a checkpoint with many signatures and 63 hashes. */
 const mostRequestBytes = 64 * 1024
 
-/** How callers come to it. */
+/** One way to reach the endpoints, and its authentication. */
 export type Way = {
-  /** What the door is called. */
+  /** Name of the entry point. */
   name: string
-  /** What stands before its paths. */
+  /** Prefix of its paths. */
   prefix: string
-  /** What it leads to. */
+  /** Kinds of routes that it serves. */
   kinds: readonly Route['kind'][]
-  /** The door counts the requests whose credential opens nothing; else the way does. */
+  /** True if the entry point counts requests with an invalid credential. Otherwise `callerOf` does. */
   verifies: boolean
-  /** Who asks. Nothing for a request that is answered already. */
+  /** Authenticates the caller. Returns undefined if the request is already answered. */
   callerOf(arrival: HttpArrival): Promise<Caller | undefined>
 }
 
-/** The door of `/ledger/…`, for bearers of tokens unless another way leads to it. */
+/** Entry point of `/ledger/…`. Callers have bearer tokens unless another way is given. */
 export function ledgerDoor(edge: Edge, way: Way = wayOfTokens(edge)): Door {
   const { app } = edge
   const { name, prefix, kinds, verifies } = way
@@ -63,7 +63,7 @@ async function serve(edge: Edge, way: Way, arrival: HttpArrival): Promise<void> 
   const served = servedRoute(edge, arrival.path.slice(way.prefix.length))
   const route: Route = way.kinds.includes(served.kind) ? served : { kind: 'unknown' }
   const turnAway: typeof send = (...given) => {
-    // Nobody asks for the credential any more.
+    // The credential is not checked later, so the request is counted here.
     if (!way.verifies) arrival.countStranger()
     send(...given)
   }
@@ -82,14 +82,14 @@ async function serve(edge: Edge, way: Way, arrival: HttpArrival): Promise<void> 
   send(arrival, 200, body, { 'content-type': type, 'cache-control': cache })
 }
 
-/** What the settings do not offer is not there. */
+/** Route of the path. Unknown if the settings do not enable it. */
 function servedRoute({ app: { config } }: Edge, path: string): Route {
   const route = routeOf(path)
   const isOffered = route.kind === 'witness' ? config.witnessLogs.length > 0 : config.ledgerProofs !== 'off'
   return isOffered ? route : { kind: 'unknown' }
 }
 
-/** Of nobody anything is wanted but the signature of the log. */
+/** Answers as a witness. Callers need no credential, only the signature of the log. */
 async function answerAsWitness(edge: Edge, arrival: HttpArrival, wants: 'key' | 'cosignature'): Promise<void> {
   const { app, url } = edge
   const name = `${new URL(url).host}/ledger/witness`
@@ -105,12 +105,12 @@ async function answerAsWitness(edge: Edge, arrival: HttpArrival, wants: 'key' | 
 
 const tagList = [capabilityNumber('tag.list')]
 
-/** Throws unless the caller may list the tags there; the logs themselves name none, and may be for everybody. */
+/** Throws unless the caller is allowed to list the tags there. The logs themselves contain no tag names and can be public. */
 function requireReader({ app }: Edge, { uid, rights }: Caller, route: Read): void {
   if (route.kind !== 'proof' && app.config.ledgerProofs === 'public') return
   const place = route.kind === 'proof' ? route.repo : route.organization
   if (rights.holds(place, tagList)) return
-  // Whoever may have a proof of something may have what it is checked with, which names nothing.
+  // Callers who may get a proof may also get the checkpoint and policy to verify it. These contain no names.
   const isHead = route.kind === 'checkpoint' || route.kind === 'policy'
   if (isHead && rights.roots(tagList).some((root) => rootOf(root) === route.organization)) return
   if (uid === '') throw unauthenticated('a bearer token is required')
@@ -126,7 +126,7 @@ async function answerTo(edge: Edge, arrival: HttpArrival, route: Read): Promise<
     case 'policy':
       return { type: text, body: await policyOf(app, route.organization, url), cache: 'no-cache' }
     case 'tile':
-      // A tile never changes, not even one that is not full: a wider one has another name.
+      // A tile never changes, even if it is not full: a wider one has another name.
       return {
         type: bytes,
         body: await readTile(app, route, route.asked),
@@ -139,7 +139,7 @@ async function answerTo(edge: Edge, arrival: HttpArrival, route: Read): Promise<
   }
 }
 
-/** `at` of the query, as ISO text; without it now. */
+/** Time in the parameter `at`, as ISO text. The current time without it. */
 function timeOf({ app }: Edge, { search }: HttpArrival): string {
   const now = app.clock().toISOString()
   const given = new URLSearchParams(search).get('at')

@@ -1,8 +1,8 @@
-// What goes wrong at this door, as plain text: its readers are programs for logs, which look at the status.
+// Errors of the log endpoints as plain text. Their clients are log programs, which read only the status.
 import { isUnavailable } from '#db/unavailable.ts'
 import { AppError, retryHeaders } from '#lib/errors.ts'
 
-/** What is answered; `cause` is for the log. */
+/** Error response; `cause` is for the log. */
 export type Refusal = { status: number; message: string; headers: Record<string, string>; cause: unknown }
 
 export function refusalOf(error: unknown): Refusal {

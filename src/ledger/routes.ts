@@ -2,7 +2,7 @@ import { tagPattern } from '#lib/oci-names.ts'
 import { readTilePath, type TileAsked } from '#lib/tlog/tiles.ts'
 import { isUid, rootOf } from '#lib/uid.ts'
 
-/** What a path asks for. The first log of an organisation stands below its uid, a later one below a name of its own as well. */
+/** Route of a path. The first log of an organization is below its uid, and a later one below a name of its own as well. */
 export type Route =
   | { kind: 'checkpoint'; organization: string; name: string }
   | { kind: 'tile'; organization: string; name: string; asked: TileAsked }
