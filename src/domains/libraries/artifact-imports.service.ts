@@ -31,7 +31,7 @@ const maxArtifacts = 1000
 const maxVersions = 50_000
 const maxVersionLength = 128
 
-/** Joins what a source says with what is known, all of it or nothing; a run advances with it. */
+/** Merges the facts of a source with the stored ones, all or nothing. The position of a run advances in the same transaction. */
 export async function importArtifacts(
   call: Call,
   sources: readonly ArtifactFacts[],
@@ -54,7 +54,7 @@ export async function importArtifacts(
   return counts
 }
 
-/** How far a run has come; empty for one that has not begun or has ended. */
+/** Position of a run. Empty if it has not begun or has ended. */
 export function getRun(call: Call, id: string): Promise<string> {
   refuseIfAny(runViolations({ id, after: '' }, ''))
   return store.findRun(call.app.db, id)
@@ -62,7 +62,7 @@ export function getRun(call: Call, id: string): Promise<string> {
 
 type Heard = { ecosystem: ArtifactFacts['ecosystem']; name: string; versions: Map<string, VersionFacts> }
 
-/** Each library once, and each of its versions once. */
+/** Libraries by uid, each once and with each version once. */
 function byUid(sources: readonly ArtifactFacts[]): Map<string, Heard> {
   const heard = new Map<string, Heard>()
   for (const { ecosystem, name: written, versions } of sources) {
@@ -97,7 +97,7 @@ function isSame(one: StoredVersion, two: StoredVersion): boolean {
   return (Object.keys(one) as (keyof StoredVersion)[]).every((key) => one[key] === two[key])
 }
 
-/** A library as its versions show it; there is at least one. */
+/** Summary of a library from its versions, of which there is at least one. */
 function summaryOf(of: Pick<Artifact, 'uid' | 'ecosystem' | 'name'>, versions: readonly StoredVersion[]): Artifact {
   const keyed = versions.map((version) => ({ version, key: sortKeyOf(of.ecosystem, version.version) }))
   const newest = keyed.reduce((a, b) => (isNewer(b, a) ? b : a)).version
@@ -113,7 +113,7 @@ function summaryOf(of: Pick<Artifact, 'uid' | 'ecosystem' | 'name'>, versions: r
 
 type Keyed = { version: StoredVersion; key: string }
 
-/** As the list of versions has them: equal ones by how they are spelled. */
+/** Same order as the list of versions: equal versions are ordered by their spelling. */
 function isNewer(one: Keyed, two: Keyed): boolean {
   return one.key === two.key ? one.version.version > two.version.version : one.key > two.key
 }

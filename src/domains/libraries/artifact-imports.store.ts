@@ -6,10 +6,10 @@ import { chunks } from '#lib/chunks.ts'
 import { type Artifact, type StoredVersion, sortKeyOf } from './artifacts.model.ts'
 import { columns, keysOf, kind, searchKind, versionColumns } from './artifacts.store.ts'
 
-/** A library with all its versions and where it is listed from. */
+/** A library with all its versions and the places in which it is listed. */
 export type Stored = { id: number; artifact: Artifact; places: string[]; versions: Map<string, StoredVersion> }
 
-/** A library as it is to be; of a known one, `before` is what was. `versions` are those that are new or changed. */
+/** New state of a library. `before` is the stored state of a known one. `versions` are the new or changed ones. */
 export type Change = {
   before: Stored | undefined
   artifact: Artifact
@@ -19,7 +19,7 @@ export type Change = {
 
 const uidsPerStatement = 200
 
-/** Those of the libraries that are known, by uid. */
+/** Stored libraries of these uids, by uid. */
 export async function findStored(tx: Tx, uids: readonly string[]): Promise<Map<string, Stored>> {
   const stored = new Map<string, Stored>()
   const byId = new Map<number, Stored>()
@@ -111,13 +111,13 @@ async function saveVersions(
   for (const insert of insertsOf(into, rows, change)) await tx.run(insert)
 }
 
-/** Empty for a run that has not begun, or has ended. */
+/** Position of a run. Empty if it has not begun or has ended. */
 export async function findRun(reader: Reader, run: string): Promise<string> {
   const row = await reader.get<{ name: string }>(sql`SELECT after_name AS name FROM artifact_runs WHERE run = ${run}`)
   return row?.name ?? ''
 }
 
-/** An empty name ends the run. */
+/** Stores the position of a run. An empty name ends the run. */
 export async function saveRun(tx: Tx, run: string, after: string, now: string): Promise<void> {
   if (after === '') {
     await tx.run(sql`DELETE FROM artifact_runs WHERE run = ${run}`)

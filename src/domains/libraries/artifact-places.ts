@@ -1,15 +1,15 @@
-// From where a library is listed: from its ecosystem, and from the part of it that each filter picks.
+// Places in which a library is listed: its ecosystem, and the part of it that each filter selects.
 import { localLabel } from '#versions/pep440.ts'
 import type { Ecosystem, VersionFacts } from './artifacts.model.ts'
 
-/** Which libraries of an ecosystem; what is left out does not matter. */
+/** Filters for libraries of an ecosystem. A missing one matches all. */
 export type Pick = { cuda?: string; remediated?: boolean }
 
 export function placeOf(ecosystem: Ecosystem, { cuda, remediated }: Pick): string {
   return [ecosystem, ...(remediated ? ['remediated'] : []), ...(cuda ? ['cuda', cuda] : [])].join(' ')
 }
 
-/** Every place from which the library can be listed because of one of its versions, sorted. */
+/** All places in which the library is listed because of one of its versions, sorted. */
 export function placesOf(ecosystem: Ecosystem, name: string, versions: Iterable<VersionFacts>): string[] {
   const ofName = ecosystem === 'python' ? cudaOfLabel(/-(cu\d+)$/.exec(name)?.[1] ?? '') : []
   const places = new Set([placeOf(ecosystem, {})])
@@ -24,20 +24,20 @@ export function placesOf(ecosystem: Ecosystem, name: string, versions: Iterable<
   return [...places].sort()
 }
 
-/** The version of CUDA that a caller asks for, `12` or `12.1`, also spelled `cu12` or `cu121`; undefined for no version. */
+/** CUDA version in a request, `12` or `12.1`, also written `cu12` or `cu121`. Returns undefined for an invalid one. */
 export function readCuda(text: string): string | undefined {
   const plain = /^(\d{1,2}(?:\.\d{1,2})?)$/.exec(text)?.[1]
   return plain ?? cudaOfLabel(text.toLowerCase()).at(-1)
 }
 
-/** Builds for CUDA say so in the local label of the version: 2.1.0+cu121. */
+/** Builds for CUDA have it in the local label of the version: 2.1.0+cu121. */
 function cudaOfVersion(version: string): string[] {
   return localLabel(version)
     .split(/[-_.]/)
     .flatMap((segment) => cudaOfLabel(segment))
 }
 
-/** `cu121` is CUDA 12.1 and thereby 12, `cu12` is 12 of any kind, and `cu92` is from the time of one digit. */
+/** `cu121` is CUDA 12.1 and also 12. `cu12` is any 12. `cu92` is from the time of single digits. */
 function cudaOfLabel(label: string): string[] {
   const digits = /^cu(\d{2,3})$/.exec(label)?.[1]
   if (digits === undefined) return []

@@ -5,7 +5,7 @@ import { projectName, projectNamePattern } from '#versions/pep503.ts'
 
 export type Ecosystem = 'java' | 'python'
 
-/** A library of an ecosystem, as its newest version shows it. */
+/** A library of an ecosystem, with the data of its newest version. */
 export type Artifact = {
   uid: string
   ecosystem: Ecosystem
@@ -13,9 +13,9 @@ export type Artifact = {
   description: string
   latestVersion: string
   versionCount: number
-  /** When the first version was created. */
+  /** Creation time of the first version. */
   createTime: string
-  /** When the newest version was created. */
+  /** Creation time of the newest version. */
   updateTime: string
 }
 
@@ -27,7 +27,7 @@ export type ArtifactVersion = {
   createTime: string
   updateTime: string
   sizeBytes: number
-  /** Whether it is a build in which vulnerabilities were remedied. */
+  /** True for a build in which vulnerabilities were fixed. */
   remediated: boolean
 }
 
@@ -42,34 +42,34 @@ export const artifactFields = {
 
 export const versionFields = { version: { column: 'version', sort: true } } as const satisfies Fields<ArtifactVersion>
 
-/** What a source says of one version. Times are ISO text, or empty when the source does not know. */
+/** Facts of a source about one version. Times are ISO text, or empty if the source does not have them. */
 export type VersionFacts = {
   version: string
   description: string
-  /** Of all its files together; 0 when the source does not know. */
+  /** Total size of its files. 0 if the source does not have it. */
   sizeBytes: number
-  /** Whether it is a build in which vulnerabilities were remedied. */
+  /** True for a build in which vulnerabilities were fixed. */
   remediated: boolean
-  /** When its first file appeared. */
+  /** Time of its first file. */
   releaseTime: string
-  /** When its last file appeared. */
+  /** Time of its last file. */
   changeTime: string
 }
 
-/** What a source says of one library. */
+/** Facts of a source about one library. */
 export type ArtifactFacts = { ecosystem: Ecosystem; name: string; versions: readonly VersionFacts[] }
 
-/** What is kept of a version: the facts of all sources, and when we first heard of it. */
+/** Stored version: the merged facts of all sources, and the time at which it was first imported. */
 export type StoredVersion = VersionFacts & { firstTime: string }
 
-/** What a library may be called in its ecosystem; those of Java are written `group:artifact`. */
+/** Valid names of libraries by ecosystem. Names of Java are written `group:artifact`. */
 export const namePatterns: Record<Ecosystem, RegExp> = {
   java: /^[A-Za-z0-9_.-]+:[A-Za-z0-9_.-]+$/,
   python: projectNamePattern,
 }
 export const maxNameLength = 255
 
-/** The one way to write a name; Java has no other. */
+/** Normalized name. Names of Java are unchanged. */
 export function plainName(ecosystem: Ecosystem, name: string): string {
   return ecosystem === 'python' ? projectName(name) : name
 }
@@ -78,12 +78,12 @@ export function uidOf(ecosystem: Ecosystem, name: string): string {
   return `${ecosystem}:${name}`
 }
 
-/** Text that sorts by bytes as the ecosystem orders its versions. */
+/** Text whose byte order is the version order of the ecosystem. */
 export function sortKeyOf(ecosystem: Ecosystem, version: string): string {
   return ecosystem === 'python' ? pep440Key(version) : mavenKey(version)
 }
 
-/** What both sources know. The order in which they are heard, and how often, makes no difference but to the description. */
+/** Merges facts. The order and number of imports make no difference, except for the description. */
 export function joinFacts<T extends VersionFacts>(known: T, heard: VersionFacts): T {
   const times = [known.releaseTime, heard.releaseTime].filter((time) => time !== '').sort()
   return {

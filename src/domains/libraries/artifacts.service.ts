@@ -16,7 +16,7 @@ import * as store from './artifacts.store.ts'
 export type ArtifactFilter = {
   ecosystems: readonly Ecosystem[]
   query: string
-  /** Empty for any. */
+  /** Empty for any version. */
   cudaVersion: string
   remediated: boolean
 }
@@ -31,7 +31,7 @@ export async function listArtifacts(
     throw invalid({ field: 'cuda_version', description: 'must be a version such as 12 or 12.1' })
   }
   const query = filter.query.trim()
-  // No name is as long; and only Python has builds for CUDA.
+  // No name is as long, and only Python has builds for CUDA.
   const nothing = seesNone(call) || query.length > maxNameLength
   const ecosystems = nothing ? [] : filter.ecosystems.filter((one) => !cuda || one === 'python')
   const scopes = ecosystems.map((ecosystem) => ({
@@ -54,10 +54,10 @@ export async function listArtifactVersions(
 }
 
 const versionsAtOnce = 1000
-/** As many as a library may well have, and few enough for one answer. */
+/** More than a library usually has, and few enough for one response. */
 const maxVersions = 50_000
 
-/** All versions, the newest first. Throws RESOURCE_EXHAUSTED when there are too many for one answer. */
+/** All versions, the newest first. Throws RESOURCE_EXHAUSTED if there are too many for one response. */
 export async function listAllVersions(call: Call, artifact: string): Promise<ArtifactVersion[]> {
   const versions: ArtifactVersion[] = []
   for (let after: Page['after']; ; after = { value: versions.at(-1)!.version, uid: versions.at(-1)!.uid }) {
@@ -74,7 +74,7 @@ export async function listAllVersions(call: Call, artifact: string): Promise<Art
   }
 }
 
-/** The number of libraries of each ecosystem, in the order asked for. */
+/** Number of libraries of each ecosystem, in the requested order. */
 export async function countArtifacts(call: Call, ecosystems: readonly Ecosystem[]): Promise<[Ecosystem, number][]> {
   checkEcosystems(ecosystems)
   if (seesNone(call)) return ecosystems.map((one) => [one, 0])
@@ -85,7 +85,7 @@ export async function countArtifacts(call: Call, ecosystems: readonly Ecosystem[
   )
 }
 
-/** Libraries belong to nobody: whoever holds the capability anywhere sees all, others see none. */
+/** True if the caller sees no libraries. They belong to no scope: callers with the capability anywhere see all. */
 function seesNone(call: Call): boolean {
   return call.reach.length === 0
 }

@@ -26,13 +26,13 @@ export const keysOf = ({ uid, name, createTime, updateTime }: Artifact): Keys =>
   update_time: updateTime,
 })
 
-/** The search of the libraries of one ecosystem. */
+/** Search index of the libraries of one ecosystem. */
 export const searchKind = (ecosystem: Ecosystem): string => `${kind}.${ecosystem}`
 
-/** A part of an ecosystem, and a text in lower case that the names must hold; an empty one holds for all. */
+/** Part of an ecosystem, and a text in lower case that names must contain. An empty text matches all. */
 export type Scope = { ecosystem: Ecosystem; place: string; text: string }
 
-/** One row more than the page has room for, and how many match in all. */
+/** A page of libraries and one row more, and the number of matches. */
 export async function listArtifacts(reader: Reader, scopes: readonly Scope[], page: Page) {
   const found = await Promise.all(scopes.map((scope) => searchIn(reader, scope, page)))
   const some = found.filter(({ total }) => total > 0)
@@ -65,16 +65,16 @@ async function searchIn(reader: Reader, scope: Scope, page: Page): Promise<{ tot
   return { total, query: ids ? fromIds(ids, page) : placeQuery(listing, place, page, [holds(name, text)]) }
 }
 
-/** So few are quickly sorted. Of more, one is soon met on the way through the list. */
+/** Most matches that are read and sorted. If there are more, the first ones are found quickly by reading the list in order. */
 const fewMatches = 500
-/** How many candidates are looked at before others get their turn. */
+/** Candidates that are read before other work runs. */
 const candidatesPerTurn = 2000
 
 const name = sql`lower(t.name)`
 
-/** How many candidates match, and which ones when they are few. */
+/** Number of matching candidates, and their ids if they are few. */
 async function findMatches(reader: Reader, { ecosystem, place, text }: Scope, candidates: Candidates) {
-  // A place that is only part of its ecosystem is looked up for each.
+  // A place that is only part of its ecosystem is looked up for each candidate.
   const listed = sql`EXISTS (
     SELECT 1 FROM list_keys k
      WHERE k.list = ${`${kind}.uid`} AND k.place = ${place} AND k.value = t.uid AND k.uid = t.uid)`
@@ -91,7 +91,7 @@ async function findMatches(reader: Reader, { ecosystem, place, text }: Scope, ca
   return { total, ids: total <= fewMatches ? ids : undefined }
 }
 
-/** Parts of all ids that have about as many candidates each; one part without bounds when they are not many. */
+/** Ranges of ids with about the same number of candidates. One range without bounds if there are few. */
 async function rangesOf(reader: Reader, candidates: number): Promise<(IdRange | undefined)[]> {
   const parts = Math.ceil(candidates / candidatesPerTurn)
   if (parts <= 1) return parts === 0 ? [] : [undefined]
@@ -101,7 +101,7 @@ async function rangesOf(reader: Reader, candidates: number): Promise<(IdRange | 
 }
 
 function fromIds(ids: readonly number[], page: Page): Sql {
-  // In few lengths, since a statement of each length is kept prepared.
+  // Padded to a power of two, since a statement of each length is kept prepared.
   const padded = [...ids, ...Array<number>(2 ** Math.ceil(Math.log2(ids.length || 1)) - ids.length).fill(ids[0] ?? 0)]
   const column = ident(`t.${page.order.column}`)
   const dir = direction(page)
@@ -122,7 +122,7 @@ export const versionColumns = sql`
   v.version, v.description, v.size_bytes AS "sizeBytes", v.remediated, v.release_time AS "releaseTime",
   v.change_time AS "changeTime", v.first_time AS "firstTime"`
 
-/** One row more than the page has room for, in the order of the ecosystem. */
+/** A page of versions and one row more, in the order of the ecosystem. */
 export async function listVersions(reader: Reader, artifact: Found, page: Page): Promise<ArtifactVersion[]> {
   const { id, ecosystem, name } = artifact
   const dir = direction(page)

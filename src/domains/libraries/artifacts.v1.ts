@@ -1,4 +1,4 @@
-// Version 1 of libraries: more ecosystems than anything is offered for, pages without an order, and versions in full.
+// Version 1 of libraries: more ecosystems than are supported, pages without an order, and complete versions.
 import type { Handlers } from '#app.ts'
 import {
   type Artifact as ArtifactMessage,
@@ -48,7 +48,7 @@ export const artifactsV1: Handlers<typeof Artifacts> = {
   async getArtifactCount(call, request) {
     const ecosystems = asked(request.ecosystems)
     const offered = offeredOf(ecosystems)
-    // Without any it is the service that refuses.
+    // If no ecosystem is named, the service refuses the request.
     const counted = ecosystems.length > 0 && offered.length === 0 ? [] : await service.countArtifacts(call, offered)
     const totals = new Map(counted.map(([ecosystem, total]) => [numbers[ecosystem], total]))
     return {
@@ -62,7 +62,7 @@ export const artifactsV1: Handlers<typeof Artifacts> = {
   },
 }
 
-/** Each once, in the order given. */
+/** Requested ecosystems, each once, in the given order. */
 function asked(ecosystems: readonly EcosystemNumber[]): EcosystemNumber[] {
   const known: readonly number[] = Object.values(EcosystemNumber)
   for (const one of ecosystems) {
@@ -72,7 +72,7 @@ function asked(ecosystems: readonly EcosystemNumber[]): EcosystemNumber[] {
   return [...new Set(ecosystems)]
 }
 
-/** Those that libraries are offered for. */
+/** Requested ecosystems that are supported. */
 function offeredOf(ecosystems: readonly EcosystemNumber[]): Ecosystem[] {
   const names = Object.keys(numbers) as Ecosystem[]
   return ecosystems.flatMap((number) => names.filter((name) => numbers[name] === number))
@@ -82,7 +82,7 @@ function toMessage(artifact: Artifact): ArtifactMessage {
   return toArtifact({ ...artifact, ecosystem: numbers[artifact.ecosystem] })
 }
 
-/** When the ecosystem's own registry published it is not known, and nothing here searches for malware. */
+/** The publication time at the registry of the ecosystem is unknown, and there is no search for malware. */
 function toVersionMessage(artifact: string, version: ArtifactVersion): ArtifactVersionMessage {
   const { version: text, remediated } = version
   return toVersion({

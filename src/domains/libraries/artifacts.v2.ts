@@ -43,7 +43,7 @@ export const artifacts: Handlers<typeof ArtifactsService> = {
   },
 }
 
-/** Each once, in the order given; none is left to the service to refuse. */
+/** Requested ecosystems, each once, in the given order. The service refuses an empty list. */
 function ecosystemsOf(numbers: readonly number[]): Ecosystem[] {
   return [...new Set(numbers)].map((number) => ecosystemOf(number, 'ecosystems'))
 }

@@ -1,15 +1,15 @@
-// Ecosystems as the contract numbers them.
+// Ecosystems with their numbers in the contract.
 import { invalid } from '#lib/errors.ts'
 import type { Ecosystem } from './artifacts.model.ts'
 
-/** The contract's Ecosystem. */
+/** Numbers of the enum Ecosystem in the contract. */
 const numbers = { java: 1, python: 2 } as const
 
 export function ecosystemNumber(ecosystem: Ecosystem): 1 | 2 {
   return numbers[ecosystem]
 }
 
-/** Throws INVALID_ARGUMENT on `field` for a number that is none. */
+/** Returns the ecosystem. Throws INVALID_ARGUMENT on `field` for an unknown number. */
 export function ecosystemOf(number: number, field: string): Ecosystem {
   if (number === numbers.java) return 'java'
   if (number === numbers.python) return 'python'
