@@ -6,13 +6,13 @@ import * as refused from './refusals/refusals.store.ts'
 import { sweepStreams } from './subscriptions/audience.store.ts'
 import * as store from './subscriptions/retention.store.ts'
 
-/** Routes events to the queues of their subscriptions and sends them. Queues have owners, so every node takes part. */
+/** Routes events to the queues of their subscriptions and sends them. Each queue has an owner, so every node takes part. */
 export const deliverEvents: LongDuty = {
   name: 'deliveries',
   start: startDeliveries,
 }
 
-/** Writes what the registry has refused. Each node writes its own. */
+/** Writes refused requests of the registry. Each node writes its own. */
 export const writeRefusals: Duty = {
   name: 'events.refusals',
   everyMs: 1000,
@@ -23,7 +23,7 @@ export const writeRefusals: Duty = {
 const dayMs = 24 * 60 * 60_000
 const batch = 200
 
-/** Forgets the old ones, and where there are too many in all those of whoever has most. */
+/** Deletes old refused requests. If there are too many in total, deletes some of the organization with the most. */
 export const sweepRefusals: Duty = {
   name: 'events.refusals.sweep',
   everyMs: 60_000,
@@ -43,7 +43,7 @@ export const sweepRefusals: Duty = {
   },
 }
 
-/** Removes events and deliveries past their time. */
+/** Deletes expired events and deliveries. */
 export const sweepEvents: Duty = {
   name: 'events.sweep',
   everyMs: 60 * 60 * 1000,
@@ -60,7 +60,7 @@ export const sweepEvents: Duty = {
   },
 }
 
-/** Removes what waits for subscriptions that were deleted. */
+/** Deletes the deliveries of deleted subscriptions. */
 export const sweepSubscriptions: Duty = {
   name: 'subscriptions.sweep',
   everyMs: 60_000,
@@ -69,10 +69,10 @@ export const sweepSubscriptions: Duty = {
   run: async (_, lease) => ({ rows: await lease.inBatches((tx) => store.sweepDeleted(tx, batch)) }),
 }
 
-/** Small, so that other writers do not wait for the sweep. */
+/** Rows per transaction, few so that other writers do not wait for the sweep. */
 const auditBatch = 100
 
-/** Forgets the entries that are older than the configuration says; none when they are kept for good. */
+/** Deletes audit entries after the retention time of the configuration. None if they are kept forever. */
 export const sweepAuditLog: Duty = {
   name: 'audit.sweep',
   everyMs: 60 * 60_000,

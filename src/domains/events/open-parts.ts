@@ -28,7 +28,7 @@ export function openEvents(ground: Ground, opening: AsyncDisposableStack): Event
   }
 }
 
-/** Events of pulls and of refused pushes, where somebody wants them. */
+/** Opens the events of pulls and refused pushes, which are emitted only if a subscription or stream wants them. */
 function openRegistryEvents(ground: Ground, events: EventsParts['events'], opening: AsyncDisposableStack) {
   const { config, db, clock, eventTable, failures, fleet, log, metrics, monotonic, vendor } = ground
   const audienceOf = (type: string) => createAudience(db, type, clock, () => performance.now(), vendor?.token)

@@ -7,16 +7,16 @@ import type { Feed } from './stream/stream.model.ts'
 /** Caches, signals and clients of this domain, for as long as the process runs. */
 export type EventsParts = {
   /**
-   * `written`: an event is in the outbox, or will be with the next commit. `routed`: events have got their position.
-   * `queued`: deliveries were added or taken away by other means than routing.
+   * Signals. `written`: an event is in the outbox, or will be with the next commit. `routed`: events have got their position.
+   * `queued`: deliveries were added or removed by other means than routing.
    */
   events: { written: Signal; routed: Signal; queued: Signal }
-  /** The newest events, for whoever follows them. */
+  /** The newest events, for streams. */
   feed: Feed
-  /** Posts to addresses that subscribers have named. */
+  /** HTTP client for the sinks of subscriptions. */
   sinks: SinkClient
   /** Refused requests of the registry that are not in the table yet. */
   refusals: RefusalLog
-  /** Pulls, and pushes that were refused, on their way to the outbox. */
+  /** Pulls and refused pushes that are not in the outbox yet. */
   registryEvents: RegistryEvents
 }

@@ -1,4 +1,4 @@
-// One attempt to deliver, and what it means for the next.
+// One delivery attempt, and the delay before the next one.
 import type { App } from '#app.ts'
 import { OutgoingError } from '#lib/net/outgoing.ts'
 import { sinkRequest } from './cloud-event.ts'
@@ -7,17 +7,17 @@ import type { Target } from './sending.store.ts'
 
 export type Outcome = {
   result: AttemptResult
-  /** 0 when there was no answer. */
+  /** HTTP status. 0 if there was no response. */
   status: number
   durationMs: number
-  /** What the sink asked us to wait, in milliseconds; 0 when it did not ask. */
+  /** Delay requested by the sink, in milliseconds. 0 for none. */
   waitMs: number
 }
 
-/** Nobody waits longer than this because a sink says so. */
+/** Longest delay that a sink can request, in milliseconds. */
 const longestWaitMs = 24 * 60 * 60 * 1000
 
-/** Never rejects for anything that a sink does. */
+/** Sends an event to a sink. Never rejects because of the sink. */
 export async function attempt(
   app: Pick<App, 'keyring' | 'sealer' | 'eventTable' | 'sinks' | 'config' | 'clock'>,
   url: string,
@@ -42,7 +42,7 @@ function judge(status: number, retryAfter: string, now: number): Omit<Outcome, '
   return { result: slowed ? 'slowed' : 'refused', status, waitMs: slowed ? asked : 0 }
 }
 
-/** Retry-After is a number of seconds or a date. */
+/** Delay of a Retry-After header, which is a number of seconds or a date, in milliseconds. */
 function waitOf(text: string, now: number): number {
   const wait = /^\d{1,9}$/.test(text.trim()) ? Number(text) * 1000 : Date.parse(text) - now
   return Number.isNaN(wait) ? 0 : Math.min(Math.max(wait, 0), longestWaitMs)
@@ -55,7 +55,7 @@ function resultOf(error: unknown): AttemptResult {
   return told ? reason : 'unreachable'
 }
 
-/** How long to wait after so many failures in a row: doubled each time, and a random part of up to half taken off. */
+/** Delay after a number of consecutive failures, in milliseconds: doubles each time, less a random part of up to half. */
 export function backoffMs(
   { deliveryRetryFirstMs, deliveryRetryMostMs }: Pick<App['config'], 'deliveryRetryFirstMs' | 'deliveryRetryMostMs'>,
   failures: number,

@@ -1,10 +1,10 @@
-// Events behind the position of a queue, which have no delivery yet, and how far a queue has got: its position, and the
-// subjects whose events before it have not all been tried. And how many deliveries are stored and pending.
+// Events after the position of a queue, which have no delivery yet, and the progress of queues: the position, and the subjects
+// with earlier events that have not been tried. Also counts stored and pending deliveries.
 import { join, list, type Reader, sql, type Tx } from '#db/sql.ts'
 import { chunks } from '#lib/chunks.ts'
 import { type OrderedEvent, orderedColumns } from './deliveries.store.ts'
 
-/** Pending deliveries of a subscription, counted no further than `most`. */
+/** Pending deliveries of a subscription, counted up to `most`. */
 export async function countWaiting(reader: Reader, subscription: number, most: number): Promise<number> {
   const row = await reader.get<{ count: number }>(sql`
     SELECT count(*) AS count FROM (
@@ -12,7 +12,7 @@ export async function countWaiting(reader: Reader, subscription: number, most: n
   return row!.count
 }
 
-/** Pending deliveries of an organization, counted no further than `most`. */
+/** Pending deliveries of an organization, counted up to `most`. */
 export async function countPending(
   reader: Reader,
   organization: string,
@@ -27,7 +27,7 @@ export async function countPending(
 
 export type Follower = { uid: string; group: string; types: string; vendor: string }
 
-/** Which events go to a queue of the node. */
+/** Subscription of a queue that the node owns. Its group and types select the events of the queue. */
 export function findFollower(reader: Reader, subscription: number, node: string): Promise<Follower | undefined> {
   return reader.get<Follower>(sql`
     SELECT s.uid, s.parent_uid AS "group", s.types, s.vendor
@@ -35,7 +35,7 @@ export function findFollower(reader: Reader, subscription: number, node: string)
      WHERE q.subscription_id = ${subscription} AND q.owner = ${node}`)
 }
 
-/** What anybody may see of the events of a group and below it, of the positions from `after` to `upTo`, in order. */
+/** Events of a group and below it that customers can see, with positions after `after` and up to `upTo`, in order. */
 export function eventsBetween(
   reader: Reader,
   { after, upTo, group }: { after: number; upTo: number; group: string },
@@ -48,7 +48,7 @@ export function eventsBetween(
      ORDER BY position LIMIT ${limit}`)
 }
 
-/** The same for one subject. */
+/** Such events of one subject. */
 export function eventsOfSubject(
   reader: Reader,
   { subject, after, upTo, group }: { subject: string; after: number; upTo: number; group: string },
@@ -61,13 +61,13 @@ export function eventsOfSubject(
      ORDER BY position LIMIT ${limit}`)
 }
 
-/** The position of the last event that has one. */
+/** Position of the last routed event. */
 export async function lastPosition(reader: Reader): Promise<number> {
   const row = await reader.get<{ position: number }>(sql`SELECT position FROM events_router WHERE id = 1`)
   return row!.position
 }
 
-/** Events of a group and below it behind a position, by type, counted no further than so many positions. */
+/** Counts events of a group and below it after a position, by type, within the next `positions` positions. */
 export function countBehind(
   reader: Reader,
   { behind, group, uid }: { behind: number; group: string; uid: string },
@@ -81,7 +81,7 @@ export function countBehind(
      GROUP BY type`)
 }
 
-/** From `position` on: the last one before the next event that there is, or `upTo` where there is none. */
+/** Last position before the next existing event after `position`. `upTo` if there is no event up to there. */
 export async function lastEmpty(reader: Reader, position: number, upTo: number): Promise<number> {
   const row = await reader.get<{ position: number }>(sql`
     SELECT position FROM events_outbox WHERE position > 0 AND position > ${position} AND position <= ${upTo}
@@ -89,20 +89,20 @@ export async function lastEmpty(reader: Reader, position: number, upTo: number):
   return row ? row.position - 1 : upTo
 }
 
-/** Subjects by the position up to which their events have been tried. */
+/** Positions up to which the events of subjects have been tried. */
 export type Behind = ReadonlyMap<string, number>
 
-/** How a queue has moved on. Call `lockRouting` first to save it. */
+/** Progress of a queue. Call `lockRouting` before saving it. */
 export type Checkpoint = {
-  /** All events up to here have been tried, except those behind the positions of subjects. */
+  /** All events up to here have been tried, except those after the positions of subjects. */
   position: number
-  /** Subjects that are new or have moved on. */
+  /** Subjects that are new or have progressed. */
   set: Behind
-  /** Subjects of which no event before `position` is left. */
+  /** Subjects without remaining events before `position`. */
   removed: readonly string[]
-  /** All events that were read have been tried. */
+  /** True if all events that were read have been tried. */
   isDone: boolean
-  /** It differs from what is in the database. */
+  /** True if it differs from the database. */
   isNews: boolean
 }
 
@@ -112,8 +112,8 @@ const perStatement = 50
 export type Progress = { behind: number; position: number; generation: number; lanes: Map<string, number> }
 
 /**
- * Where to go on: behind `position`, and with the subjects in `lanes`. A queue without a position has tried, or has stored,
- * all events that there are.
+ * Reads the progress of a queue. It continues after `position`, and with the subjects in `lanes`. A queue without a position has
+ * tried or stored all events that exist.
  */
 export async function findProgress(reader: Reader, subscription: number): Promise<Progress> {
   const row = await reader.get<{ behind: number; position: number; generation: number }>(sql`
@@ -130,7 +130,7 @@ export async function findProgress(reader: Reader, subscription: number): Promis
   }
 }
 
-/** False when the queue is not the node's any more; then nothing is written. */
+/** Saves progress. Returns false and writes nothing if the node does not own the queue any more. */
 export async function saveProgress(
   tx: Tx,
   subscription: number,
@@ -152,14 +152,14 @@ export async function saveProgress(
   return true
 }
 
-/** For a server that starts: queues whose subjects an earlier version has left are served again. */
+/** Schedules queues with unfinished subjects of an earlier version again, when a server starts. */
 export async function wakeLeftLanes(tx: Tx): Promise<void> {
   await tx.run(sql`
     UPDATE delivery_queues SET generation = generation + 1, due_time = ''
      WHERE generation = served AND deleted = 0 AND subscription_id IN (SELECT subscription_id FROM delivery_lanes)`)
 }
 
-/** Events of such subjects up to `upTo`, by type, counted no further than `most`. */
+/** Events of such subjects up to `upTo`, by type, counted up to `most`. */
 export function countInLanes(
   reader: Reader,
   { id, uid, group, upTo }: { id: number; uid: string; group: string; upTo: number },

@@ -1,7 +1,6 @@
-// Events behind the position of a queue. Routing stores no delivery: the subscription keeps only its position in the order of
-// events, and the owner of its queue reads the events behind it into memory, a few ahead of those that are sent. So a sink
-// that never answers costs one row and not one row for each event, and nothing is lost for as long as the events themselves
-// are kept.
+// Events after the position of a queue. Routing stores no delivery: the subscription keeps only its position in the order of
+// events. The owner of its queue reads later events into memory, a few ahead of sending. So a sink that never responds costs one
+// row instead of one row for each event. Nothing is lost while the events themselves are kept.
 import type { App } from '#app.ts'
 import type { Reader } from '#db/sql.ts'
 import { wants } from '../routing/type-patterns.ts'
@@ -9,15 +8,15 @@ import * as store from './backlog.store.ts'
 import type { Waiting } from './deliveries.model.ts'
 import type { OrderedEvent } from './deliveries.store.ts'
 
-/** Positions and events that one step reads. */
+/** Most positions and events that one step reads. */
 const bounds = { positions: 1000, events: 250 }
 
-/** Events that the subscription wants, up to `position`; `isEnd` when there are no more. */
+/** Wanted events up to `position`. `isEnd` is true after the last event. */
 export type Read = { events: Waiting[]; position: number; isEnd: boolean }
 
 type Place = { subscription: number; node: string; after: number }
 
-/** Reads the next events of a queue of the node, in one bounded step. */
+/** Reads the next events of a queue that the node owns, in one bounded step. */
 export async function readEvents(
   app: Pick<App, 'vendor'>,
   reader: Reader,
@@ -25,7 +24,7 @@ export async function readEvents(
   most: Partial<typeof bounds> = bounds,
 ): Promise<Read> {
   const { positions, events: limit } = { ...bounds, ...most }
-  // Before the events: all of them up to here can be seen.
+  // Read before the events, so that all of them up to here are visible.
   const last = await store.lastPosition(reader)
   const follower = await store.findFollower(reader, subscription, node)
   if (!follower) return { events: [], position: after, isEnd: true }
@@ -36,7 +35,7 @@ export async function readEvents(
   return { events: matching(app, follower, events), position, isEnd: position >= last }
 }
 
-/** Reads the next events of one subject, no further than `upTo`. */
+/** Reads the next events of one subject, up to `upTo`. */
 export async function readSubject(
   app: Pick<App, 'vendor'>,
   reader: Reader,

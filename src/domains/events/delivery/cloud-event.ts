@@ -1,5 +1,5 @@
-// One event as a signed HTTP request: CloudEvents 1.0 in binary mode, a token of ours for its receiver, and a signature as
-// Standard Webhooks has it.
+// Conversion of an event to a signed HTTP request: CloudEvents 1.0 in binary mode, a token for its receiver, and a signature by
+// Standard Webhooks.
 import { SignJWT } from 'jose'
 import type { App } from '#app.ts'
 import { signatureHeaders } from '#lib/crypto/standard-webhooks.ts'
@@ -14,7 +14,7 @@ const tokenLifetime = 30 * 60
 
 export type SinkRequest = { headers: Record<string, string>; body: string }
 
-/** `now` is in milliseconds. Each attempt has a request of its own, with the same id. */
+/** Builds the request of one attempt. All attempts have the same ID. `now` is in milliseconds. */
 export async function sinkRequest(
   app: Pick<App, 'keyring' | 'sealer' | 'eventTable'>,
   url: string,
@@ -47,13 +47,13 @@ export function bodyOf({ actor, body }: Payload): string {
   return `{"actor":${actor},"body":${body}}`
 }
 
-/** The attributes of CloudEvents by their lower-case names; empty ones count as absent. */
+/** Attributes of CloudEvents by their lower-case names. Empty ones count as absent. */
 export function attributesOf(url: string, event: Payload): Record<string, string> {
   return {
     specversion: '1.0',
     id: event.uuid,
     type: event.type,
-    // What is no path below our URL is a source of its own.
+    // A source that is not a path below our URL is a host.
     source: event.source.startsWith('/') ? url + event.source : hostReference(event.source),
     subject: event.subject,
     time: event.createTime,
@@ -64,7 +64,7 @@ export function attributesOf(url: string, event: Payload): Record<string, string
   }
 }
 
-/** Says who sends what to whom: the issuer, the group of the subscription, and the digest of the body. */
+/** Token for the receiver with the issuer, the group of the subscription, and the digest of the body. */
 export async function tokenOf(
   { keyring }: Pick<App, 'keyring'>,
   issuer: string,
@@ -75,7 +75,7 @@ export async function tokenOf(
   const { kid, alg, key } = keyring.signer()
   const seconds = Math.floor(now / 1000)
   const digest = digestOf('sha256', Buffer.from(body))
-  // The claim under both readings of its dotted name.
+  // The dotted name of the claim can be read as nested or as flat, so both are present.
   return new SignJWT({ webhook: { digest }, 'webhook.digest': digest })
     .setProtectedHeader({ alg, kid, typ: 'JWT' })
     .setIssuer(issuer)
@@ -86,7 +86,7 @@ export async function tokenOf(
     .sign(key)
 }
 
-/** The secret, and for some time after it was changed the one before as well. */
+/** Secrets for signatures: the present one, and for some time after a rotation the previous one. */
 function secretsOf({ sealer }: Pick<App, 'sealer'>, target: Target, now: number): Buffer[] {
   const { secret, oldSecret, oldSecretTime } = target
   const secrets = [secret]

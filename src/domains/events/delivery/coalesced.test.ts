@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { coalesced } from './coalesced.ts'
 
-/** Lets everything go on that waits for no timer. */
+/** Runs everything that does not wait for a timer. */
 const settle = () => new Promise<void>((resolve) => setImmediate(resolve))
 
 function start(everyMs?: number) {
@@ -27,7 +27,7 @@ function start(everyMs?: number) {
   }
 }
 
-test('what is asked for while it runs is done together afterwards', async () => {
+test('requests during a run are merged into one later run', async () => {
   const { seen, ask, idle } = start()
   for (let i = 0; i < 3; i++) ask()
   await idle()
@@ -37,7 +37,7 @@ test('what is asked for while it runs is done together afterwards', async () => 
   assert.deepEqual(seen, [1, 3, 4])
 })
 
-test('with a time between two runs the first is at once, and what comes meanwhile is done together', async (t: TestContext) => {
+test('with an interval, the first run starts at once, and later requests are merged', async (t: TestContext) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const { seen, ask, idle } = start(10)
   ask()
@@ -53,7 +53,7 @@ test('with a time between two runs the first is at once, and what comes meanwhil
   t.mock.timers.tick(1)
   await settle()
   assert.deepEqual(seen, [1, 4])
-  // Nothing more was asked for: it is over, and the next is at once again.
+  // Without further requests the interval ends, and the next run starts at once again.
   const over = idle()
   t.mock.timers.tick(10)
   await over
@@ -65,7 +65,7 @@ test('with a time between two runs the first is at once, and what comes meanwhil
   await idle()
 })
 
-test('a run that fails keeps neither what is asked for later nor its end', async () => {
+test('a failed run blocks neither later requests nor its own end', async () => {
   const failures: unknown[] = []
   let runs = 0
   const found = coalesced(

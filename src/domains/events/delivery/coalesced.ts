@@ -1,16 +1,16 @@
-// Work that is asked for more often than it has to run.
+// Work that is requested more often than it has to run.
 
 export type Coalesced = {
-  /** Asks for a run. */
+  /** Requests a run. */
   run(): void
   /** Resolves when nothing runs. */
   idle(): Promise<void>
 }
 
 /**
- * Runs one at a time. Asked again while it runs, it runs once more afterwards, unless the work has not said `begun` yet:
- * then it will see what it was asked for. With `everyMs` a run begins that long after the last one at the earliest, so that
- * it finds together what many ask for one after the other; the first of them does not wait.
+ * Runs the work one at a time. A request during a run starts another run afterwards, unless the work has not called `begun` yet:
+ * then the run covers the request. With `everyMs`, runs start at least that many milliseconds apart, so that one run covers many
+ * requests. The first request does not wait.
  */
 export function coalesced(
   work: (begun: () => void) => Promise<void>,

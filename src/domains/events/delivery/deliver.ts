@@ -1,6 +1,6 @@
-// The worker of the deliveries: routes what is written, owns queues and serves them, and takes over those whose owner has
-// gone. In this process commits wake it at once; what other nodes write it finds by looking. A server that shares its
-// database with nobody looks only when something is due.
+// Worker of deliveries: routes new events, owns and serves queues, and takes over queues of nodes that have stopped. Commits of
+// this process wake it at once; it polls for those of other nodes. A server that does not share its database polls only for due
+// work.
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { App } from '#app.ts'
 import type { DutySite } from '#duty.ts'
@@ -14,26 +14,26 @@ import { createResults, type Results } from './results.ts'
 import { SinkQueue, type SinkQueueDeps } from './sink-queue.ts'
 
 export type Deliveries = {
-  /** Starts nothing more, waits for what is on its way for as long as the configuration says, and hands over the rest. */
+  /** Starts nothing more. Waits up to `graceMs` for requests in flight, and releases the queues. */
   close(graceMs: number): Promise<void>
 }
 
-/** How often a node looks for the work of others: while it has queues, and while it has none. */
+/** Interval between polls for work of other nodes, in milliseconds: while the node owns queues, and while it does not. */
 const busyLookMs = 100
 const idleLookMs = 1000
 const retryMs = 1000
-/** Events that come one after the other are routed together, which costs the database as much as routing one. */
+/** Delay that collects events to route together, in milliseconds. This costs the database as much as routing one. */
 const routeMs = 10
-/** A timer cannot wait longer; by then it looks once for nothing. */
+/** Longest time of a timer, in milliseconds. After it, the worker polls once without need. */
 const longestTimer = 2 ** 31 - 1
-/** How many queues a node takes on by itself; the rest is for others. */
+/** Most queues that a node takes by itself. The rest is for others. */
 const maxOwned = 1000
 
 const rowLocks = { isolation: 'rowLocks' } as const
-/** What a power cut undoes is routed again. */
+/** Routing that a power failure undoes is repeated. */
 const routes = { isolation: 'rowLocks', durability: 'later' } as const
 
-/** Resolves once it is at work. */
+/** Resolves once the worker is running. */
 export async function startDeliveries(app: App, site: DutySite): Promise<Deliveries> {
   const worker = new DeliveryWorker(app, site)
   await worker.start()
@@ -109,7 +109,7 @@ class DeliveryWorker implements Deliveries {
 
   #depsOfQueues(): SinkQueueDeps {
     const { db, config } = this.#app
-    // A send that starts now must be over before another node may take the queue.
+    // A request that starts now must finish before another node may take the queue.
     const leaseHolds = () => !db.shared || this.#trust.holds(config.deliveryTimeoutMs)
     return {
       app: this.#app,
@@ -134,7 +134,7 @@ class DeliveryWorker implements Deliveries {
     }
   }
 
-  /** The other queues with the same sink. */
+  /** Other queues of the node with the same sink. */
   #sharing({ subscription, sink }: SinkQueue): SinkQueue[] {
     return [...this.#queues.values()].filter((other) => other.sink === sink && other.subscription !== subscription)
   }
@@ -165,7 +165,7 @@ class DeliveryWorker implements Deliveries {
     }
   }
 
-  /** Finds what is due, and what its owner has left. */
+  /** Finds due queues, and queues that their owner has left. */
   async #look(begun: () => void): Promise<void> {
     begun()
     if (this.#closing) return
@@ -200,7 +200,7 @@ class DeliveryWorker implements Deliveries {
     for (const state of claimed) this.#serve(state)
   }
 
-  /** Without this for the length of a lease, others take what the node owns. */
+  /** Renews the lease. If this fails for the length of a lease, other nodes take the queues. */
   async #beat(begun: () => void): Promise<void> {
     begun()
     const { monotonic, node } = this.#site

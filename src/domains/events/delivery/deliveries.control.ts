@@ -107,7 +107,7 @@ function readState(state: Delivery_State): DeliveryState | undefined {
   return found[0]
 }
 
-/** Without the state of the queue, which is no part of the change. */
+/** Settings without the state of the queue, which is not part of the change. */
 function toShown(settings: ShownSettings): SubscriptionSettings {
   return toSettings({ ...settings, waiting: 0, givenUp: 0, failures: 0 })
 }

@@ -4,7 +4,7 @@ import { type DeliveryState, deliveryStates } from '../routing/delivery-states.m
 
 export { type DeliveryState, deliveryStates }
 
-/** How an attempt ended: `delivered`, `refused` by a status, or what kept it from getting one. */
+/** Result of an attempt: `delivered`, `refused` by a status, or the reason why there was no status. */
 export const attemptResults = [
   'delivered',
   'refused',
@@ -18,11 +18,11 @@ export const attemptResults = [
 ] as const
 export type AttemptResult = (typeof attemptResults)[number]
 
-/** A delivery that waits, as whoever sends it needs it. `nextTime` is empty, or when to try again. */
+/** Pending delivery, as needed for sending. `nextTime` is the time of the next attempt, or empty. */
 export type Waiting = {
-  /** 0 for an event that has not been tried: it has no row yet. */
+  /** Number of the row. 0 for an event that has not been tried and has no row yet. */
   id: number
-  /** The position of such an event; 0 for a row. */
+  /** Position of such an event. 0 for a row. */
   position: number
   event: number
   subject: string
@@ -31,14 +31,14 @@ export type Waiting = {
   createTime: string
 }
 
-/** How a subscription is served. Times are empty where there is none. */
+/** Settings and state of a subscription. Unset times are empty. */
 export type Settings = {
   uid: string
   types: readonly string[]
   paused: boolean
   pauseReason: string
   waiting: number
-  /** When the first event happened that has no delivery yet, since so many others wait. */
+  /** Time of the first event without a stored delivery. */
   behindTime: string
   givenUp: number
   failures: number
@@ -46,30 +46,30 @@ export type Settings = {
   oldSecretExpireTime: string
 }
 
-/** What others are told of a change, and what kind of change it was. */
+/** Settings in events, with one kind for each kind of change. */
 export type ShownSettings = Pick<Settings, 'uid' | 'types' | 'paused' | 'pauseReason'>
 export const changedSettings = kindOf<ShownSettings>('changed')
 export const pausedSettings = kindOf<ShownSettings>('paused')
 export const resumedSettings = kindOf<ShownSettings>('resumed')
 export const newSecretSettings = kindOf<ShownSettings>('new-secret')
 
-/** What is sent to try a sink. */
+/** Event that tests a sink. */
 export type TestEvent = { subscription: string; message: string }
 export const aTestEvent = kindOf<TestEvent>('test')
 
-/** One event for one subscription, as its owner sees it. */
+/** Delivery of an event to a subscription, as shown in the API. */
 export type Delivery = {
-  /** The uid of the subscription, a slash and its number in 16 hex digits. */
+  /** Uid of the subscription, a slash, and the delivery's number in 16 hex digits. */
   uid: string
-  /** The number of the event. */
+  /** Number of the event. */
   event: number
   state: DeliveryState
-  /** Empty, like the type, when the event is not kept any more. */
+  /** Empty, like the type, if the event is not stored any more. */
   eventId: string
   type: string
   subject: string
   attemptCount: number
-  /** Empty when it does not wait for a time. */
+  /** Empty if it does not wait for a time. */
   nextAttemptTime: string
   lastAttempt: DeliveryAttempt | undefined
   createTime: string
@@ -84,9 +84,12 @@ export const maxTypes = 20
 export const maxTypeLength = 200
 export const maxRedeliveries = 100
 export const maxAttemptsShown = 100
-/** Positions behind that of a queue among which its events are counted as waiting. */
+/** Most positions after that of a queue within which pending events are counted. */
 export const maxCountedBehind = 10_000
-/** Delivered deliveries of a subscription that are kept, and as many that were given up; `every` is how many end between trims. */
+/**
+ * Most delivered, and most given-up deliveries of a subscription that are kept. `every` is the number of deliveries that end
+ * between two trims.
+ */
 export const kept = { deliveries: 10_000, every: 500, trimmed: 1000 }
 export const defaultOverlapMs = 24 * 60 * 60 * 1000
 export const maxOverlapMs = 7 * defaultOverlapMs
@@ -95,14 +98,14 @@ export function deliveryUid(subscription: string, id: number): string {
   return `${subscription}/${id.toString(16).padStart(16, '0')}`
 }
 
-/** The subscription and number that a delivery's uid names; `undefined` for one that cannot be. */
+/** Subscription and number in the uid of a delivery. Undefined for an invalid uid. */
 export function readDeliveryUid(uid: string): { subscription: string; id: number } | undefined {
   const slash = uid.lastIndexOf('/')
   const id = Number.parseInt(uid.slice(slash + 1), 16)
   return slash > 0 && Number.isSafeInteger(id) ? { subscription: uid.slice(0, slash), id } : undefined
 }
 
-/** An event as it is sent. */
+/** Event with everything that is sent. */
 export type Payload = {
   id: number
   uuid: string

@@ -29,7 +29,7 @@ import * as store from './deliveries.store.ts'
 import { requireRoomFor } from './room.service.ts'
 import { insertAttempts } from './sending.store.ts'
 
-/** Queues are worked at all the time; without serializability that only takes a moment of waiting. */
+/** Queues are updated all the time. Without serializability, this only causes short waits for row locks. */
 const rowLocks = { isolation: 'rowLocks' } as const
 
 export async function getSettings(call: Call, uid: string): Promise<model.Settings> {
@@ -64,7 +64,7 @@ export async function resumeSubscription(call: Call, uid: string): Promise<model
   })
 }
 
-/** The answer is the only place where the secret is ever shown. */
+/** Replaces the secret. Only this response ever shows it. */
 export async function rotateSecret(
   call: Call,
   uid: string,
@@ -77,14 +77,14 @@ export async function rotateSecret(
   const secret = newSecret(sealer)
   const until = new Date(Date.parse(call.now) + overlapMs).toISOString()
   const settings = await change(call, uid, model.newSecretSettings, async (tx, { id, secretShown }) => {
-    // Nobody can be using one that nobody has seen.
+    // A secret that was never shown cannot be in use.
     await store.setSecret(tx, id, secret, secretShown && overlapMs > 0 ? until : '')
     return true
   })
   return { secret: secretText(sealer, secret), settings }
 }
 
-/** One request, now; what comes of it is written down like any other delivery. */
+/** Sends one request now, and records the result like any other delivery. */
 export async function sendTestEvent(call: Call, uid: string): Promise<model.Delivery> {
   const { db } = call.app
   const { subscriber } = await requireSettings(db, uid)
@@ -135,7 +135,7 @@ export async function getDelivery(
   return { ...delivery, attempts: await store.attemptsOf(db, named.id, model.maxAttemptsShown) }
 }
 
-/** New deliveries of the same events, in the order given. */
+/** Creates new deliveries of the same events, in the order given. */
 export async function redeliver(call: Call, uid: string, uids: readonly string[]): Promise<model.Delivery[]> {
   if (uids.length === 0 || uids.length > model.maxRedeliveries) {
     throw invalid({ field: 'delivery_uids', description: `must hold 1 to ${model.maxRedeliveries} uids` })
@@ -169,7 +169,7 @@ function redeliverable(delivery: model.Delivery | undefined, uid: string): model
   return delivery
 }
 
-/** Emits the event when `work` has changed something. */
+/** Runs a change, and emits the event if `work` has changed something. */
 async function change(
   call: Call,
   uid: string,
@@ -189,7 +189,7 @@ async function change(
   return shown(call, after)
 }
 
-/** Settings that count events that have not been tried as waiting too. */
+/** Settings whose number of pending deliveries includes events that have not been tried. */
 async function shown({ app }: Call, { settings, subscriber }: store.Found): Promise<model.Settings> {
   if (subscriber.behind === 0) return settings
   const behind = [

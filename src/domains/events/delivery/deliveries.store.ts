@@ -1,4 +1,4 @@
-// Deliveries and settings as their owners see and change them.
+// Deliveries and settings of subscriptions, for reads and changes of the API.
 import { countRows } from '#db/bulk.ts'
 import { join, list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import type { Page } from '#lib/lists/paging.ts'
@@ -12,13 +12,13 @@ import {
 } from './deliveries.model.ts'
 import type { Target } from './sending.store.ts'
 
-/** What the services work with besides what they show. */
+/** Data of a subscription that services need but do not show. */
 export type Subscriber = {
   id: number
   uid: string
   group: string
   types: readonly string[]
-  /** By whose names it gets its events; empty for ours. */
+  /** Vendor whose names the events have. Empty for ours. */
   vendor: string
   secretShown: boolean
   /** See `QueueState`. */
@@ -61,7 +61,7 @@ export async function setTypes(tx: Tx, subscription: number, types: readonly str
   await tx.run(sql`UPDATE subscriptions SET types = ${JSON.stringify(types)} WHERE id = ${subscription}`)
 }
 
-/** `keepUntil` is until when the secret before counts too; empty when it is not to count any more. */
+/** Sets the secret. `keepUntil` is the expiry of the previous one; empty if it must not be used any more. */
 export async function setSecret(tx: Tx, subscription: number, secret: Uint8Array, keepUntil: string): Promise<void> {
   const old = keepUntil === '' ? sql`NULL` : sql`secret`
   await tx.run(sql`
@@ -69,7 +69,7 @@ export async function setSecret(tx: Tx, subscription: number, secret: Uint8Array
      WHERE id = ${subscription}`)
 }
 
-/** Where to send, whether the subscription is paused or not. */
+/** Target of a subscription, paused or not. */
 export async function findTargetOf(reader: Reader, subscription: number): Promise<Target | undefined> {
   return reader.get<Target>(sql`
     SELECT uid, parent_uid AS "group", sink, types, vendor, secret, old_secret AS "oldSecret", old_secret_time AS "oldSecretTime"
@@ -119,7 +119,7 @@ function fromRow(subscription: string, row: Row): Delivery {
 
 type Place = { id: number; uid: string }
 
-/** One row more than the page has room for. */
+/** Deliveries of a page, one row more than its size. */
 export async function listDeliveries(
   reader: Reader,
   { id, uid }: Place,
@@ -148,14 +148,14 @@ function conditions(subscription: number, state: DeliveryState | undefined): Sql
   return state === undefined ? [mine] : [mine, sql`state = ${state}`]
 }
 
-/** Those that exist, in no particular order. */
+/** Deliveries that exist, in no particular order. */
 export async function findDeliveries(reader: Reader, { id, uid }: Place, ids: readonly number[]): Promise<Delivery[]> {
   const rows = await reader.all<Row>(sql`
     SELECT ${columns} FROM deliveries d ${joins} WHERE d.id IN (${list(ids)}) AND d.subscription_id = ${id}`)
   return rows.map((row) => fromRow(uid, row))
 }
 
-/** The latest of them, oldest first. */
+/** Latest attempts at a delivery, oldest first. */
 export async function attemptsOf(reader: Reader, delivery: number, limit: number): Promise<DeliveryAttempt[]> {
   const rows = await reader.all<DeliveryAttempt>(sql`
     SELECT result, status, duration_ms AS "durationMs", create_time AS "createTime" FROM delivery_attempts
@@ -163,7 +163,7 @@ export async function attemptsOf(reader: Reader, delivery: number, limit: number
   return rows.reverse()
 }
 
-/** A position that everything of `time` and later comes after: that of some event before it. */
+/** Position of an event before `time`. All events of `time` and later have higher positions. */
 export async function positionBefore(reader: Reader, time: string): Promise<number> {
   const row = await reader.get<{ position: number }>(sql`
     SELECT position FROM events_outbox WHERE create_time < ${time} ORDER BY create_time DESC, id DESC LIMIT 1`)
@@ -183,14 +183,14 @@ export type OrderedEvent = {
 export const orderedColumns = sql`
   id, position, type, audience, subject, event_group AS "group", create_time AS "createTime"`
 
-/** In the one order of events. */
+/** Events after a position, in the global order. */
 export function eventsAfter(reader: Reader, position: number, limit: number): Promise<OrderedEvent[]> {
   return reader.all(sql`
     SELECT ${orderedColumns}
       FROM events_outbox WHERE position > ${position} AND position > 0 ORDER BY position LIMIT ${limit}`)
 }
 
-/** What a test came to: never waiting, so that nobody sends it again. */
+/** Stores the result of a test event. Such a delivery is never pending, so that it is not sent again. */
 export async function settleDelivery(tx: Tx, id: number, state: DeliveryState): Promise<void> {
   await tx.run(sql`UPDATE deliveries SET state = ${state}, attempts = 1 WHERE id = ${id}`)
 }

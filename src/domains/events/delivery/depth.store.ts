@@ -8,25 +8,25 @@ export type DepthState = 'ready' | 'blocked' | 'paused' | 'given_up'
 
 type Row = { state: DepthState; count: number; oldest: string | null; behind?: string | null }
 
-/** Queues whose events are counted, positions behind that of each, and of all of them: reading metrics stays cheap. */
+/** Most queues whose events are counted, and most positions after each and in total, so that reading metrics stays cheap. */
 const counted = { queues: 100, positions: 1000, inAll: 10_000 }
 
-/** When the oldest event was made that has no place in the order yet; `undefined` when all have. */
+/** Time of the oldest event without a position. Undefined if all events are routed. */
 export async function oldestUnrouted(reader: Reader): Promise<string | undefined> {
   const row = await reader.get<{ createTime: string }>(sql`
     SELECT create_time AS "createTime" FROM events_outbox WHERE position = 0 ORDER BY id LIMIT 1`)
   return row?.createTime
 }
 
-/** Whether a subscription wants events of a type; `types` is JSON. */
+/** True if a subscription wants events of a type. `types` is JSON. */
 export type Wanted = (subscription: { uid: string; types: string; vendor: string }, type: string) => boolean
 
 const stateOf = (now: string) => sql`
   CASE WHEN q.paused = 1 THEN 'paused' WHEN q.blocked_until > ${now} THEN 'blocked' ELSE 'ready' END`
 
 /**
- * How many deliveries wait, stored or not, and how old the oldest event that waits is, by why it waits; all from indexes.
- * `now` is in milliseconds.
+ * Number of pending deliveries, stored or not, and age of the oldest pending event, by reason; all from indexes. `now` is in
+ * milliseconds.
  */
 export async function readDepth(
   wants: Wanted,
@@ -65,8 +65,8 @@ export async function readDepth(
 type Follower = { state: DepthState; uid: string; group: string; types: string; vendor: string; behind: number }
 
 /**
- * Events behind the positions of queues, as far as they are counted; queues that are paused come last. Each queue is a
- * statement of its own, so other work goes on between them.
+ * Counts events after the positions of queues, within the limits; paused queues come last. Each queue is a statement of its own,
+ * so other work is possible between them.
  */
 async function countEvents(wants: Wanted, reader: Reader, now: string, most: typeof counted): Promise<Row[]> {
   const last = await lastPosition(reader)

@@ -11,7 +11,7 @@ const row = (subject: string, more: Partial<Waiting> = {}): Waiting => {
 const rows = (subject: string, count: number) => Array.from({ length: count }, () => row(subject))
 const ids = (taken: readonly { rows: Waiting[] }[]) => taken.map((lane) => lane.rows[0]!.id)
 
-test('each subject sends one at a time, in order, and subjects side by side', () => {
+test('each subject sends one event at a time, in order, and subjects send in parallel', () => {
   const lanes = new Lanes()
   const [a1, b1, a2] = [row('a'), row('b'), row('a')]
   lanes.add([a1, b1, a2], 0)
@@ -22,7 +22,7 @@ test('each subject sends one at a time, in order, and subjects side by side', ()
   assert.deepEqual(ids(lanes.take(9, 0)), [a2.id])
 })
 
-test('what failed comes again when it is due, and what is behind it waits', () => {
+test('a failed event is retried when it is due, and later events of its subject wait', () => {
   const lanes = new Lanes()
   const [bad, behind] = [row('a'), row('a')]
   lanes.add([bad, behind, row('b', { nextTime: new Date(70).toISOString() })], 0)
@@ -39,7 +39,7 @@ test('what failed comes again when it is due, and what is behind it waits', () =
   assert.equal(lanes.take(9, 51).length, 1)
 })
 
-test('of a long lane only the start is kept, and the rest is read again in order and once', () => {
+test('keeps only the start of a long lane, and reads the rest again, in order and once', () => {
   const lanes = new Lanes()
   const all = rows('a', 2 * laneRows + 5)
   lanes.add(all, 0)
@@ -60,7 +60,7 @@ test('of a long lane only the start is kept, and the rest is read again in order
   assert.deepEqual([lanes.size, lanes.hungry(), lanes.nextDue()], [0, [], undefined])
 })
 
-test('what comes behind a long lane that has become shorter waits for what is between', () => {
+test('an event added to a shortened long lane waits for the events before it', () => {
   const lanes = new Lanes()
   const all = rows('a', laneRows + 5)
   lanes.add(all, 0)
@@ -88,7 +88,7 @@ test('what comes behind a long lane that has become shorter waits for what is be
   )
 })
 
-test('a lane that turns out to be done is forgotten', () => {
+test('removes a lane without remaining rows', () => {
   const lanes = new Lanes()
   lanes.add(rows('a', laneRows + 1), 0)
   for (let i = 0; i < laneRows; i++) lanes.done(lanes.take(1, 0)[0]!, 0)
@@ -97,7 +97,7 @@ test('a lane that turns out to be done is forgotten', () => {
   assert.deepEqual([lanes.size, lanes.hungry()], [0, []])
 })
 
-test('a sink that fails is tried with what was tried least, due or not', () => {
+test('probes a failing sink with the least tried row, due or not', () => {
   const lanes = new Lanes()
   const [often, once, never] = [
     row('a', { attempts: 5 }),

@@ -1,27 +1,27 @@
-// The pending deliveries and events of one subscription, as far as its owner has read them: one lane for each subject.
-// Within a lane nothing overtakes; lanes do not wait for each other. Pure: the caller reads rows and says what time it is.
+// Pending deliveries and events of one subscription in the memory of its owner, with one lane for each subject. Within a lane,
+// the order is kept; lanes do not wait for each other. Pure: the caller reads rows and passes the time.
 import type { Waiting } from './deliveries.model.ts'
 
 export type Lane = {
   subject: string
   rows: Waiting[]
-  /** There are more rows behind those, no further than the caller has read. */
+  /** True if there are more rows after these, up to the caller's position of reading. */
   more: boolean
-  /** The id of the last stored row that the lane has taken. */
+  /** ID of the last stored row in the lane. */
   last: number
-  /** There are more events behind `position`, no further than the caller has read. */
+  /** True if there are more events after `position`, up to the caller's position of reading. */
   moreEvents: boolean
-  /** The position of the last event that the lane has taken; 0 if none. */
+  /** Position of the last event in the lane; 0 if none. */
   position: number
   busy: boolean
-  /** When the first row may be tried, in milliseconds. */
+  /** Time from which the first row may be tried, in milliseconds. */
   dueAt: number
 }
 
-/** How many rows of one subject are kept; the rest is read again when they are done. */
+/** Most rows of one subject in memory. The rest is read again when these are finished. */
 export const laneRows = 32
 
-/** A class, since its state lives as long as the queue that it belongs to. */
+/** A class, since its state lives as long as its queue. */
 export class Lanes {
   readonly #lanes = new Map<string, Lane>()
   readonly #ready = new Set<Lane>()
@@ -29,7 +29,7 @@ export class Lanes {
   readonly #hungry = new Set<Lane>()
   #lastEnded = 0
 
-  /** The highest position of an event whose first attempt has ended. */
+  /** Highest position of an event whose first attempt has ended. */
   get lastEnded(): number {
     return this.#lastEnded
   }
@@ -50,7 +50,7 @@ export class Lanes {
     return this.#ready.size
   }
 
-  /** Puts a lane into the one set that it belongs to now, behind those that are there. */
+  /** Moves a lane to the set for its state, after the lanes that are there. */
   #sort(lane: Lane, now: number): void {
     for (const set of [this.#ready, this.#resting, this.#hungry]) set.delete(lane)
     if (lane.busy) return
@@ -68,7 +68,7 @@ export class Lanes {
     return lane
   }
 
-  /** Adds stored rows that stand behind all that were added before. */
+  /** Adds stored rows that come after all rows added before. */
   add(rows: readonly Waiting[], now: number): void {
     for (const row of rows) {
       const lane = this.#laneOf(row.subject)
@@ -81,7 +81,7 @@ export class Lanes {
     }
   }
 
-  /** Adds events that stand behind all that were added before. */
+  /** Adds events that come after all events added before. */
   addEvents(events: readonly Waiting[], now: number): void {
     for (const event of events) {
       const lane = this.#laneOf(event.subject)
@@ -97,13 +97,13 @@ export class Lanes {
 
   #push(lane: Lane, row: Waiting, now: number): void {
     lane.rows.push(row)
-    // Only a first row changes where the lane stands; others would move it behind lanes that are younger.
+    // Only a first row changes the place of the lane. Other rows would move it after younger lanes.
     if (lane.rows.length > 1) return
     lane.dueAt = dueAtOf(row)
     this.#sort(lane, now)
   }
 
-  /** Adds a subject that has events behind a position. */
+  /** Adds a subject with events after a position. */
   addBehind(subject: string, position: number, now: number): void {
     const lane = this.#laneOf(subject)
     lane.moreEvents = true
@@ -111,12 +111,12 @@ export class Lanes {
     this.#sort(lane, now)
   }
 
-  /** Lanes that have nothing left but what the caller has to read again. */
+  /** Lanes without rows in memory, for which the caller has to read more. */
   hungry(): Lane[] {
     return [...this.#hungry]
   }
 
-  /** The stored rows that a hungry lane had behind it, as far as the row with the id `last`. */
+  /** Adds the next stored rows of a hungry lane, up to the row with the ID `last`. */
   feed(lane: Lane, rows: readonly Waiting[], more: boolean, now: number, last = rows.at(-1)?.id ?? lane.last): void {
     lane.rows.push(...rows)
     lane.more = more
@@ -124,7 +124,7 @@ export class Lanes {
     this.#settle(lane, now)
   }
 
-  /** The events that a hungry lane had behind it, up to a position. */
+  /** Adds the next events of a hungry lane, up to a position. */
   feedEvents(lane: Lane, events: readonly Waiting[], position: number, more: boolean, now: number): void {
     lane.rows.push(...events)
     lane.moreEvents = more
@@ -132,7 +132,7 @@ export class Lanes {
     this.#settle(lane, now)
   }
 
-  /** The first rows of lanes that may send now, oldest lane first. The lanes are busy until they are told of the end. */
+  /** Lanes whose first row may be sent now, the oldest lane first. They are busy until the result is reported. */
   take(limit: number, now: number): Lane[] {
     for (const lane of this.#resting) if (lane.dueAt <= now) this.#sort(lane, now)
     const taken: Lane[] = []
@@ -147,7 +147,7 @@ export class Lanes {
     return taken
   }
 
-  /** For a sink that fails as a whole: the row that was tried least, due or not. */
+  /** For a sink that fails as a whole: the lane with the least tried row, due or not. */
   takeProbe(now: number): Lane[] {
     let least: Lane | undefined
     for (const lane of [...this.#ready, ...this.#resting]) {
@@ -159,13 +159,13 @@ export class Lanes {
     return [least]
   }
 
-  /** It was taken, and nothing was tried. */
+  /** Returns a lane that was taken without an attempt. */
   putBack(lane: Lane, now: number): void {
     lane.busy = false
     this.#sort(lane, now)
   }
 
-  /** The first row is done with. */
+  /** Removes the first row, which is finished. */
   done(lane: Lane, now: number): void {
     lane.busy = false
     const row = lane.rows.shift()
@@ -173,7 +173,7 @@ export class Lanes {
     this.#settle(lane, now)
   }
 
-  /** Its first row has changed; a lane with nothing left is forgotten. */
+  /** Updates a lane whose first row has changed. Removes a lane without remaining rows. */
   #settle(lane: Lane, now: number): void {
     const first = lane.rows[0]
     lane.dueAt = first ? dueAtOf(first) : 0
@@ -181,7 +181,7 @@ export class Lanes {
     this.#sort(lane, now)
   }
 
-  /** The first row stays, and waits. That of an event is a row only once it is stored: until then its lane is busy. */
+  /** Keeps the first row, to retry it at `dueAt`. An event becomes a row only when it is stored; until then its lane is busy. */
   retry(lane: Lane, dueAt: number, now: number): void {
     const row = lane.rows[0]!
     this.#lastEnded = Math.max(this.#lastEnded, row.position)
@@ -192,21 +192,21 @@ export class Lanes {
     this.#sort(lane, now)
   }
 
-  /** Whether a stored row is that of an event in hand which does not know its id yet. A replay of the event was never tried. */
+  /** True if a stored row is that of an event in memory whose ID is not known yet. A replay of the event was never tried. */
   isBeingStored({ subject, event, attempts }: Waiting): boolean {
     if (attempts === 0) return false
     const first = this.#lanes.get(subject)?.rows[0]
     return first !== undefined && first.id === 0 && first.position === 0 && first.event === event
   }
 
-  /** The first row, which was that of an event, is stored with this id. */
+  /** Sets the ID of the first row, an event that is now stored. */
   stored(lane: Lane, id: number, now: number): void {
     lane.rows[0]!.id = id
     lane.busy = false
     this.#sort(lane, now)
   }
 
-  /** Leaves out the events up to a position. Nothing may be on its way. */
+  /** Removes the events up to a position. No request may be in flight. */
   passOver(position: number, now: number): void {
     for (const lane of [...this.#lanes.values()]) {
       const left = lane.rows.filter((row) => row.position === 0 || row.position > position)
@@ -218,7 +218,7 @@ export class Lanes {
     }
   }
 
-  /** Nothing waits for a time any more. */
+  /** Makes all waiting lanes due now. */
   wake(now: number): void {
     for (const lane of this.#resting) {
       lane.dueAt = 0
@@ -226,7 +226,7 @@ export class Lanes {
     }
   }
 
-  /** When the first resting lane may send; `undefined` when none rests. */
+  /** Time at which the first resting lane may send. Undefined if none rests. */
   nextDue(): number | undefined {
     let next: number | undefined
     for (const lane of this.#resting) if (next === undefined || lane.dueAt < next) next = lane.dueAt

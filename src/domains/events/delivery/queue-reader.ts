@@ -1,6 +1,6 @@
-// Reader of one subscription's queue: first the stored deliveries that are pending, then the events behind the position of
-// the queue. It also knows how far the queue has got, which is saved with the results of attempts: an event whose first
-// attempt has ended has a row, and all others are found again from the position of the queue and those of its subjects.
+// Reader of one subscription's queue: first the stored pending deliveries, then the events after the position of the queue. It
+// also tracks the progress of the queue, which is saved with the results of attempts. An event whose first attempt has ended has
+// a row. All others are found again from the position of the queue and those of its subjects.
 import type { App } from '#app.ts'
 import { type Checkpoint, findProgress, type Progress } from './backlog.store.ts'
 import { readEvents, readSubject } from './backlog.ts'
@@ -9,29 +9,29 @@ import { type Lane, Lanes, laneRows } from './lanes.ts'
 import { scanSubject, scanWaiting } from './sending.store.ts'
 
 const rowsAtOnce = 500
-/** How often the position is read at first, when the queue gets something during the read. */
+/** Most reads of the first position, if the queue gets new events during the read. */
 const opensAtOnce = 3
-/** Subjects in memory up to which more events are read. */
+/** Most subjects in memory, above which no more events are read. */
 const maxLanes = 20_000
 
-/** A class, since its state lives as long as the queue that it belongs to. */
+/** A class, since its state lives as long as its queue. */
 export class QueueReader {
   readonly lanes = new Lanes()
   readonly #app: Pick<App, 'db' | 'vendor'>
   readonly #place: { subscription: number; node: string }
-  /** The generation whose position is known; `undefined` until the position is read. */
+  /** Generation whose position is known. Undefined until the position is read. */
   #generation: number | undefined
-  /** The id of the last stored delivery that was read. */
+  /** ID of the last stored delivery that was read. */
   #cursor = 0
   #isExhausted = false
-  /** Deliveries in hand that were stored from here, so they are not read once more. */
+  /** Deliveries in memory that this reader has stored, so that they are not read again. */
   readonly #own = new Set<number>()
-  /** Raised by whatever the queue gets, so that a read that has begun before does not end the reading. */
+  /** Grows with each notification, so that an earlier read does not end the reading. */
   #notes = 0
-  /** Up to here events have been read. */
+  /** Position up to which events have been read. */
   #position = 0
   #isBehind = false
-  /** As the database has it. */
+  /** Progress as stored in the database. */
   #saved = { position: 0, lanes: new Map<string, number>() }
 
   constructor(app: Pick<App, 'db' | 'vendor'>, place: { subscription: number; node: string }) {
@@ -39,17 +39,17 @@ export class QueueReader {
     this.#place = place
   }
 
-  /** Whether there may be events that were not read. */
+  /** True if there may be events that were not read. */
   get isBehind(): boolean {
     return this.#isBehind
   }
 
-  /** Generation up to which the reader knows the position. A release of a later one could drop events that were never read. */
+  /** Generation up to which the reader knows the position. Releasing a later one could drop events that were never read. */
   get generation(): number | undefined {
     return this.#generation
   }
 
-  /** The queue has got something. `behind` is its position in the database at this generation. */
+  /** Notifies of new deliveries or events. `behind` is the queue's position in the database at this generation. */
   note({ behind, generation }: { behind: number; generation: number }): void {
     this.#notes++
     this.#isExhausted = false
@@ -64,14 +64,17 @@ export class QueueReader {
     this.#isBehind = true
   }
 
-  /** Subjects in hand that have no row, but may need one. */
+  /** Number of subjects in memory without a row that may need one. */
   get unstored(): number {
     let count = 0
     for (const { rows, moreEvents } of this.lanes.all()) if (rows[0] ? rows[0].id === 0 : moreEvents) count++
     return count
   }
 
-  /** Reads until so many subjects are ready, or nothing is left. `roomForEvents` says how many more subjects may need a row. */
+  /**
+   * Reads until `room` subjects are ready, or nothing is left. `roomForEvents` returns the number of further subjects that may
+   * need a row.
+   */
   async read(room: number, now: () => number, roomForEvents: () => Promise<number>): Promise<void> {
     const { lanes } = this
     if (this.#generation === undefined) await this.#open(now())
@@ -99,7 +102,7 @@ export class QueueReader {
     this.#isBehind = behind > 0
     this.#saved = { position: behind, lanes }
     for (const [subject, at] of lanes) this.lanes.addBehind(subject, at, now)
-    // If it is not that of the last note, the release fails and the queue is noted once more.
+    // If the generation differs from that of the last notification, the release fails and the queue is notified again.
     this.#generation = generation
   }
 
@@ -108,7 +111,7 @@ export class QueueReader {
       const { subject, last } = lane
       const place = { subscription: this.#place.subscription, subject, after: last, upTo: this.#cursor }
       const rows = await scanSubject(this.#app.db, place, laneRows)
-      // The result of a row that was stored from here may not be written yet.
+      // The result of a row that this reader has stored may not be written yet.
       const others = rows.filter((row) => !this.#own.has(row.id))
       this.lanes.feed(lane, others, rows.length === laneRows, now(), rows.at(-1)?.id ?? last)
     }
@@ -146,7 +149,7 @@ export class QueueReader {
     if (notes === this.#notes) this.#isBehind = end >= 0 || !isEnd
   }
 
-  /** The result of an attempt at the row of a lane is written, with this id. */
+  /** Reports that the result of an attempt is written, with the ID of the row. */
   recorded(lane: Lane, row: Waiting, id: number, isEnded: boolean, now: number): void {
     if (isEnded) this.#own.delete(id)
     else if (row.id === 0) {
@@ -155,15 +158,15 @@ export class QueueReader {
     }
   }
 
-  /** Leaves out the events up to a position. Nothing may be on its way. */
+  /** Removes the events up to a position. No request may be in flight. */
   passOver(position: number, now: number): void {
     this.lanes.passOver(position, now)
     if (this.#isBehind) this.#position = Math.max(this.#position, position)
   }
 
   /**
-   * How far the queue has got. Events that were tried are never behind it. So a subject is saved with a position of its own
-   * if one of its events is older than one that was tried, or if it has to wait anyway.
+   * Progress of the queue. Tried events are never after it. So a subject is saved with its own position if one of its events is
+   * older than a tried event, or if the subject has to wait anyway.
    */
   checkpoint(): Checkpoint | undefined {
     if (this.#generation === undefined) return undefined
@@ -186,7 +189,7 @@ export class QueueReader {
     return { position, set, removed, isDone, isNews: hasMoved || set.size > 0 || removed.length > 0 }
   }
 
-  /** The checkpoint is in the database; `position` is 0 when the queue was released without one. */
+  /** Reports that the checkpoint is in the database. `position` is 0 if the queue was released without one. */
   saved({ set, removed }: Checkpoint, position: number): void {
     this.#saved.position = position
     for (const subject of removed) this.#saved.lanes.delete(subject)
@@ -194,7 +197,7 @@ export class QueueReader {
   }
 }
 
-/** No event of the lane's subject before this position is left; `undefined` when none is left at all. */
+/** Position of the first remaining event of the lane's subject, or a lower bound of it. Undefined if none is left. */
 function firstEventOf({ rows, moreEvents, position }: Lane): number | undefined {
   const event = rows.find((row) => row.position > 0)
   return event?.position ?? (moreEvents ? position + 1 : undefined)

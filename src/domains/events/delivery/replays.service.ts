@@ -1,4 +1,5 @@
-// Events of a time once more. A request makes no more deliveries than may wait, and says where the next one goes on.
+// Replay of the events of a time range. A request creates no more deliveries than may be pending, and returns the position to
+// continue from.
 import type { App, Call } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
 import { found, invalid } from '#lib/errors.ts'
@@ -11,16 +12,16 @@ import { subscriptionType } from '../subscriptions/subscriptions.model.ts'
 import * as store from './deliveries.store.ts'
 import { refuseForRoom, roomFor } from './room.service.ts'
 
-/** How many events one request, and one transaction, looks at. */
+/** Most events that one request, and one transaction, reads. */
 const bounds = { events: 20_000, eventsAtOnce: 500 }
-/** Longer than any request takes from its time to its commit. */
+/** Longest time between the start of a request and its commit, with a margin, in milliseconds. */
 const disorderMs = 2 * 60_000
 
 export type ReplayTime = { from: string; to: string }
 
 /**
- * In batches, each with a commit of its own: whoever asks again after a failure gets some of them twice. `next` is the token of
- * the page to go on with; without it that was all.
+ * Replays events in batches with separate commits, so repeating a failed request sends some of them twice. `next` is the token of
+ * the next page; empty after the last.
  */
 export async function replayEvents(
   call: Call,
@@ -52,7 +53,7 @@ export async function replayEvents(
 
 type Replayed = { count: number; looked: number; position: number; isFull: boolean; isOver: boolean }
 
-/** Stores deliveries of the events behind `position`. Throws when there is no room for the first of all. */
+/** Stores deliveries of the events after `position`. Throws if there is no space for the very first one. */
 async function replaySome(
   tx: Tx,
   call: Call,

@@ -1,5 +1,5 @@
-// Results of attempts, written for many at a time: one commit for each would allow as many deliveries a second as a disk
-// has syncs. The first attempt of an event writes its delivery, and moves the queue on in the same transaction.
+// Writer of results of attempts, in batches: with one commit for each, deliveries per second would be limited by the syncs of the
+// disk. The first attempt at an event writes its delivery, and moves the position of the queue in the same transaction.
 import type { App } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
 import { type NewEvent, newEvent, queueEvents } from '#domains/outbox/emit.ts'
@@ -13,35 +13,35 @@ import { type Checkpoint, saveProgress } from './backlog.store.ts'
 import { type DeliveryState, deliveryStates, kept, pausedSettings } from './deliveries.model.ts'
 import { insertAttempts, isStored, markDelivered, markFailed, type Proof } from './sending.store.ts'
 
-/** Subscriptions of which ended deliveries are counted. One that is forgotten is trimmed a little later. */
+/** Most subscriptions whose ended deliveries are counted. One that is dropped is trimmed a little later. */
 const mostCounted = 10_000
 
 export type Pause = { uid: string; group: string; types: string; reason: string }
 
-/** How far a queue has got, apart from what it has not told yet. */
+/** Progress of a queue since its last report. */
 export type Progress = {
-  /** `undefined` when nothing of the queue was read. */
+  /** Undefined if nothing of the queue was read. */
   checkpoint(): Checkpoint | undefined
-  /** It is written. The queue has this position now. */
+  /** Reports that the checkpoint is written. `position` is now that of the queue. */
   saved(checkpoint: Checkpoint, position: number): void
 }
 
 export type Entry = {
   subscription: number
-  /** The row; 0 for the first attempt of an event, which has none. */
+  /** Number of the row. 0 for the first attempt at an event, which has none. */
   delivery: number
-  /** What such a row is of. */
+  /** Event of such a row. */
   event: { event: number; subject: string; createTime: string }
-  /** `undefined` when there was nothing left to send. */
+  /** Undefined if there was nothing left to send. */
   outcome: Outcome | undefined
-  /** When the attempt began. */
+  /** Start of the attempt. */
   time: string
   state: DeliveryState
-  /** When to try again; empty for as soon as its turn comes. */
+  /** Time of the next attempt. Empty for as soon as possible. */
   nextTime: string
-  /** How the sink as a whole fares, when that has changed. */
+  /** State of the sink as a whole, if it has changed. */
   sink?: SinkState
-  /** Nothing more is to be sent, and the others are told why. */
+  /** Pauses the subscription, and emits an event with the reason. */
   pause?: Pause
 }
 
@@ -49,32 +49,32 @@ type Released = { subscription: number; generation: number }
 
 export type Results = {
   /**
-   * Resolves once it is written, with the id of the delivery; 0 when the queue belongs to another node, which makes the attempt
-   * again. After a power cut the last deliveries may be sent again.
+   * Resolves with the ID of the delivery once it is written. 0 if another node owns the queue and repeats the attempt. After a
+   * power failure, the last deliveries may be sent again.
    */
   record(entry: Entry, progress: Progress): Promise<number>
-  /** Gives the queue back behind everything that was recorded; see `releaseQueue`. */
+  /** Releases the queue after all recorded entries; see `releaseQueue`. */
   release(queue: Released, dueTime: string | undefined, progress: Progress): Promise<boolean>
-  /** Removes the oldest deliveries that have ended, when there are more than are kept. */
+  /** Deletes the oldest ended deliveries above the limit. */
   trim(subscription: number): Promise<void>
-  /** Gives the queue back as it is. */
+  /** Releases the queue in its present state. */
   free(subscription: number): Promise<void>
-  /** Resolves once nothing is left to write, or it cannot be. */
+  /** Resolves once everything is written, or cannot be. */
   close(): Promise<void>
 }
 
 type Waiting = {
   write(tx: Tx, written: { id: number; isDone: boolean }): Promise<unknown>
   entry?: Entry
-  /** The queue whose progress is written too. */
+  /** Queue whose progress is written as well. */
   moved?: { subscription: number; progress: Progress; isReleased: boolean }
   resolve(value: unknown): void
 }
 
-/** The progress of the queues of a batch. Taken when the batch is: what has ended since comes with the next one. */
+/** Progress of the queues of a batch, read when the batch starts. Later results come with the next batch. */
 type Moved = Map<number, { progress: Progress; checkpoint: Checkpoint; isReleased: boolean }>
 
-/** Long enough to collect some, and short against what a receiver takes. */
+/** Delay that collects entries, in milliseconds. It is short compared with the response time of a receiver. */
 const collectMs = 10
 const enough = 16
 const retryMs = 500
@@ -85,7 +85,7 @@ export function createResults(
   node: string,
   keep = kept,
 ): Results {
-  /** Deliveries that ended since the last trim, by subscription. */
+  /** Number of deliveries that ended since the last trim, by subscription. */
   const ended = new Newest<number, number>(mostCounted)
   const batches = createBatches(app, node)
   let timer: NodeJS.Timeout | undefined
@@ -145,7 +145,7 @@ export function createResults(
   }
 }
 
-/** Entries that wait to be written, and a batch of them of which it is unknown whether it was. */
+/** Entries that wait to be written, and a batch whose commit is uncertain. */
 function createBatches({ db, failures }: Pick<App, 'db' | 'failures'>, node: string) {
   let waiting: Waiting[] = []
   let unsure: Tried | undefined
@@ -153,14 +153,14 @@ function createBatches({ db, failures }: Pick<App, 'db' | 'failures'>, node: str
     for (const { progress, checkpoint, position } of saved) progress.saved(checkpoint, position)
     for (const [i, { resolve }] of batch.entries()) resolve(values[i])
   }
-  /** Written once more, first attempts would be deliveries once more. */
+  /** Checks an uncertain batch. Writing it again would duplicate the deliveries of first attempts. */
   const makeSure = async (tried: Tried): Promise<void> => {
     const isWritten = await db.tx((tx) => wasWritten(tx, tried.proof), { isolation: 'rowLocks' })
     unsure = undefined
     if (isWritten) settle(tried)
     else waiting = [...tried.batch, ...waiting]
   }
-  /** Writes what waits. False when it has to be tried again. */
+  /** Writes the waiting entries. Returns false if it must be retried. */
   const write = async (): Promise<boolean> => {
     let batch: Waiting[] = []
     let tried: Tried | undefined
@@ -187,7 +187,7 @@ function createBatches({ db, failures }: Pick<App, 'db' | 'failures'>, node: str
   return {
     write,
     add: (one: Waiting): number => waiting.push(one),
-    /** How many wait. */
+    /** Number of waiting entries. */
     get size(): number {
       return waiting.length + (unsure?.batch.length ?? 0)
     },
@@ -211,10 +211,10 @@ function movedIn(batch: readonly Waiting[]): Moved {
 
 type Saved = { progress: Progress; checkpoint: Checkpoint; position: number }
 
-/** What a transaction has written if it was committed. `proof` is a row that exists only then. */
+/** Content of a transaction, if it was committed. `proof` is a row that exists only in this case. */
 type Tried = { batch: readonly Waiting[]; values: unknown[]; saved: Saved[]; proof: Proof | undefined }
 
-/** Whether a transaction whose commit got no answer was committed. The lock waits until the database has ended it. */
+/** True if a transaction was committed whose commit got no response. The lock waits until the database has ended it. */
 async function wasWritten(tx: Tx, proof: Proof | undefined): Promise<boolean> {
   if (!proof) return false
   await lockRouting(tx)
@@ -247,8 +247,8 @@ async function writeBatch(tx: Tx, batch: readonly Waiting[], moved: Moved, node:
 }
 
 /**
- * Most entries are deliveries that went well, which a few statements write for all of them. First attempts of queues that are
- * not the node's are left out. Answers with the ids of the rows.
+ * Writes the rows of a batch. Most entries are successful deliveries, which a few statements write together. First attempts of
+ * queues that the node does not own are left out. Returns the IDs of the rows.
  */
 async function writeRows(
   tx: Tx,
@@ -274,7 +274,7 @@ async function writeRows(
   return ids
 }
 
-/** The first of the rows that the batch inserts: a delivery, or an attempt at an older one. */
+/** First row that the batch inserts: a delivery, or an attempt at an older one. */
 function proofOf(ids: ReadonlyMap<Entry, number>): Proof | undefined {
   const all = [...ids]
   const [entry, id] = all.find(([{ delivery }]) => delivery === 0) ?? all.find(([{ outcome }]) => outcome) ?? []
@@ -299,7 +299,7 @@ async function writeEntry(
   return id
 }
 
-/** What a request to pause would have written, but that nobody has asked. */
+/** Event of a pause without a caller, in the form of a request to pause. */
 function pausedEvent(app: Pick<App, 'clock' | 'eventTable'>, { uid, group, types, reason }: Pause): NewEvent {
   const resource = pausedSettings({ uid, types: JSON.parse(types) as string[], paused: true, pauseReason: reason })
   return newEvent(app, ownCause(app.clock), 'events.subscription.updated', { subject: uid, group, resource })

@@ -1,5 +1,5 @@
-// Limits on the stored deliveries that are pending. An event that has no room keeps its place in the order of events, so
-// nothing is lost: its delivery is stored later.
+// Limits on stored pending deliveries. An event without space keeps its position in the order of events, so nothing is lost: its
+// delivery is stored later.
 import type { App } from '#app.ts'
 import type { Reader, Tx } from '#db/sql.ts'
 import { limitsOf, requireRoom } from '#domains/iam/groups/limits.service.ts'
@@ -7,19 +7,19 @@ import { failedPrecondition } from '#lib/errors.ts'
 import { rootOf } from '#lib/uid.ts'
 import * as store from './backlog.store.ts'
 
-/** Pending deliveries that a subscription may have whatever the quota of its organization, so none waits for another. */
+/** Pending deliveries that each subscription may have, whatever the quota of its organization, so that none blocks another. */
 export const sureRoom = 16
-/** Pending deliveries that a subscription may have at most. */
+/** Most pending deliveries of a subscription. */
 export const mostWaiting = 10_000
 
-/** Stored deliveries of an organization that are pending. */
+/** Stored pending deliveries of an organization. */
 export function pendingOf(reader: Reader, organization: string): Promise<number> {
   return store.countPending(reader, organization)
 }
 
 type Asked = { id: number; uid: string; wanted: number; most?: number }
 
-/** How many of the wanted deliveries may be stored. It is exact if `lockRouting` was called first. */
+/** Number of the wanted deliveries that may be stored. Exact if `lockRouting` was called first. */
 export async function roomFor(app: Pick<App, 'config'>, tx: Reader, asked: Asked): Promise<number> {
   const { id, uid, wanted, most = mostWaiting } = asked
   const waiting = await store.countWaiting(tx, id, most)
@@ -31,12 +31,12 @@ export async function roomFor(app: Pick<App, 'config'>, tx: Reader, asked: Asked
   return Math.max(sure, Math.min(wanted, most - waiting, limit - used), 0)
 }
 
-/** Throws when not all of the wanted deliveries may be stored. Call `lockRouting` first. */
+/** Throws unless all wanted deliveries may be stored. Call `lockRouting` first. */
 export async function requireRoomFor(app: Pick<App, 'config'>, tx: Tx, asked: Asked): Promise<void> {
   if ((await roomFor(app, tx, asked)) < asked.wanted) await refuseForRoom(app, tx, asked)
 }
 
-/** Names the limit that was reached: that of the subscription, or else the quota of its organization. */
+/** Throws with the limit that was reached: that of the subscription, or else the quota of its organization. */
 export async function refuseForRoom(app: Pick<App, 'config'>, tx: Tx, { id, uid, wanted }: Asked): Promise<never> {
   if ((await store.countWaiting(tx, id, mostWaiting)) + wanted <= mostWaiting) {
     const organization = rootOf(uid)

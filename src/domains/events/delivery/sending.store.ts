@@ -1,18 +1,18 @@
-// What the node that owns a queue reads to send, and writes about what came of it.
+// Reads and writes of the node that owns a queue: pending deliveries, targets and results.
 import { join, list, type Reader, sql, type Tx } from '#db/sql.ts'
 import type { AttemptResult, DeliveryState, Payload, Waiting } from './deliveries.model.ts'
 
 const waiting = sql`
   id, 0 AS "position", event_id AS "event", subject, attempts, next_time AS "nextTime", create_time AS "createTime"`
 
-/** What waits behind `after`, in order. */
+/** Pending deliveries after `after`, in order. */
 export function scanWaiting(reader: Reader, subscription: number, after: number, limit: number): Promise<Waiting[]> {
   return reader.all<Waiting>(sql`
     SELECT ${waiting} FROM deliveries
      WHERE subscription_id = ${subscription} AND state = 0 AND id > ${after} ORDER BY id LIMIT ${limit}`)
 }
 
-/** The same for one subject, no further than `upTo`. */
+/** Pending deliveries of one subject, up to `upTo`. */
 export function scanSubject(
   reader: Reader,
   { subscription, subject, after, upTo }: { subscription: number; subject: string; after: number; upTo: number },
@@ -28,27 +28,27 @@ export type Target = {
   uid: string
   group: string
   sink: string
-  /** As JSON. */
+  /** Types as JSON. */
   types: string
-  /** By whose names it gets its events; empty for ours. */
+  /** Vendor whose names the events have. Empty for ours. */
   vendor: string
   secret: Uint8Array
   oldSecret: Uint8Array | null
-  /** Until when the old secret signs too. */
+  /** Expiry of the old secret, which signs until then. */
   oldSecretTime: string
 }
 
 const target = sql`
   s.uid, s.parent_uid AS "group", s.sink, s.types, s.vendor, s.secret, s.old_secret AS "oldSecret", s.old_secret_time AS "oldSecretTime"`
 
-/** Where to send; `undefined` when the queue is not the node's any more, or is paused. */
+/** Target of a queue. Undefined if the node does not own the queue any more, or if it is paused. */
 export function findTarget(reader: Reader, subscription: number, node: string): Promise<Target | undefined> {
   return reader.get<Target>(sql`
     SELECT ${target} FROM delivery_queues q JOIN subscriptions s ON s.id = q.subscription_id
      WHERE q.subscription_id = ${subscription} AND q.owner = ${node} AND q.paused = 0`)
 }
 
-/** The events of these ids; those that are not kept any more are missing. */
+/** Events of these IDs. Events that are not stored any more are missing. */
 export function findPayloads(reader: Reader, events: readonly number[]): Promise<Payload[]> {
   return reader.all<Payload>(sql`
     SELECT id, uuid, type, audience, source, subject, event_group AS "group", actor, body_type AS "bodyType", body,
@@ -67,7 +67,9 @@ export async function markFailed(tx: Tx, id: number, state: DeliveryState, nextT
      WHERE id = ${id} AND state = 0`)
 }
 
-/** Gives up what was not tried because its sink failed, some of the oldest at a time. Answers with how many. */
+/**
+ * Gives up old deliveries that were not tried because their sink failed, at most `limit`, the oldest first. Returns their number.
+ */
 export async function giveUpOlderThan(tx: Tx, subscription: number, time: string, limit: number): Promise<number> {
   return tx.run(sql`
     UPDATE deliveries SET state = 2, next_time = ''
@@ -93,10 +95,10 @@ export async function insertAttempts(tx: Tx, attempts: readonly NewAttempt[]): P
     INSERT INTO delivery_attempts (delivery_id, result, status, duration_ms, create_time) VALUES ${join(rows, ', ')}`)
 }
 
-/** A row of a transaction: a delivery with its first attempt, or the attempt at a delivery that began at `attemptTime`. */
+/** Row of a transaction: a delivery with its first attempt, or the attempt at a delivery that started at `attemptTime`. */
 export type Proof = { delivery: number; subscription: number; event: number; attemptTime: string | undefined }
 
-/** Whether there is such a row. A delivery that was not tried is another one with the same id, such as a replay. */
+/** True if the row exists. An untried delivery with the same ID, such as a replay, is a different one. */
 export async function isStored(
   reader: Reader,
   { delivery, subscription, event, attemptTime }: Proof,

@@ -1,8 +1,8 @@
-// One subscription's queue while this node owns it: reads what waits, sends it, and gives the queue back when there is
+// Queue of one subscription while this node owns it: reads pending deliveries, sends them, and releases the queue when there is
 // nothing to do.
 //
-// A subject that fails backs off alone. A sink fails as a whole when several subjects failed and none went well, or when
-// it asks for a pause; then one delivery at a time tries it, less and less often, and all the others wait for that one.
+// A failing subject backs off alone. A sink fails as a whole if several subjects have failed and none has succeeded, or if it
+// requests a pause. Then single deliveries probe it at growing intervals, and all others wait.
 import type { App } from '#app.ts'
 import { findQueue, type OwnedQueue } from '../routing/queues.store.ts'
 import { attempt, backoffMs, type Outcome } from './attempt.ts'
@@ -19,43 +19,48 @@ export type SinkQueueDeps = {
   url: string
   node: string
   results: Results
-  /** Whether the node may still send for what it owns. */
+  /** True if the node may still send for its queues. */
   maySend(): boolean
-  /** How many deliveries of the queue may be on their way at once, those to the same sink from other queues considered. */
+  /** Most deliveries of the queue that may be in flight, given those of other queues to the same sink. */
   limit(queue: SinkQueue): number
-  /** Fewer of the queue are on their way, which may be what another with the same sink waits for. */
+  /** Called when fewer deliveries are in flight. Other queues with the same sink may wait for this. */
   onRoom(queue: SinkQueue): void
-  /** Nothing of the queue is on its way, and it is not ours any more. `dueTime` is when it has something to do again. */
+  /**
+   * Called when no delivery is in flight and the node does not own the queue any more. `dueTime` is the time of its next work.
+   */
   onEnd(queue: SinkQueue, next: { dueTime: string | undefined } | 'unknown'): void
 }
 
-/** So many attempts at so many subjects that failed in a row, without one that went well, are the sink's fault. */
+/** This number of consecutive failures, for this number of subjects and without a success, means that the sink fails. */
 const failingAttempts = 10
 const failingSubjects = 3
 const firstWindow = 8
-/** What is due sooner than this is waited for with the queue in hand. */
+/** If the next work is due within this time, in milliseconds, the node keeps the queue. */
 const keepMs = 1000
 const giveUpAtOnce = 500
-/** Subjects that are added at once. */
+/** Most subjects that are added at once. */
 const mostAtOnce = 250
-/** A queue that is behind is looked at so often, since an older server in the cluster does not report its events. */
+/**
+ * Interval between checks of a queue that is behind, in milliseconds, since an older server in the cluster does not report its
+ * events.
+ */
 const behindMs = 30_000
 const goneReason = 'the sink answered 410 Gone'
 
 export class SinkQueue {
   readonly subscription: number
-  /** Known before anything is sent to it. */
+  /** Empty until the sink is known, which is before anything is sent. */
   sink = ''
-  /** It could send, but that others with the same sink have taken all the room. */
+  /** True if the queue could send, but other queues with the same sink use up the limit. */
   isCrowdedOut = false
   generation: number
   readonly #deps: SinkQueueDeps
   readonly #reader: QueueReader
   #uid = ''
-  /** On their way, and those whose result is not on disk yet: what a crash would repeat. */
+  /** Deliveries in flight or whose result is not on disk yet. A crash would repeat these. */
   #inFlight = 0
   #window = firstWindow
-  /** Since the last attempt that went well. */
+  /** Failures since the last success. */
   #failing = { attempts: 0, subjects: new Set<string>() }
   #failures: number
   #blockedUntil: number
@@ -81,9 +86,9 @@ export class SinkQueue {
     return this.#inFlight
   }
 
-  /** The queue has got something, or the sink is said to be well again. */
+  /** Notifies of new deliveries or events, or of a reset of the sink's failures. */
   note(state: OwnedQueue): void {
-    if (this.#ended) return // Whoever is told of the end looks what has become of it.
+    if (this.#ended) return // The receiver of `onEnd` checks the state of the queue.
     if (this.#releasing) this.#noted = true
     if (state.resets !== this.#resets) {
       this.#resets = state.resets
@@ -97,7 +102,10 @@ export class SinkQueue {
     this.pump()
   }
 
-  /** Another node has it, or it is paused or gone. What is on its way comes to its end before anybody else has it from us. */
+  /**
+   * Ends the queue after another node has taken it, or because it is paused or deleted. It is released after the deliveries in
+   * flight have ended.
+   */
   drop(): void {
     if (this.#ended) return
     this.#ended = true
@@ -105,7 +113,7 @@ export class SinkQueue {
     if (this.#inFlight === 0) void this.#giveBack()
   }
 
-  /** As when the process ends. */
+  /** Ends the queue without releasing it, as at the end of the process. */
   stop(): void {
     this.#ended = true
     clearTimeout(this.#timer)
@@ -116,7 +124,7 @@ export class SinkQueue {
     this.#deps.onEnd(this, 'unknown')
   }
 
-  /** Sends what can be sent. */
+  /** Sends as many deliveries as the limits allow. */
   pump(): void {
     this.#again = true
     if (this.#pumping) return
@@ -146,13 +154,13 @@ export class SinkQueue {
       if (probing && this.#blockedUntil > this.#now()) break
       if (this.sink === '' && !(await this.#learnSink())) return this.drop()
       const room = this.#room()
-      if (room <= 0) return // A result makes room, of this queue or of another, and comes back here.
+      if (room <= 0) return // A result of this queue or of another makes space, and calls this again.
       await this.#reader.read(
         room,
         () => this.#now(),
         () => this.#roomForEvents(),
       )
-      // Others may have taken it meanwhile.
+      // Other queues may have used the limit meanwhile.
       const left = Math.min(room, this.#room())
       if (left <= 0 || this.#ended) return
       const lanes =
@@ -170,7 +178,7 @@ export class SinkQueue {
     return target !== undefined
   }
 
-  /** How many more may be sent now. */
+  /** Number of further deliveries that may be sent now. */
   #room(): number {
     const limit = this.#deps.limit(this)
     const most = this.#failures > 0 ? Math.min(1, limit) : Math.min(this.#window, limit)
@@ -178,11 +186,11 @@ export class SinkQueue {
     return most - this.#inFlight
   }
 
-  /** Subjects of which events may be read. Each may need a row, for which there must be room. */
+  /** Number of subjects whose events may be read. Each may need a row, which must be within the limit. */
   async #roomForEvents(): Promise<number> {
     const { app, maySend } = this.#deps
     const { lanes, unstored } = this.#reader
-    // A sink that fails is tried with what is in hand.
+    // A failing sink is probed with the rows in memory.
     if (this.#ended || !maySend() || (this.#failures > 0 && lanes.size > 0)) return 0
     if (lanes.size < sureRoom / 2) return sureRoom - lanes.size
     const asked = { id: this.subscription, uid: this.#uid, wanted: unstored + mostAtOnce }
@@ -241,7 +249,7 @@ export class SinkQueue {
       this.#ended = true
       app.log.warn('subscription paused', { uid: target.uid, reason: entry.pause.reason })
     }
-    // What went well makes room for the next in its lane at once; the place in flight is taken until it is on disk.
+    // A success frees its lane for the next row at once. It counts as in flight until it is on disk.
     this.pump()
     const stored = await results.record(entry, this.#reader)
     this.#reader.recorded(lane, row, stored, entry.state !== deliveryStates.waiting, this.#now())
@@ -250,14 +258,14 @@ export class SinkQueue {
     else if (!this.#ended) this.pump()
   }
 
-  /** So many are not on their way any more. A queue that has ended meanwhile is given back after the last one. */
+  /** Subtracts deliveries in flight. Releases an ended queue after the last one. */
   #landed(count: number): void {
     this.#inFlight -= count
     this.#deps.onRoom(this)
     if (this.#ended && this.#inFlight === 0) void this.#giveBack()
   }
 
-  /** What an outcome means for its lane, for the sink, and for the row. */
+  /** Effects of an outcome on its lane, on the sink, and on the row. */
   #judge(
     lane: Lane,
     outcome: Outcome,
@@ -296,7 +304,7 @@ export class SinkQueue {
     return { sink: { failures: 0, until: '', resets: this.#resets } }
   }
 
-  /** `undefined` when it is the subject that fails, as far as we can tell. */
+  /** Counts a failure for the sink. Undefined if only the subject fails, as far as is known. */
   #sinkFails(subject: string, outcome: Outcome, began: number, now: number): Pick<Entry, 'sink'> | undefined {
     this.#failing.attempts++
     if (this.#failing.subjects.size < failingSubjects) this.#failing.subjects.add(subject)
@@ -304,7 +312,7 @@ export class SinkQueue {
     const all = attempts >= failingAttempts && subjects.size >= failingSubjects
     if (!all && this.#failures === 0 && outcome.result !== 'slowed') return undefined
     this.#window = firstWindow
-    // Those that were on their way when the sink was found to fail say nothing new.
+    // Deliveries that were in flight when the sink was found to fail tell nothing new.
     const older = this.#failures > 0 && began < this.#blockedUntil
     if (older && outcome.waitMs === 0) return {}
     if (!older) this.#failures++
@@ -314,19 +322,19 @@ export class SinkQueue {
     return { sink: { failures: this.#failures, until, resets: this.#resets } }
   }
 
-  /** There is nothing to do now: waits a moment, or gives the queue back. */
+  /** Waits a moment or releases the queue, since there is nothing to do now. */
   async #rest(): Promise<void> {
     const now = this.#now()
     const blocked = this.#failures > 0 && this.#blockedUntil > now
     const next = blocked ? this.#blockedUntil : this.#reader.lanes.nextDue()
-    // Behind so many that fail, there is more as soon as one of them is done with.
+    // If the queue is behind, more events can be read as soon as one of the failing subjects is finished.
     const due = blocked || !this.#reader.isBehind ? next : Math.min(next ?? now + keepMs, now + behindMs)
     if (due !== undefined && due - now <= keepMs) return this.#pumpIn(due - now)
     if (blocked) await this.#giveUpOld(now)
     this.#releasing = true
     this.#noted = false
     const dueTime = due === undefined ? undefined : new Date(due).toISOString()
-    // Not awaited: what comes meanwhile is sent as if nothing had happened.
+    // Not awaited: new events are sent meanwhile as usual.
     const { subscription } = this
     const generation = this.#reader.generation ?? this.generation
     void this.#deps.results
@@ -337,7 +345,7 @@ export class SinkQueue {
   async #released(released: boolean, dueTime: string | undefined): Promise<void> {
     this.#releasing = false
     if (this.#ended) return
-    // The queue has got something behind the release, and with it came back to us.
+    // The queue got new events after the release, and the node owns it again.
     if (this.#noted) return this.pump()
     if (released) {
       this.#ended = true
@@ -355,7 +363,7 @@ export class SinkQueue {
     }
   }
 
-  /** A sink that has failed for so long gets no more of what is as old. */
+  /** Gives up the deliveries that are older than the limit, after the sink has failed for that long. */
   async #giveUpOld(now: number): Promise<void> {
     const { app } = this.#deps
     const time = new Date(now - app.config.deliveryGiveUpMs).toISOString()

@@ -1,5 +1,5 @@
-// What the registry refuses, noted in memory and written by a duty. Whoever sends it may be anybody: so the same again only
-// adds to a number, no organisation takes the room of another, and no text is kept as it came.
+// Log of requests that the registry refuses, collected in memory and written by a background job. Anyone can send such requests:
+// repetitions only increase a number, organizations have separate limits, and texts are sanitized.
 import type { Db } from '#db/sql.ts'
 import { type BatchWriter, createBatchWriter, inOrder } from '#lib/batches/batch-writer.ts'
 import { isDigest } from '#lib/digest.ts'
@@ -12,15 +12,15 @@ export type { RefusedAction } from './refusals.model.ts'
 import { addRefusals, keepLatest } from './refusals.store.ts'
 
 export type RefusedRequest = {
-  /** The deepest group on the path that exists, and the path of the repo if there is one. */
+  /** Deepest existing group on the path. `repository` is the path of the repository, if it exists. */
   group: string
   repository: string | undefined
-  /** The path that was asked for. */
+  /** Requested path. */
   path: string
   reference: string
   action: RefusedAction
   caller: string
-  /** Whether the caller may do anything there. */
+  /** True if the caller has any permission there. */
   member: boolean
   remoteAddress: string
   now: string
@@ -28,12 +28,12 @@ export type RefusedRequest = {
   reason: string
 }
 
-/** `flush` answers with how many rows it wrote. */
+/** `flush` returns the number of written rows. */
 export type RefusalLog = BatchWriter & { note(refused: RefusedRequest): void }
 
-/** Between two writes, of one organisation by its own people or by others, and in all. What is more is not kept. */
+/** Most rows between two writes: of one organization, by its own members or by others, and in total. More are dropped. */
 const maxWaiting = { ofOne: 100, inAll: 5000 }
-/** By the key of their row. */
+/** Refusals by the key of their row. */
 type Pot = Map<string, Refusal>
 const perCommit = 200
 const maxReason = 200
@@ -46,7 +46,7 @@ export function createRefusalLog(db: Db, onError: (error: unknown) => void): Ref
   const add = (one: Refusal): void => {
     const key = keyOf(one)
     const [inside, outside] = [false, true].map((outsider) => noted.get(`${one.organisation} ${outsider}`))
-    // Whoever has become a member since has one row all the same.
+    // A caller who has become a member since still has one row.
     const holder = [inside, outside].find((pot) => pot?.has(key))
     if (holder) {
       const known = holder.get(key)!
@@ -61,11 +61,11 @@ export function createRefusalLog(db: Db, onError: (error: unknown) => void): Ref
     mine.set(key, one)
     noted.set(`${one.organisation} ${one.outsider}`, mine)
   }
-  /** At the cost of the fullest pot, so that many of some organisations take no room of others. */
+  /** Drops a row of the fullest pot, so that many rows of some organizations take no space from others. */
   const makeRoom = (above: number): boolean => {
     let fullest: Pot = new Map()
     for (const pot of noted.values()) if (pot.size > fullest.size) fullest = pot
-    // A pot that gains one by taking one from a pot of the same size would only swap them.
+    // A pot that gains a row from a pot of the same size would only swap sizes with it.
     if (fullest.size <= above + 1) return false
     fullest.delete(fullest.keys().next().value!)
     size--
@@ -92,7 +92,7 @@ export function createRefusalLog(db: Db, onError: (error: unknown) => void): Ref
   return { ...writer, note: (refused) => add(rowOf(refused)) }
 }
 
-/** Of the same row of the table, beginning with the organisation. */
+/** Key of the table row, starting with the organization. */
 function keyOf({ organisation, place, repository, caller, action, code, lastTime }: Refusal): string {
   return JSON.stringify([organisation, place, repository, caller, action, code, lastTime.slice(0, 13)])
 }
@@ -111,19 +111,19 @@ async function writeBatch(db: Db, batch: readonly Refusal[]): Promise<void> {
 function rowOf(refused: RefusedRequest): Refusal {
   const { group, repository, path, reference, action, caller, member, remoteAddress, now, code, reason } = refused
   const organisation = rootOf(group)
-  // People live nowhere, and belong to where they are bound.
+  // The uid of a person is in no organization, so their bindings decide.
   const outsider = !member && (caller === '' || !isAtOrBelow(caller, organisation))
   return {
     uid: '',
     organisation,
     place: group,
     outsider,
-    // An outsider may ask for any number of paths, and each would be a row.
+    // An outsider can request any number of paths, and each would be a row.
     repository: repository ?? (outsider ? '' : cleaned(path, maxPath)),
     caller,
     action,
     code,
-    // Whatever else is in its place may be anything, a password too.
+    // Any other text may be anything, even a password.
     reference: isTagName(reference) || isDigest(reference) ? reference : '',
     reason: cleaned(reason, maxReason),
     remoteAddress: cleaned(remoteAddress, 64),
@@ -132,7 +132,7 @@ function rowOf(refused: RefusedRequest): Refusal {
   }
 }
 
-/** Without what a terminal or a page could take for more than text. */
+/** Replaces characters that a terminal or a page may interpret. */
 function cleaned(text: string, most: number): string {
   return text
     .slice(0, most)

@@ -2,23 +2,23 @@ import type { Fields } from '#lib/fields.ts'
 
 export type RefusedAction = 'pull' | 'push' | 'delete'
 
-/** Something that the registry has refused, once or several times within an hour. */
+/** A request that the registry has refused, once or several times within an hour. */
 export type Refusal = {
-  /** The number of the row. */
+  /** Number of the row. */
   uid: string
   organisation: string
-  /** The uid of the deepest group on the path that exists. */
+  /** Uid of the deepest existing group on the path. */
   place: string
-  /** The caller is no identity of the organisation, and may do nothing there. */
+  /** True if the caller is not an identity of the organization and has no permission there. */
   outsider: boolean
-  /** Empty where there is none, and the caller is an outsider. */
+  /** Empty if the repository does not exist and the caller is an outsider. */
   repository: string
-  /** A uid; empty for nobody. */
+  /** Uid of the caller. Empty for anonymous callers. */
   caller: string
   action: RefusedAction
-  /** Of the distribution specification. */
+  /** Error code of the distribution specification. */
   code: string
-  /** A tag or a digest; empty for none. */
+  /** Tag or digest. Empty for none. */
   reference: string
   reason: string
   remoteAddress: string
@@ -26,10 +26,10 @@ export type Refusal = {
   lastTime: string
 }
 
-/** What a list can be ordered by. */
+/** Fields that lists can be sorted by. */
 export const refusalFields = { lastTime: { column: 'last_time', sort: true } } as const satisfies Fields<Refusal>
 
-/** Of one organisation, by its own identities and whoever may do something there, and as many by others. */
+/** Most rows of one organization for its own identities and callers with permissions, and the same number for others. */
 export const maxKept = 500
-/** Of all organisations together, from when on the one that has most loses some. */
+/** Most rows of all organizations together. Above it, the organization with the most rows loses some. */
 export const maxKeptInAll = 100_000

@@ -4,7 +4,7 @@ import type { Page } from '#lib/lists/paging.ts'
 import { rootOf } from '#lib/uid.ts'
 import { maxKept, type Refusal } from './refusals.model.ts'
 
-/** Adds to what is there of the same hour; none may be given twice. */
+/** Adds refusals to the rows of the same hour. No row may be given twice. */
 export async function addRefusals(tx: Tx, refusals: readonly Refusal[]): Promise<void> {
   const rows = refusals.map((one) => {
     return sql`(${one.organisation}, ${one.place}, ${Number(one.outsider)}, ${one.repository}, ${one.caller}, ${one.action},
@@ -21,7 +21,7 @@ export async function addRefusals(tx: Tx, refusals: readonly Refusal[]): Promise
   for (const statement of insertsOf(into, rows, after)) await tx.run(statement)
 }
 
-/** Leaves the latest of an organisation, by its own identities or by others. */
+/** Deletes all but the latest rows of an organization, of its own identities or of others. */
 export async function keepLatest(tx: Tx, organisation: string, outsider: boolean, most = maxKept): Promise<number> {
   return tx.run(sql`
     DELETE FROM refusals WHERE id IN (
@@ -33,7 +33,7 @@ export async function countAll(reader: Reader): Promise<number> {
   return countRows(reader, sql`FROM refusals`)
 }
 
-/** The organisation that has most. */
+/** Organization with the most rows. */
 export async function largest(reader: Reader): Promise<{ organisation: string; total: number } | undefined> {
   return reader.get(sql`
     SELECT organisation, count(*) AS total FROM refusals
@@ -48,7 +48,7 @@ export async function deleteBefore(tx: Tx, time: string, limit: number): Promise
 
 type Row = Omit<Refusal, 'uid' | 'outsider'> & { id: number; outsider: number }
 
-/** One row more than the page has room for; an organisation has few in all. */
+/** Refusals of a page, one row more than its size. An organization has few in total. */
 export async function listRefusals(reader: Reader, group: string, page: Page): Promise<Refusal[]> {
   const { order, after, skip, size } = page
   const dir = order.desc ? sql`DESC` : sql`ASC`

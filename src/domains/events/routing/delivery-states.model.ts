@@ -1,3 +1,3 @@
-/** The state of a delivery, as its row has it. */
+/** State of a delivery, as stored in its row. */
 export const deliveryStates = { waiting: 0, delivered: 1, givenUp: 2 } as const
 export type DeliveryState = (typeof deliveryStates)[keyof typeof deliveryStates]

@@ -1,5 +1,5 @@
-// Who serves which queue. A queue has one owner at a time, who says that it is still there by raising `beat`; others
-// take over what has stood still for the length of a lease by their own clock, so no two clocks are ever compared.
+// Ownership of queues. A queue has one owner at a time, which renews its lease by raising `beat`. Other nodes take over a queue
+// whose `beat` has not changed for the length of a lease by their own clock, so clocks are never compared.
 import { locking } from '#db/row-locks.ts'
 import { list, type Reader, sql, type Tx } from '#db/sql.ts'
 
@@ -8,15 +8,15 @@ export type QueueState = {
   owner: string
   beat: number
   generation: number
-  /** How often in a row the sink as a whole has failed. */
+  /** Number of consecutive failures of the sink as a whole. */
   failures: number
-  /** Until when nothing is sent to the sink; empty for not blocked. */
+  /** Time until which nothing is sent to the sink. Empty if it is not blocked. */
   blockedUntil: string
-  /** How often somebody has said that the failures of the sink are over. */
+  /** Number of resets of the sink's failures. */
   resets: number
-  /** When there is something to do; empty for now. */
+  /** Time at which there is work. Empty for now. */
   dueTime: string
-  /** The position behind which its events have not been tried; 0 if there are none. */
+  /** Position after which its events have not been tried. 0 if there are none. */
   behind: number
 }
 export type OwnedQueue = QueueState
@@ -25,10 +25,10 @@ const columns = sql`
   subscription_id AS "subscription", owner, beat, generation, failures, blocked_until AS "blockedUntil", resets,
   due_time AS "dueTime", behind`
 
-/** What a queue has got: stored deliveries, its first event behind a position, or more events while it has a position. */
+/** Additions to a queue: stored deliveries, its first event after a position, or more events while it has a position. */
 export type Got = { deliveries: number } | { behind: number } | 'more'
 
-/** Tells the queues what they have got; those of nobody become the node's, unless their sink is blocked. */
+/** Notifies queues of additions. The node takes those without an owner, unless their sink is blocked. */
 export function bumpQueues(
   tx: Tx,
   subscriptions: readonly number[],
@@ -54,7 +54,7 @@ export function bumpQueues(
 
 const open = sql`generation <> served AND paused = 0`
 
-/** The queues that have something to do now, and those that somebody says to be at work on. */
+/** Queues that have work now, and queues with an owner. */
 export function unservedQueues(reader: Reader, now: string): Promise<QueueState[]> {
   return reader.all<QueueState>(sql`
     SELECT ${columns} FROM delivery_queues
@@ -65,14 +65,14 @@ export function findQueue(reader: Reader, subscription: number): Promise<QueueSt
   return reader.get<QueueState>(sql`SELECT ${columns} FROM delivery_queues WHERE subscription_id = ${subscription}`)
 }
 
-/** When one of the queues of nobody has something to do; empty for now, `undefined` for never. */
+/** Time at which a queue without an owner has work. Empty for now, undefined for never. */
 export async function nextDueTime(reader: Reader): Promise<string | undefined> {
   const row = await reader.get<{ due: string | null }>(sql`
     SELECT min(due_time) AS due FROM delivery_queues WHERE ${open} AND owner = ''`)
   return row?.due ?? undefined
 }
 
-/** Takes a queue as it was seen; `undefined` when something has happened to it since. */
+/** Takes a queue in the state in which it was read. Undefined if it has changed since. */
 export function claimQueue(tx: Tx, seen: QueueState, node: string): Promise<OwnedQueue | undefined> {
   return tx.get<OwnedQueue>(sql`
     UPDATE delivery_queues SET owner = ${node}, beat = beat + 1
@@ -82,8 +82,8 @@ export function claimQueue(tx: Tx, seen: QueueState, node: string): Promise<Owne
 }
 
 /**
- * Says that the node is still there. Answers with what it owns. Rows are locked by subscription, as results lock them: then
- * neither waits for a row of the other that waits for one of its own.
+ * Renews the leases of the node, and returns its queues. Locks rows in order of the subscription, as results do, so that the two
+ * do not deadlock.
  */
 export function beat(tx: Tx, node: string): Promise<OwnedQueue[]> {
   return tx.all<OwnedQueue>(sql`
@@ -93,15 +93,14 @@ export function beat(tx: Tx, node: string): Promise<OwnedQueue[]> {
     RETURNING ${columns}`)
 }
 
-/** For a process that serves alone: whoever owned queues is gone. */
+/** Removes the owners of all queues, for the only process of a database: former owners have stopped. */
 export async function freeAllQueues(tx: Tx): Promise<void> {
   await tx.run(sql`UPDATE delivery_queues SET owner = '' WHERE owner <> ''`)
 }
 
 /**
- * Gives a queue back: served to the end when `dueTime` is undefined, else with something to do at that time. False when
- * it has got something meanwhile, or is not the node's. `isDone` says that all its events have been tried; call `lockRouting`
- * first.
+ * Releases a queue: completely served if `dueTime` is undefined, else with work at that time. Returns false if the queue got
+ * additions meanwhile, or is not the node's. `isDone` means that all its events have been tried; call `lockRouting` first.
  */
 export async function releaseQueue(
   tx: Tx,
@@ -110,7 +109,7 @@ export async function releaseQueue(
   dueTime: string | undefined,
 ): Promise<boolean> {
   const served = dueTime === undefined ? sql`generation` : sql`served`
-  // Routing tells a paused queue nothing, so its position stays.
+  // Routing does not notify a paused queue, so its position stays.
   const behind = isDone ? sql`CASE WHEN paused = 0 THEN 0 ELSE behind END` : sql`behind`
   const released = await tx.run(sql`
     UPDATE delivery_queues SET owner = '', served = ${served}, due_time = ${dueTime ?? ''}, behind = ${behind}
@@ -118,7 +117,7 @@ export async function releaseQueue(
   return released > 0
 }
 
-/** For whoever stops before the end; what it was about is still there for the next. */
+/** Releases a queue with unfinished work, which the next owner continues. */
 export async function freeQueue(tx: Tx, subscription: number, node: string): Promise<void> {
   await tx.run(sql`
     UPDATE delivery_queues SET owner = '' WHERE subscription_id = ${subscription} AND owner = ${node}`)
@@ -126,14 +125,14 @@ export async function freeQueue(tx: Tx, subscription: number, node: string): Pro
 
 export type SinkState = { failures: number; until: string; resets: number }
 
-/** Does nothing when it was reset since. */
+/** Stores the state of the sink. Does nothing if it was reset since. */
 export async function setSinkState(tx: Tx, subscription: number, state: SinkState): Promise<void> {
   await tx.run(sql`
     UPDATE delivery_queues SET failures = ${state.failures}, blocked_until = ${state.until}
      WHERE subscription_id = ${subscription} AND resets = ${state.resets}`)
 }
 
-/** False when it was paused already. Its owner stops before the next deliveries, and then gives it back. */
+/** Pauses a queue. Returns false if it was paused already. Its owner stops before the next deliveries, and then releases it. */
 export async function pauseQueue(tx: Tx, subscription: number, reason: string): Promise<boolean> {
   const paused = await tx.run(sql`
     UPDATE delivery_queues SET paused = 1, pause_reason = ${reason}
@@ -141,7 +140,7 @@ export async function pauseQueue(tx: Tx, subscription: number, reason: string): 
   return paused > 0
 }
 
-/** Starts as if the sink had never failed. */
+/** Resumes a queue, and resets the failures of its sink. */
 export async function resumeQueue(tx: Tx, subscription: number): Promise<void> {
   await tx.run(sql`
     UPDATE delivery_queues
@@ -150,7 +149,7 @@ export async function resumeQueue(tx: Tx, subscription: number): Promise<void> {
      WHERE subscription_id = ${subscription}`)
 }
 
-/** The node stops: others may take its queues at once. */
+/** Releases the queues of a node that stops, so that others can take them at once. */
 export async function freeQueuesOf(tx: Tx, node: string): Promise<void> {
   await tx.run(sql`UPDATE delivery_queues SET owner = '' WHERE owner = ${node}`)
 }

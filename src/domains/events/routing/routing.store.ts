@@ -3,7 +3,7 @@ import { exists } from '#db/bulk.ts'
 import { join, list, type Reader, sql, type Tx } from '#db/sql.ts'
 import { type DeliveryState, deliveryStates } from './delivery-states.model.ts'
 
-/** What of an event decides who gets it. */
+/** Fields of an event that decide which subscriptions get it. */
 export type UnroutedEvent = {
   id: number
   type: string
@@ -17,12 +17,12 @@ export type Subscriber = {
   uid: string
   group: string
   types: string
-  /** The token of whose names it uses; empty for ours. */
+  /** Token of the vendor whose names it uses. Empty for ours. */
   vendor: string
   /** See `QueueState`. */
   behind: number
 }
-/** `createTime` is that of the event, or of whoever asked for it once more. `ended` is how its first attempt ended. */
+/** `createTime` is that of the event, or of the request for a redelivery. `ended` is the result of its first attempt. */
 export type NewDelivery = {
   subscription: number
   event: number
@@ -31,12 +31,12 @@ export type NewDelivery = {
   ended?: { state: DeliveryState; nextTime: string }
 }
 
-/** How many rows one statement inserts, so that there are not too many different statements. */
+/** Rows that one statement inserts, so that there are few different statements. */
 const rowsAtOnce = 50
 
 /**
- * Waits until nobody else routes, and then keeps others waiting until the transaction ends. Whatever adds deliveries does
- * this first: then their ids grow in the order in which they can be seen, and no reader that goes by them misses one.
+ * Locks routing until the transaction ends. Every transaction that adds deliveries calls this first. So their IDs grow in the
+ * order in which they become visible, and readers in order of the ID miss none.
  */
 export async function lockRouting(tx: Tx): Promise<{ position: number }> {
   const row = await tx.get<{ position: number }>(sql`
@@ -48,21 +48,21 @@ export async function anyUnrouted(reader: Reader): Promise<boolean> {
   return exists(reader, sql`FROM events_outbox WHERE position = 0`)
 }
 
-/** The oldest events that have not been routed, in order. */
+/** Oldest unrouted events, in order. */
 export function unroutedEvents(tx: Tx, limit: number): Promise<UnroutedEvent[]> {
   return tx.all(sql`
     SELECT id, type, audience, subject, event_group AS "group", create_time AS "createTime" FROM events_outbox
      WHERE position = 0 ORDER BY id LIMIT ${limit}`)
 }
 
-/** Gives each its position behind `position`; `ids` are in order. Positions may be left out, but none is given twice. */
+/** Assigns positions after `position` to events. `ids` are in order. Positions may be skipped, but are never used twice. */
 export async function orderEvents(tx: Tx, position: number, ids: readonly number[]): Promise<void> {
   const [first, last] = [ids[0]!, ids.at(-1)!]
   await tx.run(sql`UPDATE events_outbox SET position = ${position + 1 - first} + id WHERE id IN (${list(ids)})`)
   await tx.run(sql`UPDATE events_router SET position = ${position + 1 + last - first} WHERE id = 1`)
 }
 
-/** Subscriptions of these groups. Paused ones that are behind are left out: their position says all. */
+/** Subscriptions of these groups. Leaves out paused ones that are behind, since their position covers new events. */
 export function subscribersAt(tx: Tx, groups: readonly string[]): Promise<Subscriber[]> {
   return tx.all(sql`
     SELECT s.id, s.uid, s.parent_uid AS "group", s.types, s.vendor, q.behind
@@ -70,7 +70,7 @@ export function subscribersAt(tx: Tx, groups: readonly string[]): Promise<Subscr
      WHERE s.parent_uid IN (${list(groups)}) AND (q.behind = 0 OR q.paused = 0)`)
 }
 
-/** In the order given, with numbers that follow each other; answers with the first. Call `lockRouting` first. */
+/** Inserts deliveries in the order given, with consecutive numbers. Returns the first number. Call `lockRouting` first. */
 export async function insertDeliveries(tx: Tx, deliveries: readonly NewDelivery[]): Promise<number> {
   if (deliveries.length === 0) return 0
   const row = await tx.get<{ last: number }>(sql`

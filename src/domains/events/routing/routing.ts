@@ -1,6 +1,6 @@
-// From the outbox to the queues of the subscriptions. A commit makes an event visible; routing gives it its position in the
-// one order of events. Each subscription that it concerns keeps the position behind which its events begin; no row is stored
-// for it before an attempt has ended.
+// Routing from the outbox to the queues of subscriptions. A commit makes an event visible; routing gives it its position in the
+// global order. Each affected subscription keeps the position after which its events begin. No row is stored before an attempt
+// has ended.
 import type { App } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
 import { lineage } from '#lib/uid.ts'
@@ -8,23 +8,23 @@ import { bumpQueues, type Got, type OwnedQueue } from './queues.store.ts'
 import * as store from './routing.store.ts'
 import { wants } from './type-patterns.ts'
 
-/** Events that one transaction routes; more than one works through at once would only make others wait. */
+/** Most events that one transaction routes. More would only make others wait. */
 const mostEvents = 200
 
 export type Routed = {
   events: number
-  /** There may be more events to route. */
+  /** True if there may be more events to route. */
   isMore: boolean
-  /** The queues that have something new and are the node's. */
+  /** Queues with additions that the node owns. */
   queues: OwnedQueue[]
 }
 
-/** What of the application routing goes by. */
+/** Part of the application that routing uses. */
 type Routing = Pick<App, 'vendor'>
 
-/** Routes the oldest events. `node` takes the queues of nobody that get something, unless it is empty. */
+/** Routes the oldest events. `node` takes queues without an owner that get additions, unless it is empty. */
 export async function route(app: Routing, tx: Tx, now: string, node: string, most = mostEvents): Promise<Routed> {
-  // A queue at position 0 has no position, so the first event has a higher one than 1.
+  // Position 0 means that a queue has no position, so the first event has a position above 1.
   const position = Math.max((await store.lockRouting(tx)).position, 1)
   const events = await store.unroutedEvents(tx, most)
   if (events.length === 0) return { events: 0, isMore: false, queues: [] }
@@ -52,8 +52,8 @@ export async function route(app: Routing, tx: Tx, now: string, node: string, mos
 }
 
 /**
- * Routes all that is there, so that what is added to the transaction now gets only what commits after it. Call `tellRouted`
- * with what it answers once that has committed.
+ * Routes all visible events, so that a subscription added by the transaction gets only later ones. Call `tellRouted` with the
+ * result after the commit.
  */
 export async function routeEverything(app: Routing, tx: Tx, now: string): Promise<number> {
   let events = 0
@@ -64,7 +64,7 @@ export async function routeEverything(app: Routing, tx: Tx, now: string): Promis
   }
 }
 
-/** Outside of any transaction: leaves at most one batch for `routeEverything`, however much there is. */
+/** Routes the backlog outside of any transaction, so that at most one batch is left for `routeEverything`. */
 export async function routeBacklog(app: Routing & Pick<App, 'db' | 'events'>, now: string): Promise<void> {
   for (;;) {
     const { events, isMore } = await app.db.tx((tx) => route(app, tx, now, ''), { isolation: 'rowLocks' })
@@ -73,14 +73,14 @@ export async function routeBacklog(app: Routing & Pick<App, 'db' | 'events'>, no
   }
 }
 
-/** So many events were routed by somebody who serves no queue: whoever does, and whoever follows, has to look. */
+/** Wakes queues and streams after events were routed by a caller that serves no queue. */
 export function tellRouted({ events: { routed, queued } }: Pick<App, 'events'>, events: number): void {
   if (events === 0) return
   routed.notify()
   queued.notify()
 }
 
-/** The subscriptions that want one of the events. */
+/** Subscriptions that want one of the events. */
 async function subscribersOf(
   app: Routing,
   tx: Tx,

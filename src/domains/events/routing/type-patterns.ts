@@ -3,8 +3,8 @@ import { vendorEventType } from '#lib/naming/vendor.ts'
 import { matchesGlob, readGlob } from '#lib/patterns/globs.ts'
 
 /**
- * Whether one of the patterns matches the whole type; no patterns match every type. `*` stands for any text. With a `token`
- * the type under the name of that vendor will do as well.
+ * True if one of the patterns matches the whole type, or if there are no patterns. `*` stands for any text. With a `token`, the
+ * type under that vendor's name is compared as well.
  */
 export function matchesType(patterns: readonly string[], type: string, token = ''): boolean {
   if (patterns.length === 0 || patterns.some((pattern) => matches(pattern, type))) return true
@@ -15,10 +15,10 @@ export function matchesType(patterns: readonly string[], type: string, token = '
 
 const matches = (pattern: string, type: string): boolean => matchesGlob(readGlob(pattern), type)
 
-/** What of a subscription decides which events it gets of those that it may see. `vendor` is empty for our names. */
+/** Fields of a subscription that select among its visible events. `vendor` is empty for our names. */
 export type Wishes = { uid: string; types: readonly string[]; vendor: string }
 
-/** What happens to a subscription is news for the others. */
+/** True if a subscription wants an event. Events about the subscription itself go only to others. */
 export function wants(
   app: Pick<App, 'vendor'>,
   { uid, types, vendor }: Wishes,

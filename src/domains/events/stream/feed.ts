@@ -1,6 +1,5 @@
-// What this process knows of the newest events, read once however many streams follow. Events of this process wake it at
-// once; those of other nodes it finds by looking. Nobody's events are kept for a stream that is behind: it reads them from
-// the database, and so costs no memory.
+// Cache of the newest events in this process, read once for all streams. Events of this process wake it at once; it polls for
+// those of other nodes. A stream that is behind reads from the database, and so uses no memory here.
 import type { App } from '#app.ts'
 import type { Db } from '#db/sql.ts'
 import { AppError, unavailable } from '#lib/errors.ts'
@@ -8,15 +7,15 @@ import type { Feed, OrderedEvent } from './stream.model.ts'
 import * as store from './stream.store.ts'
 
 const lookMs = 1000
-/** Few, since the body of an event may be large, and each stream that is behind holds so many. */
+/** Events per read. Few, since the body of an event may be large, and each stream that is behind holds this number. */
 const batch = 32
-/** How many of the newest events are kept in memory, and how much text of theirs. */
+/** Most of the newest events in memory, and most characters of them. */
 const maxRecent = 1000
 const maxRecentLength = 4 * 1024 * 1024
 
 type Parts = { db: Db; failures: App['failures']; events: Pick<App['events'], 'routed'> }
 
-/** All events behind `base` and not behind `newest`. Only while somebody follows, so that nobody looks for nothing. */
+/** All events after `base` up to `newest`. Exists only while there are followers, to avoid useless polls. */
 type View = { base: number; newest: number | undefined; recent: OrderedEvent[]; length: number; end(): void }
 
 export function createFeed(parts: Parts, perCaller: number): Feed {
@@ -86,7 +85,7 @@ class EventFeed implements Feed {
     }
   }
 
-  /** One look at a time; whoever asks meanwhile gets another one. */
+  /** Runs one poll at a time. A request during a poll starts another one. */
   #look(): Promise<void> {
     this.#again = true
     this.#looking ??= this.#lookAgain().finally(() => {
@@ -147,7 +146,7 @@ function keep(view: View, event: OrderedEvent): void {
   }
 }
 
-/** Resolves when it is true, when the time is over, or when the signal says that nobody waits any more. */
+/** Resolves when the condition is true, when the time is over, or when the signal is aborted. */
 function waitFor(waiting: Set<() => void>, isTrue: () => boolean, ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const end = (): void => {

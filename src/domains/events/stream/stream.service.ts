@@ -12,22 +12,22 @@ import type { OrderedEvent } from './stream.model.ts'
 import * as store from './stream.store.ts'
 
 export type StreamRequest = {
-  /** Only events of this group and below; empty for all that the caller may see. */
+  /** Only events of this group and below. Empty for all that the caller can see. */
   group: string
   types: readonly string[]
-  /** The event after which to go on; `0` for the oldest, empty for what comes. */
+  /** Event after which to continue; `0` for the oldest, empty for new events only. */
   after: string
 }
 
-/** Without a delivery it says no more than where the stream is. */
+/** Without a delivery, the message only reports the position of the stream. */
 export type Streamed = { id: string; delivery?: StreamedDelivery }
 export type StreamedDelivery = { attributes: Record<string, string>; data: string; token: string }
 
-/** The position before the first event. */
+/** Position before the first event. */
 const beginning = '0'
 const maxTypes = 100
 
-/** Sends what a subscription would get, in the order of all events. What the caller may see is decided for each event. */
+/** Sends the events that a subscription would get, in the global order. Checks the caller's permission for each event. */
 export async function* streamEvents(call: StreamCall, request: StreamRequest): AsyncGenerator<Streamed> {
   const { app, signal } = call
   checkRequest(request)
@@ -75,7 +75,7 @@ function checkRequest({ group, types, after }: StreamRequest): void {
 
 async function startOf({ app }: StreamCall, after: string, newest: number): Promise<{ position: number; id: string }> {
   if (after === beginning) return { position: 0, id: beginning }
-  // If even the newest event is not kept any more, whatever is kept later comes after it.
+  // If even the newest event is not stored any more, all stored events will come after it.
   if (after === '') return { position: newest, id: (await store.eventIdAt(app.db, newest)) ?? beginning }
   const position = await store.positionOf(app.db, after)
   if (position === undefined) {
@@ -90,12 +90,12 @@ function sees({ method: { access } }: StreamCall, { rights }: Caller, group: str
   return access.mode === 'unscoped' && rights.holds(group, access.capabilities)
 }
 
-/** Whoever asked for a group and may not see it any more is told so. */
+/** Throws PERMISSION_DENIED if the caller cannot see the requested group any more. */
 function requireSight(call: StreamCall, caller: Caller, { group }: StreamRequest): void {
   if (group !== '' && !sees(call, caller, group)) throw permissionDenied()
 }
 
-/** The place whose subscription would get the event; `undefined` when the caller is not to get it. */
+/** Group whose subscription would get the event. Undefined if the caller must not get it. */
 function placeOf(call: StreamCall, caller: Caller, request: StreamRequest, event: OrderedEvent): string | undefined {
   requireSight(call, caller, request)
   if (event.audience !== 'CUSTOMER' || !matchesType(request.types, event.type, call.app.vendor?.token)) return undefined
@@ -110,17 +110,20 @@ async function deliveryOf({ app, url }: StreamCall, group: string, event: Ordere
   return { attributes: attributesOf(url, event), data, token }
 }
 
-/** From more places than this none are written for a stream alone. */
+/** Most groups for which a stream is announced. A stream of more groups gets only the pulls that others want. */
 const maxPlaces = 1000
 const leastRenewMs = 30_000
 const writes = { isolation: 'rowLocks', durability: 'later' } as const
 
 export type Announced = AsyncDisposable & {
-  /** To be called at least as often as a stream says that it is there. */
+  /** Renews the announcement. Call it at least as often as the stream reports its position. */
   renew(): Promise<void>
 }
 
-/** Resolves once they are written for the stream, as far as its types name them and its caller sees them. */
+/**
+ * Announces a stream, since events of pulls and of refused pushes are written only if they are wanted. Resolves once the stream is
+ * announced for the types that it requests and the groups that the caller can see.
+ */
 export async function announce(
   call: StreamCall,
   { group, types }: { group: string; types: readonly string[] },
@@ -159,7 +162,7 @@ export async function announce(
       if (performance.now() - said >= renewMs) await say()
     },
     async [Symbol.asyncDispose]() {
-      // What stays behind counts no more after a while.
+      // A remaining row expires after a while.
       await db
         .tx((tx) => deleteStream(tx, stream), writes)
         .catch((error: unknown) => {

@@ -1,5 +1,5 @@
-// Whether anybody wants to hear of pulls in a group, or of refused pushes. Nobody must wait for the answer, so it is
-// remembered for half a second, and forgotten with the commits of this process that may change it.
+// Cache that tells whether a subscription or stream wants the events of pulls or refused pushes in a group. Requests must not
+// wait for this, so results are cached. Commits of this process that may change them clear the cache.
 import type { Change, Db } from '#db/sql.ts'
 import type { Audience } from '#domains/outbox/registry-events.model.ts'
 import { Newest } from '#lib/caches/newest.ts'
@@ -7,7 +7,9 @@ import { lineage, top } from '#lib/uid.ts'
 import { matchesType } from '../routing/type-patterns.ts'
 import { hasStream, typesAt } from './audience.store.ts'
 
-/** With other servers, so that what happens on one of them counts within a second; else until the next commit. */
+/**
+ * Life of a result, in milliseconds. With other servers, their changes apply within a second; otherwise until the next commit.
+ */
 const maxAgeMs = { shared: 500, alone: 60_000 }
 const maxEntries = 10_000
 
@@ -20,8 +22,8 @@ const changes: readonly Change[] = [
 ]
 
 /**
- * `type` is that of the events, which has another name under the `token` of a vendor; `monotonic` gives milliseconds of a
- * clock that never steps.
+ * Creates the cache. `type` is that of the events, which has another name under the `token` of a vendor. `monotonic` returns
+ * milliseconds of a monotonic clock.
  */
 export function createAudience(
   db: Db,

@@ -1,6 +1,8 @@
 import { list, sql, type Tx } from '#db/sql.ts'
 
-/** Answers with how many events went, at most `limit`. The newest stays, for SQLite gives out its number again. */
+/**
+ * Deletes old events, at most `limit`, and returns their number. Keeps the newest, since SQLite would assign its number again.
+ */
 export async function sweepEvents(tx: Tx, before: string, limit: number): Promise<number> {
   return tx.run(sql`
     DELETE FROM events_outbox WHERE id IN (
@@ -8,7 +10,7 @@ export async function sweepEvents(tx: Tx, before: string, limit: number): Promis
          AND id < (SELECT max(id) FROM events_outbox) ORDER BY create_time, id LIMIT ${limit})`)
 }
 
-/** The oldest rows have the lowest ids, so only so many of them are looked at. */
+/** Deletes old deliveries. The oldest rows have the lowest IDs, so only the first `limit` rows are read. */
 export async function sweepDeliveries(tx: Tx, before: string, limit: number): Promise<number> {
   const rows = await tx.all<{ id: number; createTime: string }>(sql`
     SELECT id, create_time AS "createTime" FROM deliveries ORDER BY id LIMIT ${limit}`)
@@ -18,7 +20,7 @@ export async function sweepDeliveries(tx: Tx, before: string, limit: number): Pr
   )
 }
 
-/** What waits for subscriptions that were deleted, and in the end their queues. */
+/** Deletes deliveries of deleted subscriptions, and finally their queues. */
 export async function sweepDeleted(tx: Tx, limit: number): Promise<number> {
   const queue = await tx.get<{ subscription: number }>(sql`
     SELECT subscription_id AS "subscription" FROM delivery_queues WHERE deleted = 1 ORDER BY subscription_id LIMIT 1`)
@@ -35,8 +37,8 @@ export async function sweepDeleted(tx: Tx, limit: number): Promise<number> {
 }
 
 /**
- * Keeps the newest `keep` delivered and as many given-up deliveries of a subscription. Removes at most `limit` of each, the
- * oldest first, and answers with how many it removed.
+ * Keeps the newest `keep` delivered and the newest `keep` given-up deliveries of a subscription. Deletes at most `limit` of each,
+ * the oldest first, and returns their number.
  */
 export async function trimDeliveries(tx: Tx, subscription: number, keep: number, limit: number): Promise<number> {
   let removed = 0

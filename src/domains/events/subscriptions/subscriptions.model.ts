@@ -1,7 +1,7 @@
 import { kindOf } from '#lib/events/event-body.ts'
 import type { Fields } from '#lib/fields.ts'
 
-/** An address that receives the events of a group and everything below it. It never changes. */
+/** URL that receives the events of a group and everything below it. It never changes. */
 export type Subscription = {
   /** Its parent is the group. */
   uid: string
@@ -22,8 +22,8 @@ export const subscriptionFields = {
 } as const satisfies Fields<Subscription>
 
 /**
- * The subscription as it is shown to whoever may not change it: where its events go, without what lets others in there. A
- * user name, a password, what is given to a parameter and a fragment may all be secrets.
+ * Subscription for callers who cannot change it, with the sink but without its secrets. User name, password, parameter values and
+ * fragment may be secrets.
  */
 export function withoutSecrets(subscription: Subscription): Subscription {
   const { sink } = subscription

@@ -22,7 +22,7 @@ import * as store from './subscriptions.store.ts'
 
 const update = [capabilityNumber('subscriptions.update')]
 
-/** Secrets in a sink are for those who could lead the events elsewhere anyway. */
+/** Hides secrets of the sink from callers who cannot change the subscription. */
 function shownTo({ caller }: Call, subscription: Subscription): Subscription {
   return caller.rights.holds(subscription.uid, update) ? subscription : withoutSecrets(subscription)
 }
@@ -36,7 +36,7 @@ export async function listSubscriptions(call: Call, query: ListQuery<object>): P
   return { ...listed, items: listed.items.map((one) => shownTo(call, one)) }
 }
 
-/** It gets what commits after it, and nothing from before, by the names that its caller uses. */
+/** Creates a subscription. It gets events that commit later, none from before, with the names that the caller uses. */
 export async function createSubscription(call: Call, parent: string, sink: string): Promise<Subscription> {
   const { db, sealer } = call.app
   const created: Subscription = { uid: newUid(parent), sink, createTime: call.now, updateTime: call.now }
@@ -44,8 +44,8 @@ export async function createSubscription(call: Call, parent: string, sink: strin
   const secret = newSecret(sealer)
 
   await routeBacklog(call.app, call.now)
-  // Whoever routes holds the row that this waits for. Without serializability it is the reference to the group that
-  // keeps the group from being deleted meanwhile.
+  // The transaction waits for the row that routing locks. Without serializability, the reference to the group prevents the
+  // deletion of the group meanwhile.
   const work = db.tx(
     async (tx) => {
       const routed = await routeEverything(call.app, tx, call.now)
@@ -65,10 +65,10 @@ export async function createSubscription(call: Call, parent: string, sink: strin
   return created
 }
 
-/** What waits for it is not sent any more. */
+/** Deletes a subscription. Its pending deliveries are not sent any more. */
 export async function deleteSubscription(call: Call, uid: string): Promise<void> {
   const { db, events } = call.app
-  // Whoever serves the queue locks its row all the time, which without serializability only takes a moment of waiting.
+  // The owner of the queue locks its row all the time. Without serializability, this only causes a short wait.
   const work = db.tx(
     async (tx) => {
       const found = await store.findSubscription(tx, uid)
@@ -88,7 +88,7 @@ const explanations: Record<string, string> = {
     'must not be a private or loopback address; PINFOLD_SINKS_PRIVATE lists those that the server may call',
 }
 
-/** Never repeats the sink, which may hold a secret. */
+/** Validates the sink. Errors never repeat it, since it may contain a secret. */
 function checkSink(call: Call, subscription: Subscription): void {
   const { sink } = subscription
   const reason = sink === '' ? undefined : call.app.sinks.problemOf(sink)

@@ -13,12 +13,12 @@ const nodes = nodeTable(
 
 export const { list: subscriptionList, find: findSubscription } = nodes
 
-/** How many subscriptions the organisation has. Call `lockRouting` first, so that none is added meanwhile. */
+/** Number of subscriptions of the organization. Call `lockRouting` first, so that none is added meanwhile. */
 export async function countOf(reader: Reader, organization: string): Promise<number> {
   return countAt(reader, kind, [organization])
 }
 
-/** How many subscriptions of the organisation send to the sink. */
+/** Number of subscriptions of the organization with this sink. */
 export async function countOfSink(reader: Reader, organization: string, sink: string): Promise<number> {
   const row = await reader.get<{ total: number }>(sql`
     SELECT count(*) AS total FROM subscriptions
@@ -27,7 +27,10 @@ export async function countOfSink(reader: Reader, organization: string, sink: st
   return row?.total ?? 0
 }
 
-/** `secret` is sealed; `vendor` is by whose names it gets its events, empty for ours. Call `lockRouting` first. */
+/**
+ * Inserts a subscription. `secret` is sealed. `vendor` is the vendor whose names its events have, empty for ours. Call
+ * `lockRouting` first.
+ */
 export async function insertSubscription(tx: Tx, one: Subscription, secret: Uint8Array, vendor: string): Promise<void> {
   const row = await tx.get<{ id: number }>(sql`
     UPDATE events_router SET subscriptions = subscriptions + 1 WHERE id = 1 RETURNING subscriptions AS id`)
@@ -39,7 +42,9 @@ export async function insertSubscription(tx: Tx, one: Subscription, secret: Uint
   await addToLists(tx, kind, one.uid, id, nodes.keysOf(one))
 }
 
-/** Its deliveries stay behind, for nobody to send, until they are swept. False when somebody else was quicker. */
+/**
+ * Deletes a subscription. Its deliveries stay until they are swept, but are not sent. Returns false if it was already deleted.
+ */
 export async function deleteSubscription(tx: Tx, one: Subscription): Promise<boolean> {
   await tx.run(sql`
     UPDATE delivery_queues SET deleted = 1, served = generation, owner = ''

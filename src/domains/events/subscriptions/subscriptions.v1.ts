@@ -1,4 +1,4 @@
-// Version 1 of subscriptions: other names, and lists in full. The rules are those of version 2.
+// Version 1 of subscriptions: other names, and complete lists. The rules are those of version 2.
 import type { Handlers } from '#app.ts'
 import {
   type Subscription as SubscriptionMessage,

@@ -22,7 +22,7 @@ export const subscriptions: Handlers<typeof SubscriptionsService> = {
   deleteSubscription: deleting('uid', service.deleteSubscription),
 }
 
-/** Everybody who subscribes to the group, or reads the audit log, sees these bodies. */
+/** Event bodies. All subscribers of the group, and readers of the audit log, see them. */
 export const subscriptionEvents: readonly EventBody[] = [
   eventBody(method.createSubscription, aSubscription, (subscription) => toMessage(withoutSecrets(subscription))),
   deletionBody(method.deleteSubscription),
