@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { decodeBits, encodeBits } from './capability-set.ts'
 
-// groups.list is bit 3, repo.list bit 58, tag.list bit 66; the texts are what clients of the API rely on.
+// groups.list is bit 3, repo.list bit 58, tag.list bit 66; clients of the API rely on the texts.
 const vectors = [
   { bits: [3], text: 'AAAAAAAAADIAAAAAAAAACA==' },
   { bits: [3, 58], text: 'AAAAAAAAADsEAAAAAAAACA==' },
@@ -10,7 +10,7 @@ const vectors = [
 ]
 const maskOf = (bits: number[]): bigint => bits.reduce((mask, bit) => mask | (1n << BigInt(bit)), 0n)
 
-test('sets are written and read as the test vectors say', () => {
+test('writes and reads sets as in the test vectors', () => {
   for (const { bits, text } of vectors) {
     assert.equal(encodeBits(maskOf(bits)), text)
     assert.equal(decodeBits(text), maskOf(bits))

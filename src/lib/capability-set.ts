@@ -15,7 +15,7 @@ export function encodeBits(mask: bigint): string {
   return bytes.toString('base64').replaceAll('+', '-').replaceAll('/', '_')
 }
 
-/** `undefined` for anything that `encodeBits` cannot have written. */
+/** Returns `undefined` for text that `encodeBits` cannot have written. */
 export function decodeBits(text: string): bigint | undefined {
   if (!/^[A-Za-z0-9_-]*={0,2}$/.test(text) || text.length % 4 !== 0) return undefined
   const bytes = Buffer.from(text, 'base64url')

@@ -2,13 +2,13 @@ import { randomUUID } from 'node:crypto'
 
 /** Identity, time, origin and client of a change. Rows, events and the audit log record nothing else of a request. */
 export type Cause = {
-  /** The uid of the identity; empty for nobody. */
+  /** Uid of the identity; empty for an anonymous caller. */
   actor: string
   /** By which claims of an outside token the identity had signed in: `iss`, `sub`, `aud` and the like, each one text. */
   act?: Readonly<Record<string, string>> | undefined
   /** ISO 8601 UTC with milliseconds. */
   now: string
-  /** The client's address, as far as we can tell; empty for what came over no network. */
+  /** Address of the client, as far as it is known; empty for work without a network connection. */
   source: string
   /** The `User-Agent` of the client; empty if there is none. */
   userAgent: string
@@ -25,7 +25,7 @@ export const pushTokenIssuer = 'push-token'
  */
 export type Version = 'v1' | 'v2' | undefined
 
-/** For what nobody has asked for just now: a run of a worker, or of a command of the operator, who is then the `actor`. */
+/** Cause of work without a request: a run of a background job, or a command of the operator, who is then the `actor`. */
 export function ownCause(clock: () => Date, actor = ''): Cause {
   return {
     actor,

@@ -19,7 +19,7 @@ export const codes = {
 } as const
 export type Code = keyof typeof codes
 
-/** Every `ErrorInfo.reason` that says more than the name of its code; `docs/errors.md` is made from this table. */
+/** Every `ErrorInfo.reason` that is more specific than the name of its code; `docs/errors.md` is made from this table. */
 export const reasons = {
   EVENT_NOT_KEPT: { code: 'OUT_OF_RANGE', doc: 'the event to resume a stream from is no longer kept' },
   ANSWER_UNKNOWN: {
@@ -134,7 +134,7 @@ export type ErrorOptions = {
   cause?: unknown
 }
 
-/** A failure we mean the caller to see. `message` and `details` are for them; `cause` is for the log only. */
+/** Failure that the caller sees. `message` and `details` are for the caller; `cause` is for the log only. */
 export class AppError extends Error {
   override name = 'AppError'
   readonly code: Code
@@ -219,7 +219,7 @@ export function failedPrecondition(...violations: [PreconditionViolation, ...Pre
   })
 }
 
-/** More values than these nobody reads in an error, as of the capabilities. */
+/** The most values that an error lists; a longer list, such as of all capabilities, is left out. */
 const mostValues = 24
 
 /** Message for a value that its enum does not have. Lists the known values if they are few. */
@@ -229,12 +229,15 @@ export function noKnownValue({ name, values }: { name: string; values: readonly 
   return `is not a known value of ${name}${which}`
 }
 
-/** The same words whether or not the resource exists, so that a stranger learns nothing. */
+/** Has the same message whether or not the resource exists, so that a stranger learns nothing. */
 export function permissionDenied(message = 'the caller does not hold the required capabilities'): AppError {
   return new AppError('PERMISSION_DENIED', message)
 }
 
-/** Waiting does not help: something has to go, or the limit be raised. `what` is counted, such as `repositories`. */
+/**
+ * A retry does not help: something has to be deleted, or the limit be raised. `what` is the counted resource, such as
+ * `repositories`.
+ */
 export function limitExceeded(quota: string, what: string, used: number, limit: number): AppError {
   return new AppError('RESOURCE_EXHAUSTED', `the organisation may have ${limit} ${what}, and has ${used}`, {
     reason: 'RESOURCE_LIMIT_EXCEEDED',
@@ -255,7 +258,7 @@ export function unavailable(message: string, cause?: unknown): AppError {
   return new AppError('UNAVAILABLE', message, { details: [{ type: 'RetryInfo', retryDelaySeconds: 1 }], cause })
 }
 
-/** The same, where nothing is broken and there is only too much to do at once. */
+/** Error UNAVAILABLE for an overload, when nothing is broken and a retry after a second helps. */
 export function busy(message: string, cause?: unknown): AppError {
   const details = [{ type: 'RetryInfo', retryDelaySeconds: 1 }] as const
   return new AppError('UNAVAILABLE', message, { reason: 'TOO_BUSY', details, cause })
@@ -276,7 +279,7 @@ export function isBusy(error: unknown): boolean {
   return error instanceof AppError && error.reason === 'TOO_BUSY'
 }
 
-/** At which level a failure of ours is logged: nobody has to act where there was only too much to do at once. */
+/** Log level of a failure of the server. An overload is a warning, since the operator does not have to act. */
 export function levelOf(failure: unknown): 'warn' | 'error' {
   return isBusy(failure) ? 'warn' : 'error'
 }

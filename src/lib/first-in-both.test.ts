@@ -12,7 +12,7 @@ test('finds numbers that are in both, in order and once', () => {
   assert.deepEqual(firstInBoth([], others, 3), [])
 })
 
-test('no more is looked at than is wanted', () => {
+test('reads no more numbers than necessary', () => {
   let looks = 0
   class Counted extends Set<number> {
     override has(value: number): boolean {

@@ -2,7 +2,7 @@
 // how long the number has not changed.
 
 export type Heartbeats<K> = {
-  /** Notes what was seen now. True when the same owner's number has not moved for the length of a lease. */
+  /** Records the number of an owner. Returns true if it has not changed for the length of a lease. */
   stoodStill(key: K, owner: string, beat: number): boolean
   /** Forgets all others. */
   keepOnly(keys: ReadonlySet<K>): void

@@ -7,7 +7,10 @@ const maxWaiting = 64 * 1024
 const maxText = 8 * 1024
 type Fields = Record<string, unknown>
 
-/** JSON lines. The message is static, lower case and without data; data goes in fields. `error` means somebody should act. */
+/**
+ * Log of JSON lines. The message is static, lower case and without data; data goes in fields. Level `error` means that the
+ * operator should act.
+ */
 export type Logger = {
   [L in Level]: (message: string, fields?: Fields) => void
 } & {
@@ -17,7 +20,7 @@ export type Logger = {
   mark(fields: Fields): void
 }
 
-/** Lines are collected while the event loop is busy and written together; those of level `error` go out at once. */
+/** Lines are collected while the event loop is busy and written together; lines of level `error` are written immediately. */
 export function createLogger(out: Writable, level: Level = 'info'): Logger & { flush(): void } {
   let waiting = ''
   const flush = () => {
@@ -33,7 +36,7 @@ export function createLogger(out: Writable, level: Level = 'info'): Logger & { f
   return { ...logger, flush }
 }
 
-/** `marks` is one for all that are made of a logger. */
+/** `marks` is shared by all loggers that derive from one. */
 type Added = { marks: Fields; fixed: Fields }
 
 function loggerOf(level: Level, { marks, fixed }: Added, write: (line: string, at: Level) => void): Logger {

@@ -1,4 +1,4 @@
-// The grammars of the distribution specification, "Pulling manifests": what repositories and tags may be called.
+// Grammar of names of repositories and tags (distribution specification, "Pulling manifests").
 
 const component = '[a-z0-9]+(?:(?:\\.|_|__|-+)[a-z0-9]+)*'
 
@@ -26,11 +26,11 @@ export function isTagName(name: string): boolean {
 type Reserved = { pattern: RegExp; why: string }
 
 const reserved: readonly Reserved[] = [
-  // The first component of a pull path that says as of when tags are read: `at-20261101`, `min-7d`, `min-7d_at-20261101`.
+  // View of a pull path, which selects tags as of a date or an age: `at-20261101`, `min-7d`, `min-7d_at-20261101`.
   { pattern: /^(?:at|min)-/, why: 'starts like a point in time or an age in the path of an image' },
   // A path may name an organization by its uid.
   { pattern: /^[0-9a-f]{40}$/, why: 'reads like the uid of an organisation' },
-  // `/v2/<view>/v2/…`, as clients write the path of a mirror, and `/ledger/witness/…` beside `/ledger/<organisation>/…`.
+  // `/v2/<view>/v2/…`, as clients write the path of a mirror, and `/ledger/witness/…` beside `/ledger/<organization>/…`.
   { pattern: /^(?:v2|witness)$/, why: 'is a part of the paths that this server serves' },
 ]
 

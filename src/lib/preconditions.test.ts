@@ -5,7 +5,7 @@ import { holds, readPrecondition } from './preconditions.ts'
 
 const read = (ifMatch?: string, ifNoneMatch?: string) => readPrecondition(ifMatch, ifNoneMatch)
 
-test('a client that says nothing has no precondition', () => {
+test('has no precondition for a client that sends none', () => {
   assert.equal(read(), undefined)
 })
 
@@ -25,7 +25,7 @@ test('refuses a header that is not a list of entity tags, and names the header',
   }
 })
 
-test('each side of a precondition holds for what is there now', () => {
+test('evaluates each part of a precondition against the present state', () => {
   const cases: [string | undefined, string | undefined, string[], boolean][] = [
     ['"a"', undefined, ['a'], true],
     ['"a"', undefined, ['b'], false],

@@ -14,7 +14,10 @@ const maxTags = 50
 const maxLength = 16 * 1024
 const one = /^(W\/)?"([\x21\x23-\x7e\x80-\xff]*)"$/
 
-/** `undefined` where the client says nothing. Throws INVALID_ARGUMENT, which names the header, for what is no list of tags. */
+/**
+ * Returns `undefined` if the client sends no precondition. Throws INVALID_ARGUMENT, which names the header, for text that is no
+ * list of tags.
+ */
 export function readPrecondition(ifMatch: Said, ifNoneMatch: Said): Precondition | undefined {
   if (ifMatch === undefined && ifNoneMatch === undefined) return undefined
   const match = ifMatch === undefined ? undefined : readTags('If-Match', ifMatch, false)
@@ -22,7 +25,7 @@ export function readPrecondition(ifMatch: Said, ifNoneMatch: Said): Precondition
   return { match, noneMatch }
 }
 
-/** A weak tag says that something is as good as the same, which is not enough to change it. */
+/** A weak tag means that two states are equivalent, which is not enough for a change. */
 function readTags(field: string, text: string, weak: boolean): EntityTags {
   const trimmed = text.trim()
   if (trimmed === '*') return trimmed
@@ -33,13 +36,15 @@ function readTags(field: string, text: string, weak: boolean): EntityTags {
   return parts.flatMap((part) => (weak || part![1] === undefined ? [part![2]!] : []))
 }
 
-/** `present` are the tags of what is there now, each as good as the others; none when there is nothing. */
+/** `present` has the tags of the present state, which are equivalent; empty if the resource does not exist. */
 export function holds({ match, noneMatch }: Precondition, present: readonly string[]): boolean {
   const has = (tags: EntityTags): boolean => present.some((tag) => tags === '*' || tags.includes(tag))
   return (match === undefined || has(match)) && (noneMatch === undefined || !has(noneMatch))
 }
 
-/** The write was meant for another state than the present one; `present` is its entity tag, where the caller may know it. */
+/**
+ * The write was meant for another state than the present one. `present` is its entity tag, if the caller is allowed to know it.
+ */
 export function preconditionFailed(message: string, present?: string): AppError {
   const metadata: Record<string, string> = present === undefined ? {} : { etag: present }
   return new AppError('ABORTED', message, { reason: 'ETAG_MISMATCH', http: 412, metadata })

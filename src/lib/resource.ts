@@ -14,7 +14,7 @@ export type CacheName =
   | 'laws'
   | 'gates'
 
-/** One row for each thing that a domain keeps, from which follows whatever has to know of all of them. */
+/** Properties of a table of a domain, from which all generic handling of tables follows. */
 export type Resource = {
   /** As errors name it. */
   type: string

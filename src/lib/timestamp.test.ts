@@ -11,7 +11,7 @@ const texts = [
   '9999-12-31T23:59:59.999Z',
 ]
 
-test('text, seconds and nanos say the same time', () => {
+test('converts between text, seconds and nanoseconds of the same time', () => {
   for (const iso of texts) {
     const { seconds, nanos } = timestamp(iso)
     assert.equal(toIso({ seconds, nanos }), iso)

@@ -40,7 +40,7 @@ export function toIso(ts: Instant): string {
   return new Date(Number(ts.seconds) * 1000 + milliseconds).toISOString()
 }
 
-/** Reads RFC 3339 with any offset and up to nine fractional digits; undefined for anything else. */
+/** Reads RFC 3339 with any offset and up to nine fractional digits; returns undefined for other text. */
 export function parseTimestamp(text: string): Instant | undefined {
   const parts = rfc3339.exec(text)
   if (!parts) return undefined

@@ -13,7 +13,7 @@ test('a uid is 40 hex digits, then 16 for each level', () => {
     assert.ok(!isUid(text), text.slice(0, 60))
 })
 
-test('a uid tells its parent, its root and all above it', () => {
+test('returns parent, root and ancestors of a uid', () => {
   assert.deepEqual([parentOf(grandchild), parentOf(root)], [child, top])
   assert.deepEqual([rootOf(grandchild), rootOf(root)], [root, root])
   assert.deepEqual(lineage(grandchild), [grandchild, child, root])

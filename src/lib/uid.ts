@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 
-/** A uid is its own place in the hierarchy: 40 hex digits for a root, then `/` and 16 hex digits for each level below. */
+/** A uid is a path in the hierarchy: 40 hex digits for a root, then `/` and 16 hex digits for each level below. */
 const pattern = /^[0-9a-f]{40}(?:\/[0-9a-f]{16})*$/
 
 /** Far more than the deepest node needs; a longer text is not worth a look. */

@@ -1,8 +1,8 @@
 const maxDepth = 256
 
 /**
- * Parses JSON in which no object may have the same member twice, since readers would disagree on which one counts. Also
- * refuses what is nested deeper than anybody means it.
+ * Parses JSON in which no object may have the same member twice, since parsers would disagree on which one counts. Also refuses
+ * deep nesting.
  */
 export function parseUniqueJson(text: string): unknown {
   const value: unknown = JSON.parse(text)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createBatchWriter } from './batch-writer.ts'
 
-/** A list of numbers to write, in batches of two; those that are written before `release` is called wait for it. */
+/** Writer of a list of numbers, in batches of two. After `hold`, writes wait until the returned function is called. */
 function writerOf(...first: number[]) {
   let noted = first
   const written: number[][] = []
@@ -63,7 +63,7 @@ test('keeps a batch that failed, and everything behind it, for the next flush', 
   assert.deepEqual(writer.written.flat(), [1, 2, 3, 4, 5])
 })
 
-test('when it is closed, what is being written and what has come since are written; what fails then is reported', async () => {
+test('writes the current batch and all later items when it is closed, and reports a failure', async () => {
   const writer = writerOf(1)
   const release = writer.hold()
   const flushed = writer.flush()

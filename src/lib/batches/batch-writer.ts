@@ -2,24 +2,24 @@
 import { chunks } from '../chunks.ts'
 
 export type BatchWriter = {
-  /** Writes what has been noted by now, never twice at once, and answers with how much that was. */
+  /** Writes the items noted so far, one batch at a time, and returns their number. */
   flush(): Promise<number>
   /** Writes the remaining items. Passes an error to `failed`; the items of that batch are lost. */
   close(): Promise<void>
 }
 
 export type Noted<T> = {
-  /** Hands out what is noted, in the order in which it is to be written; it is noted no more. */
+  /** Takes the noted items out, in the order in which they are to be written. */
   take(): T[]
-  /** Notes again what could not be written. */
+  /** Puts items back that could not be written. */
   putBack(left: readonly T[]): void
-  /** Writes a batch in one transaction. Answers with how much that was. */
+  /** Writes a batch in one transaction. Returns the number of items written. */
   write(batch: readonly T[]): Promise<number>
   perBatch: number
   failed(error: unknown): void
 }
 
-/** A failed batch is noted again with all behind it, and `flush` throws. */
+/** If a batch fails, it and all items behind it are noted again, and `flush` throws. */
 export function createBatchWriter<T>({ take, putBack, write, perBatch, failed }: Noted<T>): BatchWriter {
   let writing: Promise<number> | undefined
   const writeAll = async (): Promise<number> => {

@@ -1,13 +1,13 @@
 /** Counter of items that were dropped for lack of space. Counts at once, and logs at most once a minute. */
 export type Dropped = {
   add(count: number): void
-  /** Says what has not been said yet. */
+  /** Logs the items that are not logged yet. */
   close(): void
 }
 
 const everyMs = 60_000
 
-/** `count` adds to a metric, `warn` says how many there were since it was called last. */
+/** `count` adds to a metric; `warn` logs the number of items since its last call. */
 export function createDropped(
   count: (by: number) => void,
   warn: (since: number) => void,

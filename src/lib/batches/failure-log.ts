@@ -9,7 +9,7 @@ export type FailureLog = {
   repeated(message: string, error: unknown): void
   /** Logs a failed request to `log`: as a failure that repeats if something is unavailable, else in full. */
   request(log: Lines, message: string, error: unknown, fields: Record<string, unknown>): void
-  /** Logs what was counted and not logged yet. */
+  /** Logs the failures that are counted and not logged yet. */
   close(): void
 }
 
@@ -19,7 +19,7 @@ const mostMessages = 100
 
 type Count = { log: Lines; level: 'warn' | 'error'; unsaid: number; error: unknown; timer: NodeJS.Timeout | undefined }
 
-/** `isAway` says whether an error means that something is unavailable; `wait` calls back once, later. */
+/** `isAway` returns true if an error means that something is unavailable; `wait` calls back once, later. */
 export function createFailureLog(
   ours: Lines,
   isAway: (error: unknown) => boolean,
@@ -62,7 +62,7 @@ function rootCause(error: unknown): unknown {
   return error instanceof AppError ? (error.cause ?? error) : error
 }
 
-/** The message of what an error was caused by in the first place. */
+/** Message of the root cause of an error. */
 function reasonOf(error: unknown): string {
   const cause = rootCause(error)
   if (!(cause instanceof Error)) return String(cause)

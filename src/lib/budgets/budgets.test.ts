@@ -101,7 +101,7 @@ test('a burst after steady use below the share is no longer than the setting', (
   assert.equal(used, usual.burstMs)
 })
 
-test('many requests at once do not all pass on what is left for one', () => {
+test('does not admit many requests at once on a budget that is left for one', () => {
   const { budgets, request } = startBudgets()
   request(other)
   for (let i = 0; i < 39; i++) request(ci, 25)
@@ -112,7 +112,7 @@ test('many requests at once do not all pass on what is left for one', () => {
   assert.equal(request(ci), undefined, 'what was reserved and not used is given back')
 })
 
-test('an upload that used much, but never for long at once, has little reserved for the next', () => {
+test('reserves little for an upload that used much time, but in short pieces', () => {
   const { budgets, request } = startBudgets()
   request(other)
   const upload = budgets.open()
@@ -155,7 +155,7 @@ test('within one organization a caller is refused for a colleague, and the organ
   assert.ok(request(ci))
 })
 
-test('anonymous callers count by address, and those at the address of a caller are none of the others', () => {
+test('counts anonymous callers by address, and does not count those at the address of a caller as others', () => {
   const { request } = startBudgets()
   request(ci, 3000)
   assert.equal(request({ ...stranger, source: ci.source }), undefined)
@@ -166,7 +166,7 @@ test('anonymous callers count by address, and those at the address of a caller a
   assert.equal(request({ ...stranger, source: '192.0.2.5' }), undefined)
 })
 
-test('a request that may still be challenged is charged and refused, and is nobody who waits', () => {
+test('charges and refuses a request that may still be challenged, and does not count it as waiting', () => {
   const { budgets, request } = startBudgets()
   const unproven = { ...stranger, isUnproven: true }
   request(ci, 3000)
@@ -190,7 +190,7 @@ test('addresses of one network of IPv6 share a budget', () => {
   assert.equal(request({ uid: '', source: '2001:db8:0:1::2' }), undefined)
 })
 
-test('a request that names nobody is charged to its address, and is nobody who waits', () => {
+test('charges a request without a sender to its address, and does not count it as waiting', () => {
   const { budgets, request } = startBudgets()
   request(ci, 3000)
   const challenged = budgets.open()
@@ -244,7 +244,7 @@ test('100 percent is no budget', () => {
   assert.equal(request(ci), undefined)
 })
 
-test('new names of one kind do not free those of another', () => {
+test('keeps names of one kind when many names of another kind appear', () => {
   const { clock, request } = startBudgets({}, 3)
   request(other)
   request(ci, 3000)
@@ -257,7 +257,7 @@ test('new names of one kind do not free those of another', () => {
   assert.ok(request(ci), 'the identity was forgotten, and its organization was not')
 })
 
-test('a request goes first until its sender is known, who is then charged, and whose organization is', () => {
+test('serves a request first until its sender is known, and then charges the sender and its organization', () => {
   const budgets = createBudgets(
     { callerPercent: 50, organizationPercent: 75, burstMs: 100 },
     () => 0,

@@ -39,9 +39,9 @@ export type Budgets = {
 
 /** Time that one request has used. */
 export type Spending = Spender & {
-  /** Says who sent the request. Returns the error to refuse it with if the sender is over budget while others wait. */
+  /** Sets the sender of the request. Returns the error to refuse it with if the sender is over budget while others wait. */
   enter(sender: Sender): OverBudget | undefined
-  /** Ends the request. `source` pays if nobody else was named. */
+  /** Ends the request. `source` pays if no sender was set. */
   close(source: string): void
 }
 
@@ -63,7 +63,7 @@ const recentTurns = 20
 const longestMs = 30_000
 /** The largest debt, in milliseconds. */
 const mostDebtMs = 10_000
-/** Accounts of each kind. One that is forgotten has a full budget again. */
+/** The most accounts of each kind. A dropped account starts again with a full budget. */
 const mostAccounts = 10_000
 /** Accounts that count as other callers, the latest at each level. */
 const mostActive = 1000
@@ -72,7 +72,7 @@ const sameMs = 250
 /** Time in milliseconds for which a refusal is delayed, and the most refusals that are delayed at once. */
 const holdMs = 500
 const mostHeld = 2000
-/** Weight of a request that was shorter than expected. A longer one counts at once. */
+/** Weight of a request that was shorter than expected. A longer one has full weight. */
 const weight = 0.1
 
 type Level = 'caller' | 'organization'
@@ -97,7 +97,7 @@ type Account = Share & {
   expectedMs: number
 }
 
-/** `turns` counts those of the event loop in which requests used the thread. */
+/** `turns` returns the number of turns of the event loop in which requests used the thread. */
 export function createBudgets(
   options: BudgetOptions,
   monotonic: () => number,
@@ -151,7 +151,7 @@ function createAccounts(
   most: number,
 ) {
   const shares: Record<Level, number> = { caller: callerPercent / 100, organization: organizationPercent / 100 }
-  // Each kind forgets separately, so that new names of one do not free those of another.
+  // Each kind has a map of its own, so that new names of one kind do not evict those of another.
   const kinds = {
     identity: new Newest<string, Account>(most),
     organization: new Newest<string, Account>(most),
@@ -177,7 +177,7 @@ function createAccounts(
     return root === uid ? [find('identity', uid, now)] : [find('identity', uid, now), find('organization', root, now)]
   }
   const haveOthers = (account: Account, { source }: Sender, now: number): boolean => {
-    // Clients ask without a credential first, to hear where to get one.
+    // Clients first ask without a credential, to learn where to get one.
     const own = kinds.address.get(networkOf(source))
     for (const other of active[account.level].keys()) {
       const limit = other.inProgress > 0 ? longestMs : recentMs
@@ -210,7 +210,7 @@ function createAccounts(
       if (!sender.isUnproven) note(active, paying, now, turns())
       return { paying, problem: sender.isExempt ? undefined : problemOf(paying, sender, now) }
     },
-    /** Time used while nobody waits makes no debt larger than the burst. */
+    /** Time used while no other caller waits makes no debt larger than the burst. */
     take(paying: readonly Account[], ms: number, sender: Sender): void {
       if (paying.length === 0) return
       const now = monotonic()
@@ -235,10 +235,10 @@ class RequestSpending implements Spending {
   #sender: Sender = { uid: '', source: '' }
   #spentMs = 0
   #longestMs = 0
-  /** Time reserved and not used yet, so that many requests at once do not all pass. */
+  /** Time that is reserved and not used yet, so that many requests at once are not all admitted. */
   #reservedMs = 0
   #isAdmitted = false
-  /** Counted among the requests in progress of those who pay. */
+  /** True if counted among the requests in progress of the accounts that pay. */
   #isCounted = false
 
   constructor(accounts: Accounts, count: (ms: number) => void) {

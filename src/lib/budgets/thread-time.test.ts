@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { createThreadTime } from './thread-time.ts'
 
-/** A clock that moves only when somebody works. */
+/** Clock that moves only while work runs. */
 function startClock() {
   let now = 0
   const time = createThreadTime(() => now)
@@ -36,7 +36,7 @@ test('charges each request for what it does between its awaits', async () => {
   assert.deepEqual([cheap.ms, dear.ms], [5, 500])
 })
 
-test('charges nobody for the wait for the next event, and for work outside of requests', async () => {
+test('charges no request for the wait for the next event, and for work outside of requests', async () => {
   using clock = startClock()
   const spender = createSpender()
   await clock.time.run(spender, async () => {
@@ -62,7 +62,7 @@ test('charges up to now where a total is read', () => {
   })
 })
 
-test('charges nobody any more once it is closed', async () => {
+test('charges no request once it is closed', async () => {
   const clock = startClock()
   const spender = createSpender()
   await clock.time.run(spender, async () => {

@@ -7,7 +7,7 @@ import type { Shares } from '../scheduling/shares.ts'
 /** A request, or something else that pays for the time that it uses. */
 export type Spender = {
   charge(ms: number): void
-  /** Its place among those who wait for the thread; undefined until it is known. */
+  /** Its position among the callers that wait for the thread; undefined until it is known. */
   readonly shares?: Shares | undefined
 }
 
@@ -16,12 +16,15 @@ export type ThreadTime = {
   run<T>(spender: Spender, work: () => T): T
   /** Charges for the time up to now. Call it before a total is read. */
   settle(): void
-  /** Turns of the event loop so far in which somebody was charged. */
+  /** Turns of the event loop so far in which a spender was charged. */
   turns(): number
   close(): void
 }
 
-/** One for all measurements of the process, so that queues can ask who waits. Each measures only what it runs itself. */
+/**
+ * Shared by all measurements of the process, so that queues can find the caller that waits. Each measures only the work that it
+ * runs itself.
+ */
 const context = new AsyncLocalStorage<{ spender: Spender; by: object }>()
 
 /** The spender that pays for the work that runs now. Returns undefined if no spender does. */
@@ -50,7 +53,7 @@ export function createThreadTime(monotonic: () => number = () => performance.now
     isTurnNoted = true
     setImmediate(endTurn)
   }
-  /** The wait for the next event is charged to nobody. */
+  /** The wait for the next event is charged to no spender. */
   const endTurn = (): void => {
     isTurnNoted = false
     turns++

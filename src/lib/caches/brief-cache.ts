@@ -8,7 +8,7 @@ const maxEntries = 10_000
 export type Aged<T> = {
   /** The answer that is young enough or is being read. Reads it otherwise. An answer that fails is not kept. */
   of(key: string, read: () => Promise<T>): Promise<T>
-  /** Forgets everything, also what is being read. */
+  /** Clears the cache; results of reads in progress are not cached either. */
   clear(): void
 }
 
@@ -18,7 +18,7 @@ export type Aged<T> = {
  */
 type Options = { ageMs?: number; entries?: number; rereads?: boolean }
 
-/** `monotonic` gives milliseconds of a clock that never steps. `isKept` says which answers are kept. */
+/** `monotonic` returns milliseconds of a clock that never steps. `isKept` returns true for answers to cache. */
 export function createAged<T>(
   monotonic: () => number,
   { ageMs = briefMs, entries: most = maxEntries, rereads = false }: Options = {},
@@ -46,7 +46,7 @@ export function createAged<T>(
   }
 }
 
-/** The same for one thing that is read; an answer is at most half a second old. */
+/** Cache for single values; a value is at most half a second old. */
 export type BriefCache<T> = {
   of(key: string): Promise<T | undefined>
   clear(): void

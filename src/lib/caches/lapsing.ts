@@ -7,7 +7,7 @@ export type Lapsing<T> = {
   set(key: string, value: T, until: number): void
 }
 
-/** Keeps at most `most` of them; what was set first is forgotten first. */
+/** Keeps at most `most` entries. If it is full, the entry that was set first is removed. */
 export function createLapsing<T>(most: number): Lapsing<T> {
   const kept = new Newest<string, { value: T; until: number }>(most)
   return {

@@ -1,7 +1,9 @@
-/** A map of at most `most` keys, in which what was set longest ago makes room. A key that is set again is the newest. */
+/**
+ * Map of at most `most` keys. If it is full, the key that was set longest ago is removed. A key that is set again is the newest.
+ */
 export class Newest<K, V> extends Map<K, V> {
   readonly #most: number
-  /** Stands before the oldest key. A new iterator would pass over all that was deleted before it each time. */
+  /** Iterator before the oldest key. A new iterator would pass over all keys that were deleted before it each time. */
   #oldest: MapIterator<K> | undefined
 
   constructor(most: number) {

@@ -6,7 +6,7 @@ export type Remembered<T> = {
   of(key: string, version: number, work: () => Promise<T>): Promise<T>
 }
 
-/** Keeps at most `most` answers; which are forgotten first is those that were not asked for the longest time. */
+/** Caches at most `most` answers. If it is full, the least recently used answer is removed. */
 export function createRemembered<T>(most: number): Remembered<T> {
   const kept = new Newest<string, { version: number; value: T }>(most)
   return {

@@ -41,11 +41,11 @@ test('empties its list after very many items are removed', () => {
 
 test('does not promote removed items to the old generation, as a Set would', () => {
   setFlagsFromString('--expose-gc')
-  // V8 would make what has become old in one of the two old at once in the other.
+  // V8 would move objects of both kinds to the old generation at once after objects of one of them.
   setFlagsFromString('--no-allocation-site-pretenuring')
   const collect = runInNewContext('gc') as NodeJS.GCFunction
   const old = () => getHeapSpaceStatistics().find((space) => space.space_name === 'old_space')!.space_used_size
-  /** By how much what is old grows while 60,000 things of a kilobyte come and go, 32 of them at a time. */
+  /** Bytes by which the old generation grows while 60,000 objects of a kilobyte come and go, 32 of them at a time. */
   function grownBy(come: (item: object) => () => void): number {
     const leave: (() => void)[] = []
     const turn = (i: number) => {

@@ -1,4 +1,4 @@
-/** From here on the list is given back once nothing is in it any more. */
+/** Length above which the list is replaced once it is empty. */
 const many = 1024
 
 /**

@@ -1,4 +1,4 @@
-// Handlers that many resources have: each reads its request, calls a service and shows what the service returns.
+// Handlers that many resources have: each reads its request, calls a service and returns its result.
 import type { DescMethod, MessageShape } from '@bufbuild/protobuf'
 import type { Patch } from '../fields.ts'
 import { type ListQuery, listResponse, readList, type UidpFilter } from '../lists/lists.ts'

@@ -1,4 +1,4 @@
-// Messages of the contract made from values of models, and the other way round, by the descriptors.
+// Conversion between messages of the contract and values of models, by the descriptors.
 import { type DescField, type DescMessage, type Message, type MessageShape, ScalarType } from '@bufbuild/protobuf'
 import { type Timestamp, TimestampSchema } from '@bufbuild/protobuf/wkt'
 import { invalid } from '../errors.ts'
@@ -34,8 +34,8 @@ type Convert = (value: unknown) => unknown
 type Member = { to: string; from: string; convert: Convert | undefined }
 
 /**
- * Function that makes messages of a type. `names` has the names in the model of members that are called otherwise there.
- * Nested messages are made likewise, unless they are messages already. An empty time is not set.
+ * Returns a function that makes messages of a type. `names` maps members of the message to members of the model, if their names
+ * differ. Nested values are converted likewise, unless they are messages already. An empty time is not set.
  */
 export function messageOf<D extends DescMessage, const N extends Names<MessageShape<D>> = object>(
   desc: D,

@@ -36,7 +36,7 @@ test('public keys of the kinds that sign tokens are kept', async () => {
   }
 })
 
-test('a set with keys that are of no use keeps the others', () => {
+test('keeps the other keys of a set with unusable keys', () => {
   const keys = [null, { kty: 'oct', k: 'AAAA' }, { ...p256.open, kid: 'a' }, 7, { ...ed25519.open, kid: 'b' }, []]
   assert.deepEqual(
     read(...keys).map(({ kid }) => kid),
@@ -68,7 +68,7 @@ test('skips keys that are not for verifying, and private or symmetric keys that 
   assert.deepEqual(read({ ...p256.open, alg: 'ES384' }), [])
 })
 
-test('keys that are weak, or that make every check slow, are left out', () => {
+test('leaves out weak keys, and keys that make every check slow', () => {
   assert.deepEqual(read(rsa(1024).open), [])
   assert.deepEqual(read(rsa(2040).open), [])
   const { open } = rsa2048
@@ -80,7 +80,7 @@ test('keys that are weak, or that make every check slow, are left out', () => {
   for (const e of ['AQ', 'AA', 'Ag', 'AQAA', 'AQAAAAAB', open.n!]) assert.deepEqual(read({ ...open, e }), [], e)
 })
 
-test('keys that are malformed are left out', () => {
+test('leaves out malformed keys', () => {
   const { open } = p256
   for (const jwk of [
     {},
@@ -138,7 +138,7 @@ test('distinguishes a document that is not a JWK Set from a set without keys', (
   assert.deepEqual(readKeySet({ keys: [], more: 1 }), { keys: [] })
 })
 
-test('a key that is kept verifies what its other half signed', () => {
+test('verifies a signature of the private key with a kept public key', () => {
   const { publicKey, privateKey } = generateKeyPairSync('ed25519')
   const [kept] = read(publicKey.export({ format: 'jwk' }))
   const signature = sign(null, Buffer.from('text'), privateKey)

@@ -46,7 +46,7 @@ function readKey(jwk: unknown): PublicJwk | undefined {
   if (!isObject(jwk) || typeof jwk.kty !== 'string') return undefined
   const kind = kinds.get(jwk.kty === 'RSA' ? 'RSA' : `${jwk.kty} ${jwk.crv}`)
   if (!kind || !isForSignatures(jwk, kind.algorithms)) return undefined
-  // A key whose secret half is published is nobody's key any more.
+  // A key whose secret part is published must not be trusted.
   if ('d' in jwk || 'k' in jwk) return undefined
   const { kid, alg } = jwk
   if (kid !== undefined && (typeof kid !== 'string' || kid.length > maxKidLength)) return undefined
@@ -66,7 +66,7 @@ function isForSignatures({ use, key_ops, alg }: Record<string, unknown>, algorit
   return alg === undefined || (typeof alg === 'string' && algorithms.includes(alg))
 }
 
-/** The numbers of the key. The upper limits bound what one signature check costs. */
+/** Numbers of the key. The upper limits bound the cost of one signature check. */
 function readMaterial(jwk: Record<string, unknown>, members: string[]): Omit<PublicJwk, 'use'> | undefined {
   const given: Record<string, string> = { kty: jwk.kty as string }
   for (const member of members) {

@@ -23,7 +23,7 @@ export function parseMasterKey(text: string): Buffer {
   return key
 }
 
-/** Tells keys apart without saying anything about them. */
+/** Fingerprint that identifies the master key without revealing anything about it. */
 export function fingerprintOf(masterKey: Uint8Array): string {
   return Buffer.from(hkdfSync('sha256', masterKey, 'pinfold', 'fingerprint', 8)).toString('hex')
 }
@@ -38,7 +38,7 @@ export const readMasterKey = (folder: string): Buffer | undefined => readKey(fil
 /** The key that a rotation which did not come to its end has left behind. */
 export const readNextMasterKey = (folder: string): Buffer | undefined => readKey(nextOf(folder))
 
-/** Makes the key of a data folder, unless another process was first; then that is the one. */
+/** Creates the key of a data folder, unless another process was first; then returns its key. */
 export function makeMasterKey(folder: string): Buffer {
   makeFolder(folder)
   const file = fileOf(folder)
@@ -55,7 +55,7 @@ export function makeMasterKey(folder: string): Buffer {
   return readMasterKey(folder)!
 }
 
-/** Puts a new key beside the present one, on disk before anything is encrypted with it. */
+/** Stores a new key next to the present one. It is on disk before anything is encrypted with it. */
 export function stageMasterKey(folder: string): Buffer {
   const file = nextOf(folder)
   // Nothing is encrypted under a staged key that is already there: opening the database promotes such a key first.
@@ -70,7 +70,7 @@ export function stageMasterKey(folder: string): Buffer {
   return key
 }
 
-/** Puts the new key in the place of the old one, which older backups need; answers with the file that has it now. */
+/** Replaces the old key by the new one. Keeps the old key, which older backups need, and returns its new file. */
 export function promoteMasterKey(folder: string): string | undefined {
   const old = readMasterKey(folder)
   const kept = old && `${fileOf(folder)}.old-${fingerprintOf(old)}`

@@ -1,4 +1,4 @@
-// Public keys that others sign with, as somebody gives them.
+// Public keys of outside signers, as users enter them.
 import { createHash, createPublicKey, type KeyObject } from 'node:crypto'
 
 /** `pem` is the one way to write it, `fingerprint` the SHA-256 of its DER in hex. */
@@ -6,7 +6,7 @@ export type PublicKey = { pem: string; fingerprint: string }
 
 const maxPem = 16_384
 
-/** The key, or what is wrong with the text. No private key is taken, though it would have a public one. */
+/** Returns the key, or the error of the text. Refuses a private key, though it has a public one. */
 export function publicKeyOf(text: string): PublicKey | string {
   if (text === '') return 'is required'
   if (text.length > maxPem) return `must be at most ${maxPem} characters long`

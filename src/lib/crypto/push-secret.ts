@@ -29,7 +29,10 @@ function checkOf(text: string): string {
   return check
 }
 
-/** Neither vowels nor what is easily taken for something else; nobody guesses by it, since there is a secret too. */
+/**
+ * Letters without vowels and without characters that look alike. The name does not have to be hard to guess, since there is a
+ * secret too.
+ */
 const userLetters = '23456789bcdfghjkmnpqrstvwxz'
 const userPattern = /^pt-[2-9b-z]{8}$/
 

@@ -1,9 +1,9 @@
 // Columns that are encrypted under the master key. A new purpose does not compile until its columns are listed here.
 
-/** `key` names the rows of the table; values that are NULL or empty are not sealed. */
+/** `key` is the primary key of the table; values that are NULL or empty are not sealed. */
 export type SealedColumn = { table: string; key: string; column: string }
 
-/** The columns of each purpose; page tokens and links are not stored, and those of another master key are refused. */
+/** Columns of each purpose. Page tokens and links are not stored, and those of another master key are refused. */
 export const sealedColumns = {
   'signing-key': [{ table: 'signing_keys', key: 'kid', column: 'private_jwk' }],
   'identity-provider-secret': [{ table: 'identity_providers', key: 'uid', column: 'client_secret' }],

@@ -1,4 +1,4 @@
-// Signatures as Standard Webhooks has them: HMAC-SHA256 of id, time and body, by a secret that both sides know.
+// Signatures of Standard Webhooks: HMAC-SHA256 of id, time and body, with a shared secret.
 import { createHmac } from 'node:crypto'
 
 const prefix = 'whsec_'
@@ -8,7 +8,7 @@ export function secretText(secret: Uint8Array): string {
   return `${prefix}${Buffer.from(secret).toString('base64')}`
 }
 
-/** `undefined` for what is not such a text. */
+/** Returns `undefined` if the text is not a secret of Standard Webhooks. */
 export function parseSecret(text: string): Buffer | undefined {
   const encoded = text.startsWith(prefix) ? text.slice(prefix.length) : ''
   const secret = Buffer.from(encoded, 'base64')

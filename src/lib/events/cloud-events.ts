@@ -1,6 +1,6 @@
 // The HTTP binding of CloudEvents 1.0, in binary mode.
 
-/** The headers of an event's attributes, which come by their lower-case names; those that are empty are left out. */
+/** Headers of an event's attributes, from their lower-case names; empty attributes are left out. */
 export function binaryHeaders(attributes: Readonly<Record<string, string>>): Record<string, string> {
   const headers: Record<string, string> = {}
   for (const [name, value] of Object.entries(attributes)) {
@@ -18,7 +18,7 @@ export function hostReference(host: string): string {
   return isReference ? host : `//${host}`
 }
 
-/** Visible ASCII as it is, and everything else percent-encoded in UTF-8. */
+/** Keeps visible ASCII characters, and percent-encodes everything else in UTF-8. */
 function headerText(value: string): string {
   return value.toWellFormed().replace(/[^\x21\x23\x24\x26-\x7e]/gu, (character) => {
     return [...Buffer.from(character)].map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`).join('')

@@ -1,26 +1,26 @@
-// From what a service hands over to the message that an event carries; the compiler checks both sides.
+// Conversion of a service's values to the message of an event; the compiler checks both sides.
 import { create, type DescMessage, type DescMethod, type Message, type MessageShape } from '@bufbuild/protobuf'
 
-/** A value of a model, and what it is. */
+/** Value of a model, with its kind. */
 export type Resource = { readonly kind: string; readonly value: unknown }
 
-/** Says of a value of type `T` what it is; services call it, and messages are registered for it. */
+/** Wraps a value of type `T` with its kind. Services call it, and messages are registered for it. */
 export type Kind<T> = ((value: T) => Resource) & { readonly kind: string }
 
-/** Makes a kind. Kinds that appear in the same event need different names. */
+/** Creates a kind. Kinds that appear in the same event need different names. */
 export function kindOf<T>(kind: string): Kind<T> {
   return Object.assign((value: T): Resource => ({ kind, value }), { kind })
 }
 
-/** All that is left to say of what was deleted. */
+/** Body of the event of a deletion, which has only the uid. */
 export const aDeletion = kindOf<{ uid: string }>('deletion')
 
 /** Converts a resource of one kind into the body of an event. */
 export type EventBody = {
-  /** The method whose event it is, or the message of an event that belongs to no method. */
+  /** Method that causes the event, or the message of an event without a method. */
   of: DescMethod | DescMessage
   kind: string
-  /** `null` where there is nothing to say. */
+  /** Returns `null` if the event has no body. */
   toMessage(value: never): Message | null
 }
 
@@ -42,7 +42,7 @@ export function eventBody<D extends DescMethod | DescMessage, T>(
   return { of, kind, toMessage }
 }
 
-/** The same for a deletion whose request says no more than what is to be deleted; version 1 calls it `id`. */
+/** Body for a deletion whose request only names the resource to delete; version 1 calls it `id`. */
 export function deletionBody<D extends DescMethod>(
   of: MessageShape<D['input']> extends { uid: string } | { id: string } ? D : never,
 ): EventBody {

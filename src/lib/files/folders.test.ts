@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { makeFolder } from './folders.ts'
 
-test('the name of a folder is on disk, with those above that were made for it, also when another has made it', (t) => {
+test('has the names of a folder and of its new parents on disk, even if another process has made it', (t) => {
   const top = fs.mkdtempSync(join(tmpdir(), 'pinfold-folders-'))
   const synced: string[] = []
   const fsync = t.mock.method(fs, 'fsyncSync', (fd: number) => synced.push(fs.readlinkSync(`/proc/self/fd/${fd}`)))

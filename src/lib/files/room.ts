@@ -13,7 +13,7 @@ export async function isDiskFull(folder: string): Promise<boolean> {
   const { bavail, bsize, files, ffree } = await statfs(folder)
   // Some file systems count no files.
   if (bavail * bsize > amplyBytes && (files === 0 || ffree > amplyFiles)) return false
-  // The figures leave out what is reserved for root, which the server may be.
+  // The figures exclude blocks that are reserved for root, and the server may run as root.
   const file = join(folder, `.room-${randomBytes(8).toString('hex')}`)
   try {
     await writeFile(file, probe, { mode: 0o600, flag: 'wx' })

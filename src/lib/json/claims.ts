@@ -18,9 +18,9 @@ export function parseClaims(text: string): unknown {
 }
 
 /**
- * The claim of this name, or the claim that the name leads to with dots between the names of objects, such as
- * `realm_access.roles` or `kubernetes.io.namespace`. A claim whose whole name this is comes first. Undefined when there is none,
- * and when the name leads to several.
+ * Claim with this name, or at this path with dots between the names of objects, such as `realm_access.roles` or
+ * `kubernetes.io.namespace`. A claim with the whole name has priority. Returns undefined if there is none, or if the path is
+ * ambiguous.
  */
 export function findClaim(claims: Claims, name: string): unknown {
   if (Object.hasOwn(claims, name)) return claims[name]

@@ -49,10 +49,10 @@ export function scanJson(bytes: Uint8Array, limits: JsonLimits): number | string
   return members
 }
 
-/** Bytes of a string that are looked at one by one before the built-in search, which costs more for a few bytes. */
+/** The most bytes of a string that are compared one by one before the built-in search, which costs more for a few bytes. */
 const stepBytes = 32
 
-/** The place of the closing quote, or the end of the text where there is none. */
+/** Position of the closing quote, or the end of the text if there is none. */
 function endOfString(bytes: Uint8Array, start: number): number {
   const { length } = bytes
   for (let [at, step] = [start + 1, stepBytes]; at < length; step *= 2) {
@@ -61,7 +61,7 @@ function endOfString(bytes: Uint8Array, start: number): number {
       if (byte === quote) return at
       if (byte === backslash) at++
     }
-    // Here `at` is the start of a character, so that backslashes before it escape nothing behind it.
+    // Here `at` is the start of a character, so backslashes before it escape no later character.
     const found = bytes.indexOf(quote, at)
     if (found < 0) return length
     let escapes = found

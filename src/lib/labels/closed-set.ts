@@ -1,6 +1,6 @@
 /**
- * The words that a label can be, so that nobody outside can make up another one: those that were declared when the server
- * started. Everything else is `other`.
+ * Allowed values of a label, declared when the server starts, so that clients cannot create new values. All other values become
+ * `other`.
  */
 export class ClosedSet {
   readonly #words = new Set<string>()

@@ -28,14 +28,14 @@ test('a whole list is every item once, read page by page', async () => {
   }
 })
 
-test('a list that is too long to be answered ends with an error that says so', async () => {
+test('ends a list that is too long to be answered with an error that explains it', async () => {
   await assert.rejects(wholeList(call, anywhere, {}, having(100_001)), {
     code: 'RESOURCE_EXHAUSTED',
     reason: 'LIST_TOO_LONG',
   })
 })
 
-test('an id narrows what else was asked for, and one that cannot be asks nobody', async () => {
+test('narrows other filters by an id, and sends no query for an impossible id', async () => {
   const asked: ListQuery<unknown>[] = []
   const uidp = { ancestorsOf: '', descendantsOf: uidOf(1), childrenOf: '', inRoot: false, ids: [uidOf(7)] }
   await wholeList(call, { uidp, id: uidOf(7) }, {}, having(1, asked))

@@ -15,7 +15,7 @@ export type UidpFilter = {
 /** Query for the list of a service. Its page may be larger than any that a client can ask for. */
 export type ListQuery<F> = { uidp: UidpFilter | undefined; page: Page; filter: F }
 
-/** Reads what all list requests have. `filter` is what else the method can be asked for. */
+/** Reads the common members of a list request. `filter` has the other filters of the method. */
 export function readList<F>(
   call: PagingCall,
   request: PageRequest & { uidp?: UidpFilter | undefined },
@@ -94,7 +94,7 @@ export async function pageOrNothing<C, T, F, N extends number | undefined>(
 /** Scope of a list in version 1, which also has a member for a single id. */
 type Places = { uidp: UidpFilter | undefined; id: string }
 
-/** Nothing can be there, as little as what is not a uid. */
+/** True if no resource can match: the id is not a uid, or is not one of the given uids. */
 function isNowhere({ uidp, id }: Places): boolean {
   return id !== '' && (!isUid(id) || (uidp !== undefined && uidp.ids.length > 0 && !uidp.ids.includes(id)))
 }
@@ -103,7 +103,7 @@ function withId({ uidp, id }: Places): UidpFilter | undefined {
   return id === '' ? uidp : { ...everywhere, ...uidp, ids: [id] }
 }
 
-/** A filter that lets everything through. */
+/** Filter that matches everything. */
 export const everywhere: UidpFilter = { ancestorsOf: '', descendantsOf: '', childrenOf: '', inRoot: false, ids: [] }
 
 function emptyIfUnseen<T>(error: unknown): Listed<T, 0> {

@@ -46,7 +46,7 @@ const tokenVersion = 2
 
 const synonyms: Record<string, string> = { createdAt: 'createTime', updatedAt: 'updateTime' }
 
-/** `s` counts the items that are still to be skipped. */
+/** `s` is the number of items that are still to be skipped. */
 type Token = { v: number; b: string; k: string; u: string; t: number; s?: number }
 
 /** The part of a Call that paging needs. */
@@ -57,7 +57,7 @@ export type PagingCall = {
   now: string
 }
 
-/** Reads the paging members of a list request. `filters` is what else the result depends on. */
+/** Reads the paging members of a list request. `filters` has all other parameters that the result depends on. */
 export function readPage(call: PagingCall, request: PageRequest, rules: ListRules, filters: unknown): Page {
   if (request.pageSize < 0) throw invalid({ field: 'page_size', description: 'must not be negative' })
   if (request.skip < 0) throw invalid({ field: 'skip', description: 'must not be negative' })
@@ -75,7 +75,7 @@ export function readPage(call: PagingCall, request: PageRequest, rules: ListRule
   }
 }
 
-/** A longer text is not taken apart: each of its words would be built first. */
+/** A longer text is refused before it is split into words, which would cost memory. */
 const maxOrderLength = 200
 
 function readOrder(orderBy: string, fields: Readonly<Record<string, Field>>): Page['order'] {
@@ -161,7 +161,7 @@ export function compareTexts(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0
 }
 
-/** Cuts the row too many that a store reads to learn whether another page follows. */
+/** Removes the extra row that a store reads to detect another page. */
 export function toListed<T extends { uid: string }, N extends number | undefined>(
   call: PagingCall,
   page: Page,

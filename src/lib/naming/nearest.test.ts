@@ -18,6 +18,6 @@ test('a word with up to two slips is taken for the one word that is nearest', ()
   ] as const) {
     assert.equal(nearest(given, known), meant, given)
   }
-  // Two that are as near as each other are a guess.
+  // Two names at the same distance are no clear match.
   assert.equal(nearest('CAT', ['BAT', 'HAT']), undefined)
 })

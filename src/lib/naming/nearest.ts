@@ -1,4 +1,4 @@
-/** The one that somebody may have meant who wrote `given`: at most two slips away, and no other is as near. */
+/** Known name that the user probably meant by `given`: at most two typing errors away, and closer than any other name. */
 export function nearest(given: string, known: readonly string[]): string | undefined {
   const ranked = known
     .filter((one) => Math.abs(one.length - given.length) <= mostSlips)

@@ -1,5 +1,5 @@
-// The names of another product in the place of ours, for clients of it that are to work here unchanged. One token stands
-// wherever ours does: packages, types of events, members, headers, paths.
+// Names of another product that replace ours, for its clients that are to work here unchanged. One token replaces ours
+// everywhere: in packages, event types, members, headers and paths.
 
 /** Names of the other product. */
 export type Vendor = {
@@ -9,7 +9,7 @@ export type Vendor = {
   domain: string
 }
 
-/** Ours alone: nobody else has them. Annotations are about methods, and go with no call. */
+/** Packages that have no equivalent in the other product. Annotations describe methods and are not part of a call. */
 const ownPackages = 'control|annotations'
 const ownType = new RegExp(`^pinfold\\.(?!(?:${ownPackages})\\.)`)
 const ownEvent = new RegExp(`^dev\\.pinfold\\.(?!(?:${ownPackages})\\.)`)

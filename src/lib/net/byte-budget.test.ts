@@ -16,7 +16,7 @@ const code = (work: () => void): string => {
   }
 }
 
-test('a source holds up to its part, all sources up to the total, and what is released can be taken again', () => {
+test('limits the bytes of a source and of all sources, and reuses released bytes', () => {
   const budget = createByteBudget({ perSource: 10, total: 15 })
   const [one, same, other] = [budget.open('192.0.2.1'), budget.open('192.0.2.1'), budget.open('192.0.2.2')]
   assert.equal(
@@ -51,7 +51,7 @@ test('a source holds up to its part, all sources up to the total, and what is re
   )
 })
 
-test('bytes that are given back can be taken again, and only those that were taken', () => {
+test('reuses bytes that are given back, and only bytes that were taken', () => {
   const budget = createByteBudget({ perSource: 10, total: 10 })
   const [one, same] = [budget.open('192.0.2.1'), budget.open('192.0.2.1')]
   one.take(8)

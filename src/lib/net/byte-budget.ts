@@ -1,4 +1,4 @@
-// Bytes of requests that are held in memory at once, by client address and in total.
+// Bytes of requests in memory at the same time, by client address and in total.
 import { AppError, tooMany } from '../errors.ts'
 import { networkOf } from './source-address.ts'
 
@@ -14,7 +14,7 @@ export type HeldBytes = {
 
 export type ByteBudget = { open(source: string): HeldBytes }
 
-/** Addresses of one /64 of IPv6 share what is allowed for one source. */
+/** Addresses of one /64 of IPv6 share the limit of one source. */
 export function createByteBudget(most: { perSource: number; total: number }): ByteBudget {
   const bySource = new Map<string, number>()
   let total = 0

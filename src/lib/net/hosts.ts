@@ -7,7 +7,7 @@ import { subdomainOf } from './subdomain.ts'
 export type SaidHost = {
   /** The `Host` header, or the authority of HTTP/2. */
   host: string | undefined
-  /** `X-Forwarded-Host` and `X-Forwarded-Proto`; only those of a trusted proxy may be given. */
+  /** `X-Forwarded-Host` and `X-Forwarded-Proto`; pass them only if a trusted proxy has set them. */
   forwardedHost: string | undefined
   forwardedProto: string | undefined
 }
@@ -30,7 +30,7 @@ const loopbackNames = ['localhost', '127.0.0.1', '[::1]']
 const hostPattern = /^(?:[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]+\])(?::\d{1,5})?$/
 const defaultPorts: Record<string, string> = { http: '80', https: '443' }
 
-/** Clients may say the port that their scheme has anyway. */
+/** Clients may include the default port of their scheme. */
 function withoutDefaultPort(host: string, scheme: string): string {
   return host.endsWith(`:${defaultPorts[scheme]}`) ? host.slice(0, host.lastIndexOf(':')) : host
 }
@@ -40,7 +40,7 @@ export function isLoopback(hostname: string): boolean {
   return /^(?:localhost|.+\.localhost|127(?:\.\d+){3}|\[?::1\]?)$/.test(hostname)
 }
 
-/** The origins or hosts of a list; `undefined` for what is neither. */
+/** Scheme and host of an origin or host; `undefined` if the text is neither. */
 export function readHost(text: string): { scheme: string | undefined; host: string } | undefined {
   const [, scheme, host = ''] = /^(?:(https?):\/\/)?(.*)$/.exec(text.toLowerCase()) ?? []
   return hostPattern.test(host) && URL.canParse(`http://${host}`) ? { scheme, host } : undefined
@@ -67,7 +67,7 @@ export function createHosts(url: string, names: readonly string[]): Hosts {
     known.set(name.host, name)
     if (!/:\d+$/.test(name.host)) known.set(`${name.host}:${defaultPorts[name.scheme]}`, name)
   }
-  // The longest first, since one name may stand below another.
+  // Sorted with the longest first, since one name may be below another.
   const parents = [ours, ...further].sort((a, b) => b.host.length - a.host.length)
 
   return {

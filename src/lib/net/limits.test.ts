@@ -63,7 +63,7 @@ test('a look is refused as a count is, and counts none', () => {
   assert.throws(() => limits.look('source', 'a'), { code: 'RESOURCE_EXHAUSTED' })
 })
 
-test('waiting as long as a refusal says is enough, however large the limit', () => {
+test('accepts a request after the time that a refusal names, however large the limit', () => {
   for (const size of [1, 7, 600, 10_000_000]) {
     const { pass, wait } = limitsOf(size)
     let seconds = 0
@@ -89,7 +89,7 @@ test('kinds and keys do not share a limit; addresses of one network do', () => {
   assert.equal(wait('source', 'fe80::1%eth0'), 0)
 })
 
-test('the name that nobody has used for longest is forgotten first, not the oldest', () => {
+test('drops the name that was not used for the longest time first, not the oldest', () => {
   const { wait } = limitsOf(1, 3)
   for (const name of ['a', 'b', 'c']) assert.equal(wait('issuer', name), 0)
   // Being refused is a use as well.

@@ -33,8 +33,8 @@ const mostKeys = 50_000
 const byAddress: readonly LimitKind[] = ['source', 'request', 'refusal', 'scimSource']
 
 /**
- * Token buckets: a minute's worth at once, refilled evenly. `monotonic` gives milliseconds, `nodes` how many servers share
- * what is allowed.
+ * Token buckets: the limit of a minute at once, refilled evenly. `monotonic` returns milliseconds, and `nodes` the number of
+ * servers that share the limits.
  */
 export function createLimits(
   perMinute: Record<LimitKind, number>,
@@ -42,7 +42,7 @@ export function createLimits(
   maxKeys: number = mostKeys,
   nodes: () => number = () => 1,
 ): Limits {
-  // Each kind forgets for itself, so that many names of one do not free those of another.
+  // Each kind has a map of its own, so that many names of one kind do not evict those of another.
   const kinds = new Map<LimitKind, Newest<string, Bucket>>()
 
   const bucketOf = (kind: LimitKind, key: string): Bucket => {
@@ -68,8 +68,8 @@ export function createLimits(
 }
 
 /**
- * Looks at a credential, and counts it when it is refused. A good one always works, however many wrong ones its source
- * has sent; who has sent too many gets RESOURCE_EXHAUSTED in place of the refusal.
+ * Checks a credential, and counts a refusal. A valid credential always works, however many invalid ones its source has sent. A
+ * source that has sent too many gets RESOURCE_EXHAUSTED in place of the refusal.
  */
 export async function countRefusals<T>(limits: Limits, source: string, look: () => Promise<T>): Promise<T> {
   try {

@@ -1,12 +1,12 @@
-// Answers of servers that somebody else named, as they come: with their status and their headers, of any size, and from
-// where they redirect to. Each address on the way is judged as for any other outgoing request.
+// Streaming requests to servers that a user named. Returns status, headers and a body of any size, and follows redirects. The
+// address of each redirect is checked as for any other outgoing request.
 import type { IncomingHttpHeaders } from 'node:http'
 import { bounded, createGate, OutgoingError, type OutgoingLimits, type OutgoingOptions, within } from './outgoing.ts'
 
 /** `secret` are headers that go to the origin of the URL only. */
 export type StreamRequest = { method: 'GET' | 'HEAD'; headers: Record<string, string>; secret: Record<string, string> }
 
-/** `chunks` throws an OutgoingError for what is compressed, or longer than the limits allow. */
+/** `chunks` throws an OutgoingError if the body is compressed, or longer than the limits allow. */
 export type StreamAnswer = {
   status: number
   headers: IncomingHttpHeaders
@@ -15,10 +15,10 @@ export type StreamAnswer = {
   origin: string
 }
 
-/** `idleMs` is how long the other side may be silent; by default 10 s. */
+/** `idleMs` is the longest silence of the other side in milliseconds; by default 10 s. */
 export type StreamLimits = OutgoingLimits & {
   idleMs?: number
-  /** Before another origin is asked that a redirect leads to; what it throws is what is thrown. */
+  /** Called before a request is redirected to another origin; its errors are thrown. */
   pass?(url: URL): Promise<void>
   /** Hands over bytes as they come, whatever encoding the answer claims. */
   raw?: boolean
@@ -28,8 +28,8 @@ export type OutgoingStreams = {
   /** Why this URL would never be asked; `undefined` when it may be tried. */
   problemOf(url: string): OutgoingError['reason'] | undefined
   /**
-   * Hands any answer over, whatever its status; what `take` leaves of it is not read. Follows at most five redirects, also
-   * to other origins. Rejects with an OutgoingError, or with what `take` throws; by default within 5 s, for 512 KiB.
+   * Passes any answer to `take`, whatever its status; the rest that `take` leaves is not read. Follows at most five redirects,
+   * also to other origins. Rejects with an OutgoingError, or with the error of `take`; by default within 5 s, for 512 KiB.
    */
   stream<T>(
     url: string,

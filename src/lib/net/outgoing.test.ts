@@ -9,7 +9,7 @@ import { allPrivateAddresses, privateAddresses } from './private-addresses.ts'
 
 const everything = { allowed: allPrivateAddresses, allowHttp: true }
 
-/** A server on loopback; what it is asked is kept. */
+/** Server on loopback that records its requests. */
 async function startServer(answer: RequestListener) {
   const asked: IncomingMessage[] = []
   const server = createServer((request, response) => {
@@ -33,7 +33,7 @@ async function startServer(answer: RequestListener) {
   }
 }
 
-/** A resolver that knows one answer, and the names that it was asked for. */
+/** Resolver with one answer, which records the names that were looked up. */
 function resolverOf(...addresses: string[]) {
   const names: string[] = []
   const lookup: Lookup = (hostname, _, callback) => {
@@ -58,7 +58,7 @@ const failsWith = (promise: Promise<unknown>, reason: OutgoingReason, message?: 
     message,
   )
 
-test('JSON is read, and nothing but plain JSON is asked for', async () => {
+test('reads JSON, and requests nothing but plain JSON', async () => {
   using server = await startServer((_, response) => response.end('\ufeff{"keys":[]}'))
   const outgoing = createOutgoing({ ...everything, lookup: noLookup })
   assert.deepEqual(await outgoing.getJson(`${server.url}/a/b?c=d#e`), { keys: [] })
@@ -88,12 +88,12 @@ test('text is read with headers of the caller, also where a redirect leads', asy
   await failsWith(outgoing.getText(`${server.url}/new`, {}, { maxBytes: 3 }), 'too-large')
 })
 
-test('the status that is not 200 is told', async () => {
+test('reports a status other than 200', async () => {
   using server = await startServer((_, response) => response.writeHead(404).end())
   await assert.rejects(createOutgoing(everything).getText(server.url, {}), { reason: 'status', status: 404 })
 })
 
-test('a name is looked up once, and the connection goes to what was found', async () => {
+test('looks up a name once, and connects to the address that was found', async () => {
   using server = await startServer((_, response) => response.end('1'))
   const { lookup, names } = resolverOf('127.0.0.1', '127.0.0.2')
   const outgoing = createOutgoing({ ...everything, lookup })
@@ -169,7 +169,7 @@ test('one private address among public ones is enough for a refusal', async () =
   assert.equal(server.connections(), 0)
 })
 
-test('addresses that are next to private ones are public', () => {
+test('treats addresses next to private ranges as public', () => {
   const v4 = ['1.1.1.1', '8.8.8.8', '9.255.255.255', '11.0.0.0', '100.63.255.255', '100.128.0.0', '126.0.0.1']
   const more = ['172.15.255.255', '172.32.0.0', '192.0.1.1', '192.167.1.1', '198.17.1.1', '198.20.0.0', '223.255.255.1']
   const v6 = ['2001:200::1', '2001:4860:4860::8888', '2606:4700::1111', '2a00::1', '2003::1', '3fff:1000::1']
@@ -177,7 +177,7 @@ test('addresses that are next to private ones are public', () => {
   for (const text of ['', 'localhost', '127.1', '[::1]', '8.8.8.8:53']) assert.equal(isPublicAddress(text), false, text)
 })
 
-test('plain http, other schemes, credentials and what is no URL are refused', async () => {
+test('refuses plain http, other schemes, credentials and text that is no URL', async () => {
   const strict = createOutgoing({ allowed: allPrivateAddresses, allowHttp: false, lookup: noLookup })
   await failsWith(strict.getJson('http://127.0.0.1/'), 'insecure')
   const lenient = createOutgoing({ ...everything, lookup: noLookup })
@@ -315,7 +315,7 @@ test('a compressed answer is refused', async () => {
   assert.equal(await createOutgoing(everything).getJson(server.url), 1)
 })
 
-test('time runs out wherever the other side dawdles', async () => {
+test('ends a request in time at whatever step the other side stalls', async () => {
   const timeoutMs = 100
   const slow = async (url: string, lookup?: Lookup) => {
     await failsWith(createOutgoing({ ...everything, ...(lookup && { lookup }) }).getJson(url, { timeoutMs }), 'timeout')
@@ -341,7 +341,7 @@ test('time runs out wherever the other side dawdles', async () => {
   await slow(circling.url)
 })
 
-test('a server that breaks off, speaks something else or is not there is unreachable', async () => {
+test('reports a server as unreachable if it breaks off, speaks another protocol or does not exist', async () => {
   const speak = async (text: string, scheme = 'http') => {
     const server = createTcpServer(
       (socket) =>

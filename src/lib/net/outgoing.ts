@@ -21,7 +21,7 @@ const explanations = {
 }
 export type OutgoingReason = keyof typeof explanations
 
-/** Why a request got no answer that counts. Nothing in it comes from the URL or the answer; `cause` is for the log only. */
+/** Failure of a request. The message has nothing of the URL or the answer; `cause` is for the log only. */
 export class OutgoingError extends Error {
   override name = 'OutgoingError'
   readonly reason: OutgoingReason
@@ -43,7 +43,7 @@ export type Lookup = (
 ) => void
 
 export type Outgoing = {
-  /** Rejects with an OutgoingError, whatever the other side does; by default within 5 s and having read 512 KiB. */
+  /** Rejects with an OutgoingError, whatever the other side does; by default after 5 s or 512 KiB. */
   getJson(url: string, limits?: OutgoingLimits): Promise<unknown>
   /** The same for a text in UTF-8. The headers go to no other origin. */
   getText(url: string, headers: Record<string, string>, limits?: OutgoingLimits): Promise<string>
@@ -59,11 +59,11 @@ export type Outgoing = {
   ): Promise<Downloaded | undefined>
   /** Returns any answer, also one with an error status. Follows no redirect; otherwise like `getJson`. */
   post(url: string, request: OutgoingPost, limits?: OutgoingLimits): Promise<{ status: number; body: string }>
-  /** The same with a method of its own and what the answer says of itself, for libraries that speak a protocol. */
+  /** Sends a request with any method and returns the headers, too, for libraries that implement a protocol. */
   send(url: string, request: OutgoingRequest, limits?: OutgoingLimits): Promise<OutgoingAnswer>
 }
 
-/** A signal ends a request at once, with its reason. */
+/** The signal aborts a request with its reason. */
 export type OutgoingLimits = { timeoutMs?: number; maxBytes?: number; signal?: AbortSignal }
 export type OutgoingPost = { headers: Record<string, string>; body: string }
 export type OutgoingRequest = { method: string; headers: Record<string, string>; body?: string | undefined }
@@ -95,7 +95,7 @@ export function createGate({ allowed, allowHttp, lookup = systemLookup }: Outgoi
     return url
   }
 
-  // The connection is made to what this returns and nothing is looked up again, so a name cannot change in between.
+  // The connection uses the address that this returns without another look-up, so a name cannot change in between.
   const checkedLookup: LookupFunction = (hostname, { all }, callback) => {
     lookup(hostname, { all: true }, (error, addresses) => {
       const [first] = error ? [] : addresses
@@ -107,11 +107,11 @@ export function createGate({ allowed, allowHttp, lookup = systemLookup }: Outgoi
     })
   }
 
-  /** Resolves with the head of the answer. `idleMs` is how long the other side may be silent. */
+  /** Resolves with the head of the answer. `idleMs` is the longest silence of the other side. */
   const send = (url: URL, signal: AbortSignal, request: OutgoingRequest, idleMs = 0): Promise<IncomingMessage> => {
     const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
     const { method, headers, body } = request
-    // No agent: a connection that is kept, or a proxy, would be one whose address nobody judged.
+    // No agent: the address of a kept connection, or of a proxy, would not have been checked.
     const sent = (url.protocol === 'https:' ? httpsRequest : httpRequest)(url, {
       agent: false,
       lookup: checkedLookup,

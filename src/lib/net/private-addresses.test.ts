@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { privateAddresses } from './private-addresses.ts'
 
-test('a name allows what it has, and no name below or above it', () => {
+test('allows the private addresses of a name, but not those of names below or above it', () => {
   const list = privateAddresses(['idp.corp.internal'])
   assert.equal(list.has('idp.corp.internal', '10.2.3.4'), true)
   assert.equal(list.has('IDP.corp.internal.', '192.168.0.1'), true)
@@ -22,7 +22,7 @@ test('a range allows its addresses under any name', () => {
   }
 })
 
-test('the addresses of a link, such as those of metadata, are only allowed by their own', () => {
+test('allows link-local addresses, such as those of metadata, only by an entry of that range', () => {
   const metadata = ['169.254.169.254', '168.63.129.16', '100.100.100.200', 'fd00:ec2::254', 'fe80::1']
   const wide = privateAddresses(['metadata.internal', '0.0.0.0/0', '100.64.0.0/10', '::/0', 'fd00::/8', '169.0.0.0/8'])
   for (const address of metadata) assert.equal(wide.has('metadata.internal', address), false, address)

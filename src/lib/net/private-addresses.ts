@@ -5,10 +5,9 @@ import { BlockList, isIP, isIPv4, isIPv6 } from 'node:net'
 export type PrivateAddresses = { has(host: string, address: string): boolean }
 
 /**
- * A name allows whatever private address it has, and itself only: no name below it. A range or an address allows what is in
- * it, under any name. The addresses of one link, among them those where clouds serve the secrets of a machine, are only
- * allowed by a range or an address that is one of them. An IPv6 address that leads to an IPv4 address is judged as that one
- * too.
+ * Parses the entries. A name allows all private addresses that it resolves to, but no name below it. A range or an address allows
+ * its addresses under any name. Link-local addresses, among them those where clouds serve the secrets of a machine, need a range
+ * or an address that is link-local. For an IPv6 address that leads to an IPv4 address, the IPv4 address is checked too.
  */
 export function privateAddresses(entries: readonly string[]): PrivateAddresses {
   const names = new Set<string>()
@@ -72,7 +71,7 @@ function plain(host: string): string {
   return host.toLowerCase().replace(/\.$/, '')
 }
 
-/** One list for each family: in a common one, IPv4 addresses would count as IPv6 addresses that are mapped. */
+/** One list for each family, since a common one would treat IPv4 addresses as mapped IPv6 addresses. */
 function createRanges() {
   const lists = { ipv4: new BlockList(), ipv6: new BlockList() }
   const familyOf = (address: string) => (isIPv4(address) ? 'ipv4' : 'ipv6')

@@ -35,7 +35,7 @@ const reasonOf = async (work: Promise<unknown>): Promise<string> => {
   return error.reason
 }
 
-test('a post says the status and Retry-After, and keeps its connection', async () => {
+test('returns the status and Retry-After of a post, and keeps its connection', async () => {
   const seen: string[] = []
   await using server = await serve((req, res) => {
     req.setEncoding('utf8').on('data', (text: string) => seen.push(`${req.method} ${req.headers['x-own']} ${text}`))
@@ -49,7 +49,7 @@ test('a post says the status and Retry-After, and keeps its connection', async (
   assert.equal(server.connections(), 1)
 })
 
-test('a redirect is an answer, and what comes after the status changes nothing', async () => {
+test('returns a redirect as an answer, and ignores errors after the status', async () => {
   await using server = await serve((req, res) => {
     if (req.url === '/long') res.write('x'.repeat(1024 * 1024))
     else if (req.url === '/cut') res.writeHead(200).write('half', () => res.destroy())
@@ -61,7 +61,7 @@ test('a redirect is an answer, and what comes after the status changes nothing',
   assert.equal((await client.post(`${server.url}cut`, {}, '', 5000)).status, 200)
 })
 
-test('a connection that the other side has given up is not held against it', async () => {
+test('sends again if the other side has closed a kept connection', async () => {
   let requests = 0
   await using server = await serve((req, res) => {
     requests++
@@ -84,7 +84,7 @@ test('silence, refusal and a cut before the status are failures', async () => {
   assert.equal(await reasonOf(client.post('http://127.0.0.1:1/', {}, '', 5000)), 'unreachable')
 })
 
-test('an address is judged as the connection is made, whatever the name meant before', async () => {
+test('checks an address when the connection is made, whatever the name resolved to before', async () => {
   await using server = await serve((_req, res) => void res.end())
   const answers = ['93.184.215.14', '127.0.0.1', '10.0.0.1', '::1', '169.254.169.254']
   for (const address of answers.slice(1)) {

@@ -1,5 +1,5 @@
-// Posts to addresses that subscribers have named, thousands of times. Unlike other outgoing requests these keep their
-// connections; each of them was judged when it was made, and none leads anywhere else.
+// Client for posts to URLs of subscribers, thousands of times. Unlike other outgoing requests, these keep their connections. The
+// address of each connection was checked when it was made, and redirects are not followed.
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http'
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
 import { createGate, OutgoingError, type OutgoingOptions, type OutgoingReason } from './outgoing.ts'
@@ -15,7 +15,7 @@ export type SinkClient = {
   problemOf(url: string): OutgoingReason | undefined
   /** Resolves with any answer, redirects included; its body is not kept. Rejects with an OutgoingError. */
   post(url: string, headers: Record<string, string>, body: string, timeoutMs: number): Promise<SinkAnswer>
-  /** Closes the connections that are idle. */
+  /** Closes idle connections. */
   close(): void
 }
 
@@ -39,7 +39,7 @@ export function createSinkClient(options: OutgoingOptions): SinkClient {
       settle(new OutgoingError('timeout'))
       sent.destroy()
     }, timeoutMs)
-    // Once there is a status, nothing that happens to the rest of the answer changes what it said.
+    // Once there is a status, errors in the rest of the answer do not change the result.
     const settle = (error: unknown): void => {
       clearTimeout(timer)
       if (answered) resolve(answered)
@@ -74,7 +74,7 @@ export function createSinkClient(options: OutgoingOptions): SinkClient {
           return await send(parsed, all, body, timeoutMs)
         } catch (error) {
           if (error instanceof OutgoingError) throw error
-          // The other side may close an idle connection at the moment that we use it; that says nothing about it.
+          // The other side may close an idle connection at the moment that we use it, which is no failure.
           if (!again && wasReused(error)) continue
           throw new OutgoingError('unreachable', error)
         }

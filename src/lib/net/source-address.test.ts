@@ -4,7 +4,7 @@ import { sourceAddress, trustedProxies } from './source-address.ts'
 
 const proxies = trustedProxies(['10.0.0.0/8', '192.0.2.7', '2001:db8::/32'])
 
-test('without a trusted proxy the header is not believed', () => {
+test('ignores the header without a trusted proxy', () => {
   assert.equal(sourceAddress('203.0.113.9', '198.51.100.1', proxies), '203.0.113.9')
   assert.equal(sourceAddress('203.0.113.9', '198.51.100.1', trustedProxies([])), '203.0.113.9')
 })

@@ -21,8 +21,8 @@ export function isProxy(connected: string, proxies: TrustedProxies): boolean {
 }
 
 /**
- * The client's address: that of the connection, unless it is a trusted proxy's. Then it is the last address of
- * `X-Forwarded-For` that is not one, since only what trusted proxies added to that header is true.
+ * Address of the client: that of the connection, unless it is a trusted proxy. Then it is the last address of `X-Forwarded-For`
+ * that is not a trusted proxy, since only the entries of trusted proxies are reliable.
  */
 export function sourceAddress(connected: string, forwardedFor: string | undefined, proxies: TrustedProxies): string {
   let source = plainAddress(connected)

@@ -1,4 +1,4 @@
-// Patterns in which `*` stands for any text, also none, and everything else for itself.
+// Patterns in which `*` matches any text, also an empty one, and every other character matches itself.
 
 export type Glob = readonly string[]
 
@@ -6,7 +6,7 @@ export function readGlob(pattern: string): Glob {
   return pattern.split('*')
 }
 
-/** Takes each piece between stars at its first place, so that it walks the text once. */
+/** Matches each piece between stars at its first position, so that the text is read once. */
 export function matchesGlob(glob: Glob, text: string): boolean {
   const [first, last] = [glob[0]!, glob.at(-1)!]
   if (glob.length === 1) return text === first

@@ -47,7 +47,7 @@ test('reads a text as the parser does: quotes, escapes, classes, groups and brac
   }
 })
 
-test('refuses by its text alone what takes long to parse, to compile or to match', () => {
+test('refuses a pattern that takes long to parse, to compile or to match by its text alone', () => {
   const limits = limitsFor(128, { bytes: 512, allSteps: 5000, allCompile: 8000 })
   const hostile = [
     '(\\pL{1,100}){1,10}',

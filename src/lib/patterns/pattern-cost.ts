@@ -1,4 +1,4 @@
-// Estimate of what a regular expression costs, read from its text. Nothing is compiled, so a hostile text costs nothing.
+// Cost estimate of a regular expression, from its text. Nothing is compiled, so a hostile text costs nothing.
 
 export type PatternCost = {
   /**

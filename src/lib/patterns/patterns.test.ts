@@ -62,7 +62,7 @@ test('counts the instructions of a program without those that it adds', () => {
   assert.deepEqual([match('\\Qa|b', 'a|b'), match('\\Qa|b', 'a'), match('a|b', 'b')], [true, false, true])
 })
 
-test('refuses the patterns of a list that are too much together', () => {
+test('refuses the patterns of a list that cost too much together', () => {
   const named = Array.from({ length: 6 }, (_, i) => [`allow[${i}]`, `.{0,100}${i}`] as const)
   const problems = createPatterns().problems(named, limits)
   assert.deepEqual(
@@ -72,7 +72,7 @@ test('refuses the patterns of a list that are too much together', () => {
   assert.match(problems[0]!.description, /1035 steps; 1000 are allowed/)
 })
 
-test('the least recently used pattern makes room, by what the cached ones cost', () => {
+test('evicts the least recently used pattern by the cost of the cached ones', () => {
   const weight = estimateCost('a1')!.compile
   const patterns = createPatterns(3 * weight)
   for (const pattern of ['a1', 'a2', 'a3', 'a1', 'a4']) patterns.match(pattern, 'a')
@@ -83,7 +83,7 @@ test('the least recently used pattern makes room, by what the cached ones cost',
   assert.equal(patterns.counts().compiled, 5)
 })
 
-test('a stored pattern above the limits matches texts that its budget allows, and says up to which length', () => {
+test('matches a stored pattern above the limits with short texts, and reports the greatest length', () => {
   const patterns = createPatterns()
   const old = '(?:.{1,30}){1,30}'
   assert.match(
@@ -109,6 +109,6 @@ test('lets others run between two patterns once the turn is long', async () => {
   )
   const list = Array.from({ length: 100 }, (_, i) => `v${i}\\..*`)
   assert.equal(await createPatterns().matchesAny(list, 'latest', yielder), false)
-  // Each look at the clock takes a millisecond here, so that every few patterns end a turn.
+  // Each reading of the clock takes a millisecond here, so that a few patterns end a turn.
   assert.ok(yields >= 15 && yields <= 20, `${yields} yields`)
 })

@@ -44,8 +44,8 @@ export function limitsFor(
 
 export type Patterns = {
   /**
-   * Says which patterns are refused and why, by their field. Compiles only what is within the limits. Stops at the first
-   * that is too much with those before.
+   * Returns the refused patterns with the reason, by their field. Compiles only patterns within the limits. Stops at the first
+   * pattern that exceeds the limits together with earlier ones.
    */
   problems(named: readonly (readonly [field: string, pattern: string])[], limits: PatternLimits): FieldViolation[]
   /** True if a pattern matches the whole text. Returns `too long` if the text, or the pattern, is beyond any limit. */
@@ -64,7 +64,7 @@ export type Patterns = {
 /** `expression` is undefined for a text that is no regular expression, and for one that is too large to be compiled. */
 type Compiled = { expression: RE2JS | undefined; size: number; steps: number; isTooLarge: boolean; weight: number }
 
-/** Cache of the compiled patterns of a process. The least recently used pattern makes room for a new one. */
+/** Cache of the compiled patterns of a process. If it is full, the least recently used pattern is removed. */
 export function createPatterns(mostWeight: number = mostCached): Patterns {
   const cache = new Map<string, Compiled>()
   let [compiled, weight] = [0, 0]
@@ -158,8 +158,8 @@ function problemIn(pattern: string, limits: PatternLimits, all: PatternCost): st
 }
 
 /**
- * Why a stored pattern is above the limits, and what it still matches; `undefined` where it is within them. `mostWork` is the
- * limit of steps times characters where the pattern is matched. Reads only its text: a smaller program matches longer texts.
+ * Problem of a stored pattern above the limits, and the texts that it still matches; `undefined` if it is within them. `mostWork`
+ * is the limit of steps times characters for a match. Reads only the text of the pattern: a smaller program matches longer texts.
  */
 export function storedProblem(
   pattern: string,

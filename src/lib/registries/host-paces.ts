@@ -8,7 +8,7 @@ export type Asker = {
   holder: string
   key: string
   requestsPerSecond: number
-  /** Takes only what others leave: where a bucket is more than half full. */
+  /** Takes only what others leave: a bucket must be more than half full. */
   spare?: boolean
 }
 
@@ -17,7 +17,9 @@ export type HostPaces = {
   take(host: string, asker: Asker): number
   /** For how many milliseconds the account there is not to be asked. */
   pausedMs(account: string): number
-  /** It asks for patience, or does not answer: for as long as it says, else longer with each time, an hour at most. */
+  /**
+   * The registry asks for a pause, or does not answer. The pause is as long as it asks, else longer each time, at most one hour.
+   */
   failed(account: string, retryAfterMs: number | undefined): void
   succeeded(account: string): void
 }
@@ -31,7 +33,7 @@ const hostBurst = 30
 const hostPerSecond = 20
 const askingMs = 1_000
 const firstPauseMs = 5_000
-/** However long the other side asks for. */
+/** Longest pause, whatever the other side asks for. */
 const longestPauseMs = 3_600_000
 const maxEntries = 10_000
 

@@ -5,7 +5,7 @@ import { createHostTurns } from './host-turns.ts'
 
 const asker = (holder: string, key = holder, requestsPerSecond = 20) => ({ holder, key, requestsPerSecond })
 
-/** A clock that stands still until `pass`, for those who wait as well. */
+/** Clock that stands still until `pass`, also for callers that wait. */
 function scene() {
   let now = 0
   const sleepers: { until: number; wake: () => void }[] = []
@@ -22,7 +22,7 @@ function scene() {
   return { paces, turns: createHostTurns(paces, pause), pass }
 }
 
-test('a hundred of one holder wait for a host, and the next one is told when to come again', async () => {
+test('lets a hundred requests of one holder wait for a host, and tells the next one when to retry', async () => {
   const { turns, pass } = scene()
   const ended: number[] = []
   const take = (holder: string) => turns.take('h', asker(holder), 60_000).then((waitMs) => void ended.push(waitMs))

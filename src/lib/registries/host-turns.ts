@@ -12,7 +12,7 @@ export type HostTurns = {
 const mostWaiting = 100
 const fullMs = 5_000
 
-/** `pause` waits; another one than that of the system is for tests. */
+/** `pause` waits; tests replace it. */
 export function createHostTurns(paces: HostPaces, pause: (ms: number) => Promise<unknown> = sleep): HostTurns {
   const waiting = new Map<string, number>()
 

@@ -3,8 +3,8 @@
 const maxHeader = 16 * 1024
 
 /**
- * The next page of a list whose path ends with `end`, as that end with a query; undefined after the last page. Only the query
- * of a link is used, so that it leads to no other path or host. `lost` for a next page that is elsewhere.
+ * Next page of a list whose path ends with `end`, as that end with a query; undefined after the last page. Only the query of a
+ * link is used, so that it leads to no other path or host. Returns `lost` if the next page is elsewhere.
  */
 export function nextPage(header: string, end: string): string | 'lost' | undefined {
   if (header.length > maxHeader) return 'lost'

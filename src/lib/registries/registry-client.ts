@@ -1,6 +1,5 @@
-// Asks other registries for what ours follows (distribution specification, "Pull"). Every request goes through
-// `outgoing`, which judges each address; whatever they answer is bounded in size and time, and believed only where a digest
-// proves it.
+// Client of other registries for our mirrors (distribution specification, "Pull"). Every request goes through `outgoing`, which
+// checks each address. Answers are bounded in size and time, and trusted only if a digest proves them.
 import { OutgoingError } from '../net/outgoing.ts'
 import type { OutgoingStreams, StreamAnswer, StreamLimits, StreamRequest } from '../net/outgoing-streams.ts'
 import { type Asker, type HostPaces, retryAfterMs } from './host-paces.ts'
@@ -35,15 +34,18 @@ export type RegistryClient = {
   /** Why this URL would never be asked; `undefined` when it may be tried. */
   problemOf(url: string): OutgoingError['reason'] | undefined
   /**
-   * One HEAD of a manifest, and one GET where that tells no digest. A registry that refuses the HEAD is not asked again.
-   * Throws an UpstreamError.
+   * Sends a HEAD for a manifest, and a GET if the answer has no digest. If the HEAD fails, there is no GET. Throws an
+   * UpstreamError.
    */
   head(upstream: Upstream, path: string, reference: string, options?: AskOptions): Promise<Pointed>
-  /** A manifest with what it is called, its digest verified where the reference is one. Throws an UpstreamError. */
+  /**
+   * Returns a manifest with its media type and digest. The digest is verified if the reference is a digest. Throws an
+   * UpstreamError.
+   */
   manifest(upstream: Upstream, path: string, digest: string, options?: AskOptions): Promise<FetchedManifest | undefined>
   /**
-   * A blob as it comes, unverified; `undefined` where the registry says that there is none. `size` is what it announces;
-   * undefined where it says nothing. Rejects with an UpstreamError, or with what `take` throws.
+   * Streams a blob, unverified; `undefined` if the registry answers that there is none. `size` is the declared size; undefined if
+   * there is none. Rejects with an UpstreamError, or with the error of `take`.
    */
   blob<T>(
     upstream: Upstream,
@@ -55,8 +57,8 @@ export type RegistryClient = {
   /** Size of a blob that the registry declares. */
   blobSize(upstream: Upstream, path: string, digest: string, options?: AskOptions): Promise<number | undefined>
   /**
-   * The digests of what refers to a manifest, page by page until there are more than `most`; `undefined` where nobody can
-   * say. `lost` is why the rest of the pages could not be read.
+   * Digests of the referrers of a manifest, page by page until there are more than `most`. `undefined` if the registry cannot
+   * list them. `lost` is the reason why the remaining pages could not be read.
    */
   referrers(
     upstream: Upstream,
@@ -64,9 +66,9 @@ export type RegistryClient = {
     asked: { digest: string; most: number },
     options?: AskOptions,
   ): Promise<{ digests: string[]; lost: UpstreamError | undefined } | undefined>
-  /** The names of the tags, page by page, at most `most` of them; then it throws as for what is too large, or for a page that is lost. */
+  /** Names of the tags, page by page, at most `most` of them. Throws an UpstreamError if there are more, or if a page is lost. */
   tags(upstream: Upstream, path: string, most: number, options?: AskOptions): AsyncIterable<string[]>
-  /** A page of what it tells of how a tag moved after a time; `undefined` where it tells nothing of that. Throws an UpstreamError. */
+  /** Page of the history of a tag after a time; `undefined` if the registry has no history of it. Throws an UpstreamError. */
   history(
     upstream: Upstream,
     path: string,
@@ -109,7 +111,7 @@ export function createRegistryClient(given: ClientParts): RegistryClient {
 
     async blob(upstream, path, digest, take, { timeoutMs = blobTimeoutMs, signal, patienceMs } = {}) {
       const request = { method: 'GET', path: `blobs/${digest}`, accept: '*/*', patienceMs } as const
-      // Some servers call a layer encoded that is compressed by itself. The digest tells which bytes are meant.
+      // Some servers label a compressed layer as content-encoded. The digest shows which bytes are meant.
       const raw = { idleMs: blobIdleMs, maxBytes: maxBlobBytes, raw: true }
       const limits = { timeoutMs, ...raw, ...(signal && { signal }) }
       return ask(parts, upstream, path, request, limits, async ({ status, headers, chunks }) => {
@@ -127,7 +129,7 @@ export function createRegistryClient(given: ClientParts): RegistryClient {
           return status === 200 ? sizeOf(headers['content-length']) : undefined
         })
       }
-      // Some mirrors answer HEAD with 404 for what they would fetch for a GET. Only the headers of that answer are read.
+      // Some mirrors answer a HEAD with 404 for content that they would fetch for a GET. Only the headers of the GET are read.
       const told = await sizeBy('HEAD')
       const size = typeof told === 'number' ? told : await sizeBy('GET')
       if (size === undefined) throw new UpstreamError('malformed')
@@ -145,7 +147,7 @@ export function createRegistryClient(given: ClientParts): RegistryClient {
         const request: Asked = { method: 'GET', path: next, accept: 'application/json' }
         const read: TagsPage | undefined = await ask(parts, upstream, path, request, limits, readTags)
         if (!read && page > 0) throw new UpstreamError('lost-page')
-        // A registry may know nothing of a repository without tags.
+        // A registry may not list a repository without tags.
         if (!read) return
         left -= read.names.length
         if (left < 0) throw new UpstreamError('too-large')
@@ -223,7 +225,10 @@ async function referrersOf(
   return { digests, lost: undefined }
 }
 
-/** `apart` is what is paused by itself where nobody waits for it. `also` are statuses that the asker reads beside 200 and 404. */
+/**
+ * `apart` names requests that have a pause of their own if nobody waits for them. `also` has statuses that the caller reads, in
+ * addition to 200 and 404.
+ */
 type Asked = {
   method: 'GET' | 'HEAD'
   path: string
@@ -234,7 +239,7 @@ type Asked = {
   also?: readonly number[]
 }
 
-/** One request, and a second one with a token where the first is refused for want of it. */
+/** Sends a request, and again with a token if the first is refused without one. */
 async function ask<T>(
   { outgoing, tokens, paces, turns, now }: Parts,
   upstream: Upstream,
@@ -309,7 +314,7 @@ export function accountOf({ origin, holder, username, key }: Upstream): string {
   return username === '' ? `${origin} ${holder}` : `${origin} ${holder} ${key}`
 }
 
-/** Throws for a status that says nothing of what was asked for. */
+/** Throws for a status that does not answer the question. */
 function refuse({ status, headers }: StreamAnswer, now: number): void {
   if (status === 200 || status === 404) return
   const waitMs = retryAfterMs(headers['retry-after'], now)

@@ -8,7 +8,7 @@ import { UpstreamError } from './upstream-error.ts'
 /** `service` is `_svc/history`, as ours; `draft` is pull request 606 of the distribution specification. */
 export type HistoryApi = 'service' | 'draft'
 
-/** Times are ISO texts. `checkedBefore` is empty unless the teller itself only knows that the tag moved after it. */
+/** Times are ISO texts. `checkedBefore` is set if the upstream itself only knows that the tag moved after it. */
 export type ToldMove = { time: string; digest: string; isDeletion: boolean; checkedBefore: string }
 
 /** Oldest first, without two of one time. `next` asks for the next page, where there is one. */
@@ -38,7 +38,7 @@ const plusOne = (iso: string): string => new Date(Date.parse(iso) + 1).toISOStri
 
 type Read = { tag: string; after: string; now: number }
 
-/** `undefined` for a registry that tells nothing of this tag. */
+/** Returns `undefined` for a registry without a history of this tag. */
 export async function readHistory(api: HistoryApi, read: Read, answer: StreamAnswer): Promise<HistoryPage | undefined> {
   if (answer.status === 404) return undefined
   const body = await bodyOf(answer)
@@ -85,7 +85,7 @@ async function bodyOf({ chunks }: StreamAnswer): Promise<Record<string, unknown>
     const body = JSON.parse(text) as unknown
     if (isObject(body)) return body
   } catch {
-    // It is none of what these registries answer with.
+    // The answer has the form of none of these registries.
   }
   throw new UpstreamError('malformed')
 }

@@ -1,4 +1,4 @@
-// Manifests that other registries serve: their types, their digests, and those that came in place of a HEAD.
+// Manifests of other registries: their types, their digests, and those that were fetched in place of a HEAD.
 import { Newest } from '../caches/newest.ts'
 import { algorithmOf, digestOf, isDigest } from '../digest.ts'
 import { jsonProblem } from '../json/json-limits.ts'
@@ -21,8 +21,8 @@ export const manifestTypes = [
 const limits = { depth: 255, members: 100_000 }
 
 /**
- * The type that a manifest has: its own `mediaType`, else the type that it was served as, else the one that its members show.
- * Returns what it was served as where none of these is the type of a manifest.
+ * Media type of a manifest: its own `mediaType`, else the type that it was served as, else the one that its members show. Returns
+ * the type that it was served as if none of these is the type of a manifest.
  */
 function typeOf(content: Buffer, served: string): string {
   const declared = served.split(';', 1)[0]!.trim().toLowerCase()
@@ -55,7 +55,7 @@ export async function readByDigest(answer: StreamAnswer, digest: string): Promis
   return { content, mediaType: typeOf(content, String(answer.headers['content-type'] ?? '')) }
 }
 
-/** The manifest of an answer to a GET by tag, with its digest. Throws an UpstreamError for what is no manifest. */
+/** Reads the manifest of a GET by tag, with its digest. Throws an UpstreamError if it is no manifest. */
 async function readByTag(answer: StreamAnswer): Promise<FetchedManifest & { digest: string }> {
   const content = await contentOf(answer)
   const mediaType = typeOf(content, String(answer.headers['content-type'] ?? ''))
@@ -70,7 +70,9 @@ async function readByTag(answer: StreamAnswer): Promise<FetchedManifest & { dige
 /** Statuses of a registry that does not answer HEAD. */
 export const noHead = [405, 501]
 
-/** The digest that a HEAD tells, or the entity tag of an answer without one. Throws an UpstreamError for what is no digest. */
+/**
+ * Digest in the answer to a HEAD, or the entity tag of an answer without one. Throws an UpstreamError if the digest is malformed.
+ */
 export function readHead({ status, headers }: StreamAnswer): { digest: string; etag: string } {
   if (noHead.includes(status)) return { digest: '', etag: '' }
   const digest = String(headers['docker-content-digest'] ?? '')
@@ -91,7 +93,7 @@ export class HeadlessTags {
   readonly #known = new Newest<string, { digest: string; etag: string }>(maxKnown)
   readonly #kept = new Newest<string, FetchedManifest>(maxKept)
 
-  /** The entity tag of what a tag pointed to, and its digest. The tag still points there where the entity tag is the same. */
+  /** Entity tag and digest of the content of a tag. If the entity tag is the same, the tag still points to that digest. */
   known(tag: string): { digest: string; etag: string } | undefined {
     return this.#known.get(tag)
   }

@@ -1,4 +1,4 @@
-// Lists that other registries answer with, read with care: what is not a name or a digest is left out.
+// Reader of lists of other registries. Entries that are no name or digest are left out.
 import { isDigest } from '../digest.ts'
 import type { StreamAnswer } from '../net/outgoing-streams.ts'
 import { isTagName } from '../oci-names.ts'
@@ -8,7 +8,7 @@ import { UpstreamError } from './upstream-error.ts'
 /** `next` is `lost` where there is a next page that cannot be followed. */
 export type TagsPage = { names: string[]; next: string | undefined }
 
-/** A page of tags; undefined for 404. Throws an UpstreamError for what is no list of tags. */
+/** Reads a page of tags; undefined for 404. Throws an UpstreamError if the answer is no list of tags. */
 export async function readTags(answer: StreamAnswer): Promise<TagsPage | undefined> {
   if (answer.status === 404) return undefined
   const { tags = [] } = (await bodyOf(answer)) ?? {}

@@ -21,7 +21,7 @@ export type RegistryTokens = {
 
 const maxKept = 1000
 const longestMs = 300_000
-/** The specification has a token be good for a minute when nothing is said. */
+/** By the specification, a token without a lifetime is valid for 60 seconds. */
 const usualSeconds = 60
 const maxAnswerBytes = 128 * 1024
 const timeoutMs = 10_000
@@ -36,7 +36,7 @@ export function createRegistryTokens(outgoing: OutgoingStreams, monotonic: () =>
     const url = URL.parse(realm)
     if (!url) throw new OutgoingError('bad-url')
     if (service !== '') url.searchParams.set('service', service)
-    // Ours, and not what the challenge names: nothing but a pull of this repository is wanted.
+    // Not the scope in the challenge: a pull of this repository is all that is needed.
     url.searchParams.set('scope', `repository:${path}:pull`)
     const request = { method: 'GET', headers: {}, secret: secretOf(basicOf(account)) } as const
     const limits = { timeoutMs, maxBytes: maxAnswerBytes, pass, ...(signal && { signal }) }
@@ -53,11 +53,11 @@ export function createRegistryTokens(outgoing: OutgoingStreams, monotonic: () =>
     async answer(account, path, challenge, way) {
       const challenges = readChallenges(challenge)
       const basic = challenges.some(({ scheme }) => scheme === 'basic') ? basicOf(account) || undefined : undefined
-      // A registry may offer both. A token is good for this repository only, so it goes first.
+      // A registry may offer both. A token is valid for this repository only, so it has priority.
       const bearer = challenges.find(({ scheme }) => scheme === 'bearer')?.parameters
       const realm = bearer?.get('realm') ?? ''
       if (!bearer || realm.length > 2048) return basic
-      // A registry that is asked encrypted sends nobody to where a password could be read.
+      // If the registry uses HTTPS, so must the token service, so that nobody can read a password.
       if (way.secure && !realm.startsWith('https:')) throw new OutgoingError('insecure')
       const granted = await ask(account, path, realm, bearer.get('service') ?? '', way)
       if (!granted) return basic

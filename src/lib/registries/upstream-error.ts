@@ -17,7 +17,7 @@ const explanations = {
 type More = { waitMs?: number | undefined; status?: number; limit?: string; cause?: unknown }
 export type UpstreamReason = keyof typeof explanations
 
-/** Why a registry gave no answer that counts. Nothing in the message comes from it; `limit` says which limit is exceeded. */
+/** Failure of a request to another registry. The message has nothing of the answer; `limit` is the limit that is exceeded. */
 export class UpstreamError extends Error {
   override name = 'UpstreamError'
   readonly reason: UpstreamReason

@@ -49,7 +49,7 @@ test('long work waits for at most 32 turns with connections', () => {
   assert.equal(turns, 33)
 })
 
-test('long work goes on in the next turn when nobody connects', () => {
+test('continues long work in the next turn if no connection was accepted', () => {
   const { connecting, turn } = scene()
   let isDone = false
   connecting.note()
@@ -72,7 +72,7 @@ test('long work of another kind waits for the next turn, and comes first there',
   for (let i = 0; i < 3; i++) {
     turn()
     each.push(done.splice(0))
-    // The one that has gone already is behind those that have waited.
+    // The one that has already run comes behind those that have waited.
     if (i === 0) connecting.behind(work('batch again', 10))
   }
   assert.deepEqual(each, [['batch'], ['body'], ['check']])
@@ -104,7 +104,7 @@ test('short work of several kinds shares a turn', () => {
   assert.equal(done, 4)
 })
 
-test('a promise of a turn resolves in the turn in which a callback would be called', async () => {
+test('resolves a promise of a turn in the turn in which a callback would be called', async () => {
   const { connecting, spend, turn } = scene()
   const done: string[] = []
   connecting.behind(() => spend(10))

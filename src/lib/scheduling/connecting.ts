@@ -2,7 +2,7 @@
 // that come at once would wait for 64 turns of long work. And a request that arrives during a turn waits for all of it. So long
 // work of different kinds (a batch of writes, a large body) takes turns of its own.
 
-/** Turns without long work that connections may have before long work goes on. */
+/** The most turns without long work that connections may have before long work goes on. */
 const mostInRow = 32
 /** Milliseconds of long work in one turn after which other long work waits for the next turn. */
 const mostMs = 5

@@ -66,7 +66,7 @@ test('a caller who always waits saves up no time while its items are small', () 
   assert.ok(takeAll().indexOf('n') <= 6)
 })
 
-test('nobody saves up time, and nobody pays for long for time without others', () => {
+test('saves up no time, and bounds the debt for time without others', () => {
   const { push, takeAll } = scene()
   const busy = [createShare()]
   push(busy, ...Array<string>(100).fill('b'))
@@ -79,7 +79,7 @@ test('nobody saves up time, and nobody pays for long for time without others', (
   assert.equal(busy[0]!.usedMs - late[0]!.usedMs, 100)
 })
 
-test('a caller who has used less time than the one who goes now is ahead, and one who goes now is not', () => {
+test('puts a caller ahead that has used less time than the one that runs now', () => {
   const { push, takeAll } = scene()
   const [busy, late] = [[createShare()], [createShare()]]
   push(busy, ...Array<string>(100).fill('b'))

@@ -19,7 +19,7 @@ export function sharesNow(): Shares {
   return spender === undefined ? background : (spender.shares ?? arriving)
 }
 
-/** Charges the background jobs, whose time nobody else measures. */
+/** Charges the background jobs, whose time is not measured elsewhere. */
 export function chargeBackground({ shares }: Entry<unknown>, ms: number): void {
   if (shares === background) background[0]!.usedMs += ms
 }

@@ -8,8 +8,8 @@ const turnMs = 10
 
 export type LongTurns = {
   /**
-   * A later turn to wait for if this one has taken 10 ms since it was first asked for. A request whose sender has used less time
-   * than others waits after 20 ms.
+   * Resolves in a later turn if this one has taken 10 ms since the first call. A request whose sender has used less time than
+   * others waits only after 20 ms.
    */
   letOthersRun(): Promise<void> | undefined
 }

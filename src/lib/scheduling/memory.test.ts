@@ -84,7 +84,7 @@ test('serves a later owner at once if there is space and the one ahead has had i
   await large
 })
 
-test('a piece that comes slowly is taken away once somebody waits, and not before; one that is being sent is not', async () => {
+test('takes a slow piece away once another owner waits, but not one that is being sent', async () => {
   let now = 0
   const memory = createMemory(10, { ...options, slowMs: 1, leastRate: 100, monotonic: () => now })
   const taken: string[] = []

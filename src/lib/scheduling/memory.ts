@@ -12,26 +12,29 @@ export type Memory = {
 export type Holder = {
   /** Owner whose share the piece counts toward; empty for none. */
   owner: string
-  /** Bytes that have come of the piece; `undefined` once all of them have. */
+  /** Bytes of the piece that have arrived; `undefined` once all of them have. */
   filled(): number | undefined
-  /** Told when others are to have the piece; it is free then. */
+  /** Called when the piece is given to others; it is free then. */
   take(why: Error): void
 }
 
 export type Reserved = {
-  /** Once; what comes later does nothing. */
+  /** Frees the piece; later calls do nothing. */
   free(): void
 }
 
 export type MemoryOptions = {
   waitMs: number
-  /** Makes the error of what has to wait too long, and of what is taken away. */
+  /** Creates the error for a piece that waits too long, or is taken away. */
   refusal(why: string): Error
   /** Why one has to wait too long. */
   crowded: string
-  /** From when on a piece that is still being filled may be taken away: whatever its owner has beyond its half, */
+  /**
+   * Milliseconds after which a piece that is still being filled may be taken away: one beyond the half of its owner, or a slow
+   * one.
+   */
   slowMs?: number
-  /** and where fewer bytes than these have come in a second. */
+  /** Bytes per second below which a piece counts as slow. */
   leastRate?: number
   monotonic?: () => number
 }
@@ -112,7 +115,7 @@ export function createMemory(bytes: number, options: MemoryOptions): Memory {
     if (!hasMore(pieces, piece, bytes) || [...waiting].every(({ owner }) => owner === piece.owner)) return undefined
     return 'its organisation had more than half of the room while others waited'
   }
-  /** While somebody waits. */
+  /** Runs while an owner waits. */
   const look = (): void => {
     looking = undefined
     for (const { piece, filled } of leastFilled(pieces)) {
@@ -138,7 +141,7 @@ export function createMemory(bytes: number, options: MemoryOptions): Memory {
           waiting.delete(entry)
           end()
           reject(error)
-          // It may have been what others waited behind.
+          // Others may have waited behind this one.
           admit()
         }
         const entry = {
@@ -150,7 +153,7 @@ export function createMemory(bytes: number, options: MemoryOptions): Memory {
         }
         const end = whenOver(signal, waitMs, () => leave(refusal(options.crowded)), leave)
         waiting.add(entry)
-        // It may have its share to come where those before have had theirs.
+        // Its share may be available once earlier owners have theirs.
         admit()
         if (waiting.size > 0) lookLater()
       })
@@ -158,7 +161,7 @@ export function createMemory(bytes: number, options: MemoryOptions): Memory {
   }
 }
 
-/** Tells `late` when it takes too long, and `leave` when `signal` is aborted, until the result is called. */
+/** Calls `late` if it takes too long, and `leave` if `signal` is aborted, until the returned function is called. */
 function whenOver(signal: AbortSignal, waitMs: number, late: () => void, leave: (error: unknown) => void): () => void {
   const stop = (): void => leave(signal.reason)
   const timer = setTimeout(late, waitMs)

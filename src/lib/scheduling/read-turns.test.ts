@@ -9,7 +9,7 @@ async function* due(...organizations: string[]) {
 const alone = async () => false
 const others = async () => true
 
-/** Turns on a clock that only goes on while an image is read. */
+/** Turns with a clock that moves only while an image is read. */
 function turnsAt() {
   let now = 0
   const turns = createReadTurns(() => now, { giveWayMs: 1, shortMs: 1000 })
@@ -76,7 +76,7 @@ test('a read gives way only while others wait, and once', async () => {
   )
 })
 
-test('an image of which the time is over has its turn ended, also when the work fails', async () => {
+test('ends the turn of an image whose time is over, also if the work fails', async () => {
   const { take, choose } = createReadTurns(() => 0, { giveWayMs: 1, shortMs: 0 })
   await assert.rejects(
     take(readOf('a'), others, async () => {

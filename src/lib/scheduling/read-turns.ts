@@ -1,5 +1,5 @@
-// Turns of organizations whose images or reports are read, by consumed time: one whose image took long rests meanwhile. Each
-// node keeps that for itself, in memory.
+// Turns of organizations whose images or reports are read, by consumed time: one whose image took long rests meanwhile. Each node
+// has its own state, in memory.
 import { setTimeout as sleep } from 'node:timers/promises'
 
 /** An image to read, or a document about it with an `id` of its own. */
@@ -30,7 +30,7 @@ const restTimes = 3
 const mostPutBack = 10_000
 const manyResting = 1000
 
-/** `monotonic` gives milliseconds. Nobody rests while nobody else is there, so no time is lost. */
+/** `monotonic` returns milliseconds. An organization rests only while others are there, so no time is lost. */
 export function createReadTurns(monotonic: () => number, limits: TurnLimits = turnLimits): ReadTurns {
   const restUntil = new Map<string, number>()
   const putBack = new Set<string>()

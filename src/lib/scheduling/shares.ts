@@ -1,4 +1,5 @@
-// Shares of the thread's time. Among those who wait, the one that has used the least time goes first (start-time fair queueing).
+// Shares of the thread's time. Among the waiting callers, the one that has used the least time goes first (start-time fair
+// queueing).
 
 /** Share of a caller, of an organization or of the background jobs. The members of an organization divide what it gets. */
 export type Share = {
@@ -8,7 +9,7 @@ export type Share = {
   servedMs: number
 }
 
-/** Place of a caller among all others: the share of its organization, if it has one, and its own. */
+/** Position of a caller among all others: the share of its organization, if it has one, and its own. */
 export type Shares = readonly Share[]
 
 /** Milliseconds that a share may be ahead of others after a pause, or behind after it had the thread alone. */
@@ -16,14 +17,14 @@ const mostAheadMs = 50
 
 export const createShare = (): Share => ({ usedMs: 0, servedMs: 0 })
 
-/** Requests whose sender is not known yet. They go first, since they use little, and their sender is charged for it later. */
+/** Requests whose sender is not known yet. They go first, since they use little, and their sender is charged later. */
 export const arriving: Shares = [createShare()]
 /** Work that no request waits for. */
 export const background: Shares = [createShare()]
 
 const whole = createShare()
 
-/** To be called when somebody begins to wait: nobody saves up time for later, and nobody pays long for time without others. */
+/** Call it when a caller begins to wait. No caller saves up time for later, or pays long for time without others. */
 export function keepNear(shares: Shares): void {
   let { servedMs } = whole
   for (const share of shares) {
@@ -32,7 +33,7 @@ export function keepNear(shares: Shares): void {
   }
 }
 
-/** The same for somebody who waits already: no time is saved up, and a debt stays. */
+/** Like `keepNear`, for a caller that already waits: no time is saved up, and a debt stays. */
 export function liftBehind(shares: Shares): void {
   let { servedMs } = whole
   for (const share of shares) {
@@ -50,7 +51,7 @@ export function compareShares(a: Shares, b: Shares): number {
   return 0
 }
 
-/** Notes who goes now. */
+/** Records the shares that are served now. */
 export function noteServed(shares: Shares): void {
   let over = whole
   for (const share of shares) {
@@ -65,7 +66,7 @@ export function isAhead(shares: Shares): boolean {
   return shares[0]!.usedMs < whole.servedMs
 }
 
-/** The same for a caller who waits already, whose debt stays. */
+/** Like `isAhead`, for a caller that already waits, whose debt stays. */
 export function isAheadInQueue(shares: Shares): boolean {
   liftBehind(shares)
   return shares[0]!.usedMs < whole.servedMs

@@ -32,7 +32,7 @@ test('runs as many in one turn as there is time for, each until it waits again',
   )
 })
 
-test('a caller that has used less time goes before those who have waited longer', async () => {
+test('serves a caller that has used less time before those that have waited longer', async () => {
   let now = 0
   const [noisy, quiet] = [[createShare()], [createShare()]]
   let caller: Shares = noisy
@@ -55,7 +55,7 @@ test('a caller that has used less time goes before those who have waited longer'
   assert.deepEqual(ran.slice(0, 3), ['a', 'b', 'quiet'])
 })
 
-test('in a turn with other long work only a caller goes on that has used less time than others', async () => {
+test('continues only a caller that has used less time in a turn with other long work', async () => {
   const [noisy, quiet] = [[createShare()], [createShare()]]
   let caller: Shares = noisy
   const turns = createTurns(undefined, () => caller)
@@ -98,7 +98,7 @@ test('gives a caller that asks within a turn a later turn, even if there is time
   assert.ok(loops >= 3, String(loops))
 })
 
-test('a turn that is asked for when nobody has waited for a while comes as well', async () => {
+test('starts a turn also if nobody has waited for a while', async () => {
   const turns = createTurns()
   await turns.next()
   await turn()

@@ -22,7 +22,7 @@ export function createTurns(monotonic: () => number = () => performance.now(), s
   let until = 0
   const isOfThisTurn = ({ number }: Waiting): boolean => number <= last
 
-  /** A caller who has used less time than others waits for nobody's batch of writes, but only the first goes on in its turn. */
+  /** A caller that has used less time than others does not wait for batches of writes, but only the first goes on in its turn. */
   const isLight = (): boolean => {
     const entry = waiting.next()
     return entry !== undefined && isAheadInQueue(entry.shares)
@@ -61,7 +61,7 @@ export function createTurns(monotonic: () => number = () => performance.now(), s
   }
 }
 
-/** A longer body is looked at in a turn of its own: many can be complete at once, and each takes milliseconds. */
+/** A longer body is parsed in a turn of its own: many can be complete at once, and each takes milliseconds. */
 export const turnBytes = 16 * 1024
 
 /** The instance of this process. */

@@ -14,7 +14,7 @@ test('a walk ends at its limit of steps or bytes, whichever comes first', () => 
   assert.throws(() => large.spend(0, 1), { message: 'more than 100 bytes' })
 })
 
-test('a walk remembers what it has seen', () => {
+test('keeps visited items', () => {
   const walk = walkOf({ steps: 1, bytes: 1 })
   assert.deepEqual(
     ['a', 'b', 'a'].map((name) => walk.isNew(name)),
@@ -52,7 +52,7 @@ test('a walk lets others run by the time that it takes, not by its steps', async
   assert.equal(await stepsOf(11, 50), 10)
 })
 
-test('a walk ends once nobody waits for it', async () => {
+test('ends a walk once nobody waits for it', async () => {
   const gone = new AbortController()
   const walk = walkOf({ steps: 1, bytes: 1 }, gone.signal)
   await walk.pause()

@@ -1,5 +1,5 @@
-// Going through what strangers have pushed, where one thing names the next: no further than a limit, and only while
-// somebody waits for it.
+// Walk through content that users have pushed, in which one item names the next. Ends at a limit, and if nobody waits for it any
+// more.
 import { createYielder, type Yielder } from './yielder.ts'
 
 export type WalkLimits = {
@@ -21,7 +21,7 @@ export class Walk {
   #steps = 0
   #bytes = 0
 
-  /** `exceeded` makes the error of a walk that is too long; it is told the limit, such as `1000 bytes`. */
+  /** `exceeded` creates the error of a walk that is too long; its argument is the limit, such as `1000 bytes`. */
   constructor(limits: WalkLimits, signal: AbortSignal, exceeded: (limit: string) => Error, monotonic?: () => number) {
     this.#limits = limits
     this.#signal = signal
@@ -42,7 +42,7 @@ export class Walk {
     if (this.#bytes > this.#limits.bytes) throw this.#exceeded(`${this.#limits.bytes} bytes`)
   }
 
-  /** To be called before each step: lets others run when it is time. Rejects when nobody waits for the walk any more. */
+  /** Call it before each step: yields if it is time. Rejects if nobody waits for the walk any more. */
   async pause(): Promise<void> {
     if (this.#yielder.isDue()) await this.#yielder.next()
     this.#signal.throwIfAborted()

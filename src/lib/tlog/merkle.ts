@@ -22,7 +22,8 @@ pair[0] = 1
 export function nodeHash(left: Uint8Array, right: Uint8Array): Buffer {
   pair.set(left, 1)
   pair.set(right, 1 + hashBytes)
-  // A proof takes some hundreds. As bytes, each would be memory of its own, which takes longer to make and to give back.
+  // A proof takes some hundreds of hashes. As Buffer, each would be a separate allocation, which takes longer to make and to
+  // free.
   return Buffer.from(hash('sha256', pair, 'binary'), 'latin1')
 }
 

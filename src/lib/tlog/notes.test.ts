@@ -12,7 +12,7 @@ then you don't know what your problem is.
 — PeterNeumann x08go/ZJkuBS9UG/SffcvIAQxVBtiFupLLr8pAcElZInNIuGUgYN1FFYC2pZSNXgKvqfqdngotpRZb6KE6RyyBwJnAM=
 `
 
-test('a note and a key of another program are read and believed, and a changed one is not', () => {
+test('reads and verifies a note and a key of another program, and rejects a changed note', () => {
   const key = parseVkey(peterKey)!
   assert.equal(vkeyOf(key), peterKey)
   const note = parseNote(peterNote)!
@@ -41,7 +41,7 @@ test('rejects text that is not a note', () => {
   }
 })
 
-test('a log signs the text, and a witness says when it has seen it', () => {
+test('signs the text as a log, and adds the time as a witness', () => {
   const text = 'example.com/log\n3\nCsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=\n'
   const [log, witness] = [newKeyPair(), newKeyPair()]
   const logKey = noteKey('example.com/log', 'log', log.publicKey)

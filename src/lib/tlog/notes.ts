@@ -1,4 +1,4 @@
-// Signed notes (c2sp.org/signed-note) with Ed25519, those of logs, and the cosignatures of witnesses (c2sp.org/tlog-cosignature).
+// Signed notes (c2sp.org/signed-note) with Ed25519: those of logs, and the cosignatures of witnesses (c2sp.org/tlog-cosignature).
 import { createPrivateKey, createPublicKey, generateKeyPairSync, hash, type KeyObject, sign, verify } from 'node:crypto'
 
 /** Kinds of keys: a log signs notes, and a witness signs checkpoints. The numbers are those of the specification. */
@@ -9,7 +9,7 @@ export type KeyKind = keyof typeof keyKinds
 export type NoteKey = { name: string; id: number; kind: KeyKind; publicKey: Buffer }
 
 export type Signature = { name: string; id: number; bytes: Buffer }
-/** `text` ends with a newline, and is what was signed. */
+/** `text` ends with a newline, and is the signed text. */
 export type Note = { text: string; signatures: Signature[] }
 
 const publicBytes = 32
@@ -36,7 +36,7 @@ export function vkeyOf({ name, id, kind, publicKey }: NoteKey): string {
   return `${name}+${id.toString(16).padStart(8, '0')}+${key.toString('base64')}`
 }
 
-/** `undefined` for what is no key, is of another kind than these two, or has a wrong id. */
+/** Returns `undefined` if the text is no key, is of another kind than these two, or has a wrong id. */
 export function parseVkey(text: string): NoteKey | undefined {
   const [, name, id, encoded] = /^([^+]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/]+=*)$/.exec(text) ?? []
   const key = encoded === undefined ? undefined : fromBase64(encoded)
@@ -47,7 +47,7 @@ export function parseVkey(text: string): NoteKey | undefined {
   return made.id === Number.parseInt(id!, 16) ? made : undefined
 }
 
-/** Only as base64 is written by everybody; `undefined` for anything else. */
+/** Decodes canonical base64; `undefined` for other text. */
 export function fromBase64(text: string): Buffer | undefined {
   const bytes = Buffer.from(text, 'base64')
   return bytes.toString('base64') === text ? bytes : undefined
@@ -88,14 +88,14 @@ function cosigned(text: string, seconds: number): Buffer {
   return Buffer.from(`cosignature/v1\ntime ${seconds}\n${text}`)
 }
 
-/** The line with which a witness says that it has seen the checkpoint at a time, in seconds since 1970. */
+/** Line with which a witness signs that it has seen the checkpoint at a time, in seconds since 1970. */
 export function cosignLine(text: string, key: NoteKey, privateKey: Uint8Array, seconds: number): string {
   const time = Buffer.alloc(timeBytes)
   time.writeBigUInt64BE(BigInt(seconds))
   return lineOf(key, Buffer.concat([time, sign(null, cosigned(text, seconds), privateKeyOf(privateKey))]))
 }
 
-/** `undefined` for what is not a signed note. */
+/** Returns `undefined` if the text is not a signed note. */
 export function parseNote(note: string): Note | undefined {
   if (note.length > mostNoteBytes || /[\p{Cc}\uFFFD]/u.test(note.replaceAll('\n', ''))) return undefined
   const end = note.lastIndexOf('\n\n')

@@ -3,7 +3,7 @@ import { readSize } from './checkpoint.ts'
 import { hashBytes } from './merkle.ts'
 import { fromBase64 } from './notes.ts'
 
-/** `extra` is what nobody has signed; `checkpoint` is the signed note. */
+/** `extra` is not signed; `checkpoint` is the signed note. */
 export type LogProof = { extra: Buffer; index: number; hashes: Buffer[]; checkpoint: string }
 
 const header = 'c2sp.org/tlog-proof@v1'

@@ -2,7 +2,7 @@
 // entry reveals nothing to readers who do not have its row. docs/reference/ledger-proofs.md documents the format.
 import { createHmac, hash } from 'node:crypto'
 
-/** `live` was written as it happened; an `import` tells of elsewhere; a `backfill` was there before the log. */
+/** `live` was written as it happened; an `import` is from another registry; a `backfill` existed before the log. */
 const entryKinds = ['live', 'import', 'backfill'] as const
 export type EntryKind = (typeof entryKinds)[number]
 
@@ -16,7 +16,7 @@ export type TagEntry = {
   commitment: string
 }
 
-/** A row of the ledger, with the path that its repo had and what keeps others from guessing it. */
+/** Row of the tag history, with the path of its repository at that time, and the salts that prevent guesses. */
 export type Opening = {
   organization: string
   path: string
@@ -56,7 +56,7 @@ const entryPattern = new RegExp(
     `(\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z)\\n(${entryKinds.join('|')})\\n([0-9a-f]{64})\\n$`,
 )
 
-/** `undefined` for what is no entry about a tag. */
+/** Returns `undefined` if the text is no entry about a tag. */
 export function parseEntry(text: string): TagEntry | undefined {
   const [, chain, seq, prev, time, kind, commitment] = entryPattern.exec(text) ?? []
   if (commitment === undefined || (seq === '0') !== (prev === '-')) return undefined
@@ -85,7 +85,7 @@ export function commitmentOf(opening: string): string {
   return sha256(opening)
 }
 
-/** The salt for what is named so, as hex; it tells nothing of any other. */
+/** Salt of a name, as hex; it reveals no other salt. */
 export function saltOf(secret: Uint8Array, name: string): string {
   return createHmac('sha256', secret).update(name).digest('hex')
 }
@@ -98,7 +98,7 @@ export function chainOf(
   return sha256(Buffer.concat([Buffer.from(salt, 'hex'), Buffer.from(`${organization}\n${path}\n${tag}`)]))
 }
 
-/** The first entry of a log: whose it is, which secret makes its salts, and the head of the log that it takes the place of. */
+/** First entry of a log: its organization, the secret of its salts, and the checkpoint of the log that it replaces. */
 export function logEntryText(
   origin: string,
   secret: Uint8Array,

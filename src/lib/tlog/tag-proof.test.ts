@@ -61,7 +61,7 @@ const refused = (text: string, what: object, why: RegExp) =>
     (error) => error instanceof NotProved && why.test(error.message),
   )
 
-test('two entries prove what a tag was between them', () => {
+test('proves the digest of a tag between two entries', () => {
   const { opened, proofOf } = aLog()
   const text = tagProofText([opened(0), proofOf(2)])
   const proved = provedBy(text, policy, claim)
@@ -76,7 +76,7 @@ test('two entries prove what a tag was between them', () => {
   assert.equal(provedBy(text, policy, { ...claim, host: '' }).until, until)
 })
 
-test('one entry proves where a tag came to point, and does not say until when', () => {
+test('proves when a tag was assigned with one entry, but not until when', () => {
   const { opened } = aLog()
   assert.equal(provedBy(tagProofText([opened(0)]), policy, claim).until, '')
   refused(tagProofText([opened(2)]), { digest: two, at: '2026-03-02T00:00:00.000Z' }, /deleted at 2026-03-01/)

@@ -17,7 +17,9 @@ import {
 /** Claim to be proved. If `host` is empty, the host of the log is not checked. */
 export type Claim = { host: string; path: string; tag: string; digest: string; at: string }
 
-/** `until` is when the tag moved on, empty when the proof does not say; `witnesses` are those that have seen the log, and when. */
+/**
+ * `until` is the time of the next assignment, empty if the proof does not have it. `witnesses` have seen the log, with the time.
+ */
 export type Proved = {
   origin: string
   from: string
@@ -65,7 +67,7 @@ export function provedBy(text: string, policy: Policy, claim: Claim): Proved {
 type Head = { checkpoint: Checkpoint; witnesses: { name: string; seconds: number }[] }
 type Seen = { entry: TagEntry; leaf: Buffer; beside: Beside; head: Head }
 
-/** An entry that a log which the policy believes has, by a checkpoint that enough witnesses have seen. */
+/** Entry of a log that the policy trusts, with a checkpoint that enough witnesses have signed. */
 function seenIn(proof: LogProof, policy: Policy): Seen {
   const head = headOf(proof.checkpoint, policy)
   const beside = readBeside(proof.extra)

@@ -1,4 +1,4 @@
-// Merkle trees in tiles of 256 hashes (c2sp.org/tlog-tiles): a tile is a subtree of height 8, of which it has the leaves.
+// Merkle trees in tiles of 256 hashes (c2sp.org/tlog-tiles). A tile is a subtree of height 8, and stores its leaves.
 import { hashBytes, type Nodes, nodeHash } from './merkle.ts'
 
 export const tileWidth = 256
@@ -38,10 +38,10 @@ export function widthOf({ level, index }: TileAt, size: number): number {
   return Math.min(tileWidth, countAt(level, size) - index * tileWidth)
 }
 
-/** A tile as the tree that it is: the node at a height in it, 0 for its hashes; `undefined` for what it does not have. */
+/** Nodes of a tile by height, 0 for its hashes; `undefined` for a node that it does not have. */
 export type TileTree = (height: number, index: number) => Buffer | undefined
 
-/** Each height is worked out when it is first asked for. */
+/** Each height is computed on first use. */
 export function treeOf(tile: Buffer): TileTree {
   const heights = [tile]
   return (height, index) => {
@@ -52,7 +52,7 @@ export function treeOf(tile: Buffer): TileTree {
   }
 }
 
-/** The nodes of a tree whose tiles are at hand. Throws when one is not. */
+/** Nodes of a tree in the given tiles. Throws if a tile is missing. */
 export function nodesIn(tiles: ReadonlyMap<string, TileTree>): Nodes {
   return (height, index) => {
     const [level, above] = [Math.floor(height / tileHeight), height % tileHeight]
@@ -79,7 +79,7 @@ function parentsOf(hashes: Buffer): Buffer {
   return parents
 }
 
-/** The tiles that have room in a tree of this size, which are what a leaf more changes. */
+/** Tiles that are not full in a tree of this size, and that the next leaf changes. */
 export function openTiles(size: number): TileAt[] {
   const open: TileAt[] = []
   for (let level = 0; countAt(level, size) > 0; level++) {
@@ -89,7 +89,7 @@ export function openTiles(size: number): TileAt[] {
   return open
 }
 
-/** The tiles that differ once the leaves are added to a tree of this size, of which the open tiles are at hand. */
+/** Tiles that change when leaves are added to a tree of this size, from its open tiles. */
 export function appended(
   size: number,
   open: Tiles,
@@ -124,7 +124,7 @@ const tilePath = /^(?:(\d|[1-5]\d|6[0-3])|entries)\/((?:x\d{3}\/)*)(\d{3})(?:\.p
 /** So that no index is above 10^15. */
 const mostElements = 5
 
-/** Reads what follows `tile/`; `undefined` for what no tile is called. */
+/** Reads the path after `tile/`; `undefined` if it names no tile. */
 export function readTilePath(path: string): TileAsked | undefined {
   const [, level, above, last, width] = tilePath.exec(path) ?? []
   if (above === undefined || last === undefined) return undefined
