@@ -71,11 +71,11 @@ test('two numbers of one release are the same distribution, and two releases or 
   assert.ok(same(['rhel', '9.2'], ['redhat', '9.3']))
   assert.ok(!same(['alpine', '3.19.1'], ['alpine', '3.20.1']))
   assert.ok(!same(['wolfi', '2023'], ['chainguard', '2023']))
-  // Nothing says what they have in common.
+  // Without an ecosystem, only equal versions are the same.
   assert.ok(!same(['constructor', '1'], ['constructor', '2']))
 })
 
-test('the releases that real images say have their ecosystem', () => {
+test('has an ecosystem for the releases that real images name', () => {
   const of = (kind: PackageKind, path: string) => ecosystemOf(kind, readOsRelease(fixture(path).toString()))
   assert.equal(of('apk', 'contents/alpine-3.10/os-release'), 'Alpine:v3.10')
   assert.equal(of('apk', 'contents/os-release/syft-wolfi.os-release'), 'Wolfi')
@@ -108,7 +108,7 @@ test('normalizes names of Python, and finds no package without a version or of a
   }
 })
 
-test('a package URL of rpm has the epoch and the module apart from the version, and back', () => {
+test('converts a package URL of rpm with epoch and module to a version, and back', () => {
   const url = 'pkg:rpm/rhel/nodejs@18.14-2.module%2Bel8?arch=x86_64&epoch=1&rpmmod=nodejs%3A18'
   const found = packageOf(url)!
   const version = '1:18.14-2.module+el8'
@@ -138,7 +138,7 @@ test('advisories of a release are looked up in all its parts', () => {
   assert.deepEqual(withAllReleases('PyPI'), ['PyPI'])
 })
 
-test('a package URL tells the distribution of its package', () => {
+test('reads the distribution of a package from its package URL', () => {
   const said = (url: string) => distributionOf(url)
   assert.deepEqual(said('pkg:apk/alpine/musl@1?arch=x86_64&distro=alpine-3.19.1'), { id: 'alpine', version: '3.19.1' })
   assert.deepEqual(said('pkg:deb/debian/curl@7?distro=12.5'), { id: 'debian', version: '12.5' })

@@ -93,14 +93,14 @@ const distributions: Record<string, { kind: DistributionKind; of: (version: stri
   ubuntu: { kind: 'deb', of: ubuntu },
 }
 
-/** Before its branch is made, a release calls itself 3.21_alpha and is called edge. */
+/** Before its branch exists, a release has the version 3.21_alpha, and belongs to edge. */
 function alpine(version: string): string {
   const [, release, alpha] = /^v?(\d+\.\d+)(?:\.\d+)*(_alpha)?/.exec(version) ?? []
   if (version === 'edge' || alpha !== undefined) return 'Alpine:edge'
   return release === undefined ? '' : `Alpine:v${release}`
 }
 
-/** Until version 9 the releases had numbers of two parts in places, such as 7.11, which is of release 7. */
+/** Before version 9, numbers of releases had two parts, such as 7.11, which belongs to release 7. */
 function debian(version: string): string {
   const [, release] = /^(\d+)(?:\.\d+)*$/.exec(version) ?? []
   return release === undefined ? '' : `Debian:${release}`

@@ -58,7 +58,7 @@ for (const [given, path] of [
   })
 }
 
-test('the name of a component tells a nested module from a folder of a module', () => {
+test('distinguishes a nested module from a folder of a module by the name of the component', () => {
   const url = 'pkg:golang/go.opentelemetry.io/otel/exporters@v1.2.0#otlp'
   const nested = readPackageUrl(url, { name: 'go.opentelemetry.io/otel/exporters/otlp' })
   assert.equal('package' in nested && nested.package.name, 'go.opentelemetry.io/otel/exporters/otlp')

@@ -25,7 +25,7 @@ export function joinContents(all: readonly ImageContents[]): ImageContents {
   return { packages: list.sorted(), distribution, hasDatabase, gaps: gaps.all() }
 }
 
-/** With a gap if the image names a distribution and nothing says which packages of it there are. */
+/** Adds a gap if the image names a distribution, but has no database of its packages. */
 export function withMissingDatabase(contents: ImageContents): ImageContents {
   const { distribution, hasDatabase } = contents
   if (distribution.id === '' || hasDatabase) return contents

@@ -49,7 +49,7 @@ test('a fix for another module stream is not a match', () => {
   assert.equal(verdict(modular, until('', { name: 'nodejs', ranges: [], versions: [node] })), 'vulnerable')
 })
 
-test('an architecture counts apart from the module', () => {
+test('compares an architecture separately from the module', () => {
   const said = until(fixedNode, { name: 'nodejs', qualifiers: { stream: 'nodejs:18', arch: 'x86_64' } })
   assert.equal(verdictOf(nodeIn('x86_64 nodejs:18'), said, rpm), 'vulnerable')
   assert.equal(verdictOf(nodeIn('aarch64 nodejs:18'), said, rpm), 'clear')
@@ -112,7 +112,7 @@ test('without an order nothing is unaffected that would have to be compared', ()
   assert.equal(verdictOf(libssl, until('', { ranges: [] }), undefined), 'vulnerable')
 })
 
-test('the fixes are those above the installed version', () => {
+test('returns the fixes above the installed version', () => {
   assert.deepEqual(fixesFor(libssl, until('3.1.4-r5'), apk), ['3.1.4-r5'])
   assert.deepEqual(fixesFor(libssl, until('', { ranges: [] }), apk), [])
   assert.deepEqual(fixesFor(libssl, until('3.1.4-r2'), apk), [], 'it is installed')

@@ -38,7 +38,7 @@ export function isCleared(installed: Installed, said: Statement, order: VersionO
   return isFixed && coveredBy(version, said, order) === 'no'
 }
 
-/** The versions without it, the lowest first; none where the source knows of none. */
+/** Versions with a fix, the lowest first; empty if the source has none. */
 export function fixesFor(installed: Installed, said: Statement, order: VersionOrder | undefined): string[] {
   const version = versionMeant(installed, said)
   return version === undefined || !order ? [] : fixesAbove(version, said.ranges, order)

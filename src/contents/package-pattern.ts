@@ -52,7 +52,7 @@ export function isMeant(
   return distribution === '' || distribution === ofDistribution
 }
 
-/** Names under which a package that is asked for may be stored. */
+/** Names under which the package of a pattern may be stored. */
 export const namesMeant = ({ kind, name }: PackagePattern): string[] => (kind === 'golang' ? goNamesOf(name) : [name])
 
 const isSameName = (kind: PackageKind, one: string, other: string): boolean =>

@@ -60,7 +60,7 @@ export function packageOf(url: string): Package | undefined {
   return 'package' in read ? read.package : undefined
 }
 
-/** The distribution that a package URL says its package to be of, such as Alpine's in `pkg:apk/alpine/musl@1?distro=alpine-3.19`. */
+/** Distribution in a package URL, such as Alpine's in `pkg:apk/alpine/musl@1?distro=alpine-3.19`. */
 export function distributionOf(url: string): Distribution | undefined {
   const { type = '', namespace = [], version: ofPackage = '', qualifiers } = parse(url) ?? {}
   if (!distributionKinds.some((one) => one === type) || namespace.length > 1) return undefined
@@ -141,7 +141,7 @@ function partsOf(kind: PackageKind, name: string): string[] {
   return kind === 'golang' || kind === 'npm' ? name.split('/') : [name]
 }
 
-/** `upstream` is the origin's name, followed by its version where that differs; apk builders say `origin`. */
+/** `upstream` is the name of the source package, followed by its version if that differs; apk builders use `origin`. */
 function originIn(qualifiers: URLSearchParams, name: string, version: string) {
   const source = sourcePackageOf(qualifiers.get('upstream') ?? qualifiers.get('sourcerpm') ?? '')
   if (source) return { origin: source.name, originVersion: sameEpoch(version, source.version) }

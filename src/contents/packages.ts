@@ -1,6 +1,6 @@
 // Packages of an image that advisories can be about: those of its distribution and of languages.
 
-/** The kinds of packages of distributions and of languages whose versions we can compare, in the words of package URLs. */
+/** Kinds of packages of distributions and of languages whose versions we can compare, as types of package URLs. */
 export const distributionKinds = ['apk', 'deb', 'rpm'] as const
 export const languageKinds = ['cargo', 'gem', 'golang', 'maven', 'npm', 'pypi'] as const
 export const packageKinds = [...distributionKinds, ...languageKinds] as const
@@ -15,7 +15,7 @@ export type Package = {
    */
   name: string
   version: string
-  /** The package that it was built from; its own name where nothing else is said. */
+  /** Source package that it was built from; by default its own name. */
   origin: string
   /** The version of the origin, which on Debian may differ from the package's own. */
   originVersion: string
@@ -44,10 +44,10 @@ export type ImageContents = {
   gaps: Gap[]
 }
 
-/** `ID` and `VERSION_ID` of os-release, or what an SBOM says instead; empty when nothing is said. */
+/** `ID` and `VERSION_ID` of os-release, or their equivalents in an SBOM; empty if unknown. */
 export type Distribution = { id: string; version: string }
 
-/** Stored, so the words keep their meaning. `UNIDENTIFIED`: what there is does not say its name or version. */
+/** Stored, so the values keep their meaning. `UNIDENTIFIED`: a file does not have its name or version. */
 export type GapReason = UnreadableReason | 'UNIDENTIFIED'
 export type Gap = { path: string; reason: GapReason; message: string }
 
@@ -61,7 +61,7 @@ export type Found = {
   owned?: readonly (readonly [path: string, name: string])[]
 }
 
-/** A file of an image, by its path without a leading slash: what it holds, or what was found in it. */
+/** File of an image, by its path without a leading slash: its content, or the packages found in it. */
 export type ImageFile = { path: string; bytes: Uint8Array; found?: Found }
 
 /** Why an image cannot be read, or a report about one: that alone may be `NOT_SCANNED`. Stored, so a word keeps its meaning. */
@@ -93,7 +93,7 @@ const maxText = 512
 const maxTotal = 4 * 2 ** 20
 const maxLocations = 10
 
-/** Gathers packages, each once, and refuses what no real database has. */
+/** Collects packages, each once. Throws Unreadable above the limits of real databases. */
 export class PackageList {
   readonly #byKey = new Map<string, Package>()
   #total = 0
@@ -146,7 +146,7 @@ function together(one: Package, other: Package): Package {
 
 const maxGaps = 50
 
-/** Gathers what could not be read: the first of them, and how many more there are. */
+/** Collects gaps: the first ones, and the number of further ones. */
 export class GapList {
   readonly #gaps: Gap[] = []
   #more = 0

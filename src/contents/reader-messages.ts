@@ -4,7 +4,10 @@ import type { ScanReport } from './reports/scan-report.ts'
 import type { Signed } from './reports/signed.ts'
 import type { SbomContents } from './sbom.ts'
 
-/** The layers of one image, one SBOM, one report of a scanner, or which keys have signed one. Their bytes are asked for piece by piece. */
+/**
+ * Layers of one image, one SBOM, one scan report, or a question for the keys that have signed one. Their bytes are requested
+ * piece by piece.
+ */
 export type Question =
   | { layers: number }
   | { sbom: true }
@@ -13,7 +16,7 @@ export type Question =
 export type Piece = { bytes: Uint8Array } | { end: true }
 export type ToReader = { question: Question } | { piece: Piece }
 
-/** Undefined contents: nothing in the layers says what is installed, or the document is no SBOM. */
+/** Contents are undefined if the layers have no package databases or package files, or if the document is no SBOM. */
 export type Answer =
   | { contents: ImageContents | undefined }
   | { sbom: SbomContents | undefined }

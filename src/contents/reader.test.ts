@@ -16,7 +16,7 @@ const stored = (...chunks: Uint8Array[]): Layer => {
 const small = stored(await tarOf({ [path]: 'P:a\nV:1-r0\n' }))
 const unreadable = (reason: string) => ({ name: 'Unreadable', reason })
 
-test('layers and SBOMs are read in turn, and what they contain is answered', async () => {
+test('reads layers and SBOMs in turn, and returns their packages', async () => {
   await using reader = createReader()
   const database = fixture('contents/alpine-3.10/installed')
   const archive = gzipSync(await tarOf({ [path]: database, 'etc/os-release': 'ID=a' }))
@@ -40,7 +40,7 @@ test('returns the reason for an unreadable image, and reads the next one', async
   assert.equal((await reader.readLayers([small], signal))?.packages.length, 1)
 })
 
-test('an SBOM is read up to its limit, whatever anybody said of its size', async () => {
+test('reads an SBOM up to its limit, whatever its declared size', async () => {
   await using reader = createReader()
   let sent = 0
   const endless: Layer = async () =>
@@ -88,7 +88,7 @@ test('a store that fails is no fault of the image, and neither is a server that 
   assert.equal((await reader.readLayers([small], signal))?.packages.length, 1)
 })
 
-test('nobody reads a layer any more once there is an answer', async () => {
+test('stops reading a layer once there is an answer', async () => {
   await using reader = createReader()
   let given: AbortSignal | undefined
   const noted: Layer = async (until) => {

@@ -38,7 +38,7 @@ const program = fileURLToPath(new URL('./reader-process.ts', import.meta.url))
 export function createReader(limits: ReaderLimits = readerLimits): Reader {
   let current: ChildProcess | undefined
   const start = (): ChildProcess => {
-    // Nothing of the server's environment is of any use to it, nor has it anything to say but its answers.
+    // The process needs nothing of the server's environment, and has no output but its answers.
     const options = { env: {}, execArgv: [`--max-old-space-size=${limits.heapMb}`] }
     const child = fork(program, [], {
       ...options,
@@ -95,7 +95,7 @@ const crashes: ReadonlySet<NodeJS.Signals> = new Set(['SIGABRT', 'SIGTRAP', 'SIG
 
 type Within = { ms: number; signal: AbortSignal; heapMb: number }
 
-/** Hands over the bytes as they are asked for, until there is an answer. */
+/** Sends the bytes that are requested, until there is an answer. */
 async function answerOf(
   child: ChildProcess,
   question: Question,
@@ -140,7 +140,7 @@ async function answerOf(
   }
 }
 
-/** The next piece of a source, which is opened when it is first asked for. */
+/** Returns the next piece of a source, which is opened at its first piece. */
 function pieces(sources: readonly Layer[], signal: AbortSignal): (source: number) => Promise<Piece> {
   const open = new Map<number, AsyncIterator<Uint8Array>>()
   return async (source) => {

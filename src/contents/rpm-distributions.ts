@@ -33,7 +33,7 @@ const release = (ecosystem: string, version: string): string => (version === '' 
 const major = (version: string): string => /^\d+/.exec(version)?.[0] ?? ''
 const withWord = (word: string, version: string): string => (version === '' ? '' : `${word} ${version}`)
 
-/** Empty for a release with long support whose version does not say so: it may have a service pack, each with its own ecosystem. */
+/** Empty for a long-term release without service pack in its version: each service pack has an ecosystem of its own. */
 function openEuler(version: string): string {
   const [, year, month] = /^(\d+)\.(\d+)$/.exec(version) ?? []
   return isLongOpenEuler(year, month) ? '' : version.replace(/-(?:lts|sp\d+)/gi, (word) => word.toUpperCase())

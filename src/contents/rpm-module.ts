@@ -1,8 +1,8 @@
-// Modules of rpm: versions of one package that are updated side by side, each with fixes of its own.
+// Modules of rpm: streams of one package that are updated side by side, each with fixes of its own.
 
 /**
- * Architecture and module in one text, as components keep them: a module tells two packages apart like an architecture does. No
- * architecture has a space.
+ * Architecture and module in one text, as components store them: a module distinguishes two packages like an architecture does.
+ * No architecture has a space.
  */
 export const archWithModule = (arch: string, module = ''): string => (module === '' ? arch : `${arch} ${module}`)
 

@@ -1,4 +1,4 @@
-// Tests that no entry of an SBOM vanishes: each is a package, counts in a gap, or stands for something that is no package.
+// Tests that no entry of an SBOM is lost: each is a package, counts in a gap, or stands for something that is no package.
 import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
 import { test } from 'node:test'

@@ -1,4 +1,4 @@
-// Entries of one SBOM. Each becomes packages or counts in a coverage gap, unless it stands for something that is no package.
+// Entries of one SBOM. Each becomes packages or counts in a coverage gap, unless it is not for a package.
 import { releaseNamed } from './codenames.ts'
 import { ecosystemOfDistribution, isOtherDistribution } from './ecosystems.ts'
 import { distributionOf, readPackageUrl } from './package-url.ts'
@@ -26,7 +26,7 @@ const imageTypes: ReadonlySet<string> = new Set(['oci', 'docker'])
 /** The most types without comparison that are named one by one. */
 const maxTypes = 20
 
-/** The main module of a program has no version, as the build information says. */
+/** The main module of a program has no version in its build information. */
 const isGoModule = /^\s*pkg:\/*golang\//i
 
 export class SbomEntries {
@@ -105,7 +105,7 @@ export class SbomEntries {
     ]
   }
 
-  /** All packages of a distribution are compared as those of the one release that the image has. */
+  /** All packages of a distribution are compared as those of the one release of the image. */
   #otherDistributions(meant: Distribution): Gap[] {
     return [...this.#ofPackages.values()].flatMap(({ distribution: { id, version }, count }): Gap[] => {
       if (!isOtherDistribution({ id, version }, meant)) return []

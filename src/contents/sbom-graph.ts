@@ -1,4 +1,4 @@
-// Reads all that an SBOM says of components and how they belong together: SPDX 2.2 and 2.3, CycloneDX 1.2 to 1.7, in JSON.
+// Reads the components of an SBOM and their relations: SPDX 2.2 and 2.3, CycloneDX 1.2 to 1.7, in JSON.
 import { asObject, type Json, objectsIn, textOf } from './json.ts'
 import { Unreadable } from './packages.ts'
 import { parseSbom, purlsOf } from './sbom.ts'
@@ -38,7 +38,7 @@ export function sbomGraph(bytes: Uint8Array): SbomGraph | undefined {
   return graph
 }
 
-/** Counts what a graph has got, and refuses what no real document has. */
+/** Counts the parts of a graph. Throws Unreadable above the limits of real documents. */
 function counter() {
   let [elements, characters] = [0, 0]
   return <T extends object>(element: T): T => {

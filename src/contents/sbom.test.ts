@@ -74,7 +74,7 @@ test('packages of languages are named as their advisories name them', () => {
   for (const [name, kinds] of Object.entries(expected)) assert.deepEqual(counts(name), kinds, name)
 })
 
-test('packages of kinds that are not compared are a gap', () => {
+test('reports a gap for packages of kinds that are not compared', () => {
   const components = ['pkg:nuget/curl@7', 'pkg:nuget/zlib@1', 'pkg:generic/x@1', 'pkg:nuget/none'].map((purl) => ({
     purl,
   }))
@@ -86,7 +86,7 @@ test('packages of kinds that are not compared are a gap', () => {
   ])
 })
 
-test('a package without a package URL is a gap, and what is no package is none', () => {
+test('reports a gap for a package without a package URL, and none for an entry that is no package', () => {
   const gap = (count: number) => [
     {
       path: '',
@@ -123,7 +123,7 @@ test('a package without a package URL is a gap, and what is no package is none',
   )
 })
 
-test('an element of SPDX is a package unless its purpose or its id says otherwise', () => {
+test('treats an element of SPDX as a package unless its purpose or id excludes that', () => {
   const named = { name: 'openssl', versionInfo: '1.0.1' }
   const gapsOf = (entry: object) => ofJson({ spdxVersion: 'SPDX-2.3', packages: [{ ...named, ...entry }] }).gaps.length
   for (const purpose of ['ARCHIVE', 'SOURCE', 'OTHER', 'FIRMWARE', 'INSTALL', 'NEW']) {
@@ -155,13 +155,13 @@ test('an element of SPDX is a package unless its purpose or its id says otherwis
   }
 })
 
-test('without an operating system in the document its packages tell the distribution', () => {
+test('reads the distribution from packages if the document has no operating system', () => {
   const components = [{ purl: 'pkg:apk/alpine/musl@1.2.3-r0?distro=alpine-3.16.2' }]
   const { distribution } = ofJson({ bomFormat: 'CycloneDX', specVersion: '1.4', components })
   assert.deepEqual(distribution, { id: 'alpine', version: '3.16.2' })
 })
 
-test('an in-toto statement gives what its SBOM names, plainly, in an envelope and in a bundle of Sigstore', () => {
+test('reads the SBOM in an in-toto statement, plain, in an envelope and in a bundle of Sigstore', () => {
   const predicate = JSON.parse(fixture('contents/sboms/bom.spdx.json').toString()) as object
   const statement = {
     _type: 'https://in-toto.io/Statement/v0.1',

@@ -1,12 +1,12 @@
-// Reads the packages that an SBOM names: SPDX 2.2, 2.3 and 3.0, CycloneDX 1.2 to 1.7, all in JSON, by themselves or stated in
-// in-toto. Only package URLs make a package, since they alone say of what kind it is. Every other package is a coverage gap.
+// Reads the packages of an SBOM: SPDX 2.2, 2.3 and 3.0, CycloneDX 1.2 to 1.7, all in JSON, plain or in an in-toto statement. Only
+// entries with a package URL become packages, since only that has their kind. Every other package is a coverage gap.
 
 import { asObject, type Json, objectsIn, parseJson, textOf } from './json.ts'
 import { type ImageContents, isOfDistribution, type Package, Unreadable } from './packages.ts'
 import { envelopeIn, isInToto, isSigstoreBundle, subjectsOf } from './reports/envelope.ts'
 import { SbomEntries } from './sbom-entries.ts'
 
-/** No honest SBOM of the permitted size has as many; bounds what parsing it can cost in memory. */
+/** No real SBOM of the permitted size has as many values; limits the memory for parsing. */
 const maxValues = 2_000_000
 
 /**
@@ -20,8 +20,8 @@ export const isSbomType = (predicateType: string): boolean =>
   /^https:\/\/(?:spdx\.dev\/Document|cyclonedx\.org\/(?:bom|schema)|syft\.dev\/bom)/i.test(predicateType)
 
 /**
- * Reads an SBOM by itself, or one that is stated in in-toto: plainly, in an envelope (DSSE) or in a bundle of Sigstore. Undefined
- * for a statement of another kind, and for a signature. Throws Unreadable for anything else that is not an SBOM in one of the formats.
+ * Reads a plain SBOM, or one in an in-toto statement, in an envelope (DSSE) or in a bundle of Sigstore. Returns undefined for a
+ * statement of another kind, and for a signature. Throws Unreadable if the bytes are not an SBOM in one of the formats.
  */
 export function readSbom(bytes: Uint8Array): SbomContents | undefined {
   const document = parseSbom(bytes, maxValues)
@@ -101,7 +101,7 @@ function withTrivySource(found: Package, component: Json): Package {
   return { ...found, origin, originVersion: version === '' ? found.version : joined }
 }
 
-/** Purposes of what is no package, in the words of SPDX 2 and 3. */
+/** Purposes of elements that are no packages, in the terms of SPDX 2 and 3. */
 const otherPurposes: ReadonlySet<string> = new Set([
   ...['bom', 'container', 'data', 'device', 'diskimage', 'documentation', 'evidence', 'file', 'filesystemimage'],
   ...['manifest', 'operating-system', 'operatingsystem', 'requirement', 'specification'],
@@ -120,7 +120,7 @@ function standsForOther(id: string, version: string): boolean {
   return word === 'Application' || word === 'Repository' ? version === '' : word !== undefined
 }
 
-/** References of SPDX, whose type may be a word in capitals or the address of one. */
+/** References of SPDX; the type is a word in capitals, or its URL. */
 const isPurl = ({ type, locator }: Reference): boolean => isOfType('purl', type) || /^pkg:/i.test(locator)
 const isCpe = ({ type }: Reference): boolean => isOfType('cpe22type', type) || isOfType('cpe23type', type)
 
@@ -167,7 +167,7 @@ function spdx2(document: Json): ImageContents {
 /** A document describes the image as one element. Each of several is a package. */
 const onlyOne = (roots: readonly Json[]): Json | undefined => (roots.length === 1 ? roots[0] : undefined)
 
-/** Trivy says `built package from: <origin> <version>`. */
+/** Trivy writes `built package from: <origin> <version>`. */
 function withBuiltFrom(found: Package, sourceInfo: string): Package {
   const [, origin, originVersion] = /^built package from: (\S+) (\S+)$/.exec(sourceInfo) ?? []
   return isOfDistribution(found) && found.origin === found.name && origin && originVersion

@@ -15,7 +15,7 @@ export function* readApkDatabase(text: string, owners?: Owners): Generator<Entry
       folder = ''
       isStarted = false
     } else {
-      // A database with one broken line may lack any package, and what is lacking would count as removed.
+      // A database with one broken line may lack any package, and a missing package would count as removed.
       if (line[1] !== ':' || !/^[A-Za-z]/.test(line)) throw new Unreadable('DAMAGED', 'the apk database is damaged')
       isStarted = true
       fields[line[0]!] ??= line.slice(2)

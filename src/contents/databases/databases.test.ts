@@ -124,7 +124,7 @@ test('a dpkg database gives the source package too, with its version where that 
   )
 })
 
-test('only what is installed counts, and a file of status.d that says no status is', () => {
+test('lists only installed packages, and treats a file of status.d without a status as installed', () => {
   const of = (name: string) => namesIn({ [`${dpkg}.d/${name}`]: fixture(`contents/dpkg-status-d/${name}`) })
   assert.deepEqual(of('deinstall'), ['linux-image-6.14.0-1012-aws'])
   assert.equal(of('coreutils-relationships').length, 9)
@@ -136,7 +136,7 @@ test('only what is installed counts, and a file of status.d that says no status 
   )
 })
 
-test('several databases of one image add up, and what two of them list is listed once', () => {
+test('joins several databases of one image, and lists a package in two of them once', () => {
   const text = 'P:b\nV:1\nA:x86_64\n\nP:a\nV:2\nA:x86_64\n'
   const deb = 'Package: a\nVersion: 2\nStatus: install ok installed\n'
   assert.deepEqual(namesIn({ [apk]: text, [`usr/${apk}`]: text, [dpkg]: deb, [`${dpkg}.d/a`]: deb }), ['a', 'b', 'a'])
@@ -150,7 +150,7 @@ test('without a database nothing is known; with an empty one nothing is installe
   assert.deepEqual(contentsOf({ [apk]: '' }), { ...nothing, hasDatabase: true })
 })
 
-test('gives a gap for a distribution whose database has no entry, or is not there', () => {
+test('reports a gap for a distribution whose database is empty or missing', () => {
   const release = { 'etc/os-release': 'ID=debian\nVERSION_ID="12"' }
   const gapsOf = (files: Record<string, string>) =>
     withMissingDatabase(contentsOf(files)!).gaps.map(({ reason, message }) => `${reason} ${message}`)
@@ -160,7 +160,7 @@ test('gives a gap for a distribution whose database has no entry, or is not ther
   assert.deepEqual(gapsOf({ [apk]: '' }), [])
 })
 
-test('os-release gives id and version, quoted or not, and neither when it does not say', () => {
+test('reads id and version from os-release, quoted or not, and neither if they are missing', () => {
   const of = (name: string) =>
     Object.values(readOsRelease(fixture(`contents/os-release/${name}.os-release`).toString()))
   assert.deepEqual(of('syft-wolfi'), ['wolfi', '20220914'])

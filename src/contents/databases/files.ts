@@ -9,7 +9,10 @@ import { linesOf } from './lines.ts'
 import { onBranch, readOsRelease } from './os-release.ts'
 import { Owners } from './owners.ts'
 
-/** Undefined when the files say nothing of packages: then nothing is known, which is not the same as nothing installed. */
+/**
+ * Returns undefined if the files are no package databases or package files: the packages are then unknown, which differs from no
+ * packages.
+ */
 export function readFiles(files: readonly ImageFile[]): ImageContents | undefined {
   const texts = new Map<string, string>()
   for (const { path, bytes, found } of files) if (!found) texts.set(path, new TextDecoder().decode(bytes))

@@ -1,4 +1,4 @@
-/** The lines of a text, the last one whether or not it ends; without a copy of the whole. */
+/** Lines of a text, including a last one without a line end; makes no copy of the whole text. */
 export function* linesOf(text: string): Generator<string> {
   for (let start = 0; start < text.length; ) {
     const newline = text.indexOf('\n', start)

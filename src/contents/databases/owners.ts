@@ -1,7 +1,7 @@
 // Packages of the distribution that own files of languages. The distribution's advisories then apply to such a file.
 import type { DistributionKind, Owner, Package } from '../packages.ts'
 
-/** Only asked of the paths that are given, of which there are few; databases list every file. */
+/** Stores owners only for the given paths, of which there are few; databases list every file. */
 export class Owners {
   readonly #wanted: Set<string>
   readonly #owners = new Map<string, { kind: DistributionKind; name: string } | undefined>()
@@ -34,7 +34,7 @@ export class Owners {
   }
 }
 
-/** Distributions that have merged /lib and the like into /usr list files in either place. */
+/** Distributions that have merged /lib and similar folders into /usr list files under either path. */
 function merged(path: string): string {
   return path.replace(/^usr\/(?=(?:s?bin|lib(?:32|64|x32)?)\/)/, '')
 }

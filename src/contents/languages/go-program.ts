@@ -6,7 +6,7 @@ import { languagePackage } from './language-package.ts'
 
 const elf = Buffer.from('\x7fELF', 'latin1')
 const magic = Buffer.from('\xff Go buildinf:', 'latin1')
-/** The magic, the size of pointers, flags, and what is unused since texts follow in the file itself. */
+/** Magic bytes, size of pointers, flags, and bytes that are unused if the texts follow in the file itself. */
 const headerBytes = 32
 const textsFollow = 2
 /** Around the text about modules are 16 bytes on either side, which a debugger finds it by. */
@@ -37,7 +37,7 @@ export async function readGoProgram(path: string, content: AsyncIterable<unknown
 
 type BuildInfo = { go: string; modules: string }
 
-/** Looks for the build information in a file that goes by, of which it keeps no more than that. */
+/** Searches a stream for the build information, and keeps only that in memory. */
 class BuildInfoSearch {
   #head: Buffer = Buffer.alloc(0)
   #isElf: boolean | undefined
@@ -85,7 +85,7 @@ class BuildInfoSearch {
   #collect(chunk: Buffer): void {
     this.#collecting!.push(chunk)
     this.#collected += chunk.length
-    // A program that reads such information has the magic among its texts: the flags tell soon.
+    // A program that reads build information has the magic bytes in its own text; the flags show that early.
     if (this.#collected >= headerBytes + maxInfo) this.#evaluate()
     else if (this.#collecting!.length === 1 && this.#collected >= headerBytes) {
       if (!isHeader(chunk)) this.#evaluate()
@@ -138,7 +138,10 @@ function textAt(bytes: Buffer, at: number): { text: string; bytes: Buffer; end: 
   return { text: part.toString('latin1'), bytes: part, end }
 }
 
-/** Lines such as `dep  example.com/module  v1.2.3  h1:…`, with tabs between; `=>` says what was taken instead of the last. */
+/**
+ * Lines such as `dep example.com/module v1.2.3 h1:…`, with tabs between; a line with `=>` names the replacement of the module
+ * before it.
+ */
 function modulesOf(path: string, { go, modules }: BuildInfo): Found {
   const found: [name: string, version: string][] = [['stdlib', goRelease(go)]]
   let tooMany = false

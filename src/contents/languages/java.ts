@@ -15,7 +15,7 @@ const maxManifest = 512 * 2 ** 10
 const maxPackages = 5000
 const maxName = 512
 
-/** Says it of the archive and, one level deep, of those inside of it. */
+/** Reads the packages of the archive and, one level deep, of the archives in it. */
 export async function readJavaArchive(
   path: string,
   bytes: Buffer,
@@ -49,7 +49,7 @@ async function readEntries(
   limits: ArchiveLimits,
   budget: ArchiveBudget,
 ): Promise<void> {
-  // Names are only looked at: as bytes, no odd one makes the archive unreadable.
+  // Names are only compared: as bytes, no unusual name makes the archive unreadable.
   const zip = await fromBufferPromise(bytes, { decodeStrings: false })
   let manifest: string | undefined
   let isNoted = false
@@ -141,7 +141,7 @@ function namedBy(file: string): { artifact?: string; version?: string } {
   return hyphen < 0 ? {} : { artifact: file.slice(0, start + hyphen), version: file.slice(start + hyphen + 1) }
 }
 
-/** Without Maven's notes the name of the file and the manifest tell, as far as they do. */
+/** Without the properties file of Maven, uses the name of the file and the manifest. */
 function manifested(path: string, text: string): Found {
   const file = path.slice(path.lastIndexOf('/') + 1).replace(innerArchive, '')
   const { artifact: artifactOfFile, version: versionOfFile } = namedBy(file)
@@ -154,7 +154,7 @@ function manifested(path: string, text: string): Found {
   const group = said('Implementation-Vendor-Id') || symbolic.slice(0, Math.max(0, symbolic.lastIndexOf('.')))
   const isNamed = /^[\w.-]+$/.test(group) && /^[\w.-]+$/.test(artifact) && /^\S+$/.test(version)
   if (!isNamed) return gap(path, 'UNIDENTIFIED', 'it does not say its group, name and version')
-  // Maven's group may be another one, under which other things are said of it.
+  // The group in Maven may be another one, with other advisories.
   const guessed = `its group is not said, and taken for ${group}`.slice(0, 200)
   const { packages, gaps } = identified('maven', path, `${group}:${artifact}`, version)
   return { packages, gaps: [...gaps, ...gap(path, 'UNIDENTIFIED', guessed).gaps] }

@@ -50,7 +50,7 @@ test('finds packages of Python by their metadata, under their normalized names',
   ])
 })
 
-test('packages of npm are those in node_modules, and not the parts of one', async () => {
+test('finds packages of npm in node_modules, and not parts of a package', async () => {
   const json = (name: string, version: string) => JSON.stringify({ name, version })
   const files = {
     'app/package.json': json('app', '1.0.0'),
@@ -91,7 +91,7 @@ test('gems are found by their specifications', async () => {
   assert.deepEqual(await gapsOf(files), [`UNIDENTIFIED ${folder}/odd.gemspec`])
 })
 
-test('Java archives say what Maven noted in them, also one level deep, and else what the manifest says', async () => {
+test('reads Java archives from their Maven properties, also one level deep, and else from the manifest', async () => {
   const inner = zipOf(pom('org.apache.logging.log4j', 'log4j-core', '2.14.1'))
   const app = zipOf({ ...pom('com.acme', 'app', '1.0'), 'BOOT-INF/lib/log4j-core-2.14.1.jar': inner, 'x/Y.class': 'z' })
   const manifest =
@@ -113,7 +113,7 @@ test('Java archives say what Maven noted in them, also one level deep, and else 
       ['org.eclipse.jetty:jetty-util', '9.4.43.v20210629', ['opt/jetty-util-9.4.43.v20210629.jar']],
     ],
   )
-  // Its group is a guess, and that is said.
+  // Its group is a guess, and the gap explains that.
   assert.deepEqual((await gapsOf(files)).sort(), [
     'UNIDENTIFIED opt/jetty-util-9.4.43.v20210629.jar',
     'UNIDENTIFIED opt/own.war',
@@ -122,7 +122,7 @@ test('Java archives say what Maven noted in them, also one level deep, and else 
   ])
 })
 
-test('archives that are damaged, that lie or that are bombs are gaps, and the others are read', async () => {
+test('reports gaps for archives that are damaged, forged or bombs, and reads the others', async () => {
   const good = zipOf(pom('com.acme', 'good', '1'))
   const files = {
     'a/torn.jar': good.subarray(0, good.length - 30),
@@ -155,7 +155,7 @@ const modules = [
   'build\t-compiler=gc',
 ].join('\n')
 
-test('programs of Go say their modules, what replaced one, and the release of Go', async () => {
+test('reads the modules of Go programs, their replacements, and the release of Go', async () => {
   const found = await contentsOf([{ 'usr/bin/server': goProgram('go1.21.3', modules) }])
   assert.deepEqual(
     found?.packages.map(({ kind, name, version, locations }) => [kind, name, version, locations]),

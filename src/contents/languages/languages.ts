@@ -12,7 +12,7 @@ const maxHead = 64 * 2 ** 10
 const maxWhole = 2 * 2 ** 20
 
 export type LanguageFile = Pick<Wanted, 'path' | 'watch'> & {
-  /** As the archive says; the content is never longer. */
+  /** Size in the header of the archive; the content is never longer. */
   size: number
   content: AsyncIterable<unknown>
 }
@@ -20,7 +20,7 @@ export type LanguageFile = Pick<Wanted, 'path' | 'watch'> & {
 /** `rpmBytes`: of the largest database of rpm that is read. */
 export type FileLimits = ArchiveLimits & { rpmBytes: number }
 
-/** Undefined for a file that says nothing. The content is read to its end in any case, as the archive around it needs. */
+/** Returns undefined for a file without packages. Reads the content to its end in any case, as the archive around it needs. */
 export async function readLanguageFile(
   file: LanguageFile,
   limits: FileLimits,
@@ -39,7 +39,7 @@ export async function readLanguageFile(
   return watch === 'npm' ? npm(path, text) : gem(path, text)
 }
 
-/** Changes that are not in the database yet are a gap of their own. */
+/** Changes in a log that are not in the database yet are a gap of their own. */
 async function readRpm({ path, size, content }: LanguageFile, most: number): Promise<Found | undefined> {
   const isLog = path.endsWith('-wal')
   const bytes = await wholeOf(content, isLog || size > most ? 0 : size)
@@ -59,7 +59,7 @@ async function wholeOf(content: AsyncIterable<unknown>, size: number): Promise<B
   return whole
 }
 
-/** The beginning of the content; the rest goes by. */
+/** Beginning of the content; the rest is read and dropped. */
 async function headOf(content: AsyncIterable<unknown>, most: number): Promise<Buffer> {
   const chunks: Uint8Array[] = []
   let size = 0
@@ -87,7 +87,7 @@ function npm(path: string, text: string): Found | undefined {
     string,
     unknown
   >
-  // Parts of a package have such a file too, to say how they are loaded.
+  // Folders of a package may also have such a file, for the way they are loaded.
   if (typeof name !== 'string' || typeof version !== 'string' || name === '' || version === '') return undefined
   return identified('npm', path, name, version.replace(/^[v=]+/, ''))
 }

@@ -30,7 +30,7 @@ class Naive {
   }
 }
 
-test('layers leave what they would leave of a plain list of files', () => {
+test('leaves the same files as layers applied to a plain list of files', () => {
   const random = randomFrom(54)
   for (let round = 0; round < 300; round++) {
     const [tree, naive] = [new ImageTree<number>(), new Naive()]

@@ -82,7 +82,7 @@ export class ImageTree<T> {
     else node.hiddenBefore = this.#layerBegan
   }
 
-  /** Path by path, those of a folder in the order in which they came. */
+  /** Yields paths in order of their folders, and entries of a folder in the order of arrival. */
   *visible(): Generator<[path: string, value: T]> {
     const left: { path: string; node: Node<T>; before: number }[] = [{ path: '', node: this.#root, before: 0 }]
     for (let one = left.pop(); one; one = left.pop()) {

@@ -19,13 +19,13 @@ const opaque = '.wh..wh..opq'
 /** Path under which the gap for exceeded limits is kept; no entry can have this name. */
 const overflow = ['/']
 
-/** A file whose content says what is installed, or may. */
+/** File whose content lists packages, or may list them. */
 export type Wanted = { path: string; parts: string[]; watch: Watch }
 
-/** The files that say what is installed, as one layer after the other leaves them (OCI image specification, layer.md). */
+/** Files that list packages, as they are after some layers (OCI image specification, layer.md). */
 export class LayerFiles {
   readonly #databases = new ImageTree<Uint8Array>()
-  /** Apart, since there may be many, and they are of use but not needed. */
+  /** Separate, since there may be many, and they are optional. */
   readonly #owned = new ImageTree<Uint8Array>()
   readonly #found = new ImageTree<Found>()
   readonly #unread: UnreadPlaces
@@ -40,7 +40,7 @@ export class LayerFiles {
     for (const tree of this.#trees()) tree.nextLayer()
   }
 
-  /** Notes an entry of the layer. Its content has to be handed to `keep` or `keepFound`, if there is anything to keep. */
+  /** Records an entry of the layer. Pass its content to `keep` or `keepFound` if the result is not undefined. */
   wants(name: string, type: string, size: number, linkName = ''): Wanted | undefined {
     const parts = partsOf(name)
     if (!parts) return undefined
@@ -70,7 +70,7 @@ export class LayerFiles {
   keep({ parts, watch }: Wanted, bytes: Uint8Array): void {
     const { keptFiles, keptBytes, ownedBytes } = this.#limits
     if (watch === 'owned') {
-      // Without it nobody is known to own what is listed there, which hides nothing.
+      // Without this list, its files have no owner, which hides nothing.
       if (this.#owned.size + bytes.length <= ownedBytes && this.#owned.leaves < keptFiles) {
         this.#owned.set(parts, bytes, bytes.length)
       }

@@ -109,7 +109,7 @@ test('a whiteout hides a file or a folder of the layers below, and nothing of it
   assert.deepEqual(await scanTars(lower, readded), { [apk]: 'old', [`${folder}/a`]: 'mine', [`${folder}/c`]: 'c' })
 })
 
-test('an opaque whiteout hides what is below its folder, wherever in the layer it stands', async () => {
+test('hides the content below the folder of an opaque whiteout, wherever the whiteout is in the layer', async () => {
   const lower = { [apk]: 'old', [`${folder}/a`]: 'a' }
   const upper = { [`${folder}/b`]: 'b', [`${folder}/.wh..wh..opq`]: '' }
   assert.deepEqual(await scanTars(lower, upper), { [apk]: 'old', [`${folder}/b`]: 'b' })
@@ -237,7 +237,7 @@ function withChecksum(archive: Buffer): Buffer {
   return archive
 }
 
-test('the signal of a layer is aborted when nobody reads it any more, however that came', async () => {
+test('aborts the signal of a layer whenever it is no longer read', async () => {
   const archive = await tarOf({ [apk]: 'P:a\n' })
   for (const bytes of [archive, Buffer.from('garbage'), Buffer.alloc(0), gzipSync(archive).subarray(0, 30)]) {
     const signals: AbortSignal[] = []

@@ -12,7 +12,7 @@ import { LayerFiles } from './layer-files.ts'
 import type { ScanLimits } from './scan-limits.ts'
 import { isZstd, piecesOfFrames } from './zstd-frames.ts'
 
-/** Opens the stored bytes of one layer. Nobody reads them any more once the signal is aborted, which it always is. */
+/** Opens the stored bytes of one layer. The signal always aborts in the end; the bytes are not read after that. */
 export type Layer = (signal: AbortSignal) => Promise<AsyncIterable<Uint8Array>>
 
 /** The watched files as the uppermost layer leaves them. Throws Unreadable when the fault is in the image. */
@@ -106,12 +106,12 @@ async function readLayer(layer: Layer, scan: Scan, signal: AbortSignal): Promise
   const errors = done.flatMap((one) => (one.status === 'rejected' ? [one.reason as unknown] : []))
   if (errors.length === 0) return
   if (stored.failure) throw stored.failure.error
-  // One of the two noticed, the other was cut off; of the limits only the first knows.
+  // One of the two found the error, and the other was cut off. Only the first knows of limits.
   const noticed = errors.find((error) => error instanceof Unreadable)
   throw noticed ?? new Unreadable('DAMAGED', 'a layer is not a whole archive')
 }
 
-/** The stored bytes, and whether reading them failed, which is the store's fault and not the image's. */
+/** Stored bytes, with a flag if reading them failed, which is a fault of the store and not of the image. */
 class Stored {
   readonly #iterator: AsyncIterator<Uint8Array>
   readonly #signal: AbortSignal
@@ -180,7 +180,9 @@ async function* rest(head: Buffer, stored: Stored, budget: Budget): AsyncGenerat
   }
 }
 
-/** Small enough that the archive reader, which works through the headers of a piece without pause, holds nobody up. */
+/**
+ * Small enough that the archive reader, which parses the headers of a piece without a pause, does not block other work for long.
+ */
 const pieceBytes = 64 * 1024
 
 async function* inPieces(

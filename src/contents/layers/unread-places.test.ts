@@ -35,7 +35,7 @@ test('gives one gap for each database of a package manager that is not read, wit
   }
 })
 
-test('gives one gap for each package manager whose databases are in folders too deep to keep', async () => {
+test('reports one gap for each package manager whose databases are in folders too deep to keep', async () => {
   const deep = (parts: number) => 'a/'.repeat(parts)
   assert.deepEqual(
     await gapsOf({
@@ -66,7 +66,7 @@ test('gives a gap for a database behind a link that leads to no file that is rea
   assert.equal((await gapsOf({ 'usr/share/rpm/rpmdb.sqlite': hard })).length, 1)
 })
 
-test('gives no gap for links to databases that are read, and for links elsewhere', async () => {
+test('reports no gap for links to databases that are read, and for links elsewhere', async () => {
   const database = { 'usr/lib/apk/db/installed': apk }
   for (const links of [
     { lib: symlink('usr/lib') },

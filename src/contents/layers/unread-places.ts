@@ -1,4 +1,4 @@
-// Places where packages may be listed that are not read: databases of other package managers, and those behind a link.
+// Paths where packages may be listed that are not read: databases of other package managers, and those behind a link.
 import type { Gap } from '../packages.ts'
 import { ImageTree } from './image-tree.ts'
 import { databasePaths, osReleases } from './watched.ts'
@@ -15,7 +15,7 @@ const managers: [name: string, entry: RegExp][] = [
   ['xbps', /^(var\/db\/xbps)\/pkgdb-[^/]+\.plist$/],
 ]
 
-/** Folders that may be links in any distribution. A link at a place below them is one to a database. */
+/** Folders that may be links in any distribution. A link at a path below them is a link to a database. */
 const general = new Set(['etc', 'lib', 'usr', 'usr/lib', 'usr/lib/sysimage', 'usr/share', 'var', 'var/lib'])
 const linkPlaces = new Set(
   [...databasePaths, ...osReleases].flatMap((path) => {
@@ -46,7 +46,7 @@ export class UnreadPlaces {
     return [this.#entries as ImageTree<unknown>, this.#links as ImageTree<unknown>]
   }
 
-  /** Notes an entry of the layer that stands at the path now. */
+  /** Records the entry of the layer at the path. */
   note(path: string, type: string, linkName: string): void {
     for (const [manager, pattern] of managers) {
       const [entry, database] = pattern.exec(path) ?? []
@@ -61,7 +61,7 @@ export class UnreadPlaces {
     this.#links.set(path.split('/'), { name: linkName, isHard: type === 'link' }, 0)
   }
 
-  /** `paths` are those of the files that are read. */
+  /** `paths` has the files that are read. */
   gaps(paths: readonly string[]): Gap[] {
     const counts = Map.groupBy([...this.#entries.visible()], ([, { database, manager }]) => `${database} ${manager}`)
     const unread = [...counts.values()].map((entries): Gap => {

@@ -31,8 +31,8 @@ export const databasePaths: readonly string[] = [
 export const ownedFiles = /^var\/lib\/dpkg\/info\/([^/:]+)(?::[^/]+)?\.list$/
 
 /**
- * `database`: kept as it is, to be read when all layers are known. `owned`: the same, and of use only for what languages have.
- * The others are read at once, and what they say is kept; `program` may be a binary that Go has made.
+ * `database`: kept, and read when all layers are known. `owned`: likewise, but only needed for the owners of packages of
+ * languages. The other kinds are read immediately, and only the result is kept; `program` may be a binary built by Go.
  */
 export type Watch = 'database' | 'owned' | 'rpm' | 'python' | 'npm' | 'gem' | 'java' | 'program'
 

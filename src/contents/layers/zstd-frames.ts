@@ -1,4 +1,4 @@
-// Frames of a zstd stream (RFC 8878). The decompressor stops after one frame, so each is handed to it apart.
+// Frames of a zstd stream (RFC 8878). The decompressor stops after one frame, so each frame is passed to it separately.
 
 const frameMagic = Buffer.from([0x28, 0xb5, 0x2f, 0xfd])
 const skippableEnd = Buffer.from([0x2a, 0x4d, 0x18])
@@ -12,7 +12,7 @@ export function isZstd(head: Uint8Array): boolean {
 const isSkippable = (head: Uint8Array): boolean =>
   (head[0] ?? 0) >> 4 === 5 && skippableEnd.equals(Buffer.from(head.subarray(1, 4)))
 
-/** The same bytes without skippable frames, in pieces of which none belongs to two frames. */
+/** The same bytes without skippable frames, in pieces that each belong to one frame. */
 export async function* piecesOfFrames(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const walk = new FrameWalk()
   for await (const chunk of chunks) yield* walk.piecesOf(chunk)

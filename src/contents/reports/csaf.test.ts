@@ -95,14 +95,14 @@ test('products of one status with the same reason are one statement, by their pa
   assert.deepEqual([...new Set(report.statements!.flatMap(({ aliases }) => aliases))], ['ACME-1'])
 })
 
-test('a component of a product is a part of it, and of one that the document does not have of nobody knows which', () => {
+test('treats a component of a product as its part, and a component of an unknown product as part of an unknown one', () => {
   const status = { known_not_affected: ['app:zlib', 'nowhere:zlib', 'zlib'] }
   const [one] = statementsIn(csaf([{ cve: 'CVE-2026-1', product_status: status }]))
   assert.deepEqual(one!.products, Array(3).fill('pkg:apk/alpine/zlib@1.2.11-r0'))
   assert.deepEqual(one!.within, [image, '?', ''])
 })
 
-test('a status without products says nothing, and no vulnerability is told without a name', () => {
+test('ignores a status without products, and a vulnerability without a name', () => {
   assert.deepEqual(statementsIn(csaf([{ cve: 'CVE-2026-1', product_status: { known_not_affected: [] } }])), [])
   assert.deepEqual(statementsIn(csaf([{ cve: 'CVE-2026-1', product_status: { harmless: ['app'] } }])), [])
   assert.deepEqual(

@@ -97,7 +97,7 @@ function groupsIn(tree: Json): Map<string, string[]> {
   return new Map(groups.map((group) => [textOf(group.group_id), textsIn(group.product_ids)]))
 }
 
-/** The products of a document by their ids; what is a component of another is a part of it. */
+/** Products of a document by their ids; a component of a product is a part of it. */
 function productsIn(tree: Json): Map<string, Product[]> {
   const found = new Map<string, Product[]>()
   const add = (product: Json, names: readonly string[], within = ''): void => {
@@ -128,7 +128,7 @@ function productsIn(tree: Json): Map<string, Product[]> {
   return found
 }
 
-/** Its package URL, or what it hashes to; else what it is called. */
+/** Package URL or hashes of a product; else its name. */
 function namesOf(product: Json): string[] {
   const { purl, purls, hashes } = asObject(product.product_identification_helper)
   const hashed = objectsIn(hashes)
@@ -138,7 +138,7 @@ function namesOf(product: Json): string[] {
       return isKnown && /^[0-9a-f]+$/.test(textOf(value)) ? [`@${algorithm}:${value}`] : []
     })
   const named = [textOf(purl), ...textsIn(purls)].filter((name) => name !== '')
-  // A package URL says more than the hash of the file that it came in.
+  // A package URL is more specific than the hash of its file.
   if (named.length > 0) return [...new Set(named)]
   return hashed.length > 0 ? [...new Set(hashed)] : [textOf(product.name) || '?']
 }

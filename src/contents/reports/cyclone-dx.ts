@@ -3,7 +3,7 @@ import { asObject, type Json, objectsIn, textOf } from '../json.ts'
 import { Findings, fixes, type ScanReport, scoreOf, severityOf, timeOf, worseOf } from './scan-report.ts'
 import { statementsOfCycloneDx } from './vex.ts'
 
-/** One that names none says nothing of vulnerabilities: an SBOM of Trivy has an empty list, though nothing was looked for. */
+/** A document without vulnerabilities is no report: an SBOM of Trivy has an empty list without any scan. */
 export const isCycloneDx = (document: Json): boolean =>
   document.bomFormat === 'CycloneDX' && objectsIn(document.vulnerabilities).length > 0
 
@@ -48,7 +48,7 @@ export function readCycloneDx(document: Json): ScanReport {
   }
 }
 
-/** The reference to a component of another document ends with what that calls it. */
+/** The reference to a component of another document ends with its id there. */
 const componentAt = (components: ReadonlyMap<string, Component>, name: string): Component | undefined =>
   components.get(name) ?? components.get(name.slice(name.lastIndexOf('#') + 1))
 

@@ -11,7 +11,7 @@ const most = { signatures: 10, signatureBytes: 4096, subjects: 1000 }
 /** The most bytes of a payload whose signatures are verified, since it is hashed for each key. */
 export const maxSignedBytes = 8 * 2 ** 20
 
-/** Undefined where the document is none. Throws Unreadable for one that nobody honest writes. */
+/** Returns undefined if the document is no envelope. Throws Unreadable above the limits of real envelopes. */
 export function envelopeIn(document: Json): Envelope | undefined {
   const isBundle = isSigstoreBundle(document)
   const { payloadType, payload, signatures } = isBundle ? asObject(document.dsseEnvelope) : document
@@ -36,7 +36,7 @@ export const isEnvelopeType = (type: string): boolean =>
 export const isSigstoreBundle = (document: Json): boolean =>
   /^application\/vnd\.dev\.sigstore\.bundle\b/.test(textOf(document.mediaType))
 
-/** Node leaves out what is no base64, so two readers might see two documents. */
+/** Node ignores characters that are no base64, so two readers might see two documents. */
 function bytesOf(text: string, what: string): Buffer {
   if (!/^[A-Za-z0-9+/_-]*={0,2}$/.test(text)) throw new Unreadable('DAMAGED', `the ${what} is not base64`)
   return Buffer.from(text, 'base64')
@@ -80,7 +80,7 @@ export function signersOf(envelope: Envelope, keys: readonly string[], verifiedB
     }
     return false
   }
-  // One key may be trusted in several places.
+  // The same key may be trusted in several scopes.
   const signers = new Set([...new Set(keys)].filter(isSigner))
   return keys.flatMap((pem, i) => (signers.has(pem) ? [i] : []))
 }

@@ -42,7 +42,7 @@ export function readGrype(document: Json): ScanReport {
   return {
     format: 'grype',
     tool: { name: 'grype', version: textOf(version) },
-    // Version 6 of its database says it one level deeper.
+    // Version 6 of its database has it one level deeper.
     dbBuildTime: timeOf(asObject(db).built) || timeOf(asObject(asObject(db).status).built),
     vulnerabilities: found.all(),
   }

@@ -55,7 +55,7 @@ const states: Readonly<Record<string, 0 | 1 | 2 | 3>> = {
   end_of_life: fixes.wontFix,
 }
 
-/** Trivy's adapter fills in those of the vendors alone. */
+/** Trivy's adapter only fills in the scores of vendors. */
 function scoresOf(one: Json): FoundScore[] {
   const preferred = asObject(one.preferred_cvss)
   const vendors = entriesIn(asObject(one.vendor_attributes).CVSS)

@@ -21,10 +21,10 @@ import { isTrivy, readTrivy } from './trivy.ts'
 import { isOpenVex, readOpenVex } from './vex.ts'
 import { isVexType } from './vex-statement.ts'
 
-/** No honest report of the permitted size has as many; bounds what parsing it can cost in memory. */
+/** No real report of the permitted size has as many values; limits the memory for parsing. */
 const maxValues = 2_000_000
 
-/** Throws Unreadable for anything that is not a report in one of the formats. */
+/** Throws Unreadable if the bytes are not a report in one of the formats. */
 export function readScanReport(bytes: Uint8Array): ScanReport {
   const document = parseJson(bytes, maxValues, 'report')
   const envelope = envelopeIn(document)
@@ -43,7 +43,7 @@ export function readScanReport(bytes: Uint8Array): ScanReport {
 /** The name comes from the document, too. */
 const plain = (text: string) => text.replaceAll(/[^\x20-\x7e]/g, '').slice(0, 128)
 
-/** Only of what is VEX by its type: nobody who signs another predicate has said that it is. */
+/** Only for predicates of a VEX type: the signer of another predicate has made no VEX statement. */
 function signaturesIn(envelope: Envelope, statement: Json): Pick<ScanReport, 'signatures' | 'note'> {
   const all = envelope.signatures.length
   if (!isVexType(textOf(statement.predicateType))) {

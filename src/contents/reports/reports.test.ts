@@ -116,7 +116,7 @@ test('a vulnerability is known by its CVE, if the scanner names one', () => {
   )
 })
 
-test('CycloneDX tells ratings, fixes and the components that are affected', () => {
+test('reads ratings, fixes and affected components from CycloneDX', () => {
   const { format, tool, vulnerabilities } = readScanReport(file('trivy-npm.cdx'))
   assert.deepEqual([format, tool.name, vulnerabilities.length], ['cyclonedx', 'trivy', 1])
   const [one] = vulnerabilities
@@ -135,7 +135,7 @@ test('an SBOM with an empty list of vulnerabilities is no report in which nothin
   assert.throws(() => readScanReport(file('trivy-no-vulnerabilities.cdx')), unreadable('UNSUPPORTED'))
 })
 
-test('SARIF tells which vulnerabilities there are and how bad they are', () => {
+test('reads vulnerabilities and their severities from SARIF', () => {
   const report = readScanReport(file('trivy-alpine-310.sarif'))
   assert.deepEqual([report.format, report.tool.name], ['sarif', 'trivy'])
   assert.deepEqual(
@@ -147,7 +147,7 @@ test('SARIF tells which vulnerabilities there are and how bad they are', () => {
   )
 })
 
-test('a report that does not say that vulnerabilities were looked for is not one in which none were found', () => {
+test('does not treat a report without a scan for vulnerabilities as one without findings', () => {
   const trivy = (...classes: string[]) =>
     packed({ SchemaVersion: 2, ArtifactName: 'a', Results: classes.map((Class) => ({ Class })) })
   assert.deepEqual(readScanReport(trivy('os-pkgs', 'secret')).vulnerabilities, [])

@@ -1,5 +1,5 @@
-// SARIF 2.1.0 of a scanner of images. It names no packages, so it tells what there is and how bad it is, and no more. Tools of
-// any kind write it, and one without results does not say what was looked for, so only vulnerabilities that it names count.
+// SARIF 2.1.0 of image scanners. It has no packages, so only vulnerabilities and severities are read. Tools of any kind write it,
+// and one without results does not show if vulnerabilities were scanned for. So a report without vulnerabilities is refused.
 import { asObject, type Json, objectsIn, textOf } from '../json.ts'
 import { Unreadable } from '../packages.ts'
 import { Findings, fixes, type ScanReport, severityOf, severityOfScore, timeOf } from './scan-report.ts'
@@ -40,7 +40,7 @@ export function readSarif(document: Json): ScanReport {
   }
 }
 
-/** Secrets, wrong settings and what is bad in sources are results as well. */
+/** Secrets, misconfigurations and problems in source code are results as well. */
 function isVulnerability(id: string, rule: Json): boolean {
   if (/^(?:CVE|GHSA|GO|PYSEC|RUSTSEC|OSV|DSA|DLA|USN|RHSA|ELSA|ALAS\w*|SNYK|TEMP|[A-Z]+-CVE)-[\w.:-]*\d/.test(id))
     return true

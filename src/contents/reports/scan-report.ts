@@ -8,7 +8,7 @@ export type ScanReport = {
   format: ReportFormat
   /** Tool that made the report, as the report has it. */
   tool: { name: string; version: string }
-  /** When what it knows of vulnerabilities was built, ISO 8601; empty when it does not say. */
+  /** Build time of the vulnerability database of the scanner, ISO 8601; empty if unknown. */
   dbBuildTime: string
   /** When it was written, where that is not the same. */
   writeTime?: string
@@ -57,7 +57,7 @@ const severities: Readonly<Record<string, number>> = {
   ...{ none: 5, negligible: 5, info: 5, informational: 5, low: 1, minor: 1, medium: 2, moderate: 2 },
   ...{ high: 3, important: 3, critical: 4 },
 }
-/** From the best to the worst; what nobody knows hides nothing that somebody does. */
+/** Severities from the lowest to the highest weight; an unknown severity never replaces a known one. */
 const byWeight = [0, 5, 1, 2, 3, 4]
 
 export const severityOf = (word: unknown): number => severities[textOf(word).toLowerCase()] ?? 0
@@ -70,7 +70,7 @@ export function severityOfScore(score: number): number {
   return score >= 9 ? 4 : score >= 7 ? 3 : score >= 4 ? 2 : 1
 }
 
-/** One thing that a scanner says: a vulnerability in at most one package. */
+/** One entry of a scan report: a vulnerability in at most one package. */
 export type Said = {
   id: string
   aliases?: readonly string[]
@@ -82,7 +82,7 @@ export type Said = {
   references?: readonly unknown[]
   locations?: readonly unknown[]
   package?: { purl: unknown; name: unknown; version: unknown }
-  /** Under which id, by whom, where to read it. */
+  /** Id and source of the record, and its URL. */
   record: { source: unknown; url: unknown }
 }
 
@@ -158,7 +158,7 @@ export class Findings {
     one.packages.push({ purl: known, name: called, version: of })
   }
 
-  /** Fixed in one package and not in another is fixed, as far as it goes. */
+  /** A vulnerability that is fixed in one package and not in another counts as fixed. */
   #fix(one: FoundVulnerability, { state, versions }: Said['fix']): void {
     this.#into(one.fix.versions, versions, mostOf.versions)
     const weight = [fixes.unknown, fixes.wontFix, fixes.notFixed, fixes.fixed] as const
@@ -194,7 +194,7 @@ function idOf(names: readonly string[]): string {
 const isUrl = (value: unknown): value is string =>
   typeof value === 'string' && value.length <= 2048 && /^https?:\/\/[^\s\0]+$/.test(value)
 
-/** ISO 8601 in UTC with milliseconds; empty for what is no time, or none that anybody has seen. */
+/** ISO 8601 in UTC with milliseconds; empty if the value is no time, or not a plausible one. */
 export function timeOf(value: unknown): string {
   const time = Date.parse(textOf(value))
   if (!(time > 0 && time < Date.UTC(3000, 0))) return ''
@@ -203,7 +203,7 @@ export function timeOf(value: unknown): string {
 
 const types: Readonly<Record<string, FoundScore['type']>> = { 2: 'CVSS_V2', 3: 'CVSS_V3', 4: 'CVSS_V4' }
 
-/** A score with its vector; undefined for what is no CVSS. */
+/** Score with its vector; undefined if it is not CVSS. */
 export function scoreOf(source: unknown, version: string, vector: unknown, score: unknown): FoundScore | undefined {
   const type = types[(/^CVSS:(\d)/.exec(textOf(vector))?.[1] ?? version).slice(0, 1)]
   if (!type) return undefined
@@ -215,7 +215,7 @@ export function scoreOf(source: unknown, version: string, vector: unknown, score
   return { source: from, type, vector: known, ...(isScore ? { score } : {}) }
 }
 
-/** The members of an object that are objects, with their names. */
+/** Members of an object whose values are objects, with their names. */
 export function entriesIn(value: unknown): [string, Json][] {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return []
   return Object.entries(value).map(([name, one]) => [name, objectsIn([one])[0]!])

@@ -7,7 +7,7 @@ const digest = `sha256:${'a'.repeat(64)}`
 const other = `sha256:${'b'.repeat(64)}`
 const about = (products: string[], within?: string[]) => aboutImage({ products, ...(within && { within }) }, digest)
 
-test('an image is named by its digest, whose colon may be escaped, and one of another name or none is not meant', () => {
+test('identifies an image by its digest, with an escaped colon or not, and ignores images with another name or none', () => {
   const meant = { image: true, parts: [] }
   assert.deepEqual(about([]), meant)
   assert.deepEqual(about([`pkg:oci/app@${digest}`]), meant)

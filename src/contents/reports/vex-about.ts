@@ -1,7 +1,10 @@
 // Part of an image that a statement is about, if the statement names it.
 import type { VexStatement } from './vex-statement.ts'
 
-/** All of the image, and parts of it by the names that are given; neither where it is about other images alone. */
+/**
+ * `image` is true for the whole image, and `parts` has the named parts of it; false and empty if the statement is about other
+ * images only.
+ */
 export type AboutImage = { image: boolean; parts: string[] }
 
 /**

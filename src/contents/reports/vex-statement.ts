@@ -8,8 +8,8 @@ export const isVexType = (predicateType: string): boolean =>
 export type VexStatus = (typeof vexStatuses)[number]
 
 /**
- * One thing that is said of one vulnerability; `products` are package URLs, or what else names what it is said of. `within` has
- * for each of which product it is a part, empty for what is none.
+ * Statement about one vulnerability. `products` has package URLs or other names of the products. `within` has, for each of them,
+ * the product that it is a part of, or an empty text.
  */
 export type VexStatement = {
   vulnerability: string

@@ -14,7 +14,7 @@ const refused = (bytes: Uint8Array, reason: string) =>
     (error) => error instanceof Unreadable && error.reason === reason,
   )
 
-test('OpenVEX says what was made of vulnerabilities, and names none that was found', () => {
+test('reads statements from OpenVEX, and no found vulnerabilities', () => {
   const timestamp = '2026-01-02T03:04:05Z'
   const said = {
     vulnerability: { name: 'CVE-2026-1', aliases: ['GHSA-1'] },
@@ -34,7 +34,7 @@ test('OpenVEX says what was made of vulnerabilities, and names none that was fou
   ])
 })
 
-test('a vulnerability of the first OpenVEX is its name, and a product may be told by its identifiers', () => {
+test('reads the name of a vulnerability from the first version of OpenVEX, and a product from its identifiers', () => {
   const products = [{ '@id': 'urn:x', identifiers: { purl: 'pkg:pypi/flask@1' } }]
   const { statements } = readScanReport(openVex([{ vulnerability: 'CVE-2026-2', status: 'fixed', products }]))
   assert.deepEqual(
@@ -63,7 +63,7 @@ test('refuses a whole document if a statement cannot be understood', () => {
   assert.deepEqual(readScanReport(openVex([])).statements, [])
 })
 
-test('an analysis of CycloneDX is a statement about what is affected, beside the vulnerability that is found', () => {
+test('reads an analysis of CycloneDX as a statement, in addition to the vulnerability', () => {
   const { vulnerabilities, statements } = readScanReport(
     packed({
       ...{ bomFormat: 'CycloneDX', specVersion: '1.6' },

@@ -9,7 +9,7 @@ const most = { statements: 5000, products: 100, aliases: 50, text: 2000, name: 1
 
 export const isOpenVex = (document: Json): boolean => /^https:\/\/openvex\.dev\/ns\b/.test(textOf(document['@context']))
 
-/** It names no vulnerabilities that were found, so as a report it says nothing. */
+/** The document lists no found vulnerabilities, so the report has only statements. */
 export function readOpenVex(document: Json): ScanReport {
   const gathered = new Statements()
   for (const one of objectsIn(document.statements)) {
@@ -43,7 +43,7 @@ function productsOf(value: unknown): { name: string; within: string }[] {
     if (typeof one === 'string') return [{ name: one, within: '' }]
     const name = nameOf(asObject(one))
     const parts = objectsIn(asObject(one).subcomponents).map(nameOf)
-    // A product without a name is still one, of which nobody knows which.
+    // A product without a name still counts as an unknown product.
     return parts.length > 0 ? parts.map((part) => ({ name: part, within: name || '?' })) : [{ name, within: '' }]
   })
 }
@@ -97,7 +97,7 @@ export class Statements {
   readonly #all: VexStatement[] = []
   #characters = 0
 
-  /** Leaves out what `add` refuses; `false` for that. */
+  /** Like `add`, but returns false for a refused statement. */
   addIfMay(given: Parameters<Statements['add']>[0]): boolean {
     try {
       this.add(given)
@@ -108,7 +108,7 @@ export class Statements {
     }
   }
 
-  /** Throws Unreadable for what nobody honest says, and for a statement that is none. */
+  /** Throws Unreadable above the limits of real documents, and for an invalid statement. */
   add(given: Omit<VexStatement, 'status'> & { status: string }): void {
     const status = vexStatuses.find((one) => one === given.status)
     if (!/^[\x21-\x7e]{1,128}$/.test(given.vulnerability))

@@ -29,7 +29,7 @@ class File {
   /** Number of keys by the first page. */
   readonly pairs: number
   pairsSeen = 0
-  /** Overflow pages that are part of a value already. */
+  /** Overflow pages that already belong to a value. */
   readonly #seen = new Set<number>()
 
   constructor(bytes: Buffer, mostBytes: number) {
@@ -38,7 +38,7 @@ class File {
     this.#mostBytes = mostBytes
     this.#pageSize = this.#u32(20)
     const isPower = this.#pageSize >= 512 && this.#pageSize <= 65_536 && (this.#pageSize & (this.#pageSize - 1)) === 0
-    // The byte before the type says how the pages are encrypted.
+    // The byte before the type is the encryption of the pages.
     if (!isPower || bytes[25] !== pageTypes.hashMeta || bytes[24] !== 0) throw damaged()
     this.lastPage = this.#u32(32)
     this.pairs = this.#u32(88)

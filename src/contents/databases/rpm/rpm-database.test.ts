@@ -49,7 +49,7 @@ const all = [
   'c 1-1 c 1-1 x86_64 c:rhel8',
 ]
 
-/** A database as SQLite writes it, with rows as large as those of real packages. */
+/** Database written by SQLite, with rows as large as those of real packages. */
 function sqliteDatabase(rows: readonly Buffer[], pageSize = 4096): Buffer {
   const folder = mkdtempSync(join(tmpdir(), 'pinfold-rpm-'))
   try {
@@ -178,7 +178,7 @@ test('slots of ndb that lead to one blob give one package, and a gap for each ot
 
 test('blobs of ndb that share bytes are damage once they have more bytes than the file', async () => {
   const bytes = ndbDatabase([Buffer.alloc(20_000)])
-  // Each of the blobs goes on to the end of the file.
+  // Each of the blobs extends to the end of the file.
   for (let i = 0; i < 11; i++) {
     const start = 4096 + 16 * i
     bytes.write('BlbS', start)

@@ -10,7 +10,7 @@ import { blobsInNdb, ndbMagic } from './ndb-packages.ts'
 import { type FileBudget, type RpmHeader, readRpmHeader } from './rpm-header.ts'
 import { blobsInSqlite, sqliteMagic } from './sqlite-rows.ts'
 
-/** The largest package header, and how many packages, files and files of languages of one database are looked at. */
+/** The most bytes of a package header, and the most packages, files and files of languages that are read from one database. */
 const limits = { headerBytes: 32 * 2 ** 20, entries: 20_000, files: 5_000_000, ownedFiles: 20_000 }
 const maxText = 512
 const atOnce = 10
@@ -62,7 +62,7 @@ function blobsIn(bytes: Buffer): Iterable<Buffer | undefined> {
   throw new Unreadable('UNSUPPORTED', 'it is no database of rpm in a known format')
 }
 
-/** A place outside of the file is damage as well. */
+/** A position outside of the file is damage as well. */
 function damageOf(error: unknown): Pick<Gap, 'reason' | 'message'> {
   if (error instanceof RangeError) return { reason: 'DAMAGED', message: 'the database of rpm is damaged' }
   if (!(error instanceof Unreadable)) throw error
@@ -132,7 +132,7 @@ function addOwned(header: RpmHeader, owned: [path: string, name: string][], file
       if (isWanted) owned.push([path, header.name])
     }
   } catch (error) {
-    // Without its list of files nobody is known to own them, which hides nothing.
+    // Without its list of files, the package owns none, which hides nothing.
     damageOf(error)
   }
 }

@@ -12,7 +12,9 @@ export type RpmHeader = {
   source: string
   /** `name:stream:version:context` of the module, or empty. */
   module: string
-  /** Paths of the files without a leading slash. Every path and every folder takes one from the budget, at whose end they stop. */
+  /**
+   * Paths of the files without a leading slash. Every path and every folder uses one unit of the budget; the list ends with it.
+   */
   files: (budget: FileBudget) => Generator<string>
 }
 
@@ -78,7 +80,7 @@ class Header {
     return String(this.#blob.readUInt32BE(this.#place(entry, 4)))
   }
 
-  /** Full paths, or folders and names apart as rpm has them since version 4. */
+  /** Yields full paths. Since version 4, rpm stores folders and names separately. */
   *files(budget: FileBudget): Generator<string> {
     const folders: string[] = []
     for (const folder of this.#strings(tags.folders)) {

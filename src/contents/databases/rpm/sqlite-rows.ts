@@ -23,7 +23,7 @@ class File {
   readonly #pageSize: number
   readonly #usable: number
   readonly #mostBytes: number
-  /** Pages that are part of a tree or of a row already, since none has two places. */
+  /** Pages that already belong to a tree or to a row, since none belongs to two. */
   readonly #seen = new Set<number>()
 
   constructor(bytes: Buffer, mostBytes: number) {
@@ -37,7 +37,7 @@ class File {
     if (!isPower || this.#usable < 480) throw damaged()
   }
 
-  /** Records of a table, whose tree begins at the page; undefined for one that is too large. */
+  /** Records of a table whose tree begins at the page; undefined for a record that is too large. */
   *rows(root: number): Generator<Buffer | undefined> {
     const left = [root]
     for (let number = left.pop(); number !== undefined; number = left.pop()) {
@@ -90,7 +90,7 @@ class File {
   }
 }
 
-/** The values of a record as their bytes; with `blobs`, only those that are blobs. */
+/** Values of a record as bytes; with `blobs`, only those that are blobs. */
 function valuesOf(record: Buffer, blobs = false): (Buffer | undefined)[] {
   const [headerSize, first] = varint(record, 0)
   const values: (Buffer | undefined)[] = []
@@ -113,7 +113,10 @@ const lengthOf = (type: number): number => lengths[type] ?? Math.max(0, (type - 
 const numberIn = (value: Buffer | undefined): number =>
   value && value.length > 0 && value.length <= 4 ? value.readUIntBE(0, value.length) : 0
 
-/** A number of up to nine bytes, and the place behind it; none in a real file exceeds what a number can hold. */
+/**
+ * Reads a number of up to nine bytes, and returns the position behind it. No number of a real file exceeds the range of a
+ * JavaScript number.
+ */
 function varint(bytes: Buffer, start: number): [value: number, end: number] {
   let value = 0
   for (let i = 0; i < 8; i++) {
