@@ -2,7 +2,10 @@
 import type { Command, Commands, CommandTable } from './framework/command.ts'
 import { summaries } from './summaries.ts'
 
-/** The longest beginning of a path that is here finds its command, or commands by the words that are left. */
+/**
+ * The longest prefix of a command's path in this table names its module, which has the command, or commands by the remaining
+ * words.
+ */
 const modules: Readonly<Record<string, () => Promise<Command | Commands>>> = {
   serve: async () => (await import('./server/serve.ts')).serve,
   health: async () => (await import('./server/health.ts')).health,

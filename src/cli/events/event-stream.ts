@@ -7,7 +7,7 @@ import { plain } from '../framework/plain-text.ts'
 
 export type StreamedEvent = { id: string; attributes: Record<string, string>; data: string; token: string }
 
-/** A server says more often that it is there; without a word for so long, the connection is taken for dead. */
+/** A server sends heartbeats more often than this; after this time without one, the connection counts as dead. */
 const silenceMs = 60_000
 const firstWaitMs = 500
 const longestWaitMs = 15_000
@@ -15,12 +15,12 @@ const longestWaitMs = 15_000
 type FollowOptions = {
   api: string
   query: URLSearchParams
-  /** Asked for whenever it connects, since a token does not last as long as a stream. */
+  /** Called for each connection, since a token does not last as long as a stream. */
   token: () => Promise<string>
   signal: AbortSignal
 }
 
-/** Every event once and in order, for as long as the signal lets it. Throws what trying again would not change. */
+/** Yields every event once and in order, until the signal aborts it. Throws errors that a retry would not fix. */
 export async function* followEvents(terminal: Terminal, options: FollowOptions): AsyncGenerator<StreamedEvent> {
   const { signal } = options
   let last = ''
@@ -43,7 +43,7 @@ export async function* followEvents(terminal: Terminal, options: FollowOptions):
   }
 }
 
-/** A token that was good a moment ago has only expired; anything else that the server refuses it will refuse again. */
+/** An UNAUTHENTICATED error after a success means that the token has expired. A retry does not help for any other refusal. */
 function mayPass({ code }: ApiError, failures: number): boolean {
   const away = code === codes.UNAVAILABLE.number || code === codes.DEADLINE_EXCEEDED.number
   return away || (code === codes.UNAUTHENTICATED.number && failures === 0)

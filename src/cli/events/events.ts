@@ -216,7 +216,7 @@ how to go on later.`,
           count += Number(made.eventCount)
           pageToken = made.nextPageToken
         } catch (error) {
-          // Deliveries that were made stay, so the answer says where to go on.
+          // Deliveries that are already made stay, so the answer names the position to continue from.
           if (count === 0 || !(error instanceof ApiError)) throw error
           if (error.code !== codes.FAILED_PRECONDITION.number) trouble = error.message
           break

@@ -12,7 +12,7 @@ type VerifyEvent = (event: StreamedEvent) => Promise<void>
 
 const prefix = 'webhook:'
 
-/** `group` is what the stream was asked for; without one, the token names a group above the event. */
+/** `group` is the group of the stream; without one, the token names a group above the event. */
 export function createEventVerifier(api: string, group: string): VerifyEvent {
   const keys = createRemoteJWKSet(new URL('/.well-known/jwks.json', api))
   return async ({ id, attributes, data, token }) => {

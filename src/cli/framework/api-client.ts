@@ -24,7 +24,7 @@ type Violation = { field?: unknown; description?: unknown }
 export class ApiError extends CliError {
   override name = 'ApiError'
   readonly code: number
-  /** The fields that the server named, with what is wrong. */
+  /** Fields that the server named, with their problems. */
   readonly violations: readonly { field: string; description: string }[]
   constructor(code: number, message: string, cause?: unknown, violations: ApiError['violations'] = []) {
     super(exitCodeOf(code), message, cause)
@@ -45,7 +45,7 @@ export async function send(
 ): Promise<Body> {
   if (!ownMachine) checkDestination(url)
   checkToken(token, 'the token')
-  // An answer may be lost on the way, and what is sent again must not be done again.
+  // An answer may be lost on the way, and a repeated request must not be executed twice.
   const named = method === 'GET' ? headers : { 'idempotency-key': randomUUID(), ...headers }
   for (let attempt = 1; ; attempt++) {
     try {
@@ -58,12 +58,12 @@ export async function send(
   }
 }
 
-/** A token is one word of visible characters; anything else would end up in the error of a header. */
+/** A token is one word of visible characters; any other text would appear in the error of a header. */
 export function checkToken(token: string, name: string): void {
   if (!/^[\x21-\x7e]+$/.test(token)) throw new CliError(exitCodes.config, `${name} is not one word of plain characters`)
 }
 
-/** Nobody on the way may read a token. */
+/** A token must not be readable on the network. */
 export function checkDestination({ protocol, hostname, origin }: URL): void {
   const stays = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/.test(hostname)
   if (protocol === 'https:' || (protocol === 'http:' && stays)) return
@@ -71,8 +71,8 @@ export function checkDestination({ protocol, hostname, origin }: URL): void {
 }
 
 /**
- * Opens a stream of server-sent events and answers with its text as it comes. Throws ApiError for an answer that is none;
- * the text ends with an ApiError when the connection breaks.
+ * Opens a stream of server-sent events and yields its text as it arrives. Throws ApiError if the answer is no stream, or if the
+ * connection breaks.
  */
 export async function* stream(
   url: URL,
@@ -101,7 +101,7 @@ export async function* stream(
   }
 }
 
-/** The error that the last event of a stream says. */
+/** Error in the last event of a stream. */
 export function errorOfStatus(data: string, where: string, token: string): ApiError {
   return errorOf(500, jsonOf(data), where, token)
 }
@@ -110,7 +110,7 @@ type Sent = Pick<SendOptions, 'body' | 'headers'>
 
 async function sendOnce(method: string, url: URL, token: string, sent: Sent): Promise<Body> {
   const { ok, status, text } = await ask(method, url, token, sent)
-  // The body of an answer that says nothing is empty.
+  // An empty successful answer has an empty body.
   const body = ok && text === '' ? {} : jsonOf(text)
   if (ok && body) return body
   const where = `${url.origin}${url.pathname}`
@@ -156,7 +156,7 @@ function jsonOf(text: string): Body | undefined {
   }
 }
 
-/** The code in the body counts; without one, what the status says. */
+/** Uses the code in the body; without one, the status. */
 function errorOf(status: number, body: Body | undefined, where: string, token: string): ApiError {
   const safe = (text: unknown) => plain(String(text).replaceAll(token, '[token]'))
   const code = typeof body?.code === 'number' ? body.code : codeOfStatus(status)
@@ -188,7 +188,7 @@ function exitCodeOf(code: number): number {
   return exitCodes.failed
 }
 
-/** The error with what to do next, where it is of that kind. */
+/** Adds the next step to an error with this code. */
 export function withHint(error: unknown, code: number, hint: string | undefined): unknown {
   if (!(error instanceof ApiError) || error.code !== code || hint === undefined) return error
   return new ApiError(error.code, `${error.message}\n${hint}`, error.cause, error.violations)

@@ -15,7 +15,7 @@ import { callerToken, claimsOf, type Session, sessionOf, sessionOptions } from '
 import { whyUnreachable } from './unreachable.ts'
 import { userFiles } from './user-files.ts'
 
-/** The options of commands that run as whom `apiReader` finds. */
+/** Options of commands that use `apiReader` to find their caller. */
 export const callerOptions: readonly OptionSpec[] = [
   { flags: '--data <dir>', summary: 'Act as the operator of the server that runs on this data folder (PINFOLD_DATA)' },
   { flags: '--database <url>', summary: 'The same, of a server with this database (PINFOLD_DATABASE)' },
@@ -24,7 +24,7 @@ export const callerOptions: readonly OptionSpec[] = [
 
 /** The result of a command: `json` for programs, else lines of text, or rows below their heading. */
 export type Answer = {
-  /** Prints it in the format that was asked for, instead of all below. */
+  /** Prints the result in the requested format, instead of the members below. */
   print?(terminal: Terminal, format: unknown): void
   json?: unknown
   /** The JSON is one line. */
@@ -34,7 +34,7 @@ export type Answer = {
   rows?: readonly (readonly string[])[]
   /** A line below the rows. */
   below?: string
-  /** The list goes on after its limit. */
+  /** True if the list has more items than the limit. */
   more?: boolean
   /** Lines for standard error, after all else. */
   notes?(say: (line: string) => void): void
@@ -43,7 +43,7 @@ export type Answer = {
 }
 
 type ApiCommand = Omit<Command, 'run'> & {
-  /** Refuses options that are wrong, before anything else. */
+  /** Refuses wrong options, before anything else happens. */
   check?(options: Options): void
   run(api: ApiReader, options: Options, terminal: Terminal): Promise<Answer | undefined>
 }

@@ -12,21 +12,24 @@ export type ApiReader = {
   origin: string
   /** True if no identity has signed in, and access to the data folder makes the caller the operator. */
   operator: boolean
-  /** The path is one of the API; what comes back is the JSON of the response. Throws ApiError. */
+  /** The path is one of the API; returns the JSON of the response. Throws ApiError. */
   call(
     method: 'GET' | 'POST' | 'PATCH' | 'DELETE',
     path: string,
     body?: object,
     headers?: Record<string, string>,
   ): Promise<Body>
-  /** The first `limit` items of a list, and whether there are more. A query may give a parameter several values. */
+  /**
+   * Returns the first `limit` items of a list, and true in `more` if there are others. A query may give a parameter several
+   * values.
+   */
   list<T>(path: string, member: string, query: Query, limit?: number): Promise<{ items: T[]; more: boolean }>
 }
 /** Parts of the API that finding a resource by its name needs. */
 export type Lists = Pick<ApiReader, 'list' | 'operator'>
 export type Query = Record<string, string | readonly string[] | undefined>
 
-/** The first `limit` items of a list of the API, and whether there are more. */
+/** Returns the first `limit` items of a list of the API, and true in `more` if there are others. */
 export async function listPages<T>(
   get: (path: string) => Promise<Body>,
   { path, member, query, limit }: { path: string; member: string; query: Query; limit: number },

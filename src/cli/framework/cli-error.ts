@@ -1,7 +1,7 @@
 // Failures of commands, with their exit codes.
 export const exitCodes = { ok: 0, failed: 1, usage: 64, unavailable: 69, refused: 77, config: 78 } as const
 
-/** A failure with its exit code; each line of the message stands for itself. Never holds a token. */
+/** Failure with its exit code; each line of the message makes sense on its own. Never contains a token. */
 export class CliError extends Error {
   override name = 'CliError'
   readonly exitCode: number

@@ -8,11 +8,11 @@ export type Terminal = {
   input(): Promise<string>
   /** One line for people or programs, on standard output. */
   print(line: string): void
-  /** Somebody sees what is printed, and nothing keeps it. */
+  /** True if a user sees the output, and it is not stored. */
   isSeen?: boolean
-  /** One line about what went wrong or is going on, on standard error. */
+  /** Prints one line about an error or the progress, on standard error. */
   say(line: string): void
-  /** Shows one line in place of the last one, where there is a screen for it; an empty text takes it away. */
+  /** Shows one line in place of the previous one, if there is a screen for it; an empty text removes it. */
   status?(line: string): void
   /** Asks the user a question and returns the answer; undefined if nobody can answer. */
   ask?(question: string): Promise<string>
@@ -52,13 +52,13 @@ export const outputOption: OptionSpec = {
   choices: ['table', 'json'],
 }
 
-/** A command is data and one function; what only the function needs it imports there, so that help and completion are quick. */
+/** A command is data and one function. The function imports what only it needs, so that help and completion are quick. */
 export type Command = {
   /** More for the command's own help, after its options. */
   details?: string
   arguments?: readonly ArgumentSpec[]
   options: readonly OptionSpec[]
-  /** Answers with the exit code. */
+  /** Returns the exit code. */
   run(terminal: Terminal, options: Options): Promise<number>
 }
 
@@ -146,7 +146,7 @@ function wordsBelow({ summaries }: CommandTable, path: string): string[] {
   return Object.keys(summaries).filter((one) => one.startsWith(before) && !one.slice(before.length).includes(' '))
 }
 
-/** Adds a command with all below it; `words` are the words of the command line that are left, which say what to load. */
+/** Adds a command and all below it. `words` are the remaining words of the command line; they select the modules to load. */
 async function addCommand(
   parent: Program,
   path: string,
@@ -171,7 +171,7 @@ async function addCommand(
   const command = await table.load(path)
   if (command.details) sub.addHelpText('after', `\n${command.details}`)
   for (const argument of command.arguments ?? []) sub.argument(argument.name, argument.summary)
-  // Nothing is deleted in a place that nobody has named just now.
+  // A deletion never uses a preferred group: the user has to name it.
   const mayPrefer = !completes && name !== 'delete' && command.options.some(({ flags }) => preferable.test(flags))
   const preferred = mayPrefer ? await running.preferred() : {}
   for (const option of command.options) sub.addOption(optionOf(option, preferred))
@@ -193,7 +193,7 @@ function optionOf(
   const option = new Option(flags, summary).makeOptionMandatory(required ?? false)
   if (choices) option.choices(choices)
   const usual = preferable.test(flags) ? preferred[option.attributeName()] : undefined
-  // Not every command can show what it finds in every way, and `--output` of some is a file.
+  // Not every command supports every output format, and `--output` of some commands is a file.
   if (usual !== undefined && (choices?.includes(usual) ?? option.attributeName() === 'parent')) option.default(usual)
   if (repeat) option.argParser((value: string, before?: readonly string[]) => [...(before ?? []), value])
   return option

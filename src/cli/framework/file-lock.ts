@@ -4,11 +4,11 @@ import { linkSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } f
 import { setTimeout as sleep } from 'node:timers/promises'
 import { failure } from './cli-error.ts'
 
-/** Nobody who works keeps it that long. */
+/** No command holds the lock for this long. */
 const staleMs = 150_000
 const waitMs = 180_000
 
-/** Does the work while nobody else with the same file does. The folder of the file has to be there. */
+/** Runs the work while no other process with the same lock file does. The folder of the file has to exist. */
 export async function withLock<T>(file: string, work: () => Promise<T>): Promise<T> {
   const own = `${file}.${randomUUID()}`
   writeFileSync(own, String(process.pid), { mode: 0o600, flag: 'wx' })
@@ -27,7 +27,7 @@ export async function withLock<T>(file: string, work: () => Promise<T>): Promise
   }
 }
 
-/** The file appears with what is in it, so that nobody reads an empty one. */
+/** The file appears with its content, so that no process reads an empty one. */
 function take(own: string, file: string): boolean {
   try {
     linkSync(own, file)
@@ -54,10 +54,10 @@ function giveUp(file: string): void {
   const aside = `${file}.${randomUUID()}`
   try {
     renameSync(file, aside)
-    // It may have changed hands between the look and now: then it goes back.
+    // The lock may have a new owner since the check; then the file is put back.
     if (!isLeft(aside)) take(aside, file)
   } catch {
-    // Somebody else was quicker.
+    // Another process was quicker.
   } finally {
     rmSync(aside, { force: true })
   }

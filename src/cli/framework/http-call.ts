@@ -10,7 +10,7 @@ const maxBytes = 64 * 1024 * 1024
 type HttpAnswer = { status: number; text: string }
 type Sent = { method: string; headers: Record<string, string>; body?: string | undefined; timeoutMs: number }
 
-/** Follows no redirect, so that a token goes nowhere else. Throws an error named TimeoutError where no answer comes in time. */
+/** Follows no redirect, so that a token is not sent elsewhere. Throws an error named TimeoutError if no answer comes in time. */
 export async function httpCall(url: URL, { method, headers, body, timeoutMs }: Sent): Promise<HttpAnswer> {
   const request = url.protocol === 'https:' ? process.getBuiltinModule('node:https').request : requestPlain
   const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }
@@ -33,7 +33,7 @@ export async function httpCall(url: URL, { method, headers, body, timeoutMs }: S
     req.on('error', reject)
     req.once('close', () => {
       clearTimeout(timer)
-      // A connection that ends before its answer does says so by nothing else.
+      // A connection that ends before its answer causes no other event.
       reject(Object.assign(new Error('the connection was closed'), { code: 'ECONNRESET' }))
     })
     req.end(body)

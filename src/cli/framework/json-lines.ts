@@ -44,7 +44,7 @@ export function linesOf(text: string): Map<string, number> {
   return lines
 }
 
-/** The line of a value or, where it is missing, of what it is missing from. */
+/** Line of a value or, if it is missing, of the nearest value that contains it. */
 export function lineIn(lines: ReadonlyMap<string, number>, path: string): number {
   for (let at = path; at !== ''; at = at.replace(/(?:^|\.)[^.[\]]*$|\[\d+\]$/, '')) {
     const line = lines.get(at)

@@ -1,7 +1,7 @@
-// Takes JSON of others apart: what is not as it should be is named by its path.
+// Reads values from foreign JSON. Errors name the path of a wrong value.
 import { parseTimestamp } from '#lib/timestamp.ts'
 
-/** Something that is wrong with one value; the message says what it must be, and nothing of the value itself. */
+/** Error of one value. The message has the expected form, and nothing of the value itself. */
 export class WrongValue extends Error {
   override name = 'WrongValue'
   readonly path: string

@@ -12,7 +12,7 @@ const idsPerRequest = 50
 /** The most other names that an error shows. */
 const shownNames = 10
 
-/** Nothing has the name that was given, as far as the caller can see. */
+/** No visible resource has the given name. */
 export class NothingNamed extends CliError {
   override name = 'NothingNamed'
   constructor(message: string) {
@@ -20,7 +20,7 @@ export class NothingNamed extends CliError {
   }
 }
 
-/** An empty variable of a script must not stand for all that there are, or for the only one. */
+/** An empty variable in a script must not select all resources, or the only one. */
 export function checkNamed(given: string, what: string): void {
   if (given !== '' && !given.split('/').includes('')) return
   const wrong = given === '' ? 'its name or its uid is empty' : `a part of ${plain(given)} is empty`
@@ -54,14 +54,14 @@ export async function groupOf(api: Lists, given: string): Promise<string> {
   return uid
 }
 
-/** The folder of a path of which the caller may see no more than the end: all names that are seen have to be those of the path. */
+/** Folder of a path, if the caller sees only the end of the path: all visible names have to match the path. */
 async function folderOf(api: Lists, path: string): Promise<string | undefined> {
   const wanted = path.split('/')
   const { items } = await api.list<Named>('/iam/v2/groups', 'groups', { name: wanted.at(-1)! })
   const all = items.map(({ uid }) => uid)
   const names = await namesOf(api, all, [])
   const found = all.filter((uid) => {
-    // In the place of a name that is not seen stands its part of the uid.
+    // A name that is not visible is replaced by its part of the uid.
     const [parts, ids] = [names.path(uid).split('/'), uid.split('/')]
     return parts.length === wanted.length && parts.every((part, i) => part === wanted[i] || part === ids[i])
   })
@@ -141,7 +141,7 @@ export function onlyOf(
   throw failure(`several ${words[1]} are called ${name}; name one as ${place}/${name}, or by its uid:\n${lines}`)
 }
 
-/** The names of groups, roles and repos that uids mention, read at once. */
+/** Names of the groups, roles and repositories that uids mention, read together. */
 export async function namesOf(
   api: Lists,
   groups: readonly string[],
@@ -183,7 +183,7 @@ export async function actorsOf(api: Lists, uids: readonly string[]): Promise<Map
     }
   }
   await look(uids)
-  // A push token stands below its maker.
+  // The uid of a push token is below that of its creator.
   const tokens = uids.filter((uid) => isUid(uid) && !known.has(uid) && uid.includes('/'))
   await look(tokens.map(above))
   for (const uid of tokens) {
@@ -193,7 +193,7 @@ export async function actorsOf(api: Lists, uids: readonly string[]): Promise<Map
   return known
 }
 
-/** The uid of the group that something is in; empty for what stands at the top. */
+/** Uid of the group that contains a resource; empty for an organization. */
 export function groupAbove(uid: string): string {
   return uid.includes('/') ? above(uid) : ''
 }
@@ -201,7 +201,7 @@ export function groupAbove(uid: string): string {
 /** The most resources that are searched; only those of the group if the name begins with its path. */
 const looked = 2000
 
-/** By its uid, by what `nameOf` calls it, or by that after the name of what it is in, with a slash between them. */
+/** Finds a resource by its uid, by the name that `nameOf` returns, or by the name of its group, a slash and its own name. */
 export function asListed<T extends { uid: string }>(
   kind: Kind,
   nameOf: (item: T) => string,
@@ -213,7 +213,7 @@ export function asListed<T extends { uid: string }>(
     const at = given.lastIndexOf('/')
     const above = given.slice(0, Math.max(at, 0))
     const place = above.split('/').includes('') ? undefined : await placeOf(api, above).catch(unlessNothing)
-    // Without such a place the slash is a part of the name.
+    // If there is no such group, the slash is a part of the name.
     const name = place === undefined ? given : given.slice(at + 1)
     const { items } = await api.list<T>(kind.path, kind.member, { 'uidp.children_of': place }, looked)
     return onlyOf(

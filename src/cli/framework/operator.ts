@@ -24,7 +24,7 @@ database, or calls the server that PINFOLD_API names. Whoever can run this can d
 export type OperatorApi = {
   /** URL by which clients call the running server; undefined if none runs. */
   url(): Promise<string | undefined>
-  /** The paths are those of the API; what comes back is the JSON of the response. Throws ApiError. */
+  /** The paths are those of the API; returns the JSON of the response. Throws ApiError. */
   get(path: string): Promise<Body>
   post(path: string, body: object): Promise<Body>
 }
@@ -36,8 +36,8 @@ type Issuer = Pick<App, 'db' | 'keyring' | 'clock'>
 type Target = { app: Issuer; origin: string; audience: string; ownMachine: boolean; url: OperatorApi['url'] }
 
 /**
- * Runs `work` with the operator's rights; afterwards nothing of it is left open. `served` is for work that is about what a
- * server has left: where none has, nothing is made, and NothingServed is thrown.
+ * Runs `work` with the operator's rights, and closes everything afterwards. `served` is for work on the data of a server. If
+ * there is none, creates nothing and throws NothingServed.
  */
 export async function withOperator<T>(
   terminal: Terminal,
@@ -45,7 +45,7 @@ export async function withOperator<T>(
   work: (api: OperatorApi) => Promise<T>,
   { served = false }: { served?: boolean } = {},
 ): Promise<T> {
-  // Each work is awaited, so that what it uses is open as long.
+  // The work is awaited, so that its resources stay open for as long.
   await using opened = new AsyncDisposableStack()
   const config = { ...configOf(terminal.env, options), logLevel: 'warn' as const }
   const remote = config.database === '' ? '' : baseUrl(terminal.env.PINFOLD_API ?? '', 'PINFOLD_API')
@@ -180,7 +180,7 @@ function apiOf({ app, origin, audience, ownMachine, url }: Target, unreachable?:
   return { url, get: (path) => call('GET', path), post: (path, body) => call('POST', path, body) }
 }
 
-/** The same API for what finds things by their names. */
+/** The same API for functions that find resources by their names. */
 export function listsOf(api: OperatorApi): Lists {
   return {
     operator: true,
@@ -195,7 +195,10 @@ async function forgetAddress({ db }: App): Promise<void> {
   await db.tx((tx) => removeFact(tx, 'local_url'))
 }
 
-/** Before anything is opened: while it is ours no server can start on the folder. `undefined` when one has it. */
+/**
+ * Taken before anything is opened: while we have the lock, no server can start on the folder. Returns `undefined` if a server has
+ * it.
+ */
 async function lockOf({ data }: Config): Promise<{ release(): void } | undefined> {
   const { takeServeLock } = await import('#db/sqlite/serve-lock.ts')
   makeFolder(data)

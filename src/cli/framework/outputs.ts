@@ -4,9 +4,9 @@ import type { OptionSpec, Terminal } from './command.ts'
 import { jsonText, plain, table } from './plain-text.ts'
 
 export type Item = Readonly<Record<string, unknown>> & { uid: string }
-/** A column has its value from the item; `names` knows what the groups and roles that items mention are called. */
+/** Columns with the function for their value; `names` has the names of groups and roles that items mention. */
 export type Columns<T extends Item = Item> = Readonly<Record<string, (item: T, names: Names) => string>>
-/** The names of uids; what the caller may not see is shown by its uid. */
+/** Names of uids. A resource that the caller cannot see is shown by its uid. */
 export type Names = { of(uid: string): string; path(uid: string): string }
 
 /** Presentation of items. */
@@ -85,7 +85,7 @@ function markdown(heads: readonly string[], rows: readonly (readonly string[])[]
   return [line(heads), line(heads.map(() => '---')), ...rows.map(line)]
 }
 
-/** A spreadsheet takes what begins with one of these for a formula. */
+/** A spreadsheet reads text with one of these at its beginning as a formula. */
 function csvCell(text: string): string {
   const safe = /^[=+\-@]/.test(text) ? `'${plain(text)}` : plain(text)
   return /[",]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe

@@ -1,14 +1,14 @@
-/** Text of somebody else on one line of a terminal: without control characters, and without anything that looks like a token. */
+/** Foreign text on one line of a terminal: without control characters, and without anything that looks like a token. */
 export function plain(text: string): string {
   return visible(text.replace(/eyJ[\w-]+\.[\w-]+(?:\.[\w-]*)*/g, '[token]')).trim()
 }
 
-/** One line without what a terminal would obey, or show in another order; tokens stay. */
+/** One line without control characters of terminals or of text direction; tokens stay. */
 export function visible(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ')
 }
 
-/** JSON for programs, which a terminal may show as well: what it would obey is escaped, and says the same. */
+/** JSON for programs that a terminal may also show: control characters are escaped, with the same meaning. */
 export function jsonText(value: unknown, indent?: number): string {
   const code = (char: string) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`
   return JSON.stringify(value, undefined, indent).replace(

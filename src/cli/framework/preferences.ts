@@ -76,7 +76,7 @@ export function writePreferences(files: UserFiles, preferences: Preferences): vo
   writeUserFile(files.config, `${JSON.stringify(sorted, undefined, 2)}\n`)
 }
 
-/** The value as it is kept. Throws a ConfigError for a key that is none, and for what it may not be. */
+/** Value in the form that is stored. Throws a ConfigError if the key is unknown, or the value not valid. */
 export function checked(key: string, value: unknown): string {
   const known = Object.hasOwn(preferenceKeys, key) ? preferenceKeys[key] : undefined
   if (!known) throw new ConfigError(`${key} is no key; there are ${Object.keys(preferenceKeys).join(', ')}`)

@@ -4,7 +4,7 @@ import type { Terminal } from './command.ts'
 type Progress = {
   /** Shows the number of finished items. */
   at(done: number): void
-  /** Takes the bar away; what comes after is the summary. */
+  /** Removes the bar; the summary comes after it. */
   [Symbol.dispose](): void
 }
 
@@ -12,7 +12,7 @@ const width = 24
 const everyMs = 80
 const numbers = new Intl.NumberFormat('en')
 
-/** A bar on a terminal; nothing where the output goes to a file or a program. */
+/** Progress bar on a terminal. Shows nothing if the output goes to a file or a program. */
 export function progressOf(terminal: Terminal, what: string, total: number, now = () => performance.now()): Progress {
   const show = terminal.status?.bind(terminal)
   let shownAt = Number.NEGATIVE_INFINITY

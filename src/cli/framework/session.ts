@@ -36,7 +36,7 @@ export const sessionOptions: readonly OptionSpec[] = [
 export type Session = {
   /** URL that the server has for itself, as far as it is known: the audience of its tokens. */
   api: string
-  /** Empty when nobody has said. */
+  /** Empty if it is not known. */
   identity: string
   /** As in the profile. */
   identityToken: string
@@ -48,7 +48,7 @@ export type Session = {
 /** Claims of one of our tokens. They are read without verification, since the token is our own. */
 type TokenClaims = { issuer: string; subject: string; audience: string[]; expiry: Date }
 
-/** A profile counts for the server that it was made for, and its outside token for the identity that it was made for. */
+/** A profile applies only to its server, and its outside token only to its identity. */
 export function sessionOf({ env }: Terminal, options: Options): Session {
   const files = userFiles(env)
   const profile = readProfile(files)
@@ -177,7 +177,7 @@ async function personToken(terminal: Terminal, session: Session, audience: strin
   return refreshPerson(session.files, session.api, wish, { kept, keep: store })
 }
 
-/** A token that is made for the wish, and not kept. */
+/** Creates a token for the wish, and does not store it. */
 export async function narrowedToken(terminal: Terminal, session: Session, wish: Wish): Promise<string> {
   if (!session.isPerson) return exchange(session, await outsideToken(terminal, session), wish)
   return refreshPerson(session.files, session.api, wish, { kept: () => undefined, keep: () => {} })
@@ -222,7 +222,7 @@ export function claimsOf(token: string): TokenClaims | undefined {
   }
 }
 
-/** A cache that cannot be written makes the next command slower, and this one no less right. */
+/** If the cache cannot be written, the next command is slower, but this one is still correct. */
 function keep(terminal: Terminal, files: UserFiles, audience: string, token: string): void {
   try {
     writeToken(files, audience, token)

@@ -1,4 +1,4 @@
-// Options of the command line that are settings too.
+// Options of commands that are settings too.
 import { type Config, readConfig, settings } from '#config.ts'
 import type { Options } from './command.ts'
 

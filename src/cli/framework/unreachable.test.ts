@@ -6,7 +6,7 @@ import { whyUnreachable } from './unreachable.ts'
 
 const failed = (code: string | undefined, message = 'no') => Object.assign(new Error(message), code && { code })
 
-test('a host that refuses, a name that nobody has and a certificate that is not trusted are told apart', () => {
+test('distinguishes a host that refuses, a name that does not exist and a certificate that is not trusted', () => {
   for (const [code, says, next] of [
     ['ECONNREFUSED', /^nothing listens there \(ECONNREFUSED\)$/, /whether the server runs/],
     ['ENOTFOUND', /^there is no host of that name \(ENOTFOUND\)$/, /the name in --api or PINFOLD_API/],
@@ -30,7 +30,7 @@ test('a host that refuses, a name that nobody has and a certificate that is not 
   })
 })
 
-test('the next step stands in the error of a request', async () => {
+test('has the next step in the error of a request', async () => {
   const request = send('GET', new URL('http://127.0.0.1:9/ping/v2/ping'), 'token')
   await assert.rejects(request, (error) => {
     assert.ok(error instanceof ApiError)

@@ -1,4 +1,4 @@
-// Why a server cannot be reached, in words of its own for each reason, and what to do then.
+// Reasons why a server cannot be reached, with a text and a next step for each.
 import { plain } from './plain-text.ts'
 
 type Why = { says: string; next: string }

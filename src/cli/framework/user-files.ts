@@ -6,7 +6,7 @@ import { homedir } from 'node:os'
 import { dirname, isAbsolute, join } from 'node:path'
 import { CliError, exitCodes, failure, usageError } from './cli-error.ts'
 
-/** A sign-in: where, as whom, and how to get the outside token again. */
+/** Sign-in of a workload: the server, the identity, and how to get the outside token again. */
 export type Profile = {
   api: string
   identity: string
@@ -47,7 +47,7 @@ export function readProfile({ profile }: UserFiles): Profile | undefined {
       return { api, identity, identityToken }
     }
   } catch {
-    // Told below.
+    // The error is thrown below.
   }
   throw new CliError(exitCodes.config, `${profile} is not a profile; pinfold auth logout removes it`)
 }
@@ -56,7 +56,7 @@ export function writeProfile({ profile }: UserFiles, content: Profile): void {
   writeUserFile(profile, `${JSON.stringify(content, undefined, 2)}\n`)
 }
 
-/** The session at this server; nothing where nobody is signed in, or what is there cannot be read. */
+/** Session at this server; undefined if nobody is signed in, or the file cannot be read. */
 export function readPerson(files: UserFiles, server: string): Person | undefined {
   try {
     const { api, identity, refreshToken } = JSON.parse(readUserFile(personFile(files, server)) ?? '') as Record<
@@ -116,7 +116,10 @@ export function removeProfile({ profile, people }: UserFiles): void {
   removeIfEmpty(dirname(profile))
 }
 
-/** A folder for each audience, with `-` for the slashes. Two that become the same are told apart by what the token says. */
+/**
+ * Folder for an audience, with `-` for the slashes. If two audiences have the same folder, the token itself shows which one it is
+ * for.
+ */
 function tokenFile({ tokens }: UserFiles, audience: string): string {
   const folder = audience.replaceAll('/', '-')
   if (!/^(?!\.{1,2}$)[\x21-\x7e]{1,255}$/.test(folder)) {
@@ -171,7 +174,7 @@ function removeIfEmpty(folder: string): void {
   try {
     rmdirSync(folder)
   } catch {
-    // Somebody else keeps something there.
+    // A file of another program is there.
   }
 }
 

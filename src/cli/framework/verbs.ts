@@ -29,9 +29,9 @@ export type Field = {
   required?: true
   /** Cannot be changed, or cannot be given at first. */
   only?: 'create' | 'update'
-  /** May be repeated, and makes a list; commas part its values. */
+  /** May be repeated, and becomes a list; commas separate its values. */
   list?: true
-  /** May be repeated as `name=value`, and makes an object. */
+  /** May be repeated as `name=value`, and becomes an object. */
   map?: true
   choices?: readonly string[]
   /** Value at creation if the option is not given. */
@@ -50,9 +50,9 @@ export type Resource<T extends Item = Item> = View<T> & {
   fields: readonly Field[]
   /** Member to call it by if it has no name. */
   called?: string
-  /** The uid of what a name stands for. */
+  /** Uid of the resource with a name. */
   find(api: ApiReader, given: string): Promise<string>
-  /** The uid of what it is made in. */
+  /** Uid of the group or resource that it is created in. */
   parent(api: ApiReader, given: string): Promise<string>
   /** Resources that the columns of an item name. */
   mentions(item: T): Mentions
@@ -60,7 +60,7 @@ export type Resource<T extends Item = Item> = View<T> & {
   filters?: readonly (OptionSpec & { query(api: ApiReader, given: Options[string]): Promise<Query> | Query })[]
   /** Next step if its name is in use, and if other resources prevent its deletion. */
   hints?: { taken?: string; inUse?(given: string): string }
-  /** Only for those that a filter of the API cannot tell. */
+  /** Used if a filter of the API cannot select them. */
   keep?(item: T, options: Options): boolean
 }
 
@@ -72,15 +72,15 @@ export function limitOf({ limit }: Options): number {
   throw usageError('--limit must be a whole number from 1 on')
 }
 
-/** The resource in the format that was asked for. */
+/** Shows the resource in the requested format. */
 export async function shownOne<T extends Item>(api: ApiReader, resource: Resource<T>, item: T): Promise<Answer> {
   const names = await mentioned(api, resource, [item])
   return { print: (terminal, format) => printOne(terminal, format, resource, item, names) }
 }
 
 /**
- * `place` is what the list can be narrowed to by its argument; everything visible where it may be left out. With `scope`,
- * which is what the query calls it, a place always stands for all below it.
+ * `place` is the argument that narrows the list to a group or repository; everything visible if it is optional. With `scope`, the
+ * name of the query parameter, the list includes all descendants.
  */
 export function listOf<T extends Item>(
   resource: Resource<T>,
@@ -131,7 +131,7 @@ export function describeOf<T extends Item>(resource: Resource<T>): Command {
   })
 }
 
-/** `place` names the option with the group or other resource that it is made in; without one it is made at the top. */
+/** `place` is the option with the group or other resource that it is created in; without one it is created at the top. */
 export function createOf<T extends Item>(
   resource: Resource<T>,
   { place, named = true }: { place?: OptionSpec; named?: boolean } = {},
@@ -239,7 +239,7 @@ export async function unlessMissing(
 
 const memberOf = ({ member, flags }: Field): string => member ?? keyOf(flags)
 
-/** The body that the given options make. */
+/** Builds the body from the given options. */
 export async function bodyOf(
   api: ApiReader,
   fields: readonly Field[],
@@ -326,7 +326,7 @@ export async function onlyUid(_api: ApiReader, given: string): Promise<string> {
   throw usageError(`${given} is no uid, and by nothing else can this be named; the list shows them with -o id`)
 }
 
-/** Reads what an option has been given as a whole number; what range it is in is for the server to judge. */
+/** Reads the value of an option as a whole number. The server checks the range. */
 export function wholeNumber(flags: string): (api: ApiReader, given: string) => number {
   const [flag] = flags.split(' ')
   return (_, given) => {

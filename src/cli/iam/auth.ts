@@ -1,5 +1,5 @@
-// Signing in: as a person with a browser, or without anybody, when the token of somebody else's platform becomes a short-lived
-// one of the server.
+// Commands to sign in: as a person with a browser, or as a workload that exchanges a token of its platform for a short-lived one
+// of the server.
 import { resolve } from 'node:path'
 import { isUid } from '#lib/uid.ts'
 import { send } from '../framework/api-client.ts'
@@ -94,7 +94,7 @@ user only. The API's audience is always among those that get a token.`,
 
 const ofPeople = ['device', 'browser', 'org', 'identityProvider', 'invite']
 
-/** Nobody is named, and nothing is said that only workloads have. */
+/** True if no identity is named, and no option for workloads is used. */
 function isForPerson({ identity, isPerson }: Session, options: Options): boolean {
   const [asked] = ofPeople.filter((name) => options[name] !== undefined)
   if (asked === undefined) return isPerson || (identity === '' && options.identityToken === undefined)
@@ -187,7 +187,7 @@ expires; every other one is exchanged each time.`,
     const given = [...new Set(listOf(options.audience))]
     const audiences = given.length > 0 ? given : [session.api]
     const capabilities = listOf(options.capabilities).flatMap((names) => names.split(',').map((name) => name.trim()))
-    // An empty variable in a script must not end in a token that may do everything.
+    // An empty variable in a script must not result in a token with all permissions.
     if (listOf(options.scope).includes('')) throw usageError('--scope must name a group')
     if (capabilities.includes('')) throw usageError('--capabilities must be names with commas')
     const scopes = await scopesOf(terminal, options)
@@ -244,7 +244,7 @@ async function endAtServer(terminal: Terminal, options: Options): Promise<CliErr
     if (!(error instanceof CliError)) throw error
     return error.exitCode === exitCodes.refused ? undefined : error
   } finally {
-    // Another command may be writing what it has refreshed.
+    // Another command may be writing a refreshed session.
     const lock = lockOfPerson(session.files, session.api)
     await withLock(lock, async () => removePerson(session.files, session.api))
   }

@@ -1,4 +1,4 @@
-// Why somebody may do something somewhere, or may not, and who could change that.
+// Command that explains why an identity has a permission or not, and who could change that.
 import { isUid } from '#lib/uid.ts'
 import { apiCommand } from '../framework/api-pages.ts'
 import type { ApiReader } from '../framework/api-reader.ts'

@@ -11,7 +11,7 @@ const createOrganization = createOf(organizations)
 
 export const organizationCommands: Commands = {
   ...verbsOf(organizations, { listed: { summary: '', query: { 'uidp.in_root': 'true' } } }),
-  /** Beside a data folder the clients on this machine can be signed in at once. */
+  /** If the command acts as the operator of a data folder, the clients on this machine can be signed in as well. */
   create: {
     ...createOrganization,
     options: [

@@ -1,4 +1,4 @@
-// Why a token of somebody else would become an identity of the server, or not, claim by claim.
+// Command that explains claim by claim why an outside token would become an identity of the server, or not.
 import { parseClaims } from '#lib/json/claims.ts'
 import { apiReader } from '../framework/api-pages.ts'
 import { exitCodes, failure } from '../framework/cli-error.ts'
@@ -44,7 +44,7 @@ signed in with pinfold auth login.`,
   },
 }
 
-/** Says as little as the token is worth: nothing of what could not be read is shown. */
+/** Shows no part of a token that could not be read. */
 function readClaims(token: string): Claims {
   const parts = token.split('.')
   try {

@@ -1,4 +1,4 @@
-// New identities: by what their tokens must say, and shortcuts for the platforms that most people use.
+// Commands that create identities: by the required claims of their tokens, with shortcuts for common platforms.
 import { type Answer, apiCommand } from '../framework/api-pages.ts'
 import type { ApiReader } from '../framework/api-reader.ts'
 import { usageError } from '../framework/cli-error.ts'
@@ -212,7 +212,7 @@ export const identitiesCreate: Commands = {
   azure,
 }
 
-/** Makes it, binds it, and shows it with what its platform needs to know. */
+/** Creates the identity and its bindings, and prints it with the configuration for its platform. */
 async function made(
   api: ApiReader,
   terminal: Terminal,
@@ -264,7 +264,7 @@ async function readIdentity(file: string): Promise<object> {
     const identity: unknown = JSON.parse(text)
     if (identity !== null && typeof identity === 'object' && !Array.isArray(identity)) return identity
   } catch {
-    // Told below.
+    // The error is thrown below.
   }
   throw wrong('holds no JSON object')
 }

@@ -1,4 +1,4 @@
-// The token that somebody else signed, which is exchanged for one of ours: from a file, or from the platform we run on.
+// Outside token that is exchanged for one of ours: from a file, or from the platform that we run on.
 import { readFileSync } from 'node:fs'
 import { send } from '../framework/api-client.ts'
 import { CliError, exitCodes, failure } from '../framework/cli-error.ts'
@@ -24,7 +24,7 @@ export async function readTokenFile(terminal: Terminal, file: string): Promise<O
   return { token, from }
 }
 
-/** The token of the platform we run on. Throws an error that says where it was looked for. */
+/** Token of the platform that we run on. Throws an error that lists where it was searched. */
 export async function ambientToken(
   terminal: Terminal,
   api: string,

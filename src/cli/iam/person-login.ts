@@ -16,7 +16,7 @@ const patienceMs = 10 * 60_000
 
 export type Tokens = { accessToken: string; idToken: string; refreshToken: string }
 
-/** Signs in with the browser of this machine, unless there is none, or the options want a code. */
+/** Signs in with the browser of this machine. Uses a device code if there is no browser, or if the options ask for it. */
 export async function signInPerson(terminal: Terminal, api: string, options: Options): Promise<Tokens> {
   const named = namedProvider(options)
   const config = await discover(api)
@@ -53,7 +53,7 @@ async function discover(api: string): Promise<oidc.Configuration> {
   }
 }
 
-/** RFC 8252: a port of this machine takes the answer, and PKCE makes it useless for anybody else. */
+/** RFC 8252: a port of this machine receives the answer, and PKCE makes it useless for any other program. */
 async function byBrowser(
   terminal: Terminal,
   config: oidc.Configuration,

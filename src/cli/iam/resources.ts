@@ -208,7 +208,7 @@ function ttlOf(_api: ApiReader, given: string): string {
   return `${Number(count) * (unit === 'd' ? 86_400 : 3600)}s`
 }
 
-/** The address that it is for; others have nothing but their uid. */
+/** Email address of the invitation; invitations without one are identified by their uid. */
 const forWhom = ({ email, uid }: Invite): string => email || uid
 
 export const invites: Resource<Invite> = {

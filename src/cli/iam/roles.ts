@@ -10,7 +10,7 @@ type Old = { id: string; capabilities?: string[] }
 
 const all = listOf(roles)
 
-/** As `list` of every resource, and those alone that allow something. */
+/** Like `list` of every resource, but can also list only the roles that have a capability. */
 const rolesList: Command = {
   ...all,
   options: [

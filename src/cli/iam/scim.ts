@@ -38,7 +38,7 @@ function wholeOf(flag: string, given: Options[string], least: number): number {
   throw usageError(`${flag} must be a whole number from ${least} on`)
 }
 
-/** Nothing but the token goes to standard output. */
+/** Only the token goes to standard output. */
 function show(terminal: Terminal, { token = '', endpointUrl = '', expireTime = 'never' }: Made): void {
   terminal.print(visible(token))
   terminal.say(`url      ${plain(endpointUrl)}\nexpires  ${plain(expireTime)}`)

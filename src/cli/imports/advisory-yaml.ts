@@ -1,5 +1,5 @@
-// Reads a file of advisories of one package: YAML with `package.name` and `advisories`, each with its id, the ids of the
-// vulnerability elsewhere, and what happened to it. Every value is read as the text that it is written as.
+// Reads a file with the advisories of one package: YAML with `package.name` and `advisories`. Each has its id, aliases, and
+// events. Every value is read as text.
 import { isMap, isScalar, isSeq, LineCounter, type Node, parseDocument, type YAMLMap } from 'yaml'
 import { parseTimestamp } from '#lib/timestamp.ts'
 import type { ImportRecord, Problem } from './import-batches.ts'
@@ -19,7 +19,7 @@ type Event = Record<string, unknown> & { createTime: string }
 
 const maxProblems = 1000
 
-/** The records of a file and what is wrong with the others; one that cannot be read as YAML has none. */
+/** Returns the records of a file and the problems of the others; a file that is no YAML has no records. */
 export function readAdvisories(
   file: string,
   text: string,

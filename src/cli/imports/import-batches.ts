@@ -1,4 +1,4 @@
-// Sends the records of an import to the server in batches that commit whole, and says what became of them.
+// Sends the records of an import to the server in batches that commit as a whole, and reports the result.
 import { chunksByBytes } from '#lib/chunks.ts'
 import type { Body } from '../framework/api-client.ts'
 import { ApiError } from '../framework/api-client.ts'
@@ -8,10 +8,10 @@ import type { OperatorApi } from '../framework/operator.ts'
 import { jsonText, plain } from '../framework/plain-text.ts'
 import { progressOf } from '../framework/progress.ts'
 
-/** Something that cannot be taken in, and where it stands. `field` is a path in the record; empty for all of it. */
+/** Problem of a record, with its position. `field` is a path in the record; empty for the whole record. */
 export type Problem = { file: string; line: number; field: string; description: string }
 
-/** A record as the server takes it. `id` is what no other may have; `lineOf` finds a field of it in its file. */
+/** Record in the form of the API. `id` is unique; `lineOf` finds the line of a field in its file. */
 export type ImportRecord = { id: string; file: string; body: object; lineOf: (field: string) => number }
 
 export type Import = {
@@ -22,7 +22,7 @@ export type Import = {
   request: (bodies: readonly object[]) => object
   /** The field of the request that holds the records, such as `advisories`. */
   member: string
-  /** More that the server counts, by the member of its answer, and what to call it. */
+  /** Further counters in the answer of the server, by member, with their labels. */
   counts?: Readonly<Record<string, string>>
 }
 
@@ -34,7 +34,7 @@ const batchBytes = 1024 * 1024
 const maxRecordBytes = 3 * 1024 * 1024
 const maxShown = 20
 
-/** Sends everything that is fine, then says what was not. Answers with the exit code. */
+/** Sends all valid records, then reports the problems. Returns the exit code. */
 export async function sendRecords(
   terminal: Terminal,
   options: Options,
@@ -56,7 +56,7 @@ export async function sendRecords(
   return report(terminal, options, rules, outcome)
 }
 
-/** Sends records, and adds to `outcome` what becomes of them. */
+/** Sends records, and adds the results to `outcome`. */
 export async function sendSome(
   api: OperatorApi,
   rules: Import,
@@ -102,7 +102,7 @@ async function sendBatch(
   return { counts: {}, wrong }
 }
 
-/** The server names a record by its place in the request. */
+/** The server identifies a record by its position in the request. */
 function problemsOf(member: string, batch: readonly ImportRecord[], { violations }: ApiError) {
   return violations.flatMap(({ field, description }) => {
     const [, place, rest = ''] = new RegExp(`^${member}\\[(\\d+)\\](?:\\.advisory)?(?:\\.(.*))?$`).exec(field) ?? []
@@ -145,7 +145,7 @@ export function sayRefused(terminal: Terminal, refused: readonly Problem[]): voi
   if (refused.length > maxShown) terminal.say(`pinfold: and ${refused.length - maxShown} more like these`)
 }
 
-/** Says what was wrong, and how much was taken in. Answers with the exit code. */
+/** Reports problems, and the number of imported records. Returns the exit code. */
 export function report(
   terminal: Terminal,
   { output }: Options,

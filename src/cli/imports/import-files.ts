@@ -9,13 +9,13 @@ import { CliError, failure } from '../framework/cli-error.ts'
 /** A text, under the name that errors call it by; `path` is the file on disk that it is in. */
 type InputFile = { name: string; path: string; text: string }
 
-/** Far more than any data set that we know has in one file, and little enough to hold in memory. */
+/** Far more than one file of any known data set, and little enough for memory. */
 const maxFileBytes = 256 * 1024 * 1024
 const archive = /\.(?:tar|tar\.gz|tgz)$/
 
 /**
- * The files of a path that `wanted` takes by their name, in the order of the names; a file that is named itself is always
- * taken. Throws CliError for what cannot be read.
+ * Files of a path whose names `wanted` accepts, in the order of the names. A file that is named itself is always included. Throws
+ * CliError if a file cannot be read.
  */
 export async function* inputFiles(path: string, wanted: (name: string) => boolean): AsyncGenerator<InputFile> {
   try {

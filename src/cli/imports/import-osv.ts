@@ -50,7 +50,7 @@ const isOsv = (file: string) => /\.(?:jsonl(?:\.gz)?|json)$/.test(file) && !file
 
 const mostCovered = 20
 
-/** The ecosystems that the operator says are there completely. */
+/** Ecosystems that the import covers completely, according to the operator. */
 function coveredBy({ covers = [] }: Options): string[] {
   const named = [...new Set(covers as readonly string[])].sort()
   const isName = (one: string) => /^[A-Za-z][\w .:()-]{0,63}$/.test(one)

@@ -14,7 +14,7 @@ type LibraryFile = {
   versions: number
 }
 
-/** The place in the file of each version of a record. */
+/** Position in the file of each version of a record. */
 type Read = { record: LibraryRecord; places: number[] }
 
 /** One package that is wrong is left out as a whole; a file that is none of libraries is one problem. */

@@ -8,11 +8,11 @@ import { metadataPath, readMetadata } from './maven-repository.ts'
 import { indexFormat, readProject, readProjects } from './python-index.ts'
 
 export type LibrarySource = {
-  /** The one spelling of a name that was given; throws CliError for what is none. */
+  /** Normalized spelling of a name; throws CliError if it is not valid. */
   nameOf(given: string): string
-  /** Every name there is; undefined where the source does not tell. */
+  /** All names; undefined if the source has no such list. */
   listNames: (() => Promise<string[]>) | undefined
-  /** The path that tells of a library, for messages. */
+  /** Path of the data of a library, for messages. */
   pathOf(name: string): string
   /** Throws WrongValue or OutgoingError. */
   fetch(name: string): Promise<LibraryRecord>

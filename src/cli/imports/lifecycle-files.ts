@@ -1,9 +1,9 @@
-// Reads how long products live, as endoflife.date publishes it: what /api/v1/products/full or the address of one product
-// answers, or the records that its pages are made from.
+// Reads the life cycles of products in the format of endoflife.date: answers of /api/v1/products/full or of a single product.
+// Also reads the records that the pages of endoflife.date are made from.
 import { type Json, listAt, objectAt, textAt, WrongValue } from '../framework/json-values.ts'
 import type { ImportRecord, Problem } from './import-batches.ts'
 
-/** The products of a text, and what is wrong with the others. */
+/** Products of a text, and the problems of the others. */
 export function readLifecycles(file: string, text: string): { records: ImportRecord[]; problems: Problem[] } {
   const records: ImportRecord[] = []
   const problems: Problem[] = []

@@ -6,7 +6,7 @@ import type { LibraryRecord } from './library-record.ts'
 const versionPath = 'metadata.versioning.versions.version'
 const maxDepth = 20
 
-// Nothing in the text stands for another text, so that a small one cannot become a large one.
+// Entities are not expanded, so that a small text cannot become a large one.
 const parser = new XMLParser({
   processEntities: false,
   parseTagValue: false,
@@ -34,7 +34,7 @@ export function readMetadata(name: string, text: string): LibraryRecord {
   }
   const versions = (versioning as Metadata | undefined)?.versions as { version?: unknown[] } | undefined
   const listed = (versions?.version ?? []).map((version, i) => {
-    // No version has an ampersand, and we leave it at that what it begins.
+    // No version contains an ampersand, so entities are not decoded.
     if (typeof version !== 'string' || version === '' || version.includes('&')) {
       throw new WrongValue(`versioning.versions.version[${i}]`, 'must be a version')
     }

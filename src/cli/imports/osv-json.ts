@@ -1,4 +1,4 @@
-// Reads OSV records (https://ossf.github.io/osv-schema): what the metadata of a vulnerability has a place for.
+// Reads OSV records (https://ossf.github.io/osv-schema), as far as the metadata of a vulnerability has members for them.
 import { readOsv as readRecord } from '#sources/osv.ts'
 import { WrongRecord } from '#sources/values.ts'
 import { toRecord } from '../vulnerabilities/vulnerabilities-sync.ts'
@@ -20,10 +20,10 @@ type Json = Record<string, unknown>
 /** Scores of types that the contract does not have, such as a distribution's own, are left out. */
 const scoreTypes = new Set(['CVSS_V2', 'CVSS_V3', 'CVSS_V4'])
 
-/** A time that somebody fills in later. */
+/** Time that is only a placeholder. */
 const placeholder = /^0001-01-01T00:00:00(?:\.0+)?Z$/
 
-/** A text's records as metadata, as what they say of packages, and what is wrong with the others. */
+/** Records of a text as metadata and as statements about packages, and the problems of the others. */
 type OsvFile = { records: ImportRecord[]; known: ImportRecord[]; problems: Problem[] }
 
 /** `lines`: each line is a record; otherwise all of it is one. */

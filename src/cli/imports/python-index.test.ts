@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { readProject, readProjects, versionOfFile } from './python-index.ts'
 
-test('the version of a file is told by its name, however the name of the project is spelled', () => {
+test('finds the version of a file in its name, however the name of the project is spelled', () => {
   const files: Record<string, [project: string, version: string | undefined]> = {
     'Flask-2.0.tar.gz': ['flask', '2.0'],
     'flask-2.0-py3-none-any.whl': ['flask', '2.0'],

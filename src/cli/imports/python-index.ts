@@ -55,7 +55,7 @@ export function versionOfFile(project: string, filename: string): string | undef
     const [name = '', version, ...tags] = stem.split('-')
     return projectName(name) === project && tags.length >= 1 ? version : undefined
   }
-  // Dashes may be part of the name and, in what is old, of the version.
+  // Dashes may be part of the name and, in old files, of the version.
   for (let dash = stem.indexOf('-'); dash > 0; dash = stem.indexOf('-', dash + 1)) {
     if (projectName(stem.slice(0, dash)) === project) return stem.slice(dash + 1) || undefined
   }

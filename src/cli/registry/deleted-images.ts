@@ -7,8 +7,8 @@ import { checkNamed } from '../framework/names.ts'
 type DeletedRepo = { uid: string; group: string; path: string; createTime: string; deleteTime: string }
 
 /**
- * The deleted repository of a path, `undefined` when there is none that the caller may see. One that was deleted several
- * times has one history, so the last counts; different ones that had the same path are told apart by their uids.
+ * Deleted repository of a path, `undefined` if the caller can see none. A repository that was deleted several times has one
+ * history, so the last deletion counts. Different repositories that had the same path are identified by their uids.
  */
 export async function findDeletedImage(
   list: ApiReader['list'],

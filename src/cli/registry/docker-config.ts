@@ -14,7 +14,7 @@ export function dockerConfigFile(env: Record<string, string | undefined>): strin
   return join(env.DOCKER_CONFIG || join(env.HOME || homedir(), '.docker'), 'config.json')
 }
 
-/** Has the helper `pinfold` answer for the registry; whatever else the file says stays. */
+/** Makes Docker use the helper `pinfold` for the registry; the rest of the file stays. */
 export function useCredentialHelper(file: string, registry: string): void {
   change(file, (config) => {
     const { [registry]: _old, ...auths } = config.auths ?? {}
@@ -22,7 +22,7 @@ export function useCredentialHelper(file: string, registry: string): void {
   })
 }
 
-/** Keeps a password for the registry in the file. A helper would come before it, so that is taken away. */
+/** Stores a password for the registry in the file. Removes a helper for the registry, since it would have priority. */
 export function savePassword(file: string, registry: string, user: string, password: string): void {
   change(file, (config) => {
     const { [registry]: _old, ...credHelpers } = config.credHelpers ?? {}
@@ -31,7 +31,7 @@ export function savePassword(file: string, registry: string, user: string, passw
   })
 }
 
-/** Throws where the file could not be changed, before anything is made that only the file would know. */
+/** Throws if the file cannot be changed, before a secret is created that only the file would contain. */
 export function checkDockerConfig(file: string): void {
   read(file)
   const probe = `${real(file)}.${randomUUID()}`
@@ -93,7 +93,7 @@ function read(file: string): DockerConfig {
     const config: unknown = JSON.parse(text.trim() === '' ? '{}' : text)
     if (config !== null && typeof config === 'object' && !Array.isArray(config)) return config as DockerConfig
   } catch {
-    // Told below.
+    // The error is thrown below.
   }
   throw new CliError(exitCodes.config, `${file} is not a JSON object, so it was left as it is`)
 }

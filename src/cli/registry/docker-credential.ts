@@ -6,7 +6,7 @@ import { CliError, exitCodes, usageError } from '../framework/cli-error.ts'
 import type { Command, Options, Terminal } from '../framework/command.ts'
 import { accessToken, registryOf, sessionOf } from '../framework/session.ts'
 
-/** By this text docker knows that it may go on without a credential. */
+/** Docker recognizes this text as the absence of a credential, and continues without one. */
 const nothingFound = 'credentials not found in native keychain'
 
 /** The longest document that docker may hand over. */

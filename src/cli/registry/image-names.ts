@@ -11,7 +11,7 @@ import { registryOf } from '../framework/session.ts'
 export type Repo = { uid: string; name: string; description: string; updateTime: string }
 type ImageName = { path: string; tag: string | undefined }
 
-/** `[host/]acme/team/app[:tag]`, or a uid in the place of the path. */
+/** `[host/]acme/team/app[:tag]`, or a uid in place of the path. */
 export function imageNameOf(text: string, registry: string): ImageName {
   const plainPath = text.startsWith(`${registry}/`) ? text.slice(registry.length + 1) : text
   const [, path = '', tag] = /^(.*?)(?::([^/:]*))?$/s.exec(plainPath) ?? []
@@ -51,7 +51,7 @@ async function partsOf(api: ApiReader, repos: readonly Repo[]): Promise<Map<stri
   )
 }
 
-/** The paths of repos in names; in the place of one that the caller may not see stands its part of the uid, which works too. */
+/** Paths of repositories by name. A part that the caller cannot see is shown by its part of the uid, which is valid too. */
 export async function pathsOf(api: ApiReader, repos: readonly Repo[]): Promise<Map<string, string>> {
   const parts = await partsOf(api, repos)
   return new Map([...parts].map(([uid, names]) => [uid, names.map((name, i) => name ?? uid.split('/')[i]!).join('/')]))
@@ -80,7 +80,7 @@ export async function lookForImage(api: ApiReader, path: string): Promise<string
   throw failure(`${path} may be any of these, whose organisations you cannot see:\n${uids}`)
 }
 
-/** All tags, with those that lists hide. */
+/** All tags, including those that lists hide. */
 export const everyTag = { include_referrers: 'true', include_dates: 'true', include_epochs: 'true' }
 
 /** The tag of this name. */

@@ -16,7 +16,7 @@ export function withDigest(options: Options): Options {
   if (options.digest !== undefined && options.digest !== digest) {
     throw usageError('give the digest once, with @ or as --digest')
   }
-  // A tag beside a digest is for people to read, and says nothing.
+  // A tag beside a digest is only a comment for readers.
   return { ...options, image: image.replace(/:[^:/]*$/, ''), digest }
 }
 
@@ -36,7 +36,7 @@ export function sinceOf(within: Options[string]): string | undefined {
   return new Date(Date.now() - Number(count) * units[unit]!).toISOString()
 }
 
-/** A day, which stands for its beginning in UTC, or a time with its offset. */
+/** A day, which means its beginning in UTC, or a time with its offset. */
 export function timeOf(options: Options, flag: string): string | undefined {
   const text = options[keyOf(flag)]
   return text === undefined ? undefined : momentOf(String(text), flag)

@@ -1,4 +1,4 @@
-// Images: their list, what refers to them, and who pulls them.
+// Commands for images: their list, their referrers, and their pulls.
 import { apiCommand } from '../framework/api-pages.ts'
 import type { ApiReader, Query } from '../framework/api-reader.ts'
 import { failure } from '../framework/cli-error.ts'
@@ -54,7 +54,7 @@ const digestOption = { flags: '--digest <digest>', summary: 'This digest, whatev
 type Referrer = { digest: string; mediaType?: string; artifactType?: string; size?: string }
 type Puller = { caller?: string; callerName?: string; lastTime: string; gets?: string; checks?: string }
 
-/** The digest that is asked about, and where the API tells of it. */
+/** Digest that the options name, and its path in the API. */
 async function digestOf(api: ApiReader, asked: Options) {
   const options = withDigest(asked)
   const { path, repo, tag = 'latest' } = await imageOf(api, options)

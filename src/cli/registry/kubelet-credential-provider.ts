@@ -15,7 +15,7 @@ import {
 } from '../framework/session.ts'
 import { type OutsideToken, readTokenFile } from '../iam/outside-token.ts'
 
-/** The kubelet wants to be answered in the version that it asks in; all have the same members. */
+/** The kubelet expects an answer in the version of its request; all versions have the same members. */
 const versions = ['v1', 'v1beta1', 'v1alpha1'].map((version) => `credentialprovider.kubelet.k8s.io/${version}`)
 /** The annotation of a service account that names the identity to be. */
 const annotation = 'pinfold.dev/identity'
@@ -94,7 +94,7 @@ function parsed(text: string): Record<string, unknown> {
     const value: unknown = JSON.parse(text)
     if (value !== null && typeof value === 'object') return value as Record<string, unknown>
   } catch {
-    // Told below.
+    // The error is thrown below.
   }
   throw refused('is no JSON object')
 }

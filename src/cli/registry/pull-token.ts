@@ -1,5 +1,5 @@
-// Pull tokens: long-lived passwords for machines that cannot exchange a token. Each is an identity of its own with the
-// public half of a key that nobody keeps; the server never sees the token before it is used.
+// Commands for pull tokens: long-lived passwords for machines that cannot exchange a token. Each is an identity of its own with
+// the public part of a key whose private part is thrown away. The server does not see the token before its first use.
 import { randomBytes } from 'node:crypto'
 import { isUid } from '#lib/uid.ts'
 import type { Body } from '../framework/api-client.ts'
@@ -19,7 +19,7 @@ import { shellWord } from '../framework/outputs.ts'
 import { jsonText, table, visible } from '../framework/plain-text.ts'
 import { registryOf } from '../framework/session.ts'
 
-/** The issuer in the tokens, by which their identities are told from others with keys of their own. */
+/** Issuer of the tokens, which distinguishes their identities from others with keys of their own. */
 const issuer = 'pinfold-pull-token'
 /** The built-in role `registry.pull`. */
 const pullRole = '902b87b2d467e207feddc9515e32fd39b33f05eb'
@@ -44,7 +44,7 @@ export const tokenOutput: OptionSpec = {
   choices: ['table', 'json', 'env'],
 }
 
-/** `user` is what docker login wants: the identity, here. */
+/** `user` is the user name for docker login: the uid of the identity. */
 type PullToken = { identity: string; user: string; password: string; expiry: string; registry: string }
 
 const create: Command = {
@@ -111,7 +111,7 @@ const remove = apiCommand({
   },
 })
 
-/** Identities that are something else may have the same name. */
+/** Other identities may have the same name. */
 async function pullTokenNamed(api: ApiReader, given: string): Promise<string> {
   checkNamed(given, 'pull token')
   const at = given.lastIndexOf('/')
@@ -130,7 +130,7 @@ export const pullToken: Commands = { create, list, delete: remove }
 /** The built-in role `registry.push`, for who pushes from this machine. */
 export const pushRole = '1d170348733a558be7e883527d0d7e4c60e3ce20'
 
-/** Makes the identity, binds it, and signs the token with a key that is thrown away afterwards. */
+/** Creates the identity and its binding, and signs the token with a key that is thrown away afterwards. */
 export async function createPullToken(terminal: Terminal, options: Options, roleUid = pullRole): Promise<PullToken> {
   const api = await apiReader(terminal, options)
   const { session } = api

@@ -182,7 +182,7 @@ function historyOf({ history = '', historyWaitingCount = 0 }: Follow): string {
   return [histories[history] ?? '', waiting].filter((text) => text !== '').join(', ')
 }
 
-/** Rows without those that have no value. */
+/** Leaves out rows without a value. */
 function rowsOf(path: string, follow: Follow, named: string): string[][] {
   return [
     ['repository', path],

@@ -52,7 +52,7 @@ const repo: Resource<Repo> = {
   ],
 }
 
-/** The path says where it is made. */
+/** The path names the group that it is created in. */
 const create = apiCommand({
   arguments: [{ name: '<repository>', summary: 'Its path: ORG/NAME or ORG/FOLDER/NAME' }],
   options: [

@@ -219,7 +219,7 @@ function releaseOf(resource: Resource<Mark>): Command {
   })
 }
 
-/** A quarantine is made by a verb of its own. */
+/** A quarantine is created by a verb of its own. */
 const quarantineMade = apiCommand({
   options: [
     place,

@@ -45,7 +45,9 @@ export async function placeNamed(api: ApiReader, given: string): Promise<string>
 /** More rules of one kind than an organization can have. */
 const looked = 2000
 
-/** Finds a rule by its uid, its name, or its place and its name. The API does not look for names, and rules may share one. */
+/**
+ * Finds a rule by its uid, its name, or its scope and its name. The API has no search by name, and rules may have the same name.
+ */
 export const ruleNamed =
   (kind: Kind) =>
   async (api: ApiReader, given: string): Promise<string> => {
@@ -130,7 +132,7 @@ type GrantKind<T> = {
   path: string
   member: string
   head: readonly string[]
-  /** `by` is the name of the identity that made it. */
+  /** `by` is the name of the identity that created it. */
   row(one: T, by: string): readonly string[]
 }
 
@@ -162,7 +164,7 @@ export const untilOptions = (days: number): readonly OptionSpec[] => [
 
 export const untilOf = ({ until }: Options): string => momentOf(String(until), '--until')
 
-/** Ends a grant. `list` is the command that shows uids, and `bodyFrom` makes the body of the request. */
+/** Ends a grant. `list` is the command that shows uids, and `bodyFrom` returns the body of the request. */
 export function endGrant<T>(
   { path }: Pick<GrantKind<T>, 'path'>,
   {

@@ -1,4 +1,4 @@
-// Proofs of what tags were: where to get them, and whether they hold.
+// Commands for proofs of tag history: get them, and verify them.
 import { readFileSync } from 'node:fs'
 import { isDigest } from '#lib/digest.ts'
 import { isRepoPath, isTagName } from '#lib/oci-names.ts'
@@ -58,7 +58,7 @@ export const proofPolicy = apiCommand({
 /** Exit code if only the start of the assignment is proved. */
 const openCode = 3
 
-/** Checks a proof, without asking anybody. */
+/** Checks a proof without a network connection. */
 export function verifyProof(terminal: Terminal, image: string, options: Options): number {
   const { at, proof: file, policy } = options
   if (at === undefined || file === undefined || policy === undefined) {

@@ -160,7 +160,7 @@ function elsewhere(path: string, tag: string, found: Tag | undefined): CliError 
   return failure(`${path}:${tag} ${now}, and was not moved\npinfold images history ${path}:${tag} says who moved it`)
 }
 
-/** Points a tag at a digest or at what another tag points to; `there` says whether the tag has to be there. */
+/** Points a tag at a digest or at the digest of another tag. `there` is true if the tag has to exist. */
 const point = (there: boolean): Command =>
   apiCommand({
     arguments: [tagArgument, { name: '<to>', summary: 'A digest, sha256:…, or another tag of the image' }],
@@ -176,7 +176,7 @@ const point = (there: boolean): Command =>
       const to = String(options.to)
       const digest = isDigest(to) ? to : (await tagOf(api, { ...options, image: `${path}:${to}` })).found?.digest
       if (digest === undefined) throw noTag(path, to)
-      // Somebody else may be at it at the same time.
+      // Another user may change the tag at the same time.
       const headers = headersOf(there, from)
       await api
         .call('POST', `/registry/v2/tags/${repo}`, { name: tag, digest }, headers)

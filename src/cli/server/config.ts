@@ -118,7 +118,7 @@ const edit: Command = {
     // It has to be there, and may be wrong: that is why it is opened.
     if (Object.keys(readPreferences(files, problems)).length === 0 && problems.length === 0) writePreferences(files, {})
     const { spawnSync } = await import('node:child_process')
-    // As git and crontab do: what stands in EDITOR is a command with its options.
+    // Like git and crontab: EDITOR is a command with its options.
     const { status } = spawnSync('sh', ['-c', `${editor} "$1"`, 'sh', files.config], { stdio: 'inherit' })
     if (status !== 0) throw failure(`${editor} ended with ${status ?? 'a signal'}`)
     readPreferences(files)

@@ -1,5 +1,5 @@
-// Two builds of an image of the example company, small enough to be made here: what the package manager would have left
-// behind, and nothing that runs. With them there is something to pull, to compare and to find vulnerabilities in.
+// Two builds of an image of the example company, small enough to be created here. They have the files that a package manager
+// leaves, and nothing that runs. With them there are images to pull, to compare and to find vulnerabilities in.
 import { hash } from 'node:crypto'
 import { buffer } from 'node:stream/consumers'
 import { gzipSync } from 'node:zlib'
@@ -76,8 +76,8 @@ const known = [
 ]
 
 /**
- * A source of its own that knows no ecosystem: four vulnerabilities are no reason to call anything else clean. `records` are
- * as `vulnerabilitySources:put` takes them.
+ * Source that covers no ecosystem: its four vulnerabilities do not make any other package clean. `records` have the form of
+ * `vulnerabilitySources:put`.
  */
 export const demoSource = {
   source: { name: 'example', url: 'https://example.com/', licence: 'unknown', ecosystems: [] },

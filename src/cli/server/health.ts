@@ -25,7 +25,7 @@ Needs no data folder and no token.`,
 
 const everywhere: Record<string, string> = { '0.0.0.0': '127.0.0.1', '::': '::1' }
 
-/** Nothing secret is sent and nothing but a number believed, so the certificate, which names another host, is not checked. */
+/** No secret is sent and only a status is read, so the certificate, which is for another host, is not verified. */
 async function ask({ host, port }: { host: string; port: number }, secure: boolean): Promise<number> {
   // As in http-call.ts: an import would load all of fetch, each time that a container is asked.
   const { get } = process.getBuiltinModule(secure ? 'node:https' : 'node:http')

@@ -44,7 +44,7 @@ it again, or start the server, which takes the key that fits.`,
   },
 }
 
-/** In one transaction, with the fingerprint by which the key that fits is known; answers with how many values. */
+/** Runs in one transaction with the fingerprint of the matching key. Returns the number of values. */
 function reseal(stopped: Stopped, from: Sealer, to: Sealer): Promise<number> {
   return stopped.tx(async (tx) => {
     const count = await resealRows(tx, from, to)

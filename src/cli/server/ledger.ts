@@ -16,7 +16,7 @@ ${operatorDetails}`,
       terminal,
       options,
       async (api) => {
-        // As many as one path can have had and still be told apart by hand.
+        // The most deleted repositories of one path that a user can tell apart.
         const found = await findDeletedImage(async <T>(path: string, member: string, query: object) => {
           const asked = new URLSearchParams({ ...query, page_size: '200' })
           const body = await api.get(`${path}?${asked}`)

@@ -1,4 +1,4 @@
-// Commands of the operator that only read: they make nothing, and ask the server that the environment names.
+// Commands of the operator that only read: they create nothing, and call the server that the environment names.
 import type { Options, Terminal } from '../framework/command.ts'
 import { type OperatorApi, withOperator } from '../framework/operator.ts'
 

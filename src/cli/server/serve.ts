@@ -31,7 +31,8 @@ Every setting that has no option here is an environment variable; see pinfold co
   async run(terminal, options) {
     keepSmall()
     const config = configOf(terminal.env, options)
-    // Before anything is opened: a newer version started by mistake must not migrate under the server that runs.
+    // Taken before anything is opened: a newer version that is started by mistake must not migrate the database of a running
+    // server.
     using _alone = stayAlone(config)
     keepCompiled(terminal.env, config.data)
     let asked: Promise<void> | undefined
@@ -41,7 +42,7 @@ Every setting that has no option here is an environment variable; see pinfold co
     }
     const { startWhenAvailable } = await import('./start-when-available.ts')
     const started = await startWhenAvailable(config, untilAsked, startAll)
-    // Somebody has ended it while it waited for its database.
+    // The process was ended while it waited for its database.
     if (!started) return exitCodes.ok
     const { app, server, workers, isFirst, fillDemo } = started
     await using _closing = { [Symbol.asyncDispose]: () => app.close() }
@@ -83,7 +84,7 @@ async function startAll(config: Config, takePort: () => Port | undefined) {
   ])
   await using failing = new AsyncDisposableStack()
   const app = failing.adopt(await createApp(config), (open) => open.close())
-  // Until this one is ready, commands shall find nobody.
+  // Until this server is ready, commands must not find a former address.
   if (!app.db.shared) await app.db.tx((tx) => removeFact(tx, 'local_url'))
   const isFirst = (await readFact(app.db, 'url')) === undefined
   const bound = await bindServer(app, takePort()).catch((error: unknown) => {
@@ -129,7 +130,7 @@ function keepCompiled({ NODE_COMPILE_CACHE }: Terminal['env'], data: string): vo
   enableCompileCache(join(data, 'compiled'))
 }
 
-/** Commands look for a moment whether a server runs. */
+/** Commands take the lock for a moment to check if a server runs. */
 const lockWaitMs = 200
 
 /** Only one server may use a data folder; with PostgreSQL there may be several. */
@@ -158,7 +159,7 @@ function lockOf(data: string): { release(): void } | undefined {
   }
 }
 
-/** SQLite sorts what is large in a file, and would call the database broken where there is no place for one. */
+/** SQLite sorts large data in a file. Without a folder for it, it would report the database as broken. */
 function requireTemporaryFolder(): void {
   const places = [process.env.SQLITE_TMPDIR, process.env.TMPDIR, '/var/tmp', '/usr/tmp', '/tmp', '.']
   if (places.some((place) => place && isWritableFolder(place))) return

@@ -1,4 +1,4 @@
-// Start of a server whose PostgreSQL may be unavailable or read-only: it waits, and answers that it does.
+// Start of a server whose PostgreSQL may be unavailable or read-only: the server waits, and its port answers so.
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Port } from '#api/port/open-port.ts'
 import type { Config } from '#config.ts'
@@ -48,7 +48,7 @@ function createWaiting(config: Config, untilAsked: () => Promise<void>) {
     async begin(error: unknown): Promise<void> {
       asked ??= untilAsked().then(() => 'asked')
       const reason = error instanceof Error ? error.message : String(error)
-      // A database that comes and goes may fail in another way each time.
+      // An unstable database may fail with a different error each time.
       const isNew = !warned || (reason !== warned.reason && performance.now() - warned.at >= warnEveryMs)
       if (isNew) {
         log.warn('waiting for the database', { error })
@@ -66,9 +66,9 @@ function createWaiting(config: Config, untilAsked: () => Promise<void>) {
       // Loaded by then, so that the start takes no longer than it has to.
       await Promise.all([import('#create-app.ts'), import('#api/server.ts'), import('#workers.ts')])
     },
-    /** Waits for a moment, and tells whether it was asked to end. */
+    /** Waits for a while, and returns true if the process was asked to end. */
     isEnded: async (ms: number) => (await Promise.race([asked, sleep(ms)])) === 'asked',
-    /** The port goes on to answer that the server waits, until its taker does. */
+    /** The port continues to answer that the server is waiting, until its new owner answers. */
     takePort(): Port | undefined {
       const taken = open
       open = undefined
@@ -89,7 +89,7 @@ const problems: Record<string, string> = {
   EACCES: 'the system does not allow it, as is usual for ports below 1024',
 }
 
-/** The error of a listener with what to do about it. */
+/** Adds a next step to the error of a listener. */
 export function listenProblem(error: unknown, { host, port }: { host: string; port: number }): unknown {
   const problem = problems[(error as NodeJS.ErrnoException).code ?? '']
   return problem ? new Error(`cannot listen on ${host}:${port}: ${problem}`, { cause: error }) : error

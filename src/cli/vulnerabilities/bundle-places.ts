@@ -22,7 +22,7 @@ export type BundlePlace = BundleContent & {
   manifest(): Promise<Buffer>
   putDocument(content: Buffer): Promise<void>
   putLayer(layer: Descriptor, file: string, sent: (bytes: number) => void): Promise<void>
-  /** Comes last: what it names is there. */
+  /** Comes last, when all content that it names is there. */
   putManifest(content: Buffer): Promise<void>
 }
 
@@ -145,7 +145,7 @@ function bundlesIn(index: Buffer) {
   })
 }
 
-/** A folder with anything else in it is not written to. */
+/** A folder that contains other files is not written to. */
 async function checkLayout(folder: string): Promise<void> {
   const names = await readdir(folder).catch((error: NodeJS.ErrnoException): string[] => {
     if (error.code === 'ENOENT') return []

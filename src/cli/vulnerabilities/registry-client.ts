@@ -1,5 +1,5 @@
-// As much of the protocol of registries as a bundle needs. The password goes to the registry, and to whom it names for
-// tokens; never to where a redirect leads.
+// Subset of the registry protocol for bundles. The password is sent to the registry and to its token service; never to the target
+// of a redirect.
 import { createWriteStream, openAsBlob } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
 import { WrongRecord } from '#sources/values.ts'
@@ -13,19 +13,19 @@ const copyMs = 600_000
 const maxToken = 64 * 1024
 
 type Repository = {
-  /** All of what is at this path below the repository, which has no more than `most` bytes. */
+  /** Reads the content at a path below the repository, of at most `most` bytes. */
   read(path: string, most: number): Promise<Buffer>
   download(path: string, file: string, most: number): Promise<void>
   /** Unless it is there already. */
   putBlob(digest: string, content: Blob): Promise<void>
-  /** `sent` is told how many bytes have left, again from the start where it is sent again. */
+  /** `sent` is called with the number of bytes that were sent. It starts again from 0 if the file is sent again. */
   putFile(digest: string, file: string, sent: (bytes: number) => void): Promise<void>
   putManifest(reference: string, content: Buffer, mediaType: string): Promise<void>
 }
 
 type Request = { method?: string; headers?: Record<string, string>; body?: Blob | Buffer; ms?: number }
 
-/** Each throws WrongRecord, in whose message there is nothing secret. Http is spoken on this machine only. */
+/** Each function throws WrongRecord without secrets in its message. HTTP without TLS is only used on this machine. */
 export function repositoryAt(registry: string, path: string, credentials: Credentials | undefined): Repository {
   const stays = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?$/.test(registry)
   const base = new URL(`${stays ? 'http' : 'https'}://${registry}/v2/${path}/`)
@@ -38,7 +38,7 @@ export function repositoryAt(registry: string, path: string, credentials: Creden
         method,
         headers: { ...headers, ...given },
         ...(body ? { body: body instanceof Blob ? body : new Uint8Array(body) } : {}),
-        // Registries keep blobs elsewhere; what is sent stays here. Fetch takes the header off when the origin changes.
+        // Registries redirect downloads of blobs; uploads are not redirected. Fetch removes the header if the origin changes.
         redirect: method === 'GET' ? 'follow' : 'manual',
         signal: AbortSignal.timeout(ms),
       })
@@ -94,7 +94,7 @@ export function repositoryAt(registry: string, path: string, credentials: Creden
   }
 }
 
-/** A blob whose readers are watched; it keeps its length, which a stream would not say. */
+/** Blob that reports how much was read. Unlike a stream, it has a length. */
 class WatchedBlob extends Blob {
   readonly #sent: (bytes: number) => void
   constructor(content: Blob, sent: (bytes: number) => void) {

@@ -47,7 +47,7 @@ export async function namesOfImages(api: ApiReader, images: readonly FoundImage[
   })
 }
 
-/** Says what is not known, so that nobody takes the rest for all. */
+/** Prints coverage gaps, so that nobody takes the results for complete. */
 export function sayGaps(say: (line: string) => void, gaps: readonly Gap[], of = ''): void {
   for (const { reason, subject, message } of gaps) {
     const about = [subject, message].filter(Boolean).join(': ')
@@ -58,10 +58,10 @@ export function sayGaps(say: (line: string) => void, gaps: readonly Gap[], of = 
 /** Coverage of a result, as the server sends it. */
 export type Coverage = { state: string; unknownSeverity: number; summary: string }
 
-/** Images of which something is not known, and whether there may be more of them. */
+/** Images with coverage gaps, and true if there may be more of them. */
 type Unknown = { unknownImages: number; moreUnknownImages: boolean }
 
-/** Reads a list whose first page also says of how many images nobody knows what they contain. */
+/** Reads a list whose first page also has the number of images with coverage gaps. */
 export async function imagesOf<T extends FoundImage>(
   api: ApiReader,
   path: string,

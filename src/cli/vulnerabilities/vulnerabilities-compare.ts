@@ -64,7 +64,7 @@ export const imagesDiff: Command = {
   ],
 }
 
-/** Says that no vulnerability differs, and what was not scanned of either image. */
+/** Text for a comparison without differences, with the coverage gaps of both images. */
 function noneText({ coverage, baseCoverage }: Comparison): string {
   const left = [
     ...(coverage && coverage.state !== 'COMPARED' ? [`of the image: ${coverage.summary}`] : []),

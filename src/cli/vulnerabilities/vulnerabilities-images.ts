@@ -42,7 +42,7 @@ not known what they contain, and what was not compared. The exit code is 1 if no
       const none = `no image is known to have ${query.vulnerability}`
       terminal.print(plain(coverage ? `${none}${isWhole ? ';' : ', but'} ${coverage.summary}` : none))
     }
-    // A server of an earlier release has no summary that says it.
+    // A server of an earlier release has no such summary.
     if (!isSaid || coverage === undefined) {
       sayUnknown(terminal.say, unknown)
       sayGaps(terminal.say, gaps)

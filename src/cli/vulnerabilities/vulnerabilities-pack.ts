@@ -1,4 +1,4 @@
-// Makes one artifact of what sources say, for servers that reach none of them.
+// Packs the data of sources into one artifact, for servers that reach none of the sources.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -65,7 +65,7 @@ function bySources(terminal: Terminal, options: Options): Way {
   return { sources, fetch: (source, last) => fetchSource(source, { outgoing, ...last }) }
 }
 
-/** A bundle says which sources it has; --source picks some of them. */
+/** A bundle lists its sources; --source selects some of them. */
 async function byBundle(terminal: Terminal, options: Options): Promise<Way> {
   const place = await bundlePlace(String(options.from), (registry) => registryCredentials(terminal, options, registry))
   const packed = await readPlace(place)
@@ -173,7 +173,7 @@ async function ofReading<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** As the sources make it; the words of it are the API's. */
+/** Record in the form of the sources, with the members of the API. */
 type Given = {
   id: string
   publishTime: string

@@ -39,13 +39,13 @@ type Deletion = {
 const path = '/registry/v2/retentionPlans'
 const planArgument = [{ name: '<plan>', summary: 'Its uid, as plan and plans say it, or its place' }]
 const pollMs = 200
-/** A server makes and applies plans beside its other work; this long it is waited for. */
+/** Milliseconds to wait for a plan, which a server creates and applies beside its other work. */
 const longestMs = 10 * 60_000
 
 /** The most plans of a group that are searched; an organization has 20 at a time. */
 const mostLooked = 200
 
-/** The uid of a plan, also by the place that it was made for: the last one there. */
+/** Uid of a plan. A group or repository selects its latest plan. */
 async function planNamed(api: ApiReader, given: string): Promise<string> {
   if (isUid(given)) return given
   const hint = 'pinfold images retention plans lists them, and pinfold images retention plan makes one'
