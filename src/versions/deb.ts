@@ -31,7 +31,7 @@ function bySequence(one: string, other: string): number {
   return 0
 }
 
-/** A tilde is before the end of the word, which is before letters, which are before everything else. */
+/** A tilde sorts before the end of the word, the end before letters, and letters before all other characters. */
 function byWord(one: string, other: string): number {
   const weight = (char: string | undefined): number => {
     if (char === undefined) return 0

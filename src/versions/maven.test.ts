@@ -26,7 +26,7 @@ function tokensOf(version: string): string[] {
   )
 }
 
-/** `.qualifier` = `-qualifier` < `-number` < `.number`, and then by value; what is missing counts as nothing of its kind. */
+/** `.qualifier` = `-qualifier` < `-number` < `.number`, and then by value; a missing token has the default of its kind. */
 function compareTokens(one: string | undefined, two: string | undefined): number {
   if (one === undefined) return two === undefined ? 0 : -compareTokens(two, one)
   if (two === undefined) return compareTokens(one, one[0] === '.' ? '.0' : '-')
@@ -104,7 +104,7 @@ const ordered = {
 }
 
 for (const [what, versions] of Object.entries(ordered)) {
-  test(`${what} come in the order that Maven gives them`, () => {
+  test(`sorts ${what} in the order of Maven`, () => {
     const list = versions.split(' ')
     const keys = list.map(mavenKey)
     assert.deepEqual(keys, keys.toSorted())
@@ -112,7 +112,7 @@ for (const [what, versions] of Object.entries(ordered)) {
   })
 }
 
-test('versions that are equal have one key', () => {
+test('gives equal versions one key', () => {
   const same = [
     ['1', '1.0', '1.0.0', '1.ga', '1-ga', '1.0.Final', '1-0', '1.', '1-', '1.0.0-0.0.0', '1.0.RELEASE'],
     ['1-alpha1', '1a1', '1.0a1', '1-Alpha-1', '1.0.0.alpha1'],

@@ -18,8 +18,8 @@ const letters = new Map([
   ['m', 'milestone'],
 ])
 
-// One character for each kind of token, in the order in which they come. The end of a version stands between the
-// qualifiers that make it older than the same version without them, and those that make it newer.
+// One character for each kind of token, in their order. The end of a version sorts after qualifiers that make it older than the
+// same version without them, and before those that make it newer.
 const known = new Map([
   ['alpha', 'a'],
   ['beta', 'b'],
@@ -76,7 +76,7 @@ function trimmed(tokens: readonly Token[]): Token[] {
 
 function keyOf({ dash, text }: Token): string {
   if (isNumber(text)) return (dash ? dashNumber : dotNumber) + numberKey(text)
-  // The blank comes before every character of a version, so that a qualifier comes before those that it begins.
+  // The blank sorts before every character of a version, so a qualifier sorts before longer ones that begin with it.
   return known.get(text) ?? `${unknown}${text} `
 }
 

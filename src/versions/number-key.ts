@@ -1,6 +1,6 @@
 /**
- * A number of up to 999 digits as text that sorts by bytes as the number does: its length comes first. It starts with a
- * character from `1` to `}`, so that what must come before or after every number can start with another.
+ * Text for a number of up to 999 digits that sorts by bytes as the number does: its length comes first. It starts with a
+ * character from `1` to `}`, so that text before or after all numbers can start with another character.
  */
 export function numberKey(digits: string): string {
   const number = digits.replace(/^0+(?=\d)/, '')

@@ -69,7 +69,7 @@ test('deb: a tilde is before the end, letters are before other marks', () => {
   assertOrder('deb', ['2020a-0+deb10u1', '2020a-0+deb11u1', '2020b-1'])
 })
 
-test('semver: releases to come before the release, by parts; what is left out counts as zero', () => {
+test('sorts semver prereleases before the release, part by part, with missing numbers as zero', () => {
   const parts = ['1.0.0-0', '1.0.0-2', '1.0.0-10', '1.0.0-alpha', '1.0.0-alpha.1', '1.0.0-alpha.beta', '1.0.0-rc.1']
   assertOrder('semver', [...parts, '1.0.0', '1.0.1', '1.2.0', '1.10.0', '2.0.0'])
   const pseudo = ['0.0.0-20190308221718-c2843e01d9a2', '0.0.0-20200622213623-75b288015ac9', '0.1.0']
@@ -80,7 +80,7 @@ test('semver: releases to come before the release, by parts; what is left out co
   assert.equal(sign('semver', '1.2-rc.1', '1.2.0'), -1)
 })
 
-test('gem: letters make a release to come, and a dash means one', () => {
+test('sorts gem prereleases with letters or a dash before the release', () => {
   assertOrder('gem', ['1.0.a', '1.0.beta1', '1.0.pre', '1.0.rc2', '1.0', '1.0.1', '1.2', '1.10'])
   assert.equal(sign('gem', '1-rc1', '1.pre.rc1'), 0)
   assert.equal(sign('gem', '1', '1.0.0'), 0)

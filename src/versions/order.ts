@@ -31,8 +31,8 @@ export function compareVersions(scheme: Scheme, one: string, other: string): num
 }
 
 /**
- * Compares an installed version with one that an advisory or a question names. The local label of a Python version counts only
- * where the other one has a label too: 2.0.1+cu118 is 2.0.1, as PEP 440 says of specifiers.
+ * Compares an installed version with one of an advisory or a query. The local label of a Python version counts only if the other
+ * one has a label too: 2.0.1+cu118 equals 2.0.1, by the rules of PEP 440 for specifiers.
  */
 export function compareInstalled(scheme: Scheme, installed: string, stated: string): number | undefined {
   const isPublic = scheme === 'pep440' && stated.length <= maxLength && localLabel(stated) === ''

@@ -1,4 +1,4 @@
-/** Compares the parts that versions of every scheme are made of; like a comparator, below 0, 0 or above 0. */
+/** Compares parts that versions of every scheme have; like a comparator, returns a number below 0, 0 or above 0. */
 export const byText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 
 /** Whole numbers of any length. */

@@ -6,7 +6,7 @@ import { gunzipSync } from 'node:zlib'
 import { type Random, randomFrom } from '../../test/support/random.ts'
 import { localLabel, pep440Key } from './pep440.ts'
 
-/** A version as PEP 440 takes it apart; what is absent is undefined. */
+/** Parts of a version in PEP 440; a missing part is undefined. */
 type Version = {
   epoch: number
   release: number[]
@@ -97,7 +97,7 @@ test('the example of the specification is in its order', () => {
   assert.equal(new Set(keys).size, keys.length)
 })
 
-test('versions that are equal have one key', () => {
+test('gives equal versions one key', () => {
   const same = [
     ['1', '1.0', '1.0.0', 'v1', '0!1'],
     ['1.0rc1', '1.0-c1', '1.0.preview_1', '1rc01'],

@@ -13,7 +13,7 @@ const pattern = new RegExp(
   ].join(''),
 )
 
-/** `first` sorts before every other character that a key can have at its place, `last` after them. */
+/** `first` sorts before all other characters at this position of a key, and `last` after them. */
 const first = '!'
 const last = '~'
 

@@ -6,7 +6,7 @@ import { type Covered, fixesAbove, inRanges, type RangeEvent } from './ranges.ts
 const apk = (one: string, other: string) => compareVersions('apk', one, other)
 const deb = (one: string, other: string) => compareVersions('deb', one, other)
 
-// Events, a version, whether it is covered, and the fixes above it.
+// Events, a version, the expected coverage, and the fixes above it.
 const cases: readonly [events: RangeEvent[], version: string, covered: Covered, fixes: string[]][] = [
   [[{ introduced: '0' }], '1.0-r0', 'yes', []],
   [[{ introduced: '0' }], 'not a version', 'yes', []],
@@ -62,7 +62,7 @@ for (const [events, version, covered, fixes] of cases) {
   })
 }
 
-test('the fixes of several ranges are named once each, the lowest first, without those of ranges that end below', () => {
+test('returns the fixes of several ranges once each, the lowest first, without those of ranges that end below', () => {
   const until = (introduced: string, fixed: string) => ({
     ...{ type: 'ECOSYSTEM' as const, events: [{ introduced }, { fixed }] },
   })

@@ -7,7 +7,7 @@ export type VersionOrder = (one: string, other: string) => number | undefined
 /** `introduced` may be `0`, which is before every version. Exactly one member is there. */
 export type RangeEvent = { introduced: string } | { fixed: string } | { lastAffected: string } | { limit: string }
 
-/** The events stand in no particular order. */
+/** The events are in no particular order. */
 export type VersionRange = { type: 'ECOSYSTEM' | 'SEMVER'; events: RangeEvent[] }
 
 /** `unknown`: a version that had to be compared is none. */
@@ -38,7 +38,7 @@ export function fixesAbove(version: string, ranges: readonly VersionRange[], ord
   return [...fixes].sort((a, b) => order(a, b) ?? 0)
 }
 
-// At the same version one that begins comes first, so that what begins and ends there covers nothing.
+// For the same version, a start comes first, so that a range that begins and ends there is empty.
 const ranks = { introduced: 0, lastAffected: 1, fixed: 2 } as const
 type Step = { kind: keyof typeof ranks; version: string }
 

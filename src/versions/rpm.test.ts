@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { compareRpm } from './rpm.ts'
 
-// Pairs in order, then pairs that are equal: the cases that rpm's own tests decide, in our own arrangement.
+// Pairs in order, then pairs of equal versions: the cases of rpm's own tests, in our own arrangement.
 const lower: [string, string][] = [
   ['1.0', '2.0'],
   ['2.0', '2.0.1'],
@@ -69,7 +69,7 @@ for (const [one, other] of [...lower, ...evrs]) {
   })
 }
 
-test('versions that differ only in what parts numbers and words are equal', () => {
+test('treats versions as equal that differ only in the separators of numbers and words', () => {
   for (const [one, other] of equal) {
     assert.equal(compareRpm(one, other), 0, `${one} ${other}`)
     assert.equal(compareRpm(other, one), 0, `${other} ${one}`)

@@ -13,7 +13,7 @@ export function compareRpm(one: string, other: string): number | undefined {
   return byParts(a[3], b[3])
 }
 
-/** Numbers, words, tildes and carets; whatever else stands between them only parts them. */
+/** Numbers, words, tildes and carets; all other characters only separate them. */
 const partPattern = /[0-9]+|[A-Za-z]+|[~^]/g
 
 function byParts(one: string, other: string): number {

@@ -15,8 +15,8 @@ function* vectors(ecosystem: string) {
 }
 
 /**
- * Maven's implementation counts the separator before a qualifier, the specification, which we follow, does not; so the one
- * goes round in circles (see `mavenKey`), and the other cannot.
+ * Unlike the specification that we follow, Maven's implementation counts the separator before a qualifier. So its order is
+ * circular in some cases (see `mavenKey`), and ours is not.
  */
 const byImplementation = [
   '1.0.0-RC16 < 1.0.0.RC8-beta',
