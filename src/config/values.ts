@@ -46,7 +46,7 @@ export const masterKey = (value: string, name: string): string => {
     throw new ConfigError(`${name} must be 32 bytes, as base64 or hex`)
   }
 }
-/** It is the first part of an image's name, so what a registry allows there. */
+/** Name of an organization. It is the first part of an image's name, so the rules of a registry apply. */
 export const organisation = (value: string, name: string): string => {
   if (!componentPattern.test(value) || value.length > maxPathLength) {
     throw new ConfigError(`${name} must be lower-case letters and digits, joined by dots, dashes or underscores`)
@@ -63,7 +63,7 @@ export const vendorToken = (value: string, name: string): string => {
   if (value === '' || /^[a-z][a-z0-9]{0,62}$/.test(value)) return value
   throw new ConfigError(`${name} must be up to 63 lower-case letters and digits that begin with a letter`)
 }
-/** They have a meaning of their own where the token would stand. */
+/** Tokens that already have a meaning in the same position. */
 const reservedTokens = ['svc', 'oci', 'google', 'grpc', 'pinfold']
 export const optionalDomain = (value: string, name: string): string => (value === '' ? '' : domain(value, name))
 
@@ -122,7 +122,7 @@ export const witnesses = (value: string, name: string): readonly Witness[] => {
 
 const mostHostPaths = 100
 
-/** By a host, what stands before the path of each repository there. */
+/** Path prefixes of repositories, by host. */
 export const hostPaths = (value: string, name: string): ReadonlyMap<string, string> => {
   const wrong = new ConfigError(`${name} must be JSON such as {"slow.example":"min-7d/acme/hub"}, of 100 hosts at most`)
   if (value === '') return new Map()
@@ -137,7 +137,7 @@ export const hostPaths = (value: string, name: string): ReadonlyMap<string, stri
   for (const [host, path] of Object.entries(read)) {
     const known = readHost(host)
     if (!known || known.scheme !== undefined || typeof path !== 'string' || !isHostPath(path, name)) throw wrong
-    // As clients are told apart: none of them writes the port that is usual.
+    // In the form in which clients write hosts: without the default port.
     paths.set(known.host.replace(/:(?:80|443)$/, ''), path)
   }
   if (paths.size > mostHostPaths) throw wrong
@@ -168,7 +168,7 @@ export const networks = (value: string, name: string): readonly string[] => {
   if (listed.every(isNetwork)) return listed
   throw new ConfigError(`${name} must be addresses or CIDR ranges, with commas`)
 }
-/** `off`, `on`, or addresses and ranges of clients; those with a `!` are left out. */
+/** `off`, `on`, or addresses and ranges of clients; entries with a `!` are excluded. */
 export const clients = (value: string, name: string): readonly string[] => {
   const listed = commaList(value)
   const plain = listed.map((one) => one.replace(/^!/, ''))
@@ -193,7 +193,7 @@ function isNetwork(text: string): boolean {
   return isIP(address) !== 0 && more === undefined && /^\d{1,3}$/.test(bits) && Number(bits) <= most
 }
 
-/** A JSON array of objects, each with exactly these members, all of them texts that say something. */
+/** JSON array of objects, each with exactly these members, all of them non-empty texts. */
 export const records =
   <K extends string>(...members: K[]) =>
   (value: string, name: string): readonly Record<K, string>[] => {
@@ -206,12 +206,12 @@ export const records =
       const parsed: unknown = value === '' ? [] : JSON.parse(value)
       if (Array.isArray(parsed) && parsed.every(isRecord)) return parsed as Record<K, string>[]
     } catch {
-      // Said below.
+      // The error is thrown below.
     }
     throw new ConfigError(`${name} must be a JSON array of objects with ${members.join(', ')}`)
   }
 
-/** A provider whose word about people counts; with a label it is one that they can sign in with here. */
+/** Provider that is trusted to identify people. With a label, people can sign in with it here. */
 export type PeopleIssuer = {
   issuer: string
   /** The client id that its tokens are meant for. */
@@ -278,7 +278,7 @@ export const annotationNames = (value: string, name: string): readonly string[] 
   if (listed.every((one) => /^[\w./-]{1,128}$/.test(one))) return listed
   throw new ConfigError(`${name} must be names of annotations, with commas`)
 }
-/** Ecosystems of OSV that are distributions, with a release or for all of them, with commas. */
+/** Ecosystems of OSV that are distributions, with a release or for all of them, separated by commas. */
 export const osvEcosystems = (value: string, name: string): readonly string[] => {
   const listed = commaList(value)
   if (listed.every((one) => /^[A-Z][A-Za-z0-9 ]{0,63}(:[\w.:-]{1,64})?$/.test(one))) return listed
