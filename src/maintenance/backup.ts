@@ -1,5 +1,5 @@
-// A backup while servers run: an embedded database as of one moment, and the contents that it names. Names of contents are
-// never used twice and nothing is removed meanwhile, so what is copied after the database is complete for it.
+// Backup while servers run: an embedded database as of one moment, and the contents that it names. Names of contents are never
+// used twice and nothing is removed meanwhile, so the contents that are copied after the database are complete for it.
 import { randomUUID } from 'node:crypto'
 import { mkdir, open, readdir, readFile, realpath, rename, rm } from 'node:fs/promises'
 import { dirname, join, resolve, sep } from 'node:path'
@@ -114,7 +114,7 @@ async function requireApart({ blobs, data }: Config, to: string): Promise<void> 
   throw new Error(`the server keeps its blobs in ${own}, which is no place for a backup; name another folder with --to`)
 }
 
-/** A store of its own, with an id of its own, which `pinfold restored` makes the one of the database. */
+/** Opens a store with an id of its own, which `pinfold restored` makes the store of the database. */
 async function openTarget(to: string, database: string): Promise<Blobs> {
   await mkdir(join(to, 'blobs'), { recursive: true, mode: 0o700 }).catch(({ code }: NodeJS.ErrnoException) => {
     throw new Error(`the folder ${to} cannot be made: ${code}; choose another with --to`)
@@ -125,7 +125,7 @@ async function openTarget(to: string, database: string): Promise<Blobs> {
   return target
 }
 
-/** Removes all but the newest copies, and the contents that none of those names. Answers with how many contents. */
+/** Removes all but the newest copies, and the contents that no remaining copy names. Returns the number of removed contents. */
 async function prune(to: string, target: Blobs, keep: number): Promise<number> {
   const entries = await readdir(to, { withFileTypes: true })
   const names = entries.flatMap((one) => (one.isDirectory() && /^\d{4}-.*Z$/.test(one.name) ? [one.name] : [])).sort()

@@ -1,5 +1,5 @@
-// Copies what a database has in one store of blobs to another, under the same names, so that no row changes. A server goes on
-// with the first one meanwhile; what has been copied is not copied again.
+// Copies the blobs of a database from one blob store to another, under the same names, so that no row changes. Servers use the
+// first store meanwhile. A repeated copy skips blobs that are already copied.
 
 import { createHash, randomUUID } from 'node:crypto'
 import { type Blobs, ContentMissing, type Located, type StoredCheckpoint } from '#blobs/blobs.ts'
@@ -18,19 +18,19 @@ export type Copied = {
   bytes: number
   /** Were there already. */
   there: number
-  /** Locations that are lost in the first store, or do not have the content that they should. */
+  /** Locations that are missing in the first store, or have other content than they should. */
   damaged: string[]
 }
 
 const page = 500
-/** Contents on their way at once. */
+/** Number of contents that are copied at the same time. */
 const atOnce = 4
 
-/** The two are one store, or one is a copy of the other by other means: the id cannot tell them apart. */
+/** The two stores are the same, or one is a copy of the other by other means: the id is the same for both. */
 const sameId = 'the second store has the id of the first; where it is not the first itself, remove its pinfold-id'
 
 /**
- * Throws when the stores are not of this database. `report` is called as it goes on. The second store has an id of its own
+ * Throws if the stores do not belong to this database. Calls `report` with the progress. The second store has an id of its own
  * from the beginning, so that no server takes it for the first.
  */
 export async function copyBlobs(
@@ -60,7 +60,7 @@ type Copy = {
   report?: (copied: Copied) => void
 }
 
-/** Copies what `contents` answers with, page by page in the order of the locations. */
+/** Copies the contents that `contents` returns, page by page in the order of their locations. */
 export async function copyContents(
   contents: (after: string, most: number) => Promise<StoredContent[]>,
   { isWanted, from, to, report = () => {} }: Copy,
@@ -78,8 +78,8 @@ export async function copyContents(
 }
 
 /**
- * Copies the checkpoints of the transparency logs, those of ended logs too. One that the second store has of a larger log stays:
- * somebody may have seen it signed.
+ * Copies the checkpoints of the transparency logs, including ended logs. Keeps a checkpoint of a larger log in the second store,
+ * since a client may have seen its signature.
  */
 export async function copyCheckpoints({ checkpoints: from }: Blobs, { checkpoints: to }: Blobs): Promise<void> {
   const names = await Array.fromAsync(from.list())
@@ -95,7 +95,7 @@ export async function copyCheckpoints({ checkpoints: from }: Blobs, { checkpoint
 
 const sizeOf = ({ text }: StoredCheckpoint): number => parseCheckpoint(text)?.size ?? 0
 
-/** Makes a store that has everything the one of the database, in a transaction in which no server is there or starts. */
+/** Makes a complete store the store of the database, in a transaction during which no server runs or starts. */
 export async function switchBlobs(tx: Tx, to: Blobs): Promise<void> {
   const [id, owner] = idsOf(await to.readId())
   if (id === undefined || owner !== (await readFact(tx, 'database_id'))) throw new Error(sameId)

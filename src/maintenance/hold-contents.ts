@@ -14,8 +14,8 @@ export type Hold = {
 }
 
 /**
- * Until it ends, or the process has been gone for a while, nothing is removed from the store. Throws where somebody else
- * holds them under this name.
+ * Prevents the removal of contents from the store until it ends, or until some time after the process has ended. Throws if
+ * another process holds them under this name.
  */
 export async function holdContents(
   db: Db,

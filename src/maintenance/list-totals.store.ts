@@ -1,11 +1,11 @@
-// The totals of lists against the keys of lists: every kind has as many in a place as one of its orders has there.
+// Compares the totals of lists with the keys of lists: the total of a kind in a list must be the number of its keys there.
 import { allAtLeisure, type Db, ident, sql, type Tx } from '#db/sql.ts'
 
 export type WrongTotal = { place: string; counted: number; found: number }
 
 /**
- * Some of the totals of a kind that are not right, in the order of their places. All in one statement, so that what commits
- * meanwhile makes no difference: the difference stays the same until it is corrected.
+ * Wrong totals of a kind, in the order of their lists. Uses one statement, so that concurrent commits make no difference. The
+ * difference stays the same until it is corrected.
  */
 export async function wrongTotals(
   db: Db,

@@ -7,21 +7,25 @@ export type Forgotten = { sessions: number; pushTokens: number; position: number
 /** Clients have positions of the stream of events from after the backup, which must not be given out again. */
 const positionsAhead = 1_000_000_000
 
-/** Frees what servers of before had, ends what may have been ended since, and lets positions of events jump ahead. */
+/**
+ * Releases leases of former servers, ends sessions and tokens that may have been ended since, and moves positions of events
+ * ahead.
+ */
 export async function forgetRestored(
   tx: Tx,
   { now, pushTokens }: { now: string; pushTokens: boolean },
 ): Promise<Forgotten> {
   for (const fact of ['url', 'local_url', 'local_network'] as const) await removeFact(tx, fact)
   await writeFact(tx, 'restore_time', now)
-  // Nobody of before is there, so nobody's sign of life is waited for.
+  // No former server is running, so no heartbeat is awaited.
   await tx.run(sql`UPDATE duties SET owner = '' WHERE owner <> ''`)
   await tx.run(sql`UPDATE delivery_queues SET owner = '' WHERE owner <> ''`)
   await tx.run(sql`UPDATE image_reads SET owner = '' WHERE owner <> ''`)
   await tx.run(sql`DELETE FROM nodes`)
   const router = await tx.get<{ position: number }>(sql`
     UPDATE events_router SET position = position + ${positionsAhead} WHERE id = 1 RETURNING position`)
-  // As a witness it may have signed heads that it knows no more: with another key it never contradicts itself.
+  // As a witness, the server may have signed checkpoints that the restored database does not have. With another key it never
+  // contradicts itself.
   await tx.run(sql`DELETE FROM witness_keys`)
   await tx.run(sql`DELETE FROM sign_in_attempts`)
   await tx.run(sql`DELETE FROM console_codes`)

@@ -17,7 +17,7 @@ import { type Forgotten, forgetRestored } from './restored-rows.store.ts'
 
 export type Restored = Forgotten & { trash: number }
 
-/** Its entry in the audit log; no event tells of it, since the subscribers of before may be others by now. */
+/** Audit log entry of the restore. It is not sent as an event, since subscribers may have changed since the backup. */
 const auditType = 'restored'
 
 /** The database and the store that it is to have from now on. */

@@ -14,9 +14,8 @@ type Place = ReturnType<typeof blobPlace>
 const sampled = 20
 
 /**
- * Throws unless the store is that of the database. At a first start, and for a folder of before, it becomes that, once some
- * of the blobs of the database are found in it. The store knows the database before the database knows the store, so a
- * crash in between is like a first start.
+ * Throws unless the store belongs to the database. At a first start, or for a folder without an id, ties the two once some of the
+ * database's blobs are found in the store. The store gets its id first, so a crash in between is like a first start.
  */
 export async function tieBlobs(db: Db, blobs: Blobs, place: Place): Promise<void> {
   const database = await db.tx((tx) => keepFact(tx, 'database_id', randomUUID()))
@@ -33,7 +32,7 @@ export async function tieBlobs(db: Db, blobs: Blobs, place: Place): Promise<void
     found = read(await blobs.keepId(`${wanted ?? randomUUID()} ${database}`))!
   }
   if (found.database !== database) throw foreign(place)
-  // Nothing but a file that the operator wrote as `lost` says has the id of the database twice.
+  // Only a file that the operator wrote, as `lost` explains, has the id of the database twice.
   if (wanted === undefined && found.id !== database && (await look(db, blobs)) === 'missing') {
     throw lost('has none of the blobs of the database', place, `${wanted ?? database} ${database}`)
   }
@@ -41,7 +40,7 @@ export async function tieBlobs(db: Db, blobs: Blobs, place: Place): Promise<void
   if (kept !== found.id) throw refusal(`this database has its blobs in another ${place.kind} than ${place.name}`, place)
 }
 
-/** For commands that must not tie anything: throws unless the store is that of the database. */
+/** For commands that must not tie a store: throws unless it belongs to the database. */
 export async function requireOwn(db: Db, blobs: Blobs): Promise<void> {
   const found = read(await blobs.readId())
   const isOwn =

@@ -1,5 +1,5 @@
-// Compares what a database says with what there is: contents in the store, and counters, tags and links with the rows that
-// they follow from. Servers may run meanwhile: whatever is compared is read in one statement, or looked at twice.
+// Compares a database with its contents: blobs in the store, and counters, tags and links with the rows that they follow from.
+// Servers may run meanwhile: everything that is compared is read in one statement, or checked twice.
 import { openBlobs } from '#blobs/open.ts'
 import type { Config } from '#config.ts'
 import { createSkew } from '#db/skew.ts'
@@ -40,7 +40,7 @@ export type VerifyOptions = {
   only?: readonly Check[]
   /** Called for each finding, as it is found. */
   found?(finding: Finding): void
-  /** Called as it goes on. */
+  /** Called with the progress. */
   progress?(check: Check, examined: number): void
 }
 
@@ -48,7 +48,7 @@ export type Verified = Record<Check, Tally>
 
 const mostTotals = 1000
 
-/** Answers with how many of each were looked at, were not right, and are now. */
+/** Returns, for each check, the number of items that were checked, that were wrong, and that were repaired. */
 export async function verify(config: Config, options: VerifyOptions): Promise<Verified> {
   await using opening = new AsyncDisposableStack()
   const { db } = opening.adopt(await openExisting(config), (open) => open.close())
