@@ -1,4 +1,4 @@
-// AWS: who signed a request that somebody else hands us, which AWS alone can tell (GetCallerIdentity).
+// Finds the AWS identity that signed a request of a client. Only AWS can verify the signature (GetCallerIdentity).
 import { tooMany, unavailable } from '#lib/errors.ts'
 import { type Outgoing, OutgoingError } from '#lib/net/outgoing.ts'
 import { memberOf } from './ask.ts'
@@ -10,14 +10,15 @@ export type SignedRequest = { target: string; headers: Readonly<Record<string, s
 export type AwsCaller = { account: string; arn: string; userId: string }
 
 export type AwsCallers = {
-  /** The origin that requests are sent to, whatever they say. */
+  /** Origin that requests are sent to, whatever their headers contain. */
   origin: string
   /** Host and region that the request must have been signed for. */
   host: string
   region: string
   /**
-   * Sends the request there. `refused` says why nobody was named, for the log. Throws RESOURCE_EXHAUSTED while too many are
-   * on their way from this network for this identity, for this identity, or for all, and UNAVAILABLE if AWS cannot be asked.
+   * Sends the request there. `refused` is the reason for the log if there is no identity. Throws RESOURCE_EXHAUSTED if too many
+   * requests are in flight from this network for this identity, for this identity, or in total. Throws UNAVAILABLE if AWS cannot
+   * be reached.
    */
   identify(
     request: SignedRequest,
@@ -42,7 +43,7 @@ export function createAwsCallers(outgoing: Pick<Outgoing, 'post'>, sts: string):
     if (now > 0) asking.set(key, now)
     else asking.delete(key)
   }
-  /** Ends with what it returns. */
+  /** Returns the function that ends the request. */
   const begin = (network: string, identity: string): (() => void) => {
     const pair = `${network} ${identity}`
     const isFull =

@@ -18,7 +18,7 @@ export class Refusal extends Error {
   }
 }
 
-/** The body of a success; throws a Refusal, in the words that `explain` finds in the answer, for everything else. */
+/** Returns the body of a success. Otherwise throws a Refusal with the message that `explain` finds in the answer. */
 export async function ask(
   { outgoing }: Asking,
   name: string,
@@ -48,13 +48,13 @@ export async function answerOf(check: () => Promise<void>): Promise<CloudAnswer>
   }
 }
 
-/** Throws a Refusal unless a success holds what it should. */
+/** Throws a Refusal unless a success has this text. */
 export function requireText(value: unknown, name: string, what: string): string {
   if (typeof value === 'string' && value !== '') return value
   throw new Refusal('REFUSED', `${name} answered without ${what}`)
 }
 
-/** A member of a JSON object, wherever the path leads; nothing for what is not there or is no JSON. */
+/** Member of a JSON object at a path; undefined if it is missing or the text is no JSON. */
 export function memberOf(json: string, ...path: string[]): unknown {
   try {
     let at: unknown = JSON.parse(json)

@@ -9,11 +9,11 @@ export type CloudAccount =
 export type CloudAnswer = { ready: true } | { ready: false; reason: CloudReason; message: string }
 export type CloudReason = 'UNREACHABLE' | 'REFUSED'
 
-/** A signed token that says who asks, for one cloud. */
+/** Returns a signed token for one cloud that identifies the caller. */
 export type Assert = (claims: { subject: string; audience: string }) => Promise<string>
 
 /** Origins of the clouds, without a path. */
 export type CloudEndpoints = { googleSts: string; googleIam: string; amazonSts: string; azureLogin: string }
 
-/** The component on whose behalf an account is checked, as the cloud knows it. */
+/** Name by which the cloud knows the component that checks an account. */
 export const checker = 'canary'

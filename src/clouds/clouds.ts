@@ -7,7 +7,7 @@ import type { Assert, CloudAccount, CloudAnswer, CloudEndpoints } from './cloud-
 import { checkGoogle } from './google.ts'
 
 export type Clouds = {
-  /** `place` is the group that asks, and the subject of what we sign. Never rejects for what a cloud does. */
+  /** `place` is the group that checks, and the subject of the signed token. Never rejects because of the cloud's answer. */
   check(account: CloudAccount, place: string, assert: Assert): Promise<CloudAnswer>
 }
 

@@ -16,7 +16,7 @@ export function checkGoogle(asking: Asking, account: CloudAccount & { cloud: 'go
       scope,
       requestedTokenType: 'urn:ietf:params:oauth:token-type:access_token',
       subjectTokenType: 'urn:ietf:params:oauth:token-type:jwt',
-      // A provider without a list of audiences wants its own name.
+      // A provider without a list of audiences expects its own name.
       subjectToken: await asking.assert({ subject: `${checker}:${asking.place}`, audience: `https:${provider}` }),
     }
     const sent = { url: `${googleSts}/v1/token`, headers: json, body: JSON.stringify(exchange) }
@@ -38,7 +38,7 @@ function serviceAccountOf(projectId: string): string {
   return `pinfold-${checker}@${domain ? `${project}.${domain}` : project}.iam.gserviceaccount.com`
 }
 
-/** The token service answers in the words of OAuth, the others in those of Google's APIs. */
+/** The token service answers in the format of OAuth, the others in that of Google's APIs. */
 function explain(body: string): string | undefined {
   const error = memberOf(body, 'error')
   if (typeof error === 'string') return `${error}: ${String(memberOf(body, 'error_description') ?? '')}`
