@@ -1,4 +1,4 @@
-// Sends traces by OTLP over HTTP, as JSON. Loaded only where it is asked for.
+// Sends traces by OTLP over HTTP, as JSON. Loaded only if the settings name a collector.
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { type Context, ROOT_CONTEXT, SpanKind, SpanStatusCode, type TimeInput, trace } from '@opentelemetry/api'
 import { type ExportResult, ExportResultCode, parseTraceParent } from '@opentelemetry/core'
@@ -20,7 +20,7 @@ export type Collector = {
   /** The share of requests that is traced, from 0 to 1. A client's word does not change it. */
   share: number
   version: string
-  /** Told at most once a minute, with how many spans were lost since. */
+  /** Called at most once a minute, with the number of spans lost since. */
   onLost: (spans: number, cause: unknown) => void
 }
 
@@ -98,7 +98,7 @@ export function openTracer({ url, headers, share, version, onLost }: Collector):
   }
 }
 
-/** Tells of spans that the collector did not take, now and then. */
+/** Reports spans that the collector did not accept, from time to time. */
 function watched(exporter: SpanExporter, onLost: Collector['onLost']): SpanExporter {
   let lost = 0
   let toldAt = Number.NEGATIVE_INFINITY

@@ -7,23 +7,23 @@ export type Attributes = Readonly<Record<string, string | number | boolean>>
 export type Span = {
   /** 32 hex digits, for the log; undefined where nothing is recorded. */
   readonly traceId: string | undefined
-  /** Spans of what `work` does are parts of this one. */
+  /** Spans of `work` are parts of this one. */
   run<T>(work: () => T): T
-  /** Once; `failed` is for our own failures, not for refusals. */
+  /** Call it once; `failed` is for failures of the server, not for refusals. */
   end(name: string, attributes: Attributes, failed: boolean): void
 }
 
 export type Tracer = {
   readonly isOn: boolean
-  /** The span of a request; `traceparent` is what its client says of where it belongs (W3C Trace Context). */
+  /** Begins the span of a request; `traceparent` is the client's header with the parent span (W3C Trace Context). */
   begin(traceparent: string | undefined): Span
   /** A span of its own, which belongs to no request. */
   root<T>(name: string, attributes: Attributes, work: () => Promise<T>): Promise<T>
-  /** A part of what is being traced; nothing outside of that. */
+  /** Runs `work` in a span that is a part of the current trace; without one, records nothing. */
   part<T>(name: string, attributes: Attributes, work: () => Promise<T>): Promise<T>
   /** Records a step that has just ended: as a part of the current trace, or else as a span of its own. */
   past(name: string, attributes: Attributes, seconds: number, failed: boolean): void
-  /** Sends what has been recorded, for a few seconds at most. Never rejects. */
+  /** Sends the recorded spans, for a few seconds at most. Never rejects. */
   close(): Promise<void>
 }
 
