@@ -55,7 +55,7 @@ export function deleteOldest(
 }
 
 /**
- * List of the rows of one place in the order of their uids. `at` gives the condition of a place on the table `t`; `join` adds
+ * List of the rows of one group in the order of their uids. `at` returns the condition of a group on the table `t`; `join` adds
  * tables for the columns.
  */
 export function listByUid<Row, T, P>(

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { changesOf } from './changes.ts'
 import { compile, ident, join, raw, sql } from './sql.ts'
 
-test('a statement says which table it writes, and how', () => {
+test('reads table and kind of change from a statement', () => {
   const cases = [
     [sql`SELECT name FROM items WHERE name = ${'a'}`, []],
     [sql`SELECT name FROM items FOR UPDATE`, []],

@@ -5,7 +5,7 @@ import type { Change } from './sql.ts'
 const statement = /^\s*(?:(INSERT)\s+INTO|(UPDATE)|(DELETE)\s+FROM)\s+([a-z_][a-z0-9_]*)/
 const none: readonly Change[] = []
 
-/** Reads off the text of a statement what it changes. */
+/** Reads the changes of a statement from its text. */
 export function changesOf(text: string): readonly Change[] {
   const [, insert, update, remove, table] = statement.exec(text) ?? []
   const verb = (insert ?? update ?? remove)?.toLowerCase() as Verb | undefined
@@ -18,7 +18,7 @@ export function createCommits() {
   const listeners: ((changes: ReadonlySet<Change>) => void)[] = []
   return {
     listen: (listener: (changes: ReadonlySet<Change>) => void): void => void listeners.push(listener),
-    /** With the changes of the works that the commit holds; those that were rolled back have none. */
+    /** Reports the changes of the transactions in a commit; those that were rolled back have none. */
     report(works: readonly ReadonlySet<Change>[]): void {
       const changes = works.length === 1 ? works[0]! : new Set(works.flatMap((work) => [...work]))
       if (changes.size > 0) for (const listener of listeners) listener(changes)

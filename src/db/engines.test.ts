@@ -118,7 +118,7 @@ for (const [engine, prepare] of Object.entries(engines)) {
       assert.deepEqual(answers, ['mine', ...Array(7).fill('taken')])
     })
 
-    test('a transaction or a read of db inside a work is refused, and the database goes on', async () => {
+    test('refuses a transaction or a read of db inside a transaction, and continues to serve', async () => {
       await using opened = await open()
       const { db } = opened
       const count = sql`SELECT count(*) AS n FROM items`
@@ -161,7 +161,7 @@ for (const [engine, prepare] of Object.entries(engines)) {
       assert.deepEqual(await names(db), [])
     })
 
-    test('a work reads its own writes, and nobody else does before the commit', async () => {
+    test('shows a transaction its own writes, and nobody else before the commit', async () => {
       await using opened = await open()
       const { db } = opened
       const written = Promise.withResolvers<void>()
@@ -278,7 +278,7 @@ for (const [engine, prepare] of Object.entries(engines)) {
       assert.deepEqual(await names(db), ['a'])
     })
 
-    test('migrations are applied once, and those added later on their own', async () => {
+    test('applies migrations once, and later ones separately', async () => {
       await using opened = await open([])
       const { db } = opened
       assert.deepEqual(await migrate(db, [first]), ['0001-items'])

@@ -6,9 +6,9 @@ import type { Meeting, Sql, Tx } from './sql.ts'
 export type Steps = {
   all<T>(query: Sql): Promise<T[]>
   run(query: Sql): Promise<number>
-  /** Absent where nobody meets. May throw, which ends the work. */
+  /** Absent if the engine has no meetings. May throw, which ends the transaction. */
   meet?(meeting: Meeting): void
-  /** Called before each statement. The statement waits for the promise, if there is one. */
+  /** Called before each statement, which then waits for the returned promise. */
   pause?(): Promise<void> | undefined
 }
 
@@ -27,7 +27,7 @@ export function createGuard(engine: Tx['engine']): Guard {
   const running = new AsyncLocalStorage<{ open: boolean }>()
   return {
     outside(method) {
-      // `open` matters: what a work left behind, such as a timer, still carries the store after the work ended.
+      // `open` matters: code that a transaction left behind, such as a timer, still has the store after the transaction ended.
       if (running.getStore()?.open) throw new Error(`db.${method} called inside a transaction; use its tx`)
     },
 

@@ -14,7 +14,7 @@ export class LeaseLost extends Error {
 
 /** Lease of a run of a background job. Jobs that run on every node have one with fence 0, which no other node takes over. */
 export type Lease = {
-  /** This process among those that share the database. */
+  /** Id of this process among those that share the database. */
   readonly node: string
   readonly fence: number
   /** Aborted when the server stops. */
@@ -25,30 +25,30 @@ export type Lease = {
   check(): void
   /** A transaction of the database that throws LeaseLost when another node has the lease. */
   tx: Db['tx']
-  /** Runs transactions, each with a pause behind it, while they find something; answers with the sum. Throws LeaseLost. */
+  /** Runs transactions, with a pause after each, until one finds nothing. Returns the sum of their results. Throws LeaseLost. */
   inBatches(batch: (tx: Tx) => Promise<number>, options?: TxOptions): Promise<number>
   /** True if a node has not beaten for the length of a lease, so that its work is left to others. */
   isGone(node: string): boolean
 }
 
-/** The last run of a duty, as the database's clock has it. */
+/** Last run of a background job, by the clock of the database. */
 export type LastRun = { start: string; end: string; result: string; status: string }
 export type Taken = { name: string; last: LastRun }
 
 export type Leases = {
-  /** For what every node runs. */
+  /** Lease for jobs that every node runs. */
   everyNode: Lease
   /** `undefined` while another node has it. */
   find(name: string): Lease | undefined
-  /** Says that this node is there, and takes nothing. */
+  /** Writes a heartbeat of this node, without taking leases. */
   announce(): Promise<void>
-  /** Says that this node is there, renews what it has, and takes what nobody has; answers with what is new. */
+  /** Writes a heartbeat of this node, renews its leases, and takes leases without an owner. Returns the new ones. */
   look(): Promise<Taken[]>
   /** Notes a run; does nothing when the lease is another node's. */
   record(name: string, run: LastRun): Promise<void>
   /** Number of live servers, this one included. */
   livingNodes(): number
-  /** Gives everything back, so that others need not wait. */
+  /** Releases all leases, so that other nodes need not wait. */
   release(): Promise<void>
 }
 
@@ -57,15 +57,15 @@ export type LeaseOptions = {
   leaseMs: number
   monotonic: () => number
   skew: Skew
-  /** The leases that this node wants. */
+  /** Leases that this node takes if they are free. */
   names: readonly string[]
-  /** Absent for a process that serves nobody. */
+  /** Absent for a process that is not a server. */
   facts?: NodeFacts | undefined
   signal: AbortSignal
 }
 
 const rowLocks = { isolation: 'rowLocks' } as const
-/** A beat that a power cut undoes is missed by nobody. */
+/** A heartbeat may be lost in a power cut without harm. */
 const beats = { isolation: 'rowLocks', durability: 'later' } as const
 /** Between batches, so that other writers get their turn. */
 const pauseMs = 20
@@ -73,11 +73,11 @@ const pauseMs = 20
 export function createLeases(db: Db, options: LeaseOptions): Leases {
   const { node, leaseMs, monotonic, skew, names, facts, signal } = options
   const quick = db.quick ?? db
-  // Without others nobody can be waited for: what a lease says is left over from a process that has ended.
+  // A database with one process has no other owners: a lease in it is left over from a process that has ended.
   const watchedMs = db.shared ? leaseMs : 0
   const owners = watchHeartbeats<string>(watchedMs, monotonic)
   const nodes = watchHeartbeats<string>(watchedMs, monotonic)
-  // The quarter is for clocks that run at different speeds, and for a last step that was begun in time.
+  // The margin of a quarter is for clocks that run at different speeds, and for a last step that was begun in time.
   const trust = createTrust(leaseMs * 0.75, monotonic)
   const held = new Map<string, Lease>()
   let seen = new Map<string, NodeBeat>()
@@ -157,8 +157,9 @@ export function createLeases(db: Db, options: LeaseOptions): Leases {
 type Owned = { name: string; owner: string; beat: number }
 
 /**
- * Keeps the row locked until the transaction ends, so that nobody takes the lease over before its writes are seen. Beats go
- * on meanwhile: a transaction that waits for long, such as for a repository, does not lose all that its node has.
+ * Keeps the row locked until the transaction ends, so that no other node takes the lease over before its writes are visible.
+ * Heartbeats continue meanwhile, so a transaction that waits for long, such as for a repository, does not cost its node all
+ * leases.
  */
 async function isOwner(tx: Tx, name: string, node: string, fence: number): Promise<boolean> {
   const row = await tx.get(sql`
@@ -180,14 +181,14 @@ async function claim(tx: Tx, was: Owned, node: string): Promise<(LastRun & { fen
     RETURNING fence, run_start AS "start", run_end AS "end", run_result AS "result", run_status AS "status"`)
 }
 
-/** The rows of these duties, also of those that have none yet. */
+/** Rows of these jobs, with empty values for jobs that have no row yet. */
 async function rowsOf(reader: Reader, names: readonly string[]): Promise<Owned[]> {
   const rows = await reader.all<Owned>(sql`SELECT name, owner, beat FROM duties`)
   const known = new Map(rows.map((row) => [row.name, row]))
   return names.map((name) => known.get(name) ?? { name, owner: '', beat: 0 })
 }
 
-/** Says that the node is there; answers with the duties that are its own. */
+/** Writes a heartbeat of the node. Returns the jobs whose leases it has. */
 function raiseBeats(
   db: Pick<Db, 'tx'>,
   node: string,

@@ -1,5 +1,5 @@
-// Lists of what comes after a value in one order, such as what changed since a time, in whatever order they are asked for. And the
-// parts of the query for a page of any other list.
+// Lists of nodes after a value of one member, such as those changed since a time, in any order. Also has the parts of the query
+// for a page of any other list.
 import type { Page } from '#lib/lists/paging.ts'
 import { afterKey, direction, type Listing, mergedPage } from './listing.ts'
 import { ident, join, list, type Reader, type Sql, sql } from './sql.ts'
@@ -26,7 +26,7 @@ function beyondQuery(listing: Listing, place: string, page: Page, { column, valu
   const dir = direction(page)
   const inPlace = sql`k.list = ${`${listing.kind}.${column}`} AND k.place = ${place} AND k.value > ${value}`
   if (page.order.column === 'uid') {
-    // The keys alone tell the order, so that only the rows of the page are looked up.
+    // The keys alone have the order, so that only the rows of the page are read.
     const past = page.after ? sql`k.uid ${page.order.desc ? sql`<` : sql`>`} ${page.after.uid}` : sql`1 = 1`
     const ids = sql`
       SELECT k.id FROM list_keys k
@@ -58,7 +58,7 @@ export async function countBeyond(
   return row?.total ?? 0
 }
 
-/** The condition for rows behind the cursor, where `keys`, which are the order and what breaks ties, have these values. */
+/** Condition for rows behind the cursor, if `keys`, the order and its tie-breaker, have these values. */
 export function pastCursor(
   { order, after }: Pick<Page, 'order' | 'after'>,
   keys: readonly Sql[],

@@ -1,8 +1,7 @@
-// Lists of nodes: any order, any place in the hierarchy, any size, always from an index.
-//
-// Two tables serve every kind of resource. `list_keys` holds, for each sortable member of each node, one row for every
-// place that the node can be listed from; its primary key is the order of the list. `list_counts` holds how many nodes
-// each such place has; every database connection adds to a row of its own, so no row is hot.
+// Lists of nodes in any order, of any part of the hierarchy and of any size, always from an index. Two tables serve every kind of
+// resource. `list_keys` has, for each sortable member of each node, one row for every list that the node is part of; its primary
+// key is the order of the list. `list_counts` has the number of nodes in each list. Every database connection adds to a row of
+// its own, so no row is a bottleneck.
 
 import { type Branch, compareTexts, type Page } from '#lib/lists/paging.ts'
 import { lineage, parentOf, top } from '#lib/uid.ts'
@@ -24,23 +23,26 @@ export type Listing = {
   unkeyed?: boolean
 }
 
-/** Keys that serve a filter which many nodes share: those named `name`, from `from` on and before `before` where these are given. */
+/**
+ * Keys of a filter that matches many nodes: those called `name`, starting with `from` and ending before `before`, if these are
+ * given.
+ */
 export type KeyRange = { name: string; from?: string; before?: string }
 
 /** The members that a list can be ordered by, other than the uid, with their present values. */
 export type Keys = Record<string, string>
 
-/** Something that is listed from places of its own, such as an ecosystem, rather than from a part of the hierarchy. */
+/** Node with lists of its own, such as an ecosystem, rather than those of a part of the hierarchy. */
 export type Entry = { uid: string; id: number; keys: Keys; places: readonly string[] }
 
-/** Every place that a node can be listed from: everything, each node above it, and its parent's own children. */
+/** Lists that contain a node: everything, the descendants of each node above it, and the children of its parent. */
 export function placesOf(uid: string): string[] {
   const parent = parentOf(uid)
   const above = parent === top ? [] : lineage(parent)
   return [top, ...above, childrenPlace(parent)]
 }
 
-/** The same for nodes that have none below them, whose parent is therefore one place and not two. */
+/** Like `placesOf`, for nodes that have none below them. The parent then needs one list and not two. */
 export function placesOfLeaf(uid: string): string[] {
   return [top, ...lineage(parentOf(uid))]
 }
@@ -52,7 +54,7 @@ export async function addToLists(tx: Tx, kind: string, uid: string, id: number, 
   await addToPlaces(tx, kind, [{ uid, id, keys, places: placesOf(uid) }])
 }
 
-/** The same for many at once, each in its own places. */
+/** Adds many nodes at once, each to its own lists. */
 export async function addToPlaces(tx: Tx, kind: string, entries: readonly Entry[]): Promise<void> {
   const found = entries.flatMap(({ uid, id, keys, places }) =>
     places.flatMap((place) => Object.entries(keys).map(([key, value]) => ({ key, place, value, uid, id }))),
@@ -108,10 +110,10 @@ export async function removeFromLists(
   await count(tx, kind, places, -1)
 }
 
-/** Nodes of one kind that are being deleted together, listed from the same places: the rows of `table t` that `where` picks. */
+/** Nodes of one kind that are deleted together, from the same lists: the rows of `table t` that `where` selects. */
 export type Many = { kind: string; places: readonly string[]; table: string; where: Sql; total: number }
 
-/** Forgets many nodes at once, while their rows are still there. `columns` are those that the kind can be ordered by. */
+/** Removes many nodes from lists at once, before their rows are deleted. `columns` are those that the kind can be ordered by. */
 export async function removeManyFromLists(tx: Tx, many: Many, columns: readonly string[]): Promise<void> {
   for (const column of columns) {
     const gone = sql`SELECT ${ident(`t.${column}`)}, t.uid FROM ${ident(many.table)} t WHERE ${many.where}`
@@ -134,8 +136,8 @@ async function count(tx: Tx, kind: string, places: readonly string[], by: number
 }
 
 /**
- * One page and one row more, which tells whether another page follows. Several listings are read as one list. With `walk`
- * the filters, which many nodes meet, are tried on one node after the other in the order of the list.
+ * Returns one page and one row more, which shows if another page follows. Several listings are read as one list. With `walk`,
+ * filters that match many nodes are evaluated on one node after the other, in the order of the list.
  */
 export async function listPage<T>(
   reader: Reader,
@@ -154,7 +156,7 @@ export async function listPage<T>(
   return queries.length === 0 ? [] : reader.all<T>(mergedPage(queries, page))
 }
 
-/** A page of what several queries select, each of them in the order of the page and from its cursor on. */
+/** Page of the rows of several queries. Each query is in the order of the page, and starts behind its cursor. */
 export function mergedPage(queries: readonly Sql[], page: Page): Sql {
   const [only, ...more] = queries
   if (only && more.length === 0) return sql`${only} LIMIT ${page.size + 1} OFFSET ${page.skip}`
@@ -171,7 +173,7 @@ function merged(queries: readonly Sql[], enough: number, order: Sql): Sql {
   return sql`SELECT * FROM (${union(arms)}) AS merged ORDER BY ${order}`
 }
 
-/** SQLite puts no more than 500 SELECTs together at once, and a caller may be bound in more places than that. */
+/** SQLite combines at most 500 SELECTs at once, and a caller may have bindings on more groups than that. */
 export function union(arms: readonly Sql[]): Sql {
   if (arms.length <= 400) return join(arms, ' UNION ALL ')
   const some = Array.from({ length: Math.ceil(arms.length / 400) }, (_, i) => arms.slice(i * 400, (i + 1) * 400))
@@ -199,7 +201,7 @@ export function placeQuery(listing: Listing, place: string, page: Page, filters:
      ORDER BY k.value ${dir}, k.uid ${dir}`
 }
 
-/** Listings of one table of which a page passes over items: in the order of keys, from where these are. */
+/** Listings of one table for a page with skipped nodes: in the order of keys, starting from `keys` if they are set. */
 type Skipped = { kinds: readonly [Listing, ...Listing[]]; places: readonly string[] }
 
 function skippedFrom(kinds: readonly Listing[], branches: readonly Branch[], page: Page): Skipped | undefined {
@@ -236,10 +238,10 @@ async function skippedPage<T>(reader: Reader, { kinds, places }: Skipped, page: 
   return isFromEnd ? rows.reverse() : rows
 }
 
-/** The keys of a place, from the cursor of the page on. */
+/** Condition for the keys of a list, behind the cursor of the page. */
 function inPlace({ kind, keys }: Listing, place: string, page: Page): Sql[] {
   const { column, desc } = page.order
-  // The cursor lies within the range, so it takes the place of the bound on its side.
+  // The cursor is within the range, so it replaces the bound on its side.
   const from = page.after && !desc ? undefined : keys?.from
   const before = page.after && desc ? undefined : keys?.before
   const at = sql`k.list = ${`${kind}.${keys?.name ?? column}`} AND k.place = ${place}`
@@ -367,8 +369,7 @@ export async function countUpTo(
 }
 
 /**
- * The two queries of a list: a page of nodes with one more than it has room for, and how many there are in all. `where`
- * says what a filter asks of a row.
+ * The two queries of a list: a page of nodes with one more, and the total. `where` returns the conditions of a filter on a row.
  */
 export function nodeList<Row, T, F>(listing: Listing, fromRow: (row: Row) => T, where: (filter: F) => Sql[]) {
   return {

@@ -1,20 +1,20 @@
-// Lists of resources that people create in groups and repositories, such as rules, exceptions and holds. There are few in each
-// place, so they have no keys.
+// Lists of resources that people create in groups and repositories, such as rules, exemptions and holds. A group has few, so they
+// have no keys.
 import type { Page } from '#lib/lists/paging.ts'
 import { top } from '#lib/uid.ts'
 import { countNodes, type Listing, listPage } from './listing.ts'
 import { ident, type Reader, type Sql, sql } from './sql.ts'
 
-/** The rows of the table `t` that were made at a place and below it. */
+/** Rows of the table `t` that belong to a group or repository, or to one below it. */
 export function madeBelow(place: string): Sql {
   return place === top ? sql`1 = 1` : sql`t.uid > ${`${place}/`} AND t.uid < ${`${place}0`}`
 }
 
-/** One kind of such rows. The places of a page do not overlap. */
+/** Lists of one kind of such rows. The groups and repositories of a page do not overlap. */
 export type MadeList<T, F> = {
   page(reader: Reader, places: readonly string[], page: Page, filter: F): Promise<T[]>
   count(reader: Reader, places: readonly string[], filter: F): Promise<number>
-  /** The first rows of a place in the order of their uids. */
+  /** First rows of a group or repository and all below it, in the order of their uids. */
   below(reader: Reader, place: string, filter: F, most: number): Promise<T[]>
 }
 

@@ -8,8 +8,9 @@ import { type Db, ident, type Reader, raw, sql, type Tx } from './sql.ts'
 import { type Words, words } from './words.ts'
 
 /**
- * Never edited after release. Each string of `up` is one statement. Its name says what it is (`phaseOf`): an expansion adds
- * what earlier builds do not mind, a backfill fills it, a contraction takes away what only they need.
+ * Never edited after release. Each string of `up` is one statement. The name contains the phase (`phaseOf`): an expansion adds
+ * tables and columns that earlier builds ignore, a backfill fills them, a contraction removes those that only earlier builds
+ * need.
  */
 export type Migration = SchemaChange | Backfill
 export type SchemaChange = { id: string; up: (t: Words) => string[] }
@@ -20,14 +21,14 @@ export type SchemaChange = { id: string; up: (t: Words) => string[] }
 export type Backfill = { id: string; batch: (tx: Tx) => Promise<number> }
 
 export type MigrateOptions = {
-  /** Contractions too: no build that needs what they take away may be there, or come back. */
+  /** Also applies contractions: no build that needs the removed tables and columns may be running, or come back. */
   finish?: boolean
   /**
    * Called in the transaction of a change that would break servers of an earlier build, before the change. If it throws, the
    * migration ends.
    */
   mayBreak?(tx: Tx, id: string): Promise<void>
-  /** Told what is being done, and of a backfill how many rows have been. */
+  /** Reports the migration that runs, and the number of rows that a backfill has done. */
   progress?(id: string, rows: number): void
 }
 
@@ -41,8 +42,8 @@ const lockPauseMs = 500
 const ofAnySize = { aside: 'disk', timeLimit: 'none' } as const
 
 /**
- * Applies what is missing and returns those ids. Refuses a database that was written by other migrations than these, but for
- * expansions and backfills of a newer build. A contraction, and what comes after it, waits for `finish`.
+ * Applies missing migrations and returns their ids. Refuses a database with unknown migrations, except for expansions and
+ * backfills of a newer build. A contraction, and every migration after it, waits for `finish`.
  */
 export async function migrate(
   db: Db,
@@ -54,7 +55,7 @@ export async function migrate(
   const applied = await appliedBefore(db)
   const last = finish ? -1 : firstContraction(applied, migrations)
   const wanted = last < 0 ? migrations : migrations.slice(0, last)
-  // Nobody waits for a database that is empty, or that one process has for itself.
+  // No other process waits for a database that is empty, or that one process has for itself.
   const isWaitedFor = db.shared && applied.size > 0
   const isApart = ({ id }: Migration): boolean => isWaitedFor && phaseOf(id) !== 'whole'
   const done: string[] = []
@@ -82,7 +83,7 @@ async function appliedBefore(db: Db): Promise<Map<string, string>> {
 
 /** The first one that is not there yet and not for now; -1 when there is none. */
 function firstContraction(applied: ReadonlyMap<string, string>, migrations: readonly Migration[]): number {
-  // Nobody of before can be at a database that is empty.
+  // No server of an earlier build can use an empty database.
   if (applied.size === 0) return -1
   return migrations.findIndex(({ id }) => phaseOf(id) === 'contract' && !applied.has(id))
 }
@@ -144,7 +145,7 @@ async function applyAll(
           throw new Error(`migration ${id} was edited after it was applied`)
         continue
       }
-      // Nobody can be at a database that was empty.
+      // No server can use a database that was empty.
       if (applied.size > 0 && ['whole', 'contract'].includes(phaseOf(id))) await mayBreak?.(tx, id)
       progress?.(id, 0)
       for (const statement of now) await apply(tx, id, statement)
@@ -155,7 +156,7 @@ async function applyAll(
   }, ofAnySize)
 }
 
-/** In batches of their own, so that nobody waits for all of it; one that was cut short goes on where it was. */
+/** Runs in batches, so that no other process waits for all of it. A backfill that was interrupted continues where it stopped. */
 async function backfill(db: Db, one: Backfill, progress?: MigrateOptions['progress']): Promise<boolean> {
   if ((await appliedIn(db)).has(one.id)) return false
   for (let rows = 0, some = 1; some > 0; rows += some) {
@@ -191,7 +192,7 @@ export async function schemaState(db: Db, ids: readonly string[]): Promise<'none
   return wanted.every((id) => !isBegun(applied.get(id) ?? begunOf(''))) ? 'current' : 'old'
 }
 
-/** Throws where a newer build has made a change that this one cannot be beside. */
+/** Throws if a newer build has made a change that this build cannot run beside. */
 export async function requireKnown(reader: Reader, ids: readonly string[]): Promise<void> {
   checkKnown(ids, await appliedIn(reader))
 }
@@ -236,12 +237,13 @@ const prepare: Record<Db['engine'], (tx: Tx) => Promise<void>> = {
   async sqlite() {},
 
   async postgres(tx) {
-    // A serializable snapshot would be older than the lock, and would not show what the other node has just applied.
+    // A serializable snapshot would be older than the lock, and would not show the migrations that the other node has just
+    // applied.
     await tx.run(sql`SET TRANSACTION ISOLATION LEVEL READ COMMITTED`)
     // If a change waits for a table, all later statements wait behind it.
     await tx.run(sql`SET LOCAL lock_timeout = 2000`)
     await tx.all(sql`SELECT pg_advisory_xact_lock(7420001, hashtext(current_setting('search_path'))) IS NULL`)
-    // From a table, since a connection that has looked before learns only by locking one what others have made since.
+    // Reads from a table, since a connection with an earlier snapshot sees new schemas of others only after it locks a table.
     const schema = await tx.get<{ current: string | null; wanted: string }>(
       sql`SELECT current_schema() AS current, current_setting('search_path') AS wanted FROM pg_namespace LIMIT 1`,
     )

@@ -15,7 +15,7 @@ export type NodeTable<K extends string, F extends string> = Omit<Listing, 'kind'
   unique?: readonly string[]
 }
 
-/** The table of nodes whose names differ from those of their siblings. */
+/** Table of nodes whose names differ from those of their siblings. */
 export const namedNodes = {
   sorted: ['name', 'create_time', 'update_time'],
   filters: { name: 'name' },
@@ -26,7 +26,7 @@ type Member<K extends string> = K extends `${infer A}_${infer B}` ? `${A}${Capit
 /** The members of a node that its lists depend on. */
 type Listed<K extends string> = { uid: string } & { [key in Member<K>]: string }
 
-/** Statements of a store that are the same for every kind of node. `values` are the values of columns. */
+/** Statements of a store that are common to all kinds of nodes. `values` has the values of columns. */
 export function nodeTable<Row, T extends Listed<K>, K extends string, F extends string>(
   { sorted, filters, unique = [], ...stored }: NodeTable<K, F>,
   fromRow: (row: Row) => T,
@@ -98,7 +98,7 @@ export function nodeTable<Row, T extends Listed<K>, K extends string, F extends 
       return true
     },
 
-    /** False when the node was gone already. */
+    /** Returns false if the node was already deleted. */
     async delete(tx: Tx, node: Listed<K>): Promise<boolean> {
       if ((await tx.run(sql`DELETE FROM ${ident(table)} WHERE uid = ${node.uid}`)) === 0) return false
       await removeFromLists(tx, table, node.uid, keysOf(node))

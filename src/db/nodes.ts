@@ -3,7 +3,7 @@ import { type Reader, sql, type Tx } from './sql.ts'
 /** Facts that a server announces. `url` is the URL for clients, and `localUrl` is its own address. */
 export type NodeFacts = { version: string; url: string; localUrl: string }
 
-/** Says that the node is there. `now` is the database's time. */
+/** Writes a heartbeat of the node. `now` is the time of the database. */
 export async function beatNode(
   tx: Tx,
   id: string,
@@ -29,14 +29,14 @@ export async function deleteNode(tx: Tx, id: string): Promise<void> {
   await tx.run(sql`DELETE FROM nodes WHERE id = ${id}`)
 }
 
-/** Forgets nodes that have said nothing since `before`, by the database's time. */
+/** Deletes nodes without a heartbeat since `before`, by the time of the database. */
 export async function deleteSilentNodes(tx: Tx, before: string): Promise<number> {
   return tx.run(sql`DELETE FROM nodes WHERE beat_time < ${before}`)
 }
 
 export type SeenNode = { id: string; url: string; version: string; beat: number }
 
-/** The servers that have a row, whether or not they are still there. */
+/** Servers that have a row, whether or not they are still running. */
 export function listNodes(reader: Reader): Promise<SeenNode[]> {
   return reader.all<SeenNode>(sql`SELECT id, url, version, beat FROM nodes ORDER BY id`)
 }
@@ -72,8 +72,8 @@ export async function livingNode(
 }
 
 /**
- * Until the transaction ends no server can start to serve, or say that it still does. Answers with the first of those that
- * `concerns` which has come, or said something, since `still` was read.
+ * Blocks starts and heartbeats of servers until the transaction ends. Returns the first server that `concerns` selects and that
+ * has started or beaten since `still` was read.
  */
 export async function startedSince(
   tx: Tx,

@@ -26,7 +26,7 @@ export async function checkPooler({ database }: Urls): Promise<boolean> {
   return true
 }
 
-/** Opens the database for what needs a session, which a pooler does not keep. */
+/** Opens the database for work that needs a session, which a pooler does not keep. */
 export async function openDirect({ database, databaseDirect }: Urls): Promise<Db> {
   const { directUrl } = await import('./postgres/pooler.ts')
   return openDb({ database: await directUrl(database, databaseDirect), file: '' })

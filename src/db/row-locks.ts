@@ -1,9 +1,9 @@
-// Locks of single rows, for transactions of the isolation `rowLocks`: what they have to agree on, they lock first.
+// Locks of single rows, for transactions of the isolation `rowLocks`: rows that transactions must agree on are locked first.
 import { type Meeting, raw, type Sql, type Tx } from './sql.ts'
 
 /**
- * `shared`: others may have it too, and nobody changes the key of the row or deletes it. `alone`: nobody else has it alone.
- * `deleting`: nobody else has it at all.
+ * `shared`: others may have it too, and none of them changes the key of the row or deletes it. `alone`: one transaction at a
+ * time, beside `shared` ones. `deleting`: no other transaction has any lock.
  */
 export type RowLock = 'shared' | 'alone' | 'deleting'
 

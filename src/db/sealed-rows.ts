@@ -1,4 +1,4 @@
-// The rows that are encrypted under the master key: whether a key opens them, and how they get another one.
+// Rows that are encrypted under the master key: checks if a key opens them, and encrypts them with another one.
 import type { Sealer } from '#lib/crypto/seal.ts'
 import { type Purpose, type SealedColumn, sealedColumns } from '#lib/crypto/sealed-columns.ts'
 import { hasTable } from './migrate.ts'
@@ -37,7 +37,7 @@ export async function opensRows(db: Db, sealer: Sealer): Promise<boolean | undef
   return answer
 }
 
-/** Encrypts everything anew; answers with how many values. Throws NotOurSeal when `from` does not open one of them. */
+/** Encrypts all values again, and returns their number. Throws NotOurSeal if `from` does not open one of them. */
 export async function resealRows(tx: Tx, from: Sealer, to: Sealer): Promise<number> {
   let count = 0
   for (const column of columns) {

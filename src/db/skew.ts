@@ -2,7 +2,7 @@
 import { performance } from 'node:perf_hooks'
 import { type Db, sql } from './sql.ts'
 
-/** The clocks of a machine, in milliseconds: its time, which somebody may set, and what has passed, which nobody can. */
+/** Clocks of a machine, in milliseconds: its time, which can be set, and the time passed, which cannot. */
 export type Clocks = { time(): number; passed(): number }
 
 export const ownClocks: Clocks = { time: () => Date.now(), passed: () => performance.now() }
@@ -10,23 +10,26 @@ export const ownClocks: Clocks = { time: () => Date.now(), passed: () => perform
 export type Skew = {
   /** By how many milliseconds the database was ahead when it was asked last. */
   offsetMs(): number
-  /** The time of the database, as far as it is known; that of the machine may be set meanwhile. */
+  /** Time of the database, as far as it is known. The clock of the machine may be set meanwhile. */
   now(): Date
   /** Asks the database. */
   measure(): Promise<void>
-  /** Tells how far off the other servers are that live. */
+  /** Takes the clock offsets of the other live servers. */
   compare(others: readonly number[]): void
   /** True if the clock of the database is wrong: of the database and all servers, most agree with this one on the time. */
   isDatabaseOff(): boolean
 }
 
-/** Clocks that are this close agree. */
+/** Clocks with at most this difference in milliseconds agree. */
 const likeMs = 2000
 
-/** An embedded database has the clock of its machine, and goes with it whatever is set. */
+/** An embedded database uses the clock of its machine, and follows its changes. */
 export function createSkew(db: Pick<Db, 'engine' | 'get' | 'quick'>, { time, passed }: Clocks = ownClocks): Skew {
   let offset = 0
-  /** When the clock of what has passed began, by the database. It misses what a machine sleeps, until the database is asked. */
+  /**
+   * Time of the database when the clock of passed time began. That clock stops while the machine sleeps, until the database is
+   * read again.
+   */
   let began: number | undefined
   let others: readonly number[] = []
   return {

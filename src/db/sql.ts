@@ -1,4 +1,4 @@
-// SQL as values: text and parameters stay apart until the engine binds them. One text serves both engines.
+// SQL as values: text and parameters stay separate until the engine binds them. One text serves both engines.
 
 import { invalid } from '#lib/errors.ts'
 import type { Verb } from '#lib/resource.ts'
@@ -6,8 +6,8 @@ import type { Verb } from '#lib/resource.ts'
 export type Value = string | number | null | Uint8Array
 
 /**
- * A piece of SQL with its parameters; there is always one more part than there are values. `template`: the place in the program
- * that its whole text stands at, which is the same each time.
+ * Piece of SQL with its parameters; there is always one more part than there are values. `template` identifies its position in
+ * the program, where the whole text is the same each time.
  */
 export type Sql = {
   readonly parts: readonly string[]
@@ -38,14 +38,14 @@ export type Tx = Reader & {
    */
   meet(meeting: Meeting): Promise<void>
   /**
-   * Calls back when this work has succeeded: on SQLite before its commit, so that a transaction asked for now shares it,
-   * on PostgreSQL after. The callback must not throw.
+   * Calls back after this transaction succeeded: on SQLite before its commit, so that a transaction started now shares it, on
+   * PostgreSQL after. The callback must not throw.
    */
   after(callback: () => void): void
 }
 
 export type TxOptions = {
-  /** `rowLocks` gives up serializability, for works that meet only in rows which they lock, and so hardly ever conflict. */
+  /** `rowLocks` is without serializability, for transactions that only share rows that they lock, and so hardly ever conflict. */
   isolation?: 'rowLocks'
   /**
    * `later` does not wait for the disk, for data without a guarantee. A power cut may undo the last of such transactions, though
@@ -54,9 +54,9 @@ export type TxOptions = {
    */
   durability?: 'later'
   /**
-   * For a work with no bound on what it sorts or rewrites: what SQLite sets aside for that is kept in files, not in memory. Also
-   * for one of very many statements that change very many pages: in memory, SQLite goes through all that it has set aside at
-   * the end of a statement.
+   * For a transaction that sorts or rewrites an unbounded number of rows: SQLite keeps its temporary data in files, not in
+   * memory. Also for one with very many statements that change very many pages. In memory, SQLite would search all temporary data
+   * at the end of each statement.
    */
   aside?: 'disk'
   /** `none` lets each statement take as long as it does, for migrations and for reading whole tables. */
@@ -65,7 +65,7 @@ export type TxOptions = {
   meets?: Meeting
 }
 
-/** A name for what others of this process lock too, and how many of them may go on at once. */
+/** Name of a lock that several transactions of this process need, and the most that may run at once. */
 export type Meeting = { place: string; most: number }
 
 export type Db = Reader & {
@@ -73,8 +73,8 @@ export type Db = Reader & {
   /** True if other processes may serve from the same database. */
   readonly shared: boolean
   /**
-   * Resolves once the work is on disk, unless `durability` says otherwise. The work may run more than once, so it must do
-   * nothing but use its `tx`.
+   * Resolves once the transaction is on disk, unless `durability` has another value. The work may run more than once, so it must
+   * only use its `tx`.
    */
   tx<T>(work: (tx: Tx) => Promise<T>, options?: TxOptions): Promise<T>
   /**
@@ -82,8 +82,8 @@ export type Db = Reader & {
    */
   quick?: Pick<Db, 'get' | 'tx'>
   /**
-   * One connection outside of any transaction and without limits of time, for what an engine does in none, such as building an
-   * index beside writers. Absent where a database is one process's.
+   * One connection outside of any transaction and without time limits, for operations that do not run in a transaction, such as
+   * building an index beside writers. Absent for a database with one process.
    */
   alone?<T>(work: (one: Reader) => Promise<T>): Promise<T>
   /**
@@ -193,7 +193,7 @@ function append(parts: string[], values: Value[], fragment: Fragment): void {
 
 // node:sqlite takes an object for a bag of named parameters and then stores NULL, so nothing unknown may get there.
 function checked(value: unknown): Value {
-  // REST names the field earlier; this is for texts that came in over gRPC. PostgreSQL would refuse them as a failure.
+  // REST names the field earlier; this is for text that came over gRPC. PostgreSQL would fail on it.
   if (typeof value === 'string' && value.includes('\0')) {
     throw invalid({ field: 'request', description: 'a text must not contain a NUL character' })
   }

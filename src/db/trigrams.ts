@@ -25,10 +25,10 @@ export type IdRange = { above: number; upTo: number }
 /** Fills up the end of a text; it sorts before whatever can be asked for. */
 const filler = '\u0001'
 const afterAll = '\u{10ffff}'
-/** More would not make the choice of the rarest any better. */
+/** More trigrams would not improve the choice of the rarest. */
 const maxGrams = 50
 
-/** Makes new rows findable. Call it in the transaction that inserts them; `kind` keeps tables, or parts of one, apart. */
+/** Adds rows to the search. Call it in the transaction that inserts them; `kind` separates tables, or parts of one. */
 export async function addTexts(tx: Tx, kind: string, rows: readonly Searchable[]): Promise<void> {
   const found = rows.flatMap(({ id, text }) => {
     return [...gramsOf(text + filler.repeat(2), [3])].map((gram) => sql`(${kind}, ${gram}, ${id})`)

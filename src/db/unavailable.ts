@@ -38,6 +38,6 @@ export function isUnavailable(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   const { code, errcode, syscall } = error as { code?: unknown; errcode?: unknown; syscall?: unknown }
   if (code === 'ERR_SQLITE_ERROR') return typeof errcode === 'number' && results.has(errcode & 0xff)
-  if (code === 'ENOENT') return syscall === 'connect' // a Unix socket that nobody serves
+  if (code === 'ENOENT') return syscall === 'connect' // a Unix socket without a server
   return typeof code === 'string' && (codes.has(code) || /^08[0-9A-Z]{3}$/.test(code))
 }

@@ -1,10 +1,10 @@
 /** The few words the two engines disagree on. Times are ISO text with milliseconds and booleans are 0 or 1, on both. */
 export type Words = {
-  /** For the few changes of a table that are whole statements of their own. */
+  /** For the few changes of a table that need statements of their own. */
   engine: 'sqlite' | 'postgres'
   text: string
   id: string
-  /** As `id`, but no number is ever given twice, not even one whose row was deleted. */
+  /** Like `id`, but no number is used twice, not even that of a deleted row. */
   counter: string
   /** Statements that move the counter of a table behind rows that were inserted with their numbers. */
   counterAfter: (table: string) => string[]

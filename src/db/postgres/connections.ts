@@ -13,7 +13,7 @@ export type Times = WatchTimes & {
 
 export const defaultTimes: Times = { answerMs: 35_000, quickMs: 5000, silentMs: 3000, watchMs: 1000, sparedMs: 10_000 }
 
-/** Longest wait for the new connection that is made to see whether one is answered. */
+/** Longest wait in milliseconds for the new connection that tests if connections are answered. */
 const freshMs = 2000
 
 export type Connections = Sends & {

@@ -29,7 +29,7 @@ test('admits as many transactions to a place as fit; the others follow in order,
   await waiting[0]
   assert.deepEqual(order, ['3'])
   assert.equal(crowdedOf(three, 'a', 2), undefined)
-  // No newcomer gets ahead of those that wait.
+  // No newcomer gets ahead of waiting transactions.
   assert.ok(crowdedOf(nextTurn(), 'a', 2))
   two.leave()
   await waiting[1]
@@ -37,12 +37,12 @@ test('admits as many transactions to a place as fit; the others follow in order,
   assert.equal(crowdedOf(nextTurn(), 'a', 1), undefined)
 })
 
-test('no more are inside than may be at all places together, and who waits for that keeps its place', async () => {
+test('admits no more at all places together than allowed, and keeps the place of one that waits for that', async () => {
   const nextTurn = createCrowds({ ...usual, mostInside: 2 })
   const [one, two, three, four] = [nextTurn(), nextTurn(), nextTurn(), nextTurn()]
   assert.equal(crowdedOf(one, 'a', 1), undefined)
   assert.equal(crowdedOf(two, 'b', 1), undefined)
-  // One inside goes to another place as well.
+  // A transaction inside also enters another place.
   assert.equal(crowdedOf(two, 'c', 1), undefined)
   const full = crowdedOf(three, 'd', 1)!
   let isIn = false
@@ -95,7 +95,7 @@ test('rejects a transaction with a retry hint if too many wait, or if it waits t
   const waited = assert.rejects(late.wait(crowdedOf(late, 'a', 1)!), again)
   await assert.rejects(tooMany.wait(crowdedOf(tooMany, 'a', 1)!), again)
   await waited
-  // Nobody who has left is waited for.
+  // No transaction waits for one that has left.
   first.leave()
   assert.equal(crowdedOf(nextTurn(), 'a', 1), undefined)
 })

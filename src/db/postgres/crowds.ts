@@ -5,8 +5,8 @@ import { busy } from '#lib/errors.ts'
 import type { Meeting } from '../sql.ts'
 
 /**
- * Thrown: the work has to give its connection back, and to run again once `Turn.wait` has resolved. No Error, since where it
- * comes from is of no use to anybody, and costs more than all the rest of it.
+ * Thrown when the transaction has to give its connection back, and to run again once `Turn.wait` has resolved. Not an Error,
+ * since its stack would be useless, and would cost more than the rest.
  */
 export class Crowded implements Meeting {
   readonly place: string
@@ -20,11 +20,11 @@ export class Crowded implements Meeting {
 
 /** Places that one transaction holds, however often it runs. */
 export type Turn = {
-  /** Throws Crowded when there are as many already, too many at all places together, or others were here before. */
+  /** Throws Crowded if the place is full, if too many are inside at all places together, or if others came first. */
   enter(meeting: Meeting): void
   /**
-   * Gives back what it holds, and waits for its turn. Rejects with UNAVAILABLE when too many wait, or for too long: all waits of a
-   * work together, since one that needs two places may come back to each of them.
+   * Leaves its places, and waits for its turn. Rejects with UNAVAILABLE if too many wait, or if all waits of the transaction
+   * together take too long. A transaction that needs two places may wait for each of them repeatedly.
    */
   wait(crowded: Crowded): Promise<void>
   leave(): void
@@ -42,7 +42,7 @@ export type Crowds = {
   monotonic?: () => number
 }
 
-/** All places together. */
+/** Name of the limit for all places together. */
 const anywhere = ''
 
 export function createCrowds({

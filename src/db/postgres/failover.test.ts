@@ -10,7 +10,7 @@ import { openPostgres, type PostgresOptions } from './postgres.ts'
 const never = { answerMs: 600_000, quickMs: 600_000, silentMs: 600_000, watchMs: 600_000 }
 const database = process.env.PINFOLD_TEST_DATABASE ?? ''
 
-/** A database with a table, behind a wire that can fail. No limit ends anything unless the test says so. */
+/** Database with a table, behind a connection that can fail. No time limit applies unless the test sets it. */
 async function open({ times, ...options }: PostgresOptions = {}) {
   const schema = `t_${randomBytes(6).toString('hex')}`
   const admin = new pg.Client(database)
@@ -33,7 +33,7 @@ async function open({ times, ...options }: PostgresOptions = {}) {
   return { db, admin, schema, url, wire, names, [Symbol.asyncDispose]: close }
 }
 
-/** The same database through what counts as a pooler. */
+/** Opens the same database through a simulated pooler. */
 function openPooled(url: URL, { times, ...options }: PostgresOptions) {
   const pooled = new URL(url)
   pooled.searchParams.delete('schema')
@@ -224,7 +224,7 @@ suite('postgres failover', { skip: database === '' && 'PINFOLD_TEST_DATABASE is 
   test('a read-only database is unavailable, and a connection to it is not used again', async () => {
     await using opened = await open({ poolSize: 1 })
     const { db } = opened
-    // As a primary that was demoted: what is connected goes on to read.
+    // Like a demoted primary: existing connections become read-only.
     const demote = () => db.tx((tx) => tx.run(sql`SET default_transaction_read_only = on`))
     await demote()
     assert.deepEqual(await db.get(sql`SELECT 1 AS one`), { one: 1 })

@@ -34,7 +34,7 @@ test('drops a connection whose statement the server worked on at first, and late
   )
   try {
     while (!isDropped && asked < 20) await sleep(2)
-    // At work; gone; still gone.
+    // First at work, then gone, then still gone.
     assert.deepEqual([isDropped, asked], [true, 3])
     await lost
   } finally {

@@ -1,11 +1,11 @@
-// Watch for connections that nobody answers on any more while a new one is answered, as after the loss of a host, of which no
-// packet tells. They are dropped, so that what waits on them fails at once and the pool makes new ones.
+// Detects connections without answers while a new connection is answered, as after the loss of a host, when no packet closes
+// them. Drops them, so that waiting statements fail at once and the pool opens new ones.
 import { performance } from 'node:perf_hooks'
 import type pg from 'pg'
 import { drop, type Sent, sentOn } from './send.ts'
 
 export type WatchTimes = {
-  /** After this long without an answer it is checked whether the server still works on a statement. */
+  /** Milliseconds without an answer after which it checks if the server still works on a statement. */
   silentMs: number
   /** Period of these checks. */
   watchMs: number
@@ -29,7 +29,7 @@ const enough = 2
 const countsMs = 60_000
 
 export function createLossWatch({ silentMs, watchMs, sparedMs }: WatchTimes, { live, isPooled, ask }: Watched) {
-  /** When statements were found to have no answer, and nobody at work on them. */
+  /** Times at which statements were found to have no answer, and no backend at work on them. */
   let unanswered: number[] = []
   /** Statements that were silent at the last look. */
   let before: ReadonlySet<Sent> = new Set()

@@ -32,7 +32,7 @@ export async function requireSameDatabase(pooled: string, direct: string): Promi
   )
 }
 
-/** The URL for what needs a session: migrations, their locks and settings. Throws where it would go through a pooler. */
+/** URL for work that needs a session: migrations, their locks and settings. Throws if it would go through a pooler. */
 export async function directUrl(database: string, direct: string): Promise<string> {
   if (!isPooledUrl(database)) return database
   if (direct === '') throw noSession()

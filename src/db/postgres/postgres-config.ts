@@ -4,8 +4,8 @@ import pg from 'pg'
 export const defaultPoolSize = 10
 
 /**
- * Reads `?schema=` and `?pooled=` out of the URL. Errors never repeat the URL, which may hold a password. A pooler takes no
- * parameters of a session, which then are those of the role.
+ * Reads `?schema=` and `?pooled=` out of the URL. Errors never repeat the URL, which may contain a password. A pooler accepts no
+ * session parameters, so the role must have them.
  */
 export function poolConfig(url: string, { poolSize = defaultPoolSize, waitMs = 10_000 } = {}): pg.PoolConfig {
   const parsed = URL.canParse(url) ? new URL(url) : undefined
@@ -24,7 +24,7 @@ export function poolConfig(url: string, { poolSize = defaultPoolSize, waitMs = 1
   }
   parsed.searchParams.delete('schema')
   parsed.searchParams.delete('pooled')
-  // Options of the URL win over those of the config in pg, so both go into the URL.
+  // Options of the URL have priority over those of the config in pg, so both go into the URL.
   const options = [parsed.searchParams.get('options'), schema && `-c search_path=${schema}`].filter(Boolean)
   if (options.length > 0) parsed.searchParams.set('options', options.join(' '))
 

@@ -162,7 +162,7 @@ suite('postgres alone', { skip: database === '' && 'PINFOLD_TEST_DATABASE is not
       },
       { meets: meeting },
     )
-    // With the other of the two connections, which nobody has.
+    // Uses the other of the two connections, which is free.
     const answers = await Promise.allSettled([db.ping(), db.ping(), db.ping()])
     const before = runs
     held.resolve()
@@ -236,7 +236,7 @@ suite('postgres alone', { skip: database === '' && 'PINFOLD_TEST_DATABASE is not
   })
 
   test('reports a database that does not answer as unavailable, also to callers that wait while connections are tried', async () => {
-    // It takes connections, and says nothing.
+    // Accepts connections, and never answers.
     const silent = createServer((socket) => socket.resume().on('error', () => {})).listen(0, '127.0.0.1')
     await once(silent, 'listening')
     const { port } = silent.address() as AddressInfo
@@ -257,7 +257,7 @@ suite('postgres alone', { skip: database === '' && 'PINFOLD_TEST_DATABASE is not
     }
   })
 
-  test('a statement that takes longer than it may is unavailable, and the connection goes on', async () => {
+  test('reports a statement above its time limit as unavailable, and keeps the connection', async () => {
     await using opened = await open()
     const slow = opened.db.tx(async (tx) => {
       await tx.run(sql`SET LOCAL statement_timeout = 20`)
@@ -267,7 +267,7 @@ suite('postgres alone', { skip: database === '' && 'PINFOLD_TEST_DATABASE is not
     assert.ok(await opened.db.tx(pid))
   })
 
-  test('a work that nobody waits for cannot commit half', async () => {
+  test('does not commit a part of a transaction whose caller does not wait for it', async () => {
     await using opened = await open()
     const { db } = opened
     const floating = db.tx(async (tx) => {

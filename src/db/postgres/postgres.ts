@@ -1,4 +1,4 @@
-// The PostgreSQL engine: a pool, named statements, and serializable transactions that are tried again on conflict.
+// PostgreSQL engine: a pool, prepared statements, and serializable transactions that are retried on conflict.
 import { createHash } from 'node:crypto'
 import type pg from 'pg'
 import { isBusy } from '#lib/errors.ts'
@@ -21,7 +21,7 @@ const maxNames = 500
  */
 const mostWaiting = 100
 const crowdMs = 30_000
-/** Connections that nobody has who may be waiting for others, whatever it is that they wait for. */
+/** Connections that transactions with a meeting leave free for others. */
 const keptFree = 3
 
 export type PostgresOptions = { poolSize?: number; waitMs?: number; times?: Partial<Times> }
@@ -140,7 +140,7 @@ async function alone<T>(connections: Connections, work: (one: Reader) => Promise
       (await send({ text: compile(query, '$'), values: query.values as unknown[] })).rows
     return await work({ all, get: async <R>(query: Sql) => (await all<R>(query))[0] })
   } finally {
-    // Nobody else is to have what was set.
+    // The session settings must not reach the next user of the connection.
     client.release(true)
   }
 }
@@ -171,7 +171,7 @@ function createQueries(): (query: Sql) => pg.QueryConfig {
   }
 }
 
-// A name keeps the statement prepared on every connection for good, so it is for texts that come back.
+// A name keeps the statement prepared on every connection forever, so it is only for texts that are used again.
 function createNames(): (text: string) => string | undefined {
   const seen = new Set<string>()
   const names = new Map<string, string>()

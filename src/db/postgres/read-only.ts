@@ -1,4 +1,4 @@
-// A PostgreSQL that takes no writes: a standby, one that still recovers, or one that was made read-only.
+// Recognizes a PostgreSQL that accepts no writes: a standby, one in recovery, or one that was set to read-only.
 import type pg from 'pg'
 import { readOnly as code } from '../unavailable.ts'
 import { codeOf, type Sends } from './send.ts'
@@ -19,7 +19,7 @@ export async function requireWritable({ send, limits }: Sends, client: pg.PoolCl
   if (rows[0].readOnly === 'on') throw readOnly('the database is read-only')
 }
 
-/** The error as it is to be told: a standby refuses serializable transactions as a feature that it does not have (0A000). */
+/** Replaces a misleading error: a standby refuses serializable transactions as an unsupported feature (0A000). */
 export async function withReason({ send, limits }: Sends, client: pg.PoolClient, error: unknown): Promise<unknown> {
   if (codeOf(error) !== '0A000' || client.getTransactionStatus() !== 'I') return error
   const asked = await send(client, { text: 'SELECT pg_is_in_recovery() AS recovers' }, limits.quick).catch(

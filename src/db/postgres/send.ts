@@ -3,7 +3,7 @@ import { performance } from 'node:perf_hooks'
 import pg from 'pg'
 import { busy } from '#lib/errors.ts'
 
-/** A connection, of which the types know fewer calls than it takes. */
+/** A connection; the published types lack some of its methods. */
 type Connection = {
   connection?: { stream: { destroy(): void } }
   query(query: pg.Query, done: (error: Error | undefined, result: pg.QueryResult) => void): unknown
@@ -38,13 +38,16 @@ const sent = new WeakMap<pg.ClientBase, Sent>()
 /** The statement that the connection waits for, if there is one. */
 export const sentOn = (client: pg.ClientBase): Sent | undefined => sent.get(client)
 
-/** Ends a connection without a word to the server, which may not answer. A statement on it fails at once. */
+/** Ends a connection without a message to the server, which may not answer. A statement on it fails at once. */
 export function drop(client: pg.ClientBase): void {
   const { connection }: Connection = client
   connection?.stream.destroy()
 }
 
-/** Sends one statement. If its time is over, its connection is dropped: an answer that comes later must not meet the next one. */
+/**
+ * Sends one statement. If its time is over, drops the connection, so that a late answer is not taken for that of the next
+ * statement.
+ */
 export async function send(
   client: pg.ClientBase,
   { text, values, name }: pg.QueryConfig,
@@ -85,7 +88,7 @@ export function codeOf(error: unknown): unknown {
   return error instanceof Error ? (error as { code?: unknown }).code : undefined
 }
 
-// pg reports a lost connection in words only, and as many that none is left; callers tell errors apart by code.
+// pg reports a lost connection, and a pool without free connections, only by message; callers distinguish errors by code.
 export function rethrow(error: unknown, anyInUse: boolean): never {
   if (error instanceof Error && codeOf(error) === undefined) {
     // Error of the pool for a caller that waited in vain, also if all connections are still being opened and none succeeds.

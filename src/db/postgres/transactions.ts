@@ -1,4 +1,4 @@
-// Transactions that are tried again on conflict, each of them on one connection.
+// Transactions that are retried on conflict, each on one connection.
 import { randomInt } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
@@ -29,8 +29,7 @@ type Parts = {
 }
 
 /**
- * Runs a work in a transaction, again and again while it meets others; what it throws otherwise is thrown, and Crowded when it
- * has to wait without a connection.
+ * Runs a transaction, and retries it on conflicts. Throws its other errors, and Crowded if it has to wait without a connection.
  */
 export function createTransactions(parts: Parts) {
   const { commits, counts } = parts
@@ -70,7 +69,7 @@ export function createTransactions(parts: Parts) {
         counts.retries++
         const met = `${command} ${conflict ? 'conflict' : 'constraint'}`
         counts.again.set(met, (counts.again.get(met) ?? 0) + 1)
-        // Also when it is this one's turn: those of other processes have theirs.
+        // Applies even if it is the turn of this one, since other processes have turns of their own.
         await sleep(Math.random() * 2 ** (Math.min(retries, patience) + 1))
       }
     } finally {
@@ -93,8 +92,8 @@ async function attempt<T>(
     const config = toQuery(query)
     for (const change of changesOf(config.text)) changes.add(change)
     try {
-      // With the first statement, so that a work which has to wait for its turn before it has asked the server nothing.
-      // In line at once, so that what nobody waits for is not sent after the end either.
+      // Sent with the first statement, so that a transaction that waits for its turn has not used the server yet. Queued at once,
+      // so that a statement that is not awaited cannot follow the end.
       begun ??= one({ text: begin })
       return await one(config, begun)
     } catch (error) {
@@ -112,14 +111,14 @@ async function attempt<T>(
   if (outcome.ok) {
     try {
       const { command } = await one({ text: 'COMMIT' })
-      // PostgreSQL answers ROLLBACK, and no error, when a statement that nobody waited for has failed.
+      // PostgreSQL answers ROLLBACK, and no error, if a statement that was not awaited has failed.
       if (command !== 'COMMIT') throw new Error('a statement of this transaction has failed')
     } catch (error) {
       outcome = { ok: false, error, stepError: error }
       command = 'commit'
     }
   }
-  // Without a connection this fails as well, but the first error tells more.
+  // Without a connection this fails as well, but the first error is more informative.
   if (!outcome.ok) await one({ text: 'ROLLBACK' }).catch(() => {})
   return { outcome, changes, command }
 }
@@ -141,7 +140,7 @@ function beginOf({ isolation, durability }: TxOptions, { kind, ms }: TimeLimit):
   ].join('; ')
 }
 
-// pg wants one statement at a time, while a work may start several at once.
+// pg accepts one statement at a time, while a transaction may start several at once.
 function oneAtATime(send: Send): Send {
   let last: Promise<unknown> = Promise.resolve()
   return (config, needs) => {
@@ -168,8 +167,7 @@ function createTurns() {
 
 const shards = 256
 
-// By chance, since the numbers of connections are those of a pooler where there is one, and few of them differ in their
-// last digits.
+// Random, since behind a pooler the numbers of connections are those of the pooler, and few of them differ in their last digits.
 function createShards(): (client: pg.PoolClient) => number {
   const chosen = new WeakMap<pg.PoolClient, number>()
   return (client) => {

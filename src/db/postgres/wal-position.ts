@@ -4,10 +4,10 @@ import { type Reader, sql } from '../sql.ts'
 /** `timeline` changes with each promotion and each recovery; `position` only grows within one. */
 export type WalPosition = { timeline: string; position: bigint }
 
-/** Some managed databases do not let roles ask for it, or do not know the function. */
+/** Some managed databases do not allow roles to read it, or do not have the function. */
 const unknowable = new Set(['42501', '42883', '0A000', '55000'])
 
-/** `undefined` for SQLite, and where the server does not tell. */
+/** Returns `undefined` for SQLite, and if the server does not have the position. */
 export async function readWalPosition(
   db: Reader & { engine: 'sqlite' | 'postgres' },
 ): Promise<WalPosition | undefined> {

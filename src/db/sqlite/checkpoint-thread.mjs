@@ -5,7 +5,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 
 const db = new DatabaseSync(workerData, { timeout: 0 })
 const checkpoint = db.prepare('PRAGMA wal_checkpoint(PASSIVE)')
-// What a thread needs to start is more than it keeps.
+// Frees the memory that only the start of the thread needs.
 globalThis.gc?.({ type: 'major', execution: 'sync', flavor: 'last-resort' })
 
 parentPort?.on('message', (/** @type {'checkpoint' | 'end'} */ message) => {

@@ -1,5 +1,5 @@
-// Moving what was committed from SQLite's log into its database waits for the disk several times. Done by a commit, that
-// would stop every request meanwhile, so a thread does it.
+// Moving commits from SQLite's log into its database waits for the disk several times. In a commit, that would stop all requests
+// meanwhile, so a thread does it.
 import { statSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
 
@@ -64,7 +64,7 @@ export function createCheckpoints(file: string, intervalMs = everyMs): Checkpoin
       isLast = true
       checkpoint()
     })
-    // Commits do it themselves when the log has become long, and tell what is wrong with the disk.
+    // Commits then do it themselves when the log is long, and report problems with the disk.
     started.on('error', () => {
       isAtWork = false
       release()

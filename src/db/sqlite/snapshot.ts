@@ -1,4 +1,4 @@
-// A copy of an embedded database as of one moment, made while others write, and what reads such a copy.
+// Copy of an embedded database as of one moment, made while others write, and the reader of such a copy.
 import { once } from 'node:events'
 import { rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
@@ -16,7 +16,7 @@ export async function copyDatabase(file: string, to: string): Promise<void> {
     env: {},
     execArgv: [],
   })
-  // Rejects with what the thread threw.
+  // Rejects with the error of the thread.
   await once(thread, 'exit')
   await syncPath(part)
   await rename(part, to)

@@ -1,10 +1,10 @@
-// One connection to an SQLite file: statements kept prepared, values bound and rows read the way Pinfold wants them.
+// Connection to an SQLite file: prepared statements, bound values and rows in the form that Pinfold uses.
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
 import { Newest } from '#lib/caches/newest.ts'
 import { changesOf } from '../changes.ts'
 import { type Change, compile, type Sql, type Value } from '../sql.ts'
 
-/** `changes` takes down what the statement does to which table. */
+/** `changes` collects the changes of the statement. */
 export type Connection = {
   all<T>(query: Sql, changes?: Set<Change>): T[]
   run(query: Sql, changes?: Set<Change>): number
@@ -59,7 +59,7 @@ export function connect(file: string, options: { readOnly: boolean; checkpoints?
     let prepared = kept.get(text)
     if (!prepared) {
       const statement = db.prepare(text)
-      // SQLite compiles the first statement and ignores what follows it.
+      // SQLite compiles the first statement and ignores all text behind it.
       if (text.slice(statement.sourceSQL.length).trim()) throw new Error('only one statement at a time')
       statement.setReturnArrays(true)
       prepared = { statement, columns: undefined, changes: changesOf(text) }

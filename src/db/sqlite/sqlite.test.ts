@@ -72,7 +72,7 @@ test('a chain of reads lets others run', async () => {
   assert.equal(await turnsOfReads(opened.db), 3)
 })
 
-test('after a long turn only a reader that has used less time than others goes on at once', async () => {
+test('continues only a reader that has used less time than others after a long turn', async () => {
   await using opened = await open()
   const { db } = opened
   const time = createThreadTime()
@@ -160,7 +160,7 @@ test('the log of changes starts again while others read', async () => {
   assert.ok((await stat(`${file}-wal`)).size < 80_000_000)
 })
 
-test('nobody is told of success before the commit', async () => {
+test('reports no success before the commit', async () => {
   await using opened = await open()
   const { db, file } = opened
   const other = new DatabaseSync(file, { readOnly: true })
@@ -174,7 +174,7 @@ test('nobody is told of success before the commit', async () => {
   assert.deepEqual(seen, [1, 1, 1])
 })
 
-test('a commit that fails rejects every work of the batch, and the database goes on', async () => {
+test('rejects every transaction of a batch whose commit fails, and continues to serve', async () => {
   await using opened = await open()
   const { db } = opened
   await db.tx((tx) =>
@@ -204,7 +204,7 @@ test('a full disk is unavailable, not the end', async () => {
   assert.equal(await count(db), told + 1)
 })
 
-test('a work that waits for anything else is given up, and those behind it are served', async (t) => {
+test('gives up a transaction that waits for anything else, and serves those behind it', async (t) => {
   await using opened = await open()
   const { db } = opened
   t.mock.timers.enable({ apis: ['setTimeout'] })
@@ -261,7 +261,7 @@ test('reads are answered between the statements of a long transaction', async ()
   assert.equal(await count(db), 4)
 })
 
-test('statements of a long transaction that are asked for at once keep their order', async () => {
+test('keeps the order of statements of a long transaction that start at once', async () => {
   await using opened = await open()
   const { db } = opened
   await db.tx(async (tx) => {
@@ -311,7 +311,7 @@ test('the time of each work of a batch is charged to its own request', async () 
   assert.deepEqual(charged, [1, 10, 100])
 })
 
-test('a caller that has used less time writes before those who have waited longer', async () => {
+test('lets a caller that has used less time write before those that have waited longer', async () => {
   await using opened = await open()
   const { db } = opened
   const time = createThreadTime()
@@ -385,7 +385,7 @@ test('numbers are bound as integers, which shows in text and JSON', async () => 
   assert.deepEqual(row, { text: 'n5', json: '[5,0.5]' })
 })
 
-test('the folder of the database is for its owner only', async () => {
+test('makes the folder of the database accessible only to its owner', async () => {
   await using opened = await open()
   assert.equal((await stat(dirname(opened.file))).mode & 0o777, 0o700)
 })

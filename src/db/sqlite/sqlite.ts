@@ -1,5 +1,5 @@
-// The embedded engine. Writers queue for one connection and share commits, because one fsync costs more than a
-// hundred statements; readers have a connection of their own and see only what is committed.
+// Embedded engine. Writers queue for one connection and share commits, because one fsync costs more than a hundred statements.
+// Readers have a connection of their own and see only committed data.
 import { AsyncResource } from 'node:async_hooks'
 import { longTurns } from '#lib/scheduling/long-turns.ts'
 import { createCommits } from '../changes.ts'
@@ -15,8 +15,8 @@ type Settings = Omit<TxOptions, 'aside'> & { aside?: Job['aside'] }
 const nothing = (): undefined => undefined
 
 /**
- * Opens or creates the database in `file`, whose folder must exist. Where its log is looked after by another program we leave it
- * alone, since what is not copied yet must not be overwritten.
+ * Opens or creates the database in `file`, whose folder must exist. With `external`, another program manages the log, so the
+ * server never checkpoints it: a log that is not copied yet must not be overwritten.
  */
 export function openSqlite(file: string, by: 'server' | 'external' = 'server'): Db {
   const writer = connect(file, { readOnly: false, checkpoints: by === 'server' })
@@ -25,7 +25,7 @@ export function openSqlite(file: string, by: 'server' | 'external' = 'server'): 
   const checkpoints = by === 'server' ? createCheckpoints(file) : undefined
   const guard = createGuard('sqlite')
   const commits = createCommits()
-  // A commit that is also a checkpoint could not finish that while a reader looks at what was before.
+  // A checkpoint as part of a commit could not finish while a reader still uses an older snapshot.
   const [beforeCommit, afterCommit, hold] = [snapshot.end, checkpoints?.note ?? nothing, checkpoints?.hold ?? nothing]
   const queue = new WriteQueue({ writer, commits, beforeCommit, afterCommit, hold })
   let closed = false
@@ -90,7 +90,7 @@ export function openSqlite(file: string, by: 'server' | 'external' = 'server'): 
 }
 
 function stepsOn(writer: Connection, changes: Set<Change>, queue: WriteQueue): Steps {
-  // A full disk can make SQLite roll back everything; the next statement would then commit on its own.
+  // A full disk can make SQLite roll back the whole transaction; the next statement would then commit on its own.
   const inTransaction = <T>(step: () => T): T => {
     if (!writer.inTransaction) throw new Error('the transaction was rolled back by SQLite')
     return step()

@@ -1,6 +1,6 @@
-// Writers wait here for the one connection that writes, and share commits: those that wait run one after the other, each in
-// a savepoint, and one commit answers them all. Callers that have used less time of the thread go first. A long batch is spread
-// over several turns of the event loop, in which requests that only read are answered.
+// Queue of writers for the one connection that writes. The waiting transactions run one after the other, each in a savepoint, and
+// share one commit. Callers that have used less time of the thread go first. A long batch is spread over several turns of the
+// event loop, in which read-only requests are answered.
 import { connecting } from '#lib/scheduling/connecting.ts'
 import { chargeBackground, FairQueue } from '#lib/scheduling/fair-queue.ts'
 import { createYielder } from '#lib/scheduling/yielder.ts'
@@ -13,10 +13,10 @@ const batchWorks = 256
 const batchMs = 5
 /** Milliseconds that a batch runs without a pause. Works that have begun within 5 ms nearly always end before, and then share one turn and one commit. */
 const unpausedMs = 10
-/** A batch that is open for longer than this goes on without pauses, since other writers wait for it. */
+/** Milliseconds after which an open batch continues without pauses, since other writers wait for it. */
 const pausesForMs = 1000
 
-/** One queued transaction: `run` does its work, `settle` tells the caller once the commit has or has not happened. */
+/** Queued transaction: `run` does its work, and `settle` reports to the caller if the commit has happened. */
 export type Job = {
   durable: boolean
   aside: 'disk' | 'memory'
@@ -32,12 +32,12 @@ type Parts = {
   beforeCommit(): void
   /** Called after a commit. `busyMs` is the duration of the commit and of the work before it. */
   afterCommit(busyMs: number): void
-  /** The promise that the next batch waits for, if there is one. */
+  /** Promise that the next batch waits for; undefined if there is none. */
   hold(): Promise<void> | undefined
 }
 
 export class WriteQueue {
-  /** Nobody else writes, so nothing is tried again. */
+  /** This is the only writer, so there are no retries. */
   readonly counts: DbCounts = { transactions: 0, commits: 0, retries: 0, refused: 0, again: new Map() }
   readonly #parts: Parts
   readonly #jobs = new FairQueue<Job>()
@@ -76,7 +76,7 @@ export class WriteQueue {
     this.#pausing = undefined
   }
 
-  /** Resolves once nobody waits. */
+  /** Resolves once no transaction waits. */
   async idle(): Promise<void> {
     await this.#flushing
   }
@@ -133,9 +133,9 @@ export class WriteQueue {
       afterCommit(this.#busyMs())
     } catch (error) {
       rollBack(writer)
-      // Without a transaction nobody in the queue can be served; the next call tries again.
+      // Without a transaction nothing in the queue can run; the next call tries again.
       if (begun.length === 0) for (let entry = jobs.take(); entry; entry = jobs.take()) begun.push(entry.item)
-      // Also those that failed alone: they may have seen rows that are gone now.
+      // Also those that failed alone: they may have seen rows that are now rolled back.
       outcomes.splice(0, Infinity, ...begun.map(() => failed(error)))
     }
     this.counts.transactions += begun.length
