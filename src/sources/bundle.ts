@@ -19,11 +19,11 @@ export const manifestType = 'application/vnd.oci.image.manifest.v1+json'
 
 export type Descriptor = { mediaType: string; digest: string; size: number }
 
-/** A source as a bundle has it. Whoever reads it knows its ecosystems and licence by its name. */
+/** Source as a bundle has it. The reader of a bundle knows the ecosystems and the license of a source by its name. */
 export type PackedSource = {
   name: string
   licence: string
-  /** When the source was built, as it says; empty when it does not. */
+  /** Build time of the source; empty if unknown. */
   buildTime: string
   records: number
   /** The records are all that the source had. */
@@ -40,7 +40,7 @@ export const bundleLimits = {
   line: 16 * 1024 * 1024,
 } as const
 
-/** Writes a layer to a file; what is wrong with a record goes to `onProblem`, and the record stays out. */
+/** Writes a layer to a file. Reports wrong records to `onProblem` and leaves them out. */
 export async function writeLayer(
   reads: AsyncIterable<Read>,
   file: string,
@@ -85,7 +85,7 @@ async function writeAll(packer: Writable, lines: AsyncIterable<string>): Promise
   }
 }
 
-/** The documents of a bundle. The same sources make the same bytes. */
+/** Documents of a bundle. The same sources result in the same bytes. */
 export function bundleOf(sources: readonly PackedSource[]): { config: Buffer; manifest: Buffer } {
   const config = Buffer.from(
     JSON.stringify({ version: 1, sources: sources.map(({ layer, ...one }) => ({ ...one, digest: layer.digest })) }),
@@ -103,15 +103,15 @@ export function digestOf(content: Buffer): string {
   return `sha256:${createHash('sha256').update(content).digest('hex')}`
 }
 
-/** Where the content of a bundle is. Each throws WrongRecord when it is not there, or too long. */
+/** Access to the content of a bundle. Each function throws WrongRecord if the content is missing, or too long. */
 export type BundleContent = {
-  /** Of the documents. */
+  /** Reads a document. */
   document(what: Descriptor): Promise<Buffer>
   /** Copies a layer to a file. */
   layer(what: Descriptor, file: string): Promise<void>
 }
 
-/** What a bundle has. Throws WrongRecord for what is none. */
+/** Returns the sources of a bundle. Throws WrongRecord if it is not a bundle. */
 export async function readBundle(manifest: Buffer, content: BundleContent): Promise<PackedSource[]> {
   const given = objectAt(parseJson(manifest.toString('utf8')), 'manifest')
   const config = descriptorAt(given.config, 'config', bundleLimits.document)
@@ -158,12 +158,12 @@ function sourceAt(one: Json, i: number, layers: ReadonlyMap<string, Descriptor>)
   }
 }
 
-/** What the next reading from a bundle compares. */
+/** Value that the next reading from a bundle compares. */
 const fingerprintOf = ({ layer, complete }: PackedSource) => `bundle:${layer.digest}${complete ? '' : ':part'}`
 
 /**
- * A source from a bundle, as if it had been fetched. All of its layer is read and compared with what the bundle says of it
- * before there is a first record. Throws WrongRecord.
+ * Source from a bundle, in the form of a fetch. The whole layer is read and compared with the bundle's data before the first
+ * record. Throws WrongRecord.
  */
 export async function fetchPacked(
   source: PackedSource,

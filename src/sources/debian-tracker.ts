@@ -4,7 +4,7 @@ import type { AffectedPackage, SourceRecord } from '#domains/scanning/records/re
 import { levelOf } from './severities.ts'
 import { type Json, lineOf, objectAt, parseJson, textAt } from './values.ts'
 
-/** Releases are named there, and numbered in OSV. Unstable has no number, and no image says that it is that. */
+/** Releases have names here, and numbers in OSV. Unstable has no number, and no image names it. */
 const releases: Readonly<Record<string, string>> = {
   jessie: '8',
   stretch: '9',

@@ -1,16 +1,16 @@
-// The sources that we know the addresses of, and what their licences allow.
+// Known sources with their addresses, and the permissions of their licenses.
 import type { SourceFacts } from '#domains/scanning/records/records.model.ts'
 
-/** Of `kev` and `epss` there are ranks, of the others records. */
+/** `kev` and `epss` have ranks, the others have records. */
 export type SourceKind = 'osv' | 'secdb' | 'debian' | 'kev' | 'epss'
 
 export type Source = SourceFacts & {
   kind: SourceKind
-  /** What its licence allows nobody but the operator to hand on. */
+  /** False if the license allows only the operator to pass the data on. */
   mayBundle: boolean
 }
 
-/** The databases that OSV gathers, by ecosystem; what is not here has a licence that we do not know. */
+/** Databases that OSV combines, by ecosystem. The licenses of other ecosystems are unknown. */
 const osvLicences: Readonly<Record<string, string>> = {
   PyPI: 'CC-BY-4.0',
   npm: 'CC-BY-4.0',
@@ -32,8 +32,8 @@ const epssUrl = 'https://epss.empiricalsecurity.com/epss_scores-current.csv.gz'
 const debianUrl = 'https://security-tracker.debian.org/tracker/data/json'
 
 /**
- * The source of this name: `osv/PyPI`, `secdb/v3.20/main`, `debian-tracker`, `kev` or `epss`; `undefined` for a name that
- * stands for none. A mirror has the same paths below `osv/`, `secdb/`, `debian-tracker`, `kev.json` and `epss.csv.gz`.
+ * Source of this name: `osv/PyPI`, `secdb/v3.20/main`, `debian-tracker`, `kev` or `epss`; `undefined` if there is none. A mirror
+ * has the same paths below `osv/`, `secdb/`, `debian-tracker`, `kev.json` and `epss.csv.gz`.
  */
 export function sourceNamed(name: string, mirror: string): Source | undefined {
   const [kind, ...rest] = name.split('/')
@@ -69,7 +69,7 @@ export function sourceNamed(name: string, mirror: string): Source | undefined {
   return undefined
 }
 
-/** The sources that only together speak of a release, with the given one among them: of Alpine each repository is one. */
+/** Sources that together cover a release, including the given one: each repository of Alpine is a source. */
 export function partsWith(name: string): string[] {
   const [, branch, minor] = /^secdb\/(v3\.(\d+)|edge)\/(?:main|community)$/.exec(name) ?? []
   // There was no second repository before 3.3.

@@ -16,16 +16,13 @@ import { readEpss, readKev } from './ranks.ts'
 import { readSecdb } from './secdb.ts'
 import { WrongRecord } from './values.ts'
 
-/** A record or a rank, or one that is wrong: where it stands and what is wrong with it. */
+/** Record or rank, or a wrong one with its position and its problem. */
 export type Read = { record: SourceRecord } | { rank: Rank } | { at: string; problem: string }
 
 export type Fetched = {
   /** Nothing when the source is as it was. */
   records: AsyncIterable<Read>
-  /**
-   * Once the records were read: what the next fetch is to be told, and when the source was built, ISO; empty when it does
-   * not say.
-   */
+  /** Called after the records: the fingerprint for the next fetch, and the build time of the source, ISO; empty if unknown. */
   end(): { fingerprint: string; buildTime: string }
   /** The records are all there are. */
   complete: boolean
@@ -33,13 +30,13 @@ export type Fetched = {
 
 export type FetchOptions = {
   outgoing: Outgoing
-  /** An empty folder for what is downloaded. */
+  /** Empty folder for downloads. */
   folder: string
-  /** Of the last fetch; empty to read all. */
+  /** Fingerprint of the last fetch; empty to read everything. */
   fingerprint: string
-  /** Of what was fetched last. */
+  /** Build time of the last fetch. */
   buildTime: string
-  /** Ends what is being downloaded. */
+  /** Aborts the download. */
   signal?: AbortSignal
 }
 
@@ -51,7 +48,7 @@ const maxKevBytes = 64 * 1024 * 1024
 const maxEpssBytes = 512 * 1024 * 1024
 const recordLimits = { timeoutMs: 30_000, maxBytes: maxRecordBytes }
 
-/** Throws OutgoingError or WrongRecord, as the records do that are read from it. */
+/** Throws OutgoingError or WrongRecord; so does the iteration of its records. */
 export async function fetchSource(source: Source, options: FetchOptions): Promise<Fetched> {
   if (source.kind === 'osv') return fetchOsv(source, options)
   const file = join(options.folder, 'source.json')
@@ -119,7 +116,7 @@ async function* trackerRecords(file: string): AsyncGenerator<Read> {
   }
 }
 
-/** What is wrong with one part does not keep the others from being read. */
+/** An error in one part does not stop the reading of the others. */
 function* readEach(at: string, work: () => readonly SourceRecord[]): Generator<Read> {
   try {
     for (const record of work()) yield { record }
@@ -130,8 +127,8 @@ function* readEach(at: string, work: () => readonly SourceRecord[]): Generator<R
 }
 
 /**
- * The times and ids of what has changed are a list beside the database. A mirror need not have it. The number in a fingerprint is
- * raised when records are read in another way, so that an upgraded server reads all of them again.
+ * Times and ids of changed records are a list beside the database. A mirror need not have it. The number in a fingerprint is
+ * raised when the code reads records differently, so that an upgraded server reads all of them again.
  */
 async function fetchOsv(source: Source, options: FetchOptions): Promise<Fetched> {
   const list = join(options.folder, 'modified_id.csv')
@@ -159,8 +156,8 @@ function modifiedUntil(time: string): { fingerprint: string; buildTime: string }
 }
 
 /**
- * All of the archive, and then what has changed since it was made: the list is made more often. Where that is too much, the
- * next reading asks for it: it begins where the archive ended, whatever the list said by then.
+ * Yields all of the archive, and then the records changed since it was made, as the list is newer. If there are too many of them,
+ * the next reading fetches them: it begins at the time of the archive, not at that of the list.
  */
 function wholeAndSince(
   source: Source,
@@ -187,7 +184,7 @@ function onlyWithoutList(error: unknown): false {
   throw error
 }
 
-/** What has changed behind a time; `ids` are missing where that is too much to be read one by one. */
+/** Records that have changed after a time. `ids` is undefined if there are too many to read them one by one. */
 async function changedSince(file: string, since: string): Promise<{ ids: string[] | undefined; newest: string }> {
   const ids: string[] = []
   let newest = ''
@@ -197,7 +194,7 @@ async function changedSince(file: string, since: string): Promise<{ ids: string[
     if (Number.isNaN(Date.parse(time)) || !/^[\w.:-]{1,128}$/.test(id))
       throw new WrongRecord('modified_id.csv has a line that is none')
     if (newest === '') newest = time
-    // The newest stand first.
+    // The newest come first.
     if (Date.parse(time) <= Date.parse(since)) break
     ids.push(id)
     if (ids.length > maxSingle) break
@@ -234,7 +231,7 @@ async function* zipRecords(file: string): AsyncGenerator<Read> {
       }
     }
   } catch (error) {
-    // What the system says of a file is not about what is in it; the codes of compression are. Neither quotes anything.
+    // Errors of the file system are not about the content of the file; errors of decompression are. Neither quotes any content.
     if ((error as NodeJS.ErrnoException).syscall !== undefined) throw error
     throw new WrongRecord(`all.zip cannot be read: ${(error as Error).message.slice(0, 200)}`)
   } finally {
@@ -242,7 +239,7 @@ async function* zipRecords(file: string): AsyncGenerator<Read> {
   }
 }
 
-/** The reader ends the stream of an entry that is longer than it says. */
+/** The reader ends the stream of an entry that is longer than declared. */
 async function textOf(zip: ZipFile, entry: Entry): Promise<string> {
   const chunks: Buffer[] = []
   for await (const chunk of await zip.openReadStreamPromise(entry)) chunks.push(chunk as Buffer)

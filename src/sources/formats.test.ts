@@ -72,13 +72,13 @@ test('versions one by one count where no range covers them, and commits never', 
   assert.deepEqual(osv({ affected: [{ ranges: git }] }).affected, [])
 })
 
-test('every kind of event is read, and the limit of all limits says nothing', () => {
+test('reads every kind of event, and ignores the limit `*`', () => {
   const events = [{ introduced: '1' }, { last_affected: '2' }, { limit: '*' }, { limit: '3' }, { fixed: '4' }]
   const [one] = osv(inPackage('Go', 'a', { ranges: [{ type: 'SEMVER', events }] })).affected
   assert.deepEqual(one?.ranges[0]?.events, [{ introduced: '1' }, { lastAffected: '2' }, { limit: '3' }, { fixed: '4' }])
 })
 
-test('withdrawn, upstream, and what distributions say of severity and urgency are read', () => {
+test('reads withdrawn, upstream, and severity and urgency of distributions', () => {
   assert.equal(osv({ withdrawn: '2024-01-02T03:04:05Z' }).withdrawTime, '2024-01-02T03:04:05.000Z')
   assert.equal(osv({ modified: '0001-01-01T00:00:00Z' }).modifyTime, '')
   assert.deepEqual(osv({ upstream: ['CVE-2024-1'] }).upstream, ['CVE-2024-1'])
@@ -99,7 +99,7 @@ test('withdrawn, upstream, and what distributions say of severity and urgency ar
   }
 })
 
-test('a record that is wrong is refused with the name of what is wrong', () => {
+test('refuses a wrong record, and names its wrong member', () => {
   const cases: [string, RegExp][] = [
     ['{', /^the document is not valid JSON$/],
     ['[]', /^record must be an object$/],
@@ -119,7 +119,7 @@ test('a record that is wrong is refused with the name of what is wrong', () => {
   assert.equal(osv({ details: `${'x'.repeat(2000)}\nmore` }).summary.length, 1000)
 })
 
-test('secdb: what fixed it, what never was vulnerable, and entries with several ids', () => {
+test('reads fixes of secdb, packages that were never vulnerable, and entries with several ids', () => {
   const database = (secfixes: object) => JSON.stringify({ packages: [{ pkg: { name: 'openssl', secfixes } }] })
   const read = (secfixes: object) => readSecdb(database(secfixes), 'Alpine:v3.19')
   const [fixed] = read({ '3.0.8-r0': ['CVE-2022-4203'] })
@@ -180,7 +180,7 @@ test("Debian's tracker: open, resolved, never vulnerable, ignored, unimportant, 
   assert.throws(() => readTrackerPackage('a', '[]'), wrong(/^a must be an object$/))
 })
 
-test('a document is taken apart member by member, wherever its chunks end', async () => {
+test('splits a document into members, wherever its chunks end', async () => {
   const text = '{ "a": {"x": [1, {"y": "}\\"]"}]}, "b,\\"" : [], "c": "{", "é": 1.5 }'
   for (const size of [1, 2, 3, 7, 1000]) {
     const bytes = Buffer.from(text)
@@ -206,7 +206,7 @@ async function* streamOf(chunks: readonly Buffer[]) {
   yield* chunks
 }
 
-test('KEV and EPSS are read, and what is no rank is refused', async () => {
+test('reads KEV and EPSS, and refuses an invalid rank', async () => {
   const entry = {
     cveID: 'CVE-2021-44228',
     dateAdded: '2021-12-10',
@@ -229,7 +229,7 @@ test('KEV and EPSS are read, and what is no rank is refused', async () => {
   await assert.rejects(epss(''), wrong(/^the columns are missing$/))
 })
 
-test('vectors of every version have their score, and what is none has no score', () => {
+test('returns the score of vectors of every version, and none for other text', () => {
   const cases: ['CVSS_V2' | 'CVSS_V3' | 'CVSS_V4', string, number | undefined][] = [
     ['CVSS_V2', 'AV:N/AC:L/Au:N/C:P/I:P/A:P', 7.5],
     ['CVSS_V3', 'CVSS:3.0/AV:N/AC:L/PR:N/UI:N/S:U/C:H/I:H/A:H', 9.8],
@@ -246,7 +246,7 @@ test('vectors of every version have their score, and what is none has no score',
   assert.deepEqual(words.map(levelOf), ['medium', 'medium', 'high', 'high', 'negligible', '', '', ''])
 })
 
-test('a fix of a module of rpm is for the stream that the record names', () => {
+test('assigns a fix of a module of rpm to the stream that the record names', () => {
   const streamOf = (summary: string, fixed: string, purl = '', ecosystem = 'AlmaLinux:8') => {
     const found = [{ type: 'ECOSYSTEM', events: [{ introduced: '0' }, { fixed }] }]
     const affected = [{ package: { ecosystem, name: 'nodejs', purl }, ranges: found }]

@@ -1,14 +1,14 @@
 import { WrongRecord } from './values.ts'
 
-/** How long one member may be, and how deep what it holds. */
+/** The most bytes of one member, and the deepest nesting of its value. */
 const maxMemberBytes = 16 * 1024 * 1024
 
 const [quote, backslash, colon, comma] = [0x22, 0x5c, 0x3a, 0x2c]
 const [openObject, closeObject, openList, closeList] = [0x7b, 0x7d, 0x5b, 0x5d]
 
 /**
- * The members of the object that a stream of JSON is, one after the other, each with the text of its value. Only one is in
- * memory. Throws WrongRecord for what is no such object; the values are checked by whoever parses them.
+ * Yields the members of a JSON object in a stream, in order, each with the text of its value. Only one is in memory. Throws
+ * WrongRecord if the stream is not such an object. The caller parses the values, and so validates them.
  */
 export async function* membersOf(stream: AsyncIterable<Uint8Array>): AsyncGenerator<[name: string, text: string]> {
   let parts: Buffer[] = []
@@ -70,7 +70,7 @@ function nameOf(text: string): string {
     const name: unknown = JSON.parse(text)
     if (typeof name === 'string') return name
   } catch {
-    // Said below.
+    // The error is thrown below.
   }
   throw new WrongRecord('a member has no name')
 }

@@ -66,7 +66,7 @@ function distinct(severities: readonly RecordSeverity[]): RecordSeverity[] {
   return [...new Map(severities.map((one) => [`${one.source} ${one.type} ${one.vector}`, one])).values()]
 }
 
-/** What says most first. */
+/** Types of references, the most informative first. */
 const bestReferences = ['ADVISORY', 'FIX', 'REPORT']
 
 function referencesOf(value: unknown): string[] {
@@ -80,7 +80,7 @@ function referencesOf(value: unknown): string[] {
   return [...new Set(urls.map(({ url }) => url))].slice(0, maxReferences)
 }
 
-/** Nothing for what names no package, or versions by commits only. */
+/** Returns an empty list if the entry has no package, or versions by commits only. */
 function affectedOf(one: Json, path: string, record: Json): AffectedPackage[] {
   if (one.package === undefined || one.package === null) return []
   const named = objectAt(one.package, `${path}.package`)
@@ -114,8 +114,8 @@ function namesIn(ecosystem: string, name: string): string[] {
 }
 
 /**
- * GitHub writes the end of a range without a fix beside it: `<= 29.0`. The ranges themselves win where they have an end of any
- * kind. What is below a version that is no fix is limited by it.
+ * GitHub writes the end of a range without a fix in an extra member: `<= 29.0`. It is ignored if the range itself has an end of
+ * any kind. A range that ends below a version without a fix gets that version as its limit.
  */
 function withKnownEnd(ranges: VersionRange[], specific: unknown): VersionRange[] {
   const { last_known_affected_version_range: text } = (specific ?? {}) as Json
@@ -127,7 +127,7 @@ function withKnownEnd(ranges: VersionRange[], specific: unknown): VersionRange[]
   return [{ ...range, events: [...range.events, end] }]
 }
 
-/** The module streams that a fix is for: Red Hat, AlmaLinux and Rocky Linux name it in the first line of the record. */
+/** Module streams that a fix is for: Red Hat, AlmaLinux and Rocky Linux name them in the first line of the record. */
 function streamOf(named: Json, ranges: readonly VersionRange[], record: Json): { stream?: string } {
   if (schemeOf(String(named.ecosystem)) !== 'rpm') return {}
   const events = ranges.flatMap((range) => range.events)
@@ -140,7 +140,7 @@ function streamOf(named: Json, ranges: readonly VersionRange[], record: Json): {
 
 const maxStreams = 20
 
-/** Every stream that the line names, with spaces between them. A record about two modules does not say which package is of which. */
+/** All streams that the line names, separated by spaces. A record about two modules does not assign its packages to them. */
 function streamsIn(line: string): string {
   const found = [...` ${line} `.matchAll(/ ([A-Za-z0-9_.+-]{1,100}:[A-Za-z0-9_.+-]{1,100})(?=[ ,])/g)]
   const streams = [...new Set(found.map(([, stream]) => stream!))]
@@ -158,8 +158,8 @@ function decodedOf(text: string): string {
 const distributionSchemes: ReadonlySet<string> = new Set(['apk', 'deb', 'rpm'])
 
 /**
- * What is listed counts like what ranges cover, so only what they do not is worth keeping: releases before a first one, and
- * what is no version. Lists of distributions follow from their ranges.
+ * Listed versions count like those in ranges, so only listed versions outside of the ranges are kept: releases before a first
+ * one, and text that is no version. Lists of distributions follow from their ranges.
  */
 function besideRanges(ecosystem: string, listed: readonly string[], ranges: readonly VersionRange[]): string[] {
   const scheme = schemeOf(ecosystem)
@@ -198,6 +198,6 @@ function eventOf({ introduced, fixed, last_affected: last, limit }: Json, path: 
   if (introduced !== undefined) return { introduced: textAt(introduced, path) }
   if (fixed !== undefined) return { fixed: textAt(fixed, path) }
   if (last !== undefined) return { lastAffected: textAt(last, path) }
-  // The limit of all limits says nothing.
+  // The limit `*` restricts nothing.
   return limit === undefined || limit === '*' ? undefined : { limit: textAt(limit, path) }
 }

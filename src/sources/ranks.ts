@@ -1,4 +1,5 @@
-// What ranks vulnerabilities and never finds any: CISA's list of those known to be exploited, and the EPSS of FIRST.
+// Readers of ranks, which order vulnerabilities and never find any: CISA's list of known exploited vulnerabilities, and the EPSS
+// scores of FIRST.
 import type { Rank } from '#domains/scanning/records/records.model.ts'
 import { objectAt, parseJson, requiredAt, textAt, WrongRecord } from './values.ts'
 

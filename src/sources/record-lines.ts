@@ -11,7 +11,7 @@ import {
 import type { RangeEvent, VersionRange } from '#versions/ranges.ts'
 import { listAt, objectAt, parseJson, requiredAt, textAt, textsAt, timeAt, WrongRecord } from './values.ts'
 
-/** Throws WrongRecord. How long everything may be is checked by the server. */
+/** Throws WrongRecord. The server checks the maximum lengths. */
 export function recordLine(text: string): SourceRecord {
   const given = objectAt(parseJson(text), 'record')
   return {

@@ -1,4 +1,4 @@
-// The security databases of Alpine and of what is built like it: for each package of a branch, which version fixed what.
+// Security databases of Alpine and its derivatives: for each package of a branch, the versions with fixes.
 import type { AffectedPackage, SourceRecord } from '#domains/scanning/records/records.model.ts'
 import { type Json, listAt, objectAt, parseJson, requiredAt, textsAt, WrongRecord } from './values.ts'
 
@@ -30,7 +30,7 @@ function addPackage(records: Map<string, SourceRecord>, found: Json, path: strin
   }
 }
 
-/** Nothing is before version 0, which stands for: it never was vulnerable. */
+/** No version is before 0. An entry for version 0 means that the package was never vulnerable. */
 function affectedOf(ecosystem: string, name: string, version: string): AffectedPackage {
   const never = /^0(?:-r0)?$/.test(version)
   const events = never ? [{ introduced: '0' }] : [{ introduced: '0' }, { fixed: version }]
@@ -45,7 +45,7 @@ function affectedOf(ecosystem: string, name: string, version: string): AffectedP
   }
 }
 
-/** An entry names a vulnerability, perhaps with ids that others gave it, or several at once. */
+/** Ids of an entry: a vulnerability, with or without aliases, or several vulnerabilities at once. */
 function idsOf(entry: string): { id: string; aliases: string[] }[] {
   const tokens = entry.split(/\s+/).filter((token) => /^[A-Za-z]+-[\w:.-]+$/.test(token) && token.length <= 128)
   const cves = tokens.filter((token) => token.startsWith('CVE-'))

@@ -1,15 +1,15 @@
-// Takes in what one source says now, whoever keeps it. A source that fails keeps what it said, and says why.
+// Stores the present data of one source in a sink. If a source fails, its former data stays, with the reason of the failure.
 import type { PutCounts, Rank, SourceEnd, SourceRecord } from '#domains/scanning/records/records.model.ts'
 import { OutgoingError } from '#lib/net/outgoing.ts'
 import type { Fetched, Read } from './fetch.ts'
 import { WrongRecord } from './values.ts'
 
-/** A record that is left out: where it stands, the member of it (empty for all of it), and what is wrong. */
+/** Record that is left out: its position, the wrong member (empty for the whole record), and the problem. */
 export type Refused = { at: string; field: string; problem: string }
 
-/** Where the records of one reading go. Throws WrongRecord where nothing of the reading can be kept. */
+/** Destination for the records of one reading. Throws WrongRecord if nothing of the reading can be stored. */
 export type RecordSink = {
-  /** What is wrong with some of them goes to `onRefused`, and the rest is kept. */
+  /** Stores records. Reports wrong records to `onRefused`, and stores the rest. */
   put(records: readonly SourceRecord[], onRefused: (one: Refused) => void): Promise<PutCounts>
   putRanks(ranks: readonly Rank[], onRefused: (one: Refused) => void): Promise<PutCounts>
   finish(end: SourceEnd): Promise<{ withdrawn: number }>
@@ -22,8 +22,8 @@ const members = ['created', 'updated', 'unchanged'] as const
 const mostProblems = 10_000
 
 /**
- * Reads a source into a sink. Whatever goes wrong with the source itself ends it with that error, and never throws; what
- * the sink throws otherwise is thrown on.
+ * Reads a source into a sink. A failure of the source itself does not throw, but is stored as its error. Other errors of the sink
+ * are thrown.
  */
 export async function syncSource(
   fetch: () => Promise<Fetched>,
@@ -54,7 +54,7 @@ export async function syncSource(
       done += some.length
       onProgress(done)
     }
-    // A record that is wrong now is not one that was taken back, and what is left out must not look as if it was read.
+    // A record that is wrong now was not withdrawn, and a reading with missing records must not look complete.
     const wrong = refused.length
     if (wrong > 0) return await finish(failed(`${wrong} ${wrong === 1 ? 'record is' : 'records are'} wrong`))
     const { fingerprint, buildTime } = fetched.end()
@@ -84,7 +84,7 @@ async function ofSource<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Why a source failed; undefined for what is not its fault. Nothing of what it says is quoted. */
+/** Reason why a source failed; undefined for an error that is not its fault. Quotes nothing of the source. */
 function reasonOf(error: unknown): string | undefined {
   if (error instanceof OutgoingError)
     return error.status === undefined ? error.message : `the answer was ${error.status}`

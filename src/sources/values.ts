@@ -1,6 +1,6 @@
-// Takes documents of others apart. What is not as it should be is named by its path and leaves out one record, not all.
+// Reads values from foreign documents. An error names the path of a wrong value, and excludes one record, not all.
 
-/** Something that is wrong with one record; the message names the member, and nothing of what it holds. */
+/** Error of one record; the message names the member, and nothing of its value. */
 export class WrongRecord extends Error {
   override name = 'WrongRecord'
 }
@@ -46,7 +46,7 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** ISO 8601 with milliseconds; empty for what is absent or stands for a time that is filled in later. */
+/** ISO 8601 with milliseconds; empty if the time is missing or a placeholder. */
 export function timeAt(value: unknown, path: string): string {
   const text = textAt(value, path)
   if (text === '' || text.startsWith('0001-01-01')) return ''
@@ -55,7 +55,7 @@ export function timeAt(value: unknown, path: string): string {
   return new Date(time).toISOString()
 }
 
-/** The first line, cut to what a summary may have. */
+/** First line, cut to the length of a summary. */
 export function lineOf(text: string): string {
   const line = text.trim().split(/\r?\n/, 1)[0]!.trim()
   return line.length <= 1000 ? line : `${line.slice(0, 999)}…`
