@@ -26,7 +26,7 @@ const endpoints = buildEndpoints(services)
 const methods = endpoints.map(({ desc }) => desc)
 const nameOf = (desc: DescMethod) => `${desc.parent.typeName}/${desc.name}`
 
-/** Lists whose request must say more than where; those of what belongs to one resource have tests of their own. */
+/** Lists whose requests need more than a scope. Lists of things that belong to one resource have tests of their own. */
 const pathsOfLists: Record<string, string | undefined> = {
   ListArtifacts: '/libraries/v2/artifacts?ecosystems=ECOSYSTEM_PYTHON',
   ListArtifactVersions: undefined,
@@ -41,7 +41,7 @@ const pathsOfLists: Record<string, string | undefined> = {
   // The operator alone may.
   ListVulnerabilitySources: undefined,
   ListScanners: undefined,
-  // There is nothing yet to see for anybody.
+  // No caller can see anything yet.
   ListEolTags: undefined,
   ListVulnReports: undefined,
   ListVulnCountReports: undefined,
@@ -151,7 +151,7 @@ function expected(desc: DescMethod, caller: Caller): number | 'through' {
   return needed.every((number) => role?.capabilities.includes(number)) ? 'through' : 7
 }
 
-/** Compares what a caller got with what the contract says, and what was let through with whether it is implemented. */
+/** Compares the answer with the contract, and permitted calls with the list of implemented methods. */
 function judge(desc: DescMethod, caller: Caller, code: number, context: string): void {
   const wanted = expected(desc, caller)
   if (wanted !== 'through') {
@@ -208,7 +208,7 @@ test('over gRPC every method decides for every caller as the contract declares',
   }
 })
 
-test('every list shows a stranger nothing, and its total counts nothing', async () => {
+test('every list is empty for a caller without rights, and its total is 0', async () => {
   const lists = endpoints.filter(({ desc, handler }) => {
     const { mode } = getOption(desc, iam)
     return handler && desc.name.startsWith('List') && mode.case === 'enabled' && mode.value.unscoped

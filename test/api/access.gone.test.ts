@@ -63,7 +63,7 @@ for (const [kind, make] of Object.entries(kinds)) {
     assert.deepEqual(stream.events, [])
 
     if (kind !== 'person') return
-    // A person may be bound before they sign up, and also after they have gone.
+    // A person may have bindings before they sign up, and also after they have deleted their account.
     await pinfold.seed.binding(org.uid, uid, roleUids.editor)
     await assertGone()
   })

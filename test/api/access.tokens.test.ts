@@ -89,7 +89,7 @@ test('a token in the query or in a cookie counts for nothing', async () => {
 const part = (value: object | string) =>
   Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64url')
 
-/** Tokens that somebody made who does not have our key. */
+/** Tokens that were not signed with a key of this server. */
 async function forgeries(): Promise<Record<string, string>> {
   const { kid } = pinfold.app.keyring.signer()
   const [header, payload, signature] = ownerToken.split('.') as [string, string, string]
@@ -166,7 +166,7 @@ function signOurs(claims: Json, header: Json = {}): Promise<string> {
     .sign(key)
 }
 
-test('a token of ours that is for somebody else, or not for now, is refused', async () => {
+test('refuses a token of this server for another audience or another time', async () => {
   const now = Math.floor(Date.now() / 1000)
   const wrong: Record<string, string> = {
     'audience of the registry': await signOurs({ aud: new URL(pinfold.url).host }),
@@ -184,7 +184,7 @@ test('a token of ours that is for somebody else, or not for now, is refused', as
   assert.equal((await withHeader(`Bearer ${await signOurs({ aud: ['customer', pinfold.url] })}`)).status, 200)
 })
 
-test('the subject of a token that is bound to nothing is let in and sees nothing', async () => {
+test('a token whose subject has no bindings is accepted and sees nothing', async () => {
   const nobody = await pinfold.as((await pinfold.seed.person()).uid)
   assert.equal((await nobody.get('/iam/v2/groups')).body.totalCount, '0')
   assert.equal((await nobody.get(`/iam/v2/groups/${org.uid}`)).status, 403)
@@ -399,7 +399,7 @@ test('two servers on one database sign with the same keys, also when both are du
   await using one = await startPinfold({ clock, keyRotationDays: 30 })
   const two = await createApp(one.app.config, clock)
   try {
-    // Without a lease: what keeps the keys right is the transaction.
+    // The call needs no lease, because the transaction protects the keys.
     const rotate = ({ keyring, db }: typeof two) => keyring.rotate((work, options) => db.tx(work, options))
     const kids = ({ keyring }: { keyring: typeof two.keyring }) => keyring.jwks().keys.map(({ kid }) => kid)
     assert.deepEqual(kids(two), kids(one.app))

@@ -91,7 +91,7 @@ function advisory(artifactName: string, cve: string, events: Json[], more: Json 
 }
 const fixed = (fixedVersion: string) => ({ fixed: { fixedVersion } })
 
-/** The days of a report that are not empty, with the aliases of what was resolved. */
+/** Days of a report that are not empty, with the aliases of the resolved vulnerabilities. */
 async function resolvedIn(client: Client, images: string[], from: string, to: string): Promise<Json> {
   const refs = images.map((image) => `imageRefs=${image}`).join('&')
   const answer = await client.get(`${path}?${refs}&startTime=${iso(from)}&endTime=${iso(to)}&pageSize=200`)
@@ -147,7 +147,7 @@ test('the example of the documentation comes out as it was worked out by hand', 
   assert.deepEqual(Object.keys(all), ['03-05', '03-07'])
 })
 
-test('only moves from the start to the end count, both included, and the tag was somewhere before', async () => {
+test('counts only moves from the start to the end, both included, of tags that existed before', async () => {
   await importInto(publicOrg, [
     advisory('range', 'CVE-RANGE-2', [fixed('2-r0')]),
     advisory('range', 'CVE-RANGE-3', [fixed('3-r0')]),
@@ -185,7 +185,7 @@ test('does not report a vulnerability that is back the same evening, and reports
   assert.deepEqual(found, { '03-12': ['CVE-FLAP'], '03-14': ['CVE-FLAP'] })
 })
 
-test('tags and images are followed each by itself, and what several resolve is listed once', async () => {
+test('follows each tag and image by itself, and lists a vulnerability once that several of them resolve', async () => {
   await importInto(publicOrg, [
     advisory('one', 'CVE-ONE', [fixed('2-r0')]),
     advisory('two', 'CVE-TWO', [fixed('2-r0')]),
@@ -323,7 +323,7 @@ test('finds the severity of a resolved vulnerability through its aliases', async
   assert.deepEqual([found?.aliases, found?.cvssSeverities], [['CVE-BAD'], [{ type: 'TYPE_CVSS_V3', score }]])
 })
 
-test('images count for those who hold all four capabilities there, and advisories kept inside for those who may list them', async () => {
+test('counts images for callers who hold all four capabilities there, and internal advisories for those who may list them', async () => {
   await importInto(registry.org.uid, [advisory('secret', 'CVE-SECRET', [fixed('2-r0')])])
   await importInto(publicOrg, [advisory('open', 'CVE-OPEN', [fixed('2-r0')])])
   const name = newName()
@@ -366,7 +366,7 @@ test('advisories of a folder count for those who may list them there and nowhere
   assert.deepEqual(resolved, { '04-07': ['CVE-FOLDER'] })
 })
 
-test('a repo that is not there is only told to those who would see it', async () => {
+test('only callers who would see a missing repo are told that it is missing', async () => {
   const { uid } = await atStart(async () => registry.seed.member((await registry.seed.group()).uid, roleUids.viewer))
   const range = 'startTime=2026-04-06T00:00:00Z&endTime=2026-04-06T00:00:00Z'
   const stranger = await registry.as(uid)

@@ -58,7 +58,7 @@ function assertRefused(answer: Answer, reason: string): void {
   assertError(answer, 403, 7, reason)
 }
 
-test('a server without the setting lets nobody register, whatever they show', async () => {
+test('a server without the setting refuses every registration', async () => {
   await using closed = await startPinfold({ allowInsecureIssuers: true, allowPrivateAddresses: true })
   const asked = issuer.requests.length
   const good = await issuer.token({ sub: 'x', aud: closed.url, email_verified: true })
@@ -68,7 +68,7 @@ test('a server without the setting lets nobody register, whatever they show', as
   assert.equal(issuer.requests.length, asked)
 })
 
-test('unless the settings let everybody in, a new person needs the code of an invite', async () => {
+test('unless the settings open registration, a new person needs the code of an invite', async () => {
   pinfold.app.config.openSignIn = false
   try {
     const person = somebody()
@@ -127,7 +127,7 @@ test("a person's token must be meant for the audience of the setting, at each si
   }
 })
 
-test('an address counts only when the provider says that it is verified', async () => {
+test('an address counts only if the provider reports it as verified', async () => {
   for (const [email_verified, verified] of [
     [true, true],
     ['true', true],
@@ -284,14 +284,14 @@ test('an invite dies with the right of its maker to give the role', async () => 
     ok(await pinfold.operator.patch(`/iam/v2/roles/${makerRole}`, { capabilities }))
     await assertDead(first.code)
   }
-  // With the right the invite comes back, and what the role has become counts.
+  // The invite works again with the right, and gives the present capabilities of the role.
   ok(await pinfold.operator.patch(`/iam/v2/roles/${makerRole}`, { capabilities: [...inviting, 'repo.list'] }))
   assert.equal(ok(await redeem(first.code)).group, org)
   ok(await pinfold.operator.patch(`/iam/v2/roles/${roleUid}`, { capabilities: ['repo.list', 'repo.delete'] }))
   await assertDead(second.code)
   const { code } = await pinfold.seed.invite(org, roleUid)
   assert.equal(ok(await redeem(code)).group, org)
-  // One of before, of which nobody knows who made it.
+  // An invite of an earlier version, whose maker is unknown.
   await pinfold.app.db.tx((tx) => tx.run(sql`UPDATE group_invites SET created_by = ''`))
   assert.equal(ok(await redeem(second.code)).group, org)
 })
@@ -302,7 +302,7 @@ async function goneInvite(): Promise<Json> {
   return invite
 }
 
-test('a single-use invite lets in one person, also when several try at once', async () => {
+test('a single-use invite admits one person, also if several try at the same time', async () => {
   const invite = await inviteOf({ singleUse: true })
   const people = Array.from({ length: 6 }, () => somebody())
   const answers = await Promise.all(people.map((person) => person.register({ code: invite.code })))
@@ -395,7 +395,7 @@ test('registrations are counted by address and by person, and not by issuer', as
   assert.equal((await limited.anonymous.post('/auth/v1/register', {})).status, 429)
 })
 
-test('an expired invite lets nobody in', async () => {
+test('an expired invite admits nobody', async () => {
   const { code } = await inviteOf({ ttl: '60s' })
   time += 59_999
   ok(await somebody().register({ code }))

@@ -51,7 +51,7 @@ async function pause({ pinfold, clock }: { pinfold: Pinfold; clock: { now: numbe
   for (let i = 0; i < 25; i++) await pinfold.anonymous.get('/healthz')
 }
 
-/** Lists until the budget is exhausted and in debt; nobody else sends anything meanwhile. */
+/** Lists until the budget is exhausted and in debt. No other caller sends anything meanwhile. */
 async function exhaust(clock: { isTicking: boolean }, client: Client, path = '/registry/v2/repos'): Promise<void> {
   clock.isTicking = true
   for (let i = 0; i < 60; i++) {
@@ -209,7 +209,7 @@ test('anonymous requests count as waiting once they are served, and not when the
   assert.equal((await caller.get('/registry/v2/repos')).status, 429, 'an anonymous pull is one')
 })
 
-test('gRPC health checks have no budget, and make nobody wait', async () => {
+test('gRPC health checks have no budget, and delay no caller', async () => {
   const { pinfold, clock, caller, other } = await startScene({ trustedProxies: ['127.0.0.1'] })
   await using _ = pinfold
   using grpc = openGrpc(pinfold.port)

@@ -10,7 +10,7 @@ import { ok } from '../support/expect.ts'
 import { roleUids } from '../support/pinfold.ts'
 import { startRegistry } from '../support/registry.ts'
 
-test('each change forgets what it makes wrong, before it is answered', async () => {
+test('each change clears the caches that it makes wrong, before it is answered', async () => {
   await using registry = await startRegistry({ openOrganizations: true })
   const { app, seed, operator, org, pusher, registryOperator } = registry
   const names: readonly CacheName[] = ['grants', 'manifests', 'paths']
@@ -85,7 +85,7 @@ test('a refused request clears no cache', async () => {
   assert.equal(cleared, 0)
 })
 
-/** Holds back what the last of the read's queries has found for as long as `meanwhile` takes. */
+/** Delays the result of the last query of the read until `meanwhile` has ended. */
 async function racing(
   app: App,
   { read, queries }: { read: () => Promise<unknown>; queries: number },

@@ -72,7 +72,7 @@ test('every method answers to the names of the vendor as it does to ours', async
   assert.equal(first.code, 0)
 })
 
-test('nobody else’s names count, and our own packages have no other name', async () => {
+test('names of other products do not count, and our own packages have no other name', async () => {
   for (const typeName of [
     'other.platform.iam.v2.GroupsService',
     'acme.platform.iam.v3.GroupsService',
@@ -102,7 +102,7 @@ test('an error has the names by which the method was called', async () => {
   const theirs = [5, 'acme.example', 'iam.acme.example/Group']
   for (const names of [acme, acmePreview]) assert.deepEqual(await seen(names), theirs)
   for (const names of [ours, preview]) {
-    // A client cannot say so itself.
+    // A client cannot set the vendor itself.
     for (const metadata of [{}, { 'x-pinfold-vendor': '1' }]) {
       assert.deepEqual(await seen(names, { metadata }), [5, 'pinfold.dev', 'iam.pinfold.dev/Group'])
     }
@@ -222,7 +222,7 @@ test('over gRPC a mask may name the member either way', async () => {
   assert.equal(unknown.code, 3)
 })
 
-test('our own paths keep our names, and the documents have those of the vendor', async () => {
+test('our own paths keep our names, and documents have the names of the vendor', async () => {
   const answer = await operator.get(`/events/v2/subscriptions/${org}/${'0'.repeat(16)}/settings`)
   const [info] = answer.body.details
   assert.deepEqual([answer.body.code, info.domain], [5, 'pinfold.dev'])
@@ -393,7 +393,7 @@ test('ignores headers by which clients describe themselves, and refuses a reques
   assert.ok([3, 8].includes(code), String(code))
 })
 
-test('a registration is told of by the person who registered, under the vendor’s name', async () => {
+test('a registration is an event by the person who registered, under the name of the vendor', async () => {
   await using issuer = await startIssuer()
   await using receiver = await startReceiver()
   await using open = await startPinfold({
@@ -432,7 +432,7 @@ test('the settings take a name that can stand for ours, and nothing else', async
   await assert.rejects(startPinfold({ compatVendor: 'amazon' }), /must not be amazon, which is a member of/)
 })
 
-test('without a domain of its own the vendor has one of its name', async () => {
+test('a vendor without a domain gets one from its name', async () => {
   await using other = await startPinfold({ compatVendor: 'acme' })
   const uid = '0'.repeat(40)
   const { details } = (await other.operator.get(`/iam/v2/groups/${uid}`)).body

@@ -1,5 +1,5 @@
-// Every method that changes something, with each kind of precondition and sent twice: what the contract says of it follows
-// from the methods that show what it changes.
+// Preconditions and repetitions of every method that changes something. The expectations follow from the contract and from the
+// methods that show the changed resource.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type DescMessage, getOption } from '@bufbuild/protobuf'
@@ -14,13 +14,13 @@ import { type Answer, clientOf } from '../support/pinfold.ts'
 const endpoints = buildEndpoints(services)
 const subjects = buildSubjects(endpoints, buildEventTable(services, eventBodies))
 
-/** Made when they are sent, so that no two of them are the same. */
+/** Number of the next idempotency key, so that no two requests have the same. */
 let keys = 0
 
 async function etagBefore({ endpoint, world, request, token }: Sending): Promise<string | undefined> {
   const subject = subjects.of(endpoint)!
   const { output } = subject.shows.desc
-  // A tag that is to be made is looked for in a list, which has no ETag.
+  // A new tag is looked up in a list, which has no ETag.
   if (output !== subject.resource) return undefined
   const [scope] = Object.values(subject.askFor(flat(request, endpoint)) as object).filter(
     (one) => typeof one === 'string' && !one.includes('.'),
@@ -147,7 +147,7 @@ function outputOnly(
   })
 }
 
-test('each field of a resource that no client writes either passes or is known to be changed by somebody', () => {
+test('each field that no client writes is known as passing or as changed by a caller', () => {
   const resources = new Set(endpoints.flatMap((endpoint) => subjects.of(endpoint)?.resource ?? []))
   const found = [...resources].map((desc) => {
     const always = ['uid', 'createTime', 'updateTime']

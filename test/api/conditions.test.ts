@@ -91,7 +91,7 @@ test('a tag is named by its digest too, moved only from there and made only wher
   assert.equal(statuses.filter((status) => status === 412).length, 9, statuses.join(' '))
 })
 
-test('gRPC says the same in its metadata', async () => {
+test('gRPC has the same conditions in its metadata', async () => {
   const group = await folder()
   const client = new grpc.Client(`127.0.0.1:${scene.pinfold.port}`, grpc.credentials.createInsecure())
   const call = (name: string, bytes: Uint8Array, more: Record<string, string> = {}) =>

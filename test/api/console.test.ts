@@ -50,7 +50,7 @@ test('any address of the console is one page, whose policy names what it may loa
   assert.deepEqual([posted.status, posted.headers.get('allow')], [405, 'GET'])
 })
 
-test('its files are kept for ever under the hash of what is in them, and nothing else is below their path', async () => {
+test('its files are cached forever under the hash of their content, and nothing else is below their path', async () => {
   await using scene = await startSignInScene()
   const { url } = scene.pinfold
   scene.somebody()
@@ -98,7 +98,7 @@ test('behind its cookie a person is who they are, and the cookie counts nowhere 
   assert.equal((await browser.ask(`${url}/ui/api/auth/v1/ok`, { headers: own })).status, 401)
 })
 
-test('a page of somebody else sends no request in the name of a person', async () => {
+test('a page of another origin cannot send requests in the name of a person', async () => {
   await using scene = await startSignInScene()
   const { url } = scene.pinfold
   const { uid } = scene.somebody()

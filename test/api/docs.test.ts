@@ -1,4 +1,4 @@
-// The reference at /docs: every method is there, every link leads somewhere, and nothing runs on the pages.
+// The reference at /docs: every method has a page, every link has a target, and pages contain no scripts.
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { after, before, test } from 'node:test'
@@ -38,7 +38,7 @@ test('every link of every page leads to a page of the server, and to a place on 
     assert.ok(all.includes(`<code>${method.fullName}</code>`), method.fullName)
 })
 
-test('a page says what a method takes, who may call it and what it answers', async () => {
+test('the page of a method shows its fields, its permissions and its answer', async () => {
   const { text } = await get('/docs/registry.v2.ReposService')
   const part = /<h2 id="createrepo">[\s\S]*?(?=<h2)/.exec(text)![0]
   for (const said of [

@@ -1,4 +1,4 @@
-// Duties as one node and as several run them. Clocks are moved by hand; a node that is killed just says nothing any more.
+// Background jobs on one node and on several. Tests move the clocks; a killed node sends nothing more.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -26,7 +26,7 @@ const newName = () => `test.${count++}`
 /** Marks the embedded database as shared, so that the leases are tested with several nodes there too. */
 const sharedDb = () => ({ ...pinfold.app.db, shared: true })
 
-/** A node that looks only when it is told to, with a clock of its own. */
+/** A node that checks its leases only when a test tells it to, with a clock of its own. */
 function nodeOf(id: string, name: string) {
   const clock = { now: 0 }
   const stop = new AbortController()
@@ -55,7 +55,7 @@ test('one node has a lease; another takes it when the first has been silent for 
     two.clock.now += leaseMs - 1
     await one.leases.look()
   }
-  // From now on the first says nothing.
+  // From here on the first node sends nothing.
   assert.equal((await two.leases.look()).length, 0)
   assert.equal(two.leases.everyNode.isGone('one'), false)
   two.clock.now += leaseMs
@@ -146,7 +146,7 @@ test('a transaction of an owner that takes long loses no lease, and is not overt
     two.clock.now += leaseMs
   }
   assert.ok(one.lease()!.holds())
-  // From now on its owner says nothing, and what it is at has to end first.
+  // From here on the owner sends nothing, and its work has to end first.
   const taken = two.leases.look().then((taken) => order.push(`taken: ${taken.length}`))
   await eventually(
     () =>
@@ -213,7 +213,7 @@ const shown = async (name: string, metric: string): Promise<string | undefined> 
   return new RegExp(`^pinfold_duty_${metric}\\{duty="${name}".*\\} (\\S+)$`, 'm').exec(text)?.[1]
 }
 
-test('a duty that throws is tried again, and shows in the metrics until it goes well', async () => {
+test('a failing job is retried, and shows in the metrics until it succeeds', async () => {
   const name = newName()
   const mended = Promise.withResolvers<void>()
   let broken = true
@@ -306,7 +306,7 @@ test('logs a failing job once a minute with a count, and once when it works agai
   assert.ok(second! >= 20 && Number(failures) >= 40, `${second} ${failures}`)
 })
 
-test('a duty never runs twice at once on a node, and what is asked for meanwhile is done afterwards', async () => {
+test('a job never runs twice at the same time on a node, and requests meanwhile are served afterwards', async () => {
   const [name, signal] = [newName(), pinfold.app.collections.moved]
   const gates: (() => void)[] = []
   let [most, now] = [0, 0]
@@ -335,7 +335,7 @@ test('a duty never runs twice at once on a node, and what is asked for meanwhile
   assert.deepEqual([most, now, gates.length], [1, 0, 0])
 })
 
-test('work with a loop of its own is told how long it has to end', async () => {
+test('a job with a loop of its own gets the time until it has to end', async () => {
   const told: number[] = []
   const close = async (graceMs: number) => void told.push(graceMs)
   const long: LongDuty = { name: newName(), start: async () => ({ close }) }
@@ -410,7 +410,7 @@ test('the address of the servers is the one that the newest heartbeat has', asyn
   for (const id of ['a-middle', 'b-old', 'c-new', 'd-silent']) await db.tx((tx) => deleteNode(tx, id))
 })
 
-test('servers are rows with what they say of themselves, which go when they end', async () => {
+test('servers are rows with their own data, which are deleted when they end', async () => {
   const server = { url: 'https://pinfold.example.com', localUrl: 'http://127.0.0.1:1' }
   const find = (id: string) =>
     pinfold.app.db.get<Json>(sql`SELECT url, local_url, beat, clock_offset_ms FROM nodes WHERE id = ${id}`)

@@ -104,7 +104,7 @@ function overHttp2(session: http2.ClientHttp2Session): Send {
 
 const policy = "default-src 'none'; frame-ancestors 'none'; sandbox"
 
-test('every answer lets nothing run and has a request id, over HTTP/1.1 and HTTP/2', async () => {
+test('every answer forbids scripts and has a request ID, over HTTP/1.1 and HTTP/2', async () => {
   const session = http2.connect(`http://127.0.0.1:${registry.listenPort}`)
   const ways: Record<string, Send> = { 'HTTP/1.1': overHttp1, 'HTTP/2': overHttp2(session) }
   try {
@@ -123,7 +123,7 @@ test('every answer lets nothing run and has a request id, over HTTP/1.1 and HTTP
   }
 })
 
-test('a blob and a part of it let nothing run either', async () => {
+test('a blob and a part of it forbid scripts, too', async () => {
   const { digest: page } = await registry.pusher.pushBlob('acme/app', '<script>alert(1)</script>')
   for (const [status, range] of [
     [200, {}],

@@ -54,7 +54,7 @@ before(async () => {
     { method: 'DELETE', path: '/v2/acme/app/manifests/none', headers: push },
     { method: 'GET', path: '/v2/acme/app/tags/list', headers: push },
     { method: 'POST', path: '/v2/acme/app/blobs/uploads/' },
-    // An upload takes as long as it takes; what only looks like one does not.
+    // An upload has no time limit, but a path that only looks like an upload has one.
     { method: 'PATCH', path: upload },
     { method: 'GET', path: upload, headers: push },
     { method: 'TRACE', path: upload, headers: push },
@@ -107,7 +107,7 @@ test('ends endless messages over gRPC', async () => {
   await Promise.all(ended)
 })
 
-/** Resolves once the server has ended the stream, though its body goes on. */
+/** Resolves once the server has ended the stream, although its body continues. */
 function endless(headers: http2.OutgoingHttpHeaders, first: Buffer | string = '{'): Promise<void> {
   const stream = session.request(headers, { endStream: false })
   stream.on('error', () => {}) // to be cut off is one way to be ended
@@ -126,7 +126,7 @@ function endless(headers: http2.OutgoingHttpHeaders, first: Buffer | string = '{
   })
 }
 
-/** Nothing of what was asked is still being worked on. */
+/** The server is not working on any of the requests. */
 async function idle(): Promise<void> {
   const metric = registry.app.metrics.inFlight
   for (let left = 1, tries = 0; left > 0 && tries < 500; tries++) {

@@ -25,7 +25,7 @@ function ticking(): () => Date {
   return () => new Date(now++)
 }
 
-test('a change to access is written down with who, what, when and from where', async () => {
+test('records a change of access with actor, change, time and origin', async () => {
   await using pinfold = await startPinfold({ trustedProxies: ['127.0.0.1'] })
   const org = (await pinfold.seed.group()).uid
   const owner = await pinfold.seed.member(org, roleUids.owner)
@@ -60,7 +60,7 @@ test('a change to access is written down with who, what, when and from where', a
   assert.match(deleted.requestId, /^[0-9a-f-]{36}$/)
 })
 
-test('the log says by which outside token a build job had signed in', async () => {
+test('the log names the outside token that a build job has signed in with', async () => {
   await using pinfold = await startPinfold()
   const org = (await pinfold.seed.group()).uid
   const owner = await pinfold.seed.member(org, roleUids.owner)
@@ -198,7 +198,7 @@ test('a filter that is not one is refused, and so is a token with another filter
   assertInvalid(await get(`page_size=1&page_token=${token}`), 'page_token')
 })
 
-test('owners read the log of what they own, and nobody else does', async () => {
+test('owners read the audit log of the groups that they own, and other members do not', async () => {
   await using pinfold = await startPinfold({ clock: ticking() })
   const { seed } = pinfold
   const org = (await seed.group()).uid
@@ -262,7 +262,7 @@ test('gRPC answers the same', async () => {
   await assert.rejects(grpc.getAuditEntry({ uid: org.uid }), { code: 5 })
 })
 
-test('entries are kept for good unless a setting says for how long', async () => {
+test('entries are kept forever unless a setting limits their age', async () => {
   let now = Date.parse('2026-03-01T12:00:00.000Z')
   await using pinfold = await startPinfold({ clock: () => new Date(now), auditDays: 10 })
   const { app, seed } = pinfold
@@ -285,7 +285,7 @@ test('entries are kept for good unless a setting says for how long', async () =>
   assert.deepEqual([subjectsOf(await list(late)), await count(), await keysLeft()], [[kept.uid], '1', keysOfOne])
 })
 
-test('matches are counted up to a limit, and then not said', async () => {
+test('counts matches up to a limit, and omits larger totals', async () => {
   await using pinfold = await startPinfold()
   for (let i = 0; i < 5; i++) await pinfold.seed.group()
   const everywhere = [{ below: '/' }]

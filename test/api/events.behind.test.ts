@@ -18,7 +18,7 @@ const node = 'by-hand'
 const settingsOf = (pinfold: Pinfold, uid: string): Promise<Json> =>
   pinfold.operator.get(`/events/v2/subscriptions/${uid}/settings`).then(({ body }) => body)
 
-test('a paused subscription has a position, and once it goes on gets its events in order, each once', async () => {
+test('a paused subscription keeps its position, and gets its events in order and once after it is resumed', async () => {
   await using pinfold = await startPinfold(localSinks)
   await using receiver = await startReceiver()
   const { operator, seed } = pinfold
@@ -55,7 +55,7 @@ test('a paused subscription has a position, and once it goes on gets its events 
   await receiver.until((got) => got.some(({ subject }) => subject === next.uid))
 })
 
-/** An organization with a folder and a subscription that nobody serves but the test. */
+/** An organization with a folder and a subscription that only the test serves. */
 async function stage() {
   const pinfold = await startPinfold()
   const { app, seed } = pinfold

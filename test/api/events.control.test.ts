@@ -128,7 +128,7 @@ test('a secret is shown once, signs as the library of Standard Webhooks expects,
   }
 })
 
-test('a test event goes to its subscription alone, at once, and says what came of it', async () => {
+test('a test event goes only to its subscription, at once, and reports its result', async () => {
   await using pinfold = await startPinfold(localSinks)
   await using receiver = await startReceiver()
   await using other = await startReceiver()
@@ -260,7 +260,7 @@ test('events of a time are replayed in their order, also to a subscription that 
   assertInvalid(await replay({ startTime: createTime, endTime: createTime }), 'end_time')
 })
 
-test('a replay makes no more deliveries than may wait, and goes on where it ended', async () => {
+test('a replay creates only as many deliveries as may wait, and resumes where it ended', async () => {
   await using pinfold = await startPinfold()
   const { seed, operator, app } = pinfold
   const org = await seed.group()
@@ -286,7 +286,7 @@ test('a replay makes no more deliveries than may wait, and goes on where it ende
   assert.equal(new Set((deliveries as Json[]).map(({ eventId }) => eventId)).size, 6)
 })
 
-test('all of this takes the capability at the subscription, before anything is looked up', async () => {
+test('all methods require the capability on the subscription, before anything is looked up', async () => {
   await using pinfold = await startPinfold()
   const { seed } = pinfold
   const org = await seed.group()

@@ -52,7 +52,7 @@ test('a repo and a role binding arrive as signed CloudEvents in binary mode', as
   assert.equal(bound.json.body.role.uid, roleUids.viewer)
 })
 
-test('a subscription gets what its group and those below it do, from its creation on and until its deletion', async () => {
+test('a subscription gets events of its group and the groups below, from its creation until its deletion', async () => {
   await using pinfold = await startPinfold(localSinks)
   await using all = await startReceiver()
   await using folder = await startReceiver()

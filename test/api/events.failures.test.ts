@@ -9,7 +9,7 @@ const settings = (pinfold: Pinfold, uid: string): Promise<Json> =>
 const deliveries = (pinfold: Pinfold, uid: string, query = ''): Promise<Json[]> =>
   pinfold.operator.get(`/events/v2/subscriptions/${uid}/deliveries?${query}`).then(({ body }) => body.deliveries)
 
-test('a sink that is gone for good is paused with the reason, and the others are told', async () => {
+test('a sink that answers 410 is paused with the reason, and others get an event', async () => {
   await using pinfold = await startPinfold(localSinks)
   await using gone = await startReceiver(() => ({ status: 410 }))
   await using other = await startReceiver()
@@ -19,7 +19,7 @@ test('a sink that is gone for good is paused with the reason, and the others are
   await seed.subscription(org.uid, other.url)
   await other.until((got) => got.some(({ type }) => type.endsWith('subscription.updated.v1')))
   const told = other.got.find(({ type }) => type.endsWith('subscription.updated.v1'))!
-  // The same as when somebody asks for the pause, whose event says nothing of the queue.
+  // The event is the same as for a pause by a member, and has no data of the queue.
   const queue = { waiting: '0', given_up: '0', failures: 0 }
   const pause = { paused: true, pause_reason: 'the sink answered 410 Gone' }
   assert.deepEqual(told.json.body, { uid, types: [], ...pause, ...queue })
@@ -68,7 +68,7 @@ test('a sink that asks to wait is left alone for as long as it asks', async () =
   }
 })
 
-test('a redirect is not followed, and whatever else fails is tried again with the same id', async () => {
+test('a redirect is not followed, and other failures are retried with the same ID', async () => {
   await using pinfold = await startPinfold({ ...localSinks, deliveryTimeoutMs: 1000 })
   await using elsewhere = await startReceiver()
   const answers: Answer[] = [
@@ -109,7 +109,7 @@ test('a redirect is not followed, and whatever else fails is tried again with th
   for (const [i, least] of [10, 20, 40, 50, 50].entries()) assert.ok(waits[i]! >= least, waits.join())
 })
 
-test('after its time a delivery is given up, stays in the list, and lets the next of its subject go', async () => {
+test('an expired delivery is given up, stays in the list, and does not block the next one of its subject', async () => {
   await using pinfold = await startPinfold({ ...localSinks, deliveryGiveUpMs: 1 })
   const { seed, operator } = pinfold
   await using receiver = await startReceiver(({ json }) =>
@@ -136,7 +136,7 @@ test('after its time a delivery is given up, stays in the list, and lets the nex
   assert.deepEqual(receiver.accepted()[1]!.id, dead!.eventId)
 })
 
-test('no more deliveries are on their way to one sink than the setting says, also with two subscriptions', async () => {
+test('limits the concurrent deliveries to one sink as configured, also with two subscriptions', async () => {
   await using pinfold = await startPinfold({ ...localSinks, deliveriesInFlight: 4 })
   await using receiver = await startReceiver()
   const { seed } = pinfold
@@ -179,7 +179,7 @@ test('two subscriptions that share a sink share its limit, however slow it is', 
   await shared.until((got) => got.length === before + 40)
 })
 
-test('addresses of this machine are not connected to unless a setting allows it, whatever a name said before', async () => {
+test('refuses connections to addresses of this machine unless a setting allows them, also after a DNS change', async () => {
   await using receiver = await startReceiver()
   await using pinfold = await startPinfold({ ...localSinks, allowPrivateAddresses: false })
   const org = await pinfold.seed.group()

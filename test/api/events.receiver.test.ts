@@ -84,7 +84,7 @@ async function deliver(
   return res.status
 }
 
-test('each thing that is wrong has its status, and only what is right is handled', async () => {
+test('each error has its own status, and only valid events are handled', async () => {
   const handled: ReceivedEvent[] = []
   const options = { issuer: issuer.url, group, secret, handle: (event: ReceivedEvent) => void handled.push(event) }
   await using receiver = await serve(createReceiver(options))
@@ -153,14 +153,14 @@ test('an event that comes again is handled once, unless handling it had failed',
   assert.equal(handled.at(-1), 'event-2')
 })
 
-test('while nobody can say what the keys are, an event has to come again', async () => {
+test('an event is retried while the keys of the issuer are unavailable', async () => {
   const closed = await serve(() => {})
   await closed[Symbol.asyncDispose]()
   await using receiver = await serve(createReceiver({ issuer: closed.url, group, handle: () => {} }))
   assert.equal(await deliver(receiver.url), 500)
 })
 
-test('with the secret of the subscription it takes what a server delivers, and without the right one it does not', async () => {
+test('accepts deliveries with the secret of the subscription, and refuses others', async () => {
   // The other test has a server with the default.
   const signingAlgorithms = ['RS256', 'ES256'] as const
   const sinks = { deliver: true, allowPrivateAddresses: true, allowInsecureSinks: true }
@@ -191,7 +191,7 @@ test('with the secret of the subscription it takes what a server delivers, and w
   assert.deepEqual(handled, [repo.uid])
 })
 
-test('run by itself, it takes what a server delivers', async () => {
+test('the example program accepts a delivery of a server', async () => {
   await using pinfold = await startPinfold({ deliver: true, allowPrivateAddresses: true, allowInsecureSinks: true })
   const org = (await pinfold.seed.group()).uid
   const env = cleanEnv({ RECEIVER_ISSUER: pinfold.url, RECEIVER_GROUP: org, RECEIVER_LISTEN: '127.0.0.1:0' })

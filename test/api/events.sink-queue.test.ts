@@ -143,7 +143,7 @@ test('a 503 that asks for no pause is the fault of its subject, not of the whole
   assert.equal(delivered(queue), 20)
 })
 
-test('nobody waits longer than a day because a sink says so', async () => {
+test('limits the wait that a sink asks for to a day', async () => {
   for (const retryAfter of ['999999999', 'Fri, 01 Jan 2100 00:00:00 GMT']) {
     for (const status of [429, 503]) {
       await using pinfold = await startPinfold()
@@ -273,7 +273,7 @@ test('above the quota, a subscription whose subjects fail reads no more events t
   const queue = await startQueue(pinfold, 60)
   let isWell = false
   let posts = 0
-  // Now and then one goes well, so that the sink as a whole does not count as failing.
+  // One attempt succeeds now and then, so that the whole sink does not count as failing.
   const answer = () => ({ status: isWell || ++posts % 5 === 0 ? 200 : 500 })
   const rows = async (state: number) =>
     (await pinfold.app.db.all(sql`SELECT id FROM deliveries WHERE state = ${state}`)).length

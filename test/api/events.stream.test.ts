@@ -42,7 +42,7 @@ const answerOf = ({ status, error, headers }: EventStream): Answer => ({
   text: JSON.stringify(error),
 })
 
-/** Looks until a text is as it should be. */
+/** Reads until the text fits the condition. */
 async function until(text: () => Promise<string>, pattern: RegExp): Promise<void> {
   while (!pattern.test(await text())) await new Promise((resolve) => setImmediate(resolve))
 }
@@ -51,7 +51,7 @@ async function until(text: () => Promise<string>, pattern: RegExp): Promise<void
 const untilNobodyFollows = () =>
   until(() => pinfold.app.metrics.registry.getSingleMetricAsString('pinfold_requests_in_flight'), /in_flight 0$/m)
 
-/** A delivery made of what the stream says. */
+/** A delivery with the content of a stream message. */
 function received({ attributes, data, token }: EventStream['events'][number]): Received {
   const headers = { authorization: `Bearer ${token}` }
   const { id = '', type = '', subject = '' } = attributes
@@ -96,7 +96,7 @@ test('without a group the proof names the highest place that the caller sees the
   }
 })
 
-test('a stream has the events of the group, of the types, and of what the caller may see', async () => {
+test('a stream has the events of its group and types that the caller may see', async () => {
   const [org, other] = [(await pinfold.seed.group()).uid, (await pinfold.seed.group()).uid]
   const [left, right] = [(await pinfold.seed.group(org)).uid, (await pinfold.seed.group(org)).uid]
   const viewer = await pinfold.as((await pinfold.seed.member(left, roleUids.viewer)).uid)
@@ -121,7 +121,7 @@ test('a stream has the events of the group, of the types, and of what the caller
   assert.deepEqual(subjects(ofLeft), [made[6]])
 })
 
-test('a stream goes on after the last id, by header or query, and from the id of a delivery', async () => {
+test('a stream continues after the last ID, by header or query, and from the ID of a delivery', async () => {
   const org = (await pinfold.seed.group()).uid
   using first = await follow(pinfold.operator, `group=${org}&${repos}`)
   const made: string[] = []
@@ -170,7 +170,7 @@ test('skips events that are no longer kept', async () => {
   assert.deepEqual(subjects(after), [uid])
 })
 
-test('an id that is no event, or none that is kept, is refused in words that tell one from the other', async () => {
+test('refuses an unknown ID and an expired one with different errors', async () => {
   const gone = await follow(pinfold.operator, 'after=00000000-0000-4000-8000-000000000000')
   assertError(answerOf(gone), 400, 11, 'EVENT_NOT_KEPT')
   for (const after of ['1', 'x', '-1', '00', 'A'.repeat(5000)]) {
@@ -181,7 +181,7 @@ test('an id that is no event, or none that is kept, is refused in words that tel
   assertInvalid(answerOf(await follow(pinfold.operator, 'from=1')), 'from')
 })
 
-test('a group that the caller may not see is refused before it is looked up', async () => {
+test('refuses a group that the caller may not see before it is looked up', async () => {
   const [org, other] = [(await pinfold.seed.group()).uid, (await pinfold.seed.group()).uid]
   const viewer = await pinfold.as((await pinfold.seed.member(org, roleUids.viewer)).uid)
   assertDenied(answerOf(await follow(viewer, `group=${other}`)))
@@ -190,7 +190,7 @@ test('a group that the caller may not see is refused before it is looked up', as
   assertNotFound(answerOf(await follow(viewer, `group=${missing}`)), 'iam.pinfold.dev/Group', missing)
 })
 
-test('rights are live: who loses them gets nothing more, and who gets them is let in', async () => {
+test('a stream follows changes of rights: events stop when a right is lost, and begin when it is granted', async () => {
   const org = (await pinfold.seed.group()).uid
   const identity = await pinfold.seed.identity(org)
   const binding = await pinfold.seed.binding(org, identity.uid, roleUids.viewer)
@@ -229,7 +229,7 @@ test('an idle stream of a group ends after its caller has lost the right, withou
   ]
   // No event, as if the right had expired.
   await quiet.app.db.tx((tx) => tx.run(sql`DELETE FROM role_bindings WHERE uid = ${binding.uid}`))
-  // The other stream has said many times that it is there.
+  // The other stream has sent many keepalive messages.
   const said = free.ids.length
   await free.until(() => free.ids.length > said + 100 || named.ending() !== undefined)
   assert.equal(named.ending()?.code, 7)
@@ -247,7 +247,7 @@ test('a stream ends when the token does', async () => {
   assert.equal(stream.ending()!.code, 16)
 })
 
-test('a stream outlives the time that a request may take, and says that it is still there', async () => {
+test('a stream may last longer than a request, and sends keepalive messages', async () => {
   await using quick = await startPinfold({ deliver: true, requestTimeoutMs: 1500, streamIdleMs: 100 })
   using stream = await openStream(quick.url, quick.operator.token)
   await stream.until(() => stream.ids.length > 16)
@@ -300,7 +300,7 @@ test('a stop ends every stream in good order', async () => {
   }
 })
 
-test('while many write at once, every stream has all events in one order, also one that breaks and comes back', async () => {
+test('with many concurrent writers, all streams have the same order of events, also after a reconnect', async () => {
   const org = (await pinfold.seed.group()).uid
   const query = `group=${org}&${repos}`
   using steady = await follow(pinfold.operator, query)

@@ -87,7 +87,7 @@ test('only who may do so at the group sees, creates and deletes its subscription
   assert.equal((await stranger.get(path)).body.totalCount, '0')
 })
 
-test('a group with subscriptions stays, and none is made in a group that is gone', async () => {
+test('a group with subscriptions cannot be deleted, and none is created in a deleted group', async () => {
   const group = (await pinfold.seed.group(org)).uid
   const { uid } = await pinfold.seed.subscription(group)
   const blocked = await owner.delete(`/iam/v2/groups/${group}`)
@@ -114,7 +114,7 @@ test('the secret of a subscription is not in the database as it is', async () =>
   }
 })
 
-test('a secret in a sink is shown to those who may change it, and in no event or entry of the audit log', async () => {
+test('a secret in the URL of a sink is shown only to callers who may change it, and never in events', async () => {
   const secret = 'https://hooks.example.com/a/b?token=hunter2&flag&empty=&x=1=2#hunter2'
   const plain = 'https://hooks.example.com/a/b?token=***&***&empty=***&x=***'
   let uid = ''

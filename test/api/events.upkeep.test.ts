@@ -38,7 +38,7 @@ test('events and deliveries are kept for thirty days', async () => {
   await receiver.until((got) => got.some(({ subject }) => subject === repo.uid))
 })
 
-test('an event that nobody has routed yet is kept, however old it is', async () => {
+test('an event that was not routed yet is kept at any age', async () => {
   await using pinfold = await startPinfold()
   const { seed, app } = pinfold
   const org = await seed.group()
@@ -80,7 +80,7 @@ test('deletes the queue of a deleted subscription, and sends none of it', async 
   assert.notEqual(next.uid, uid)
 })
 
-test('metrics show what waits and why, how old it is, and what came of attempts', async () => {
+test('metrics show waiting deliveries by reason and age, and the results of attempts', async () => {
   await using pinfold = await startPinfold(localSinks)
   await using good = await startReceiver()
   await using busy = await startReceiver(() => ({ status: 429, headers: { 'retry-after': '3600' } }))

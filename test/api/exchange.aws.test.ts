@@ -94,7 +94,7 @@ test('the headers of a vendor bind a signature where the server answers to its n
   assert.equal(await codeFor('Acme', { headers: { 'Pinfold-Audience': other.url } }), 401, 'not both')
 })
 
-test('the signatures of these tests are those of the example of AWS', () => {
+test('the signatures of these tests match the example of AWS', () => {
   const request = {
     method: 'GET',
     target: '/',
@@ -263,7 +263,7 @@ const twice = (name: string, value?: string): Written =>
 const form = { target: '/', headers: { 'Content-Type': 'application/x-www-form-urlencoded' } }
 const call = 'Action=GetCallerIdentity&Version=2011-06-15'
 
-/** Refused before anybody is asked. */
+/** Requests that are refused without asking AWS. */
 const wrong: Record<string, Written | string> = {
   'another method': sign({ method: 'GET' }),
   'a put': sign({ method: 'PUT' }),
@@ -380,7 +380,7 @@ test('headers that are not signed are not passed on', async () => {
   assert.equal(aws.seen.at(-1)!.headers['x-secret'], undefined)
 })
 
-test('an AWS that answers nonsense, or not at all, lets nobody in', async () => {
+test('refuses the exchange if AWS gives a malformed answer or none', async () => {
   const good = (change: Json = {}) => ({
     GetCallerIdentityResponse: {
       GetCallerIdentityResult: { Account: account, Arn: arn, UserId: builder.userId, ...change },
@@ -550,7 +550,7 @@ test('limits the concurrent requests to AWS for each network, for each identity 
   }
 })
 
-test('an AWS that fails is unavailable, and one that refuses names nobody', async () => {
+test('an error of AWS is unavailable, and a refusal by AWS reveals no names', async () => {
   const answering = (status: number) =>
     createAwsCallers({ post: async () => ({ status, headers: {}, body: '' }) } as never, 'https://sts.example.com')
   const [request, from] = [

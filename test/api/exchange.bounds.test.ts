@@ -78,7 +78,7 @@ test('static keys that claim a well-known issuer do not use up what that issuer 
   assert.equal((await exchange(token, `&identity=${theirs.uid}`)).status, 200)
 })
 
-test('a token whose names are too long is told so, and not that of something else', async () => {
+test('a token with names that are too long gets an error about them, and no other one', async () => {
   const made = await pinfold.operator.post(`/iam/v2/identities/${org.uid}`, {
     name: 'long',
     claimMatch: { issuer: issuer.url, subjectPattern: '.*', audiencePattern: '.*' },

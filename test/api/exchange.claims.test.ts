@@ -22,7 +22,7 @@ after(() => scene[Symbol.asyncDispose]())
 const statuses = (uid: string, tokens: Json[]) =>
   Promise.all(tokens.map(async (claims) => (await scene.exchange(await scene.token(claims), { identity: uid })).status))
 
-/** Every token of `yes` becomes the identity; those of `no` do not, which 403 says, or 401 for another audience. */
+/** The identity accepts every token of `yes`. It refuses those of `no` with 403, or with 401 for another audience. */
 async function assertMatches(claimMatch: Json, yes: Json[], no: Json[], refusal = 403): Promise<void> {
   const { uid } = await scene.identity({ claimMatch })
   assert.deepEqual(
@@ -95,7 +95,7 @@ test('a pattern matches the whole subject, anchored or not', async () => {
   await assertMatches({ issuer, subjectPattern: '.*' }, [{ sub: 'anything' }], [])
 })
 
-test('a pattern for the issuer lets only the issuers in that it matches', async () => {
+test('a pattern for the issuer allows only the issuers that it matches', async () => {
   const quoted = scene.issuer.url.replaceAll('.', '\\.')
   await assertMatches({ issuerPattern: quoted, subject }, [{}], [{ iss: `${scene.issuer.url}/x` }])
   const { uid } = await scene.identity({ claimMatch: { issuerPattern: 'http://127\\.0\\.0\\.1:\\d+', subject } })

@@ -133,12 +133,12 @@ test('at the OAuth endpoint, where any text can be sent, it is the same', async 
   }
 })
 
-test('a token longer than a header may be is refused before it is looked at', async () => {
+test('refuses a token that is longer than a header may be, without parsing it', async () => {
   const token = await issuers.rsa.token({ sub: subject, aud: pinfold.url, pad: 'x'.repeat(20_000) })
   assert.equal((await exchange(token, identities.rsa)).status, 431)
 })
 
-test('after all of them the good tokens still pass, and no issuer was asked more than a few times', async () => {
+test('after all of them good tokens still pass, and each issuer got only a few requests', async () => {
   await control()
   for (const { requests } of Object.values(issuers)) assert.ok(requests.length <= 8, requests.join(' '))
 })

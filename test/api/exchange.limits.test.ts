@@ -24,7 +24,7 @@ function from({ pinfold }: Scene, token: string, identity: string, address: stri
   return pinfold.withToken(token).call('POST', `/sts/exchange?${search}`, undefined, { 'x-forwarded-for': address })
 }
 
-test('one source may ask so often, whatever it asks for and over which transport', async () => {
+test('limits the requests of one source, for any content and over every transport', async () => {
   await using scene = await startExchange({ ...noMinutePasses, exchangesPerSource: 4 })
   using grpc = openGrpc(scene.pinfold.port)
   const { uid: identity } = await scene.identity()
@@ -53,7 +53,7 @@ test('one source may ask so often, whatever it asks for and over which transport
   ok(await scene.pinfold.operator.get('/registry/v2/repos'))
 })
 
-test('a trusted proxy says who the source is; what the client claims beyond it does not count', async () => {
+test('a trusted proxy names the source, and further entries of the client do not count', async () => {
   await using scene = await startExchange({
     ...noMinutePasses,
     exchangesPerSource: 1,

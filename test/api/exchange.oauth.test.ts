@@ -108,7 +108,7 @@ test('only a form that is posted is read', async () => {
   assertRefused(await send({ ...good, subject_token: 'x'.repeat(70_000) }), 'invalid_request', 413)
 })
 
-test('a failure of ours is told as such, without its reason', async () => {
+test('an internal failure is reported as such, without its reason', async () => {
   const { app } = scene.pinfold
   const { grants } = app
   const failing = async (error: Error) => {

@@ -12,7 +12,7 @@ import { type Claims, exampleUrl, platforms } from '../support/platforms.ts'
 const folder = fileURLToPath(new URL('../../docs/identities', import.meta.url))
 const outside = { allowInsecureIssuers: true, allowPrivateAddresses: true }
 
-/** The token that a guide shows, and the identities that it says to create, by name. */
+/** Token that a guide shows, and the identities that it creates, by name. */
 function readGuide(name: string): { token: Claims; identities: Map<string, string> } {
   const text = readFileSync(join(folder, `${name}.md`), 'utf8')
   const bodies = [...text.matchAll(/<<'EOF'\n([\s\S]*?)\nEOF$/gm)].map((match) => match[1]!)
@@ -49,7 +49,7 @@ function exchange(pinfold: Pinfold, token: string, identity: string) {
 }
 
 for (const { guide, title, claims, identities } of platforms) {
-  test(`the guide to ${title} lets in the job that it is about, and no other`, async () => {
+  test(`the guide to ${title} accepts its own job, and no other`, async () => {
     const written = readGuide(guide)
     assert.deepEqual(written.token, claims)
     assert.deepEqual(
@@ -88,7 +88,7 @@ for (const { guide, title, claims, identities } of platforms) {
       }
       for (const [what, change] of Object.entries(refuses)) {
         const got = await exchange(pinfold, await tokenOf(change), identity.uid)
-        // Nobody is told more about a token that was issued neither for us nor for what the identity names.
+        // The refusal says nothing more about a token whose audience is neither this server nor one of the identity.
         const meant = [exampleUrl, body.claimMatch?.audience]
         const isForUs = [change.aud ?? claims.aud].flat().some((aud) => meant.includes(aud as string))
         assert.deepEqual([got.status, got.body.code], isForUs ? [403, 7] : [401, 16], `${name}, ${what}: ${got.text}`)

@@ -74,7 +74,7 @@ test('the single form of scopes joins the list, without duplicates', async () =>
   })
 })
 
-test('a scoped token reaches what is in its scope and nothing else', async () => {
+test('a scoped token can reach its scope and nothing else', async () => {
   const { pinfold } = scene
   const narrow = ok(await scene.exchange(token, { identity: uid, scopes: bar })).token
   const client = pinfold.withToken(narrow)
@@ -102,7 +102,7 @@ test('a scope that is not a uid is an invalid argument', async () => {
   }
 })
 
-test('an identity in a sub-group never reaches above it, whatever it is bound to', async () => {
+test('an identity in a folder never reaches the groups above it, whatever its bindings are', async () => {
   const { pinfold } = scene
   const claimMatch = { issuer: scene.issuer.url, subject: 'repo:acme/web:ref:refs/heads/main' }
   const inside = (await pinfold.seed.identity(bar!, { claimMatch })).uid
@@ -159,7 +159,7 @@ test('the masks of the claim are those of the capabilities', async () => {
   assert.equal(decodeBits(cap[foo!]), maskOf(groupsAndRepos.map(({ number }) => number)))
 })
 
-test('an identity in too many groups to name them all in a token gets one that sums them up', async () => {
+test('an identity in too many groups gets a token that sums them up instead of naming them', async () => {
   const { seed, withToken } = scene.pinfold
   const wide = (await scene.identity()).uid
   const role = (await seed.role(foo!, ['CAP_REPO_LIST'])).uid

@@ -1,4 +1,4 @@
-// The exchange as a caller sees it: its parameters over every transport, the token that comes out, and what it is good for.
+// The exchange for a caller: its parameters over every transport, the resulting token, and the rights of that token.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { create } from '@bufbuild/protobuf'
@@ -79,7 +79,7 @@ test('parameters come as a query or as a form, by GET or POST, and mean the same
   for (const cap of caps) assert.deepEqual(cap, caps[0])
 })
 
-test('a JSON body is ignored, whatever it holds', async () => {
+test('ignores a JSON body with any content', async () => {
   const { pinfold } = scene
   const client = pinfold.withToken(token)
   const headers = { 'content-type': 'application/json' }
@@ -147,7 +147,7 @@ test('a token for the registry is refused by the API, one for both is not', asyn
   ok(await pinfold.withToken(both).get('/registry/v2/repos'))
 })
 
-test('an identity that does not exist is refused in the words of one that is not yours', async () => {
+test('refuses an identity that does not exist like one that the token does not match', async () => {
   const other = await scene.identity({ claimMatch: { issuer: scene.issuer.url, subject: 'another' } })
   const answers = [
     await scene.exchange(token, { identity: other.uid }),
@@ -173,7 +173,7 @@ test('without an identity it is the person with that issuer and subject, whose a
   assertUnauthenticated(await scene.exchange(await scene.token({ exp: 1 }), {}))
 })
 
-test('anybody with a token can look up the uid of a person, who need not have signed up', async () => {
+test('anybody with a token can look up the uid of a person, also before that person has signed up', async () => {
   const { pinfold } = scene
   const stranger = await pinfold.as((await scene.identity()).uid)
   const lookup = async (parameters: Json) => stranger.get(`/iam/v2/identities:lookupIdentity?${searchOf(parameters)}`)
@@ -192,7 +192,7 @@ test('anybody with a token can look up the uid of a person, who need not have si
   )
 })
 
-test('the issued token says exactly what the contract lists, and is signed by a key that we publish', async () => {
+test('the issued token has exactly the claims of the contract, and its key is published', async () => {
   const before = Math.floor(Date.now() / 1000)
   const answer = ok(await scene.exchange(await scene.token({ aud: ['other', url] }), { identity: uid }))
   const keys = createRemoteJWKSet(new URL(`${url}/.well-known/jwks.json`))
@@ -220,7 +220,7 @@ test('shows the first of several audiences that names this server, else the firs
   assert.equal(await actOf(own.uid, ['other', 'plant']), 'other')
 })
 
-test('the capabilities in the token are encoded as the contract says', async () => {
+test('capabilities in the token are encoded as the contract defines', async () => {
   const capOf = async (cap: string[]) =>
     claimsOf(ok(await scene.exchange(token, { identity: uid, cap })).token).cap[scene.org.uid]
   assert.equal(await capOf(['groups.list']), 'AAAAAAAAADIAAAAAAAAACA==')
@@ -228,7 +228,7 @@ test('the capabilities in the token are encoded as the contract says', async () 
   assert.equal(await capOf(['tag.list', 'groups.list']), 'AAAAAAAAAEMAAAAAAAAACAAAAAAAAAAE')
 })
 
-test('without a bearer, or with one that is not a token, there is nothing to exchange', async () => {
+test('a request without a bearer token cannot be exchanged', async () => {
   assertUnauthenticated(await scene.exchange(undefined, { identity: uid }), 'a bearer token to exchange is required')
   const query = searchOf({ aud: url, identity: uid })
   for (const authorization of ['Basic YTpi', 'Bearer', 'Bearer ', token, `Bearer ${token} x`]) {
@@ -237,7 +237,7 @@ test('without a bearer, or with one that is not a token, there is nothing to exc
   }
 })
 
-test('an issuer that cannot be reached, or answers nonsense, is not told apart from a bad token', async () => {
+test('an unreachable or malformed issuer gives the same error as a bad token', async () => {
   const { pinfold, org, issuer } = scene
   const nobody = 'http://127.0.0.1:1'
   const identity = await pinfold.seed.identity(org.uid, { claimMatch: { issuer: nobody, subject } })

@@ -52,7 +52,7 @@ test('a server whose clock is a day ahead writes the time of the database, colle
   assert.equal((await page(registry, '/readyz')).status, 200)
 })
 
-test('a server whose clock is set goes on with the time of the database before it has asked for that again', {
+test('a server whose clock is changed keeps the time of the database, before it has asked for that again', {
   skip,
 }, async () => {
   await using registry = await startRegistry({ duties: [] })
@@ -72,7 +72,7 @@ test('a server whose clock is set goes on with the time of the database before i
   for (const { updateTime } of tags) assert.ok(Math.abs(Date.parse(updateTime) - Date.now()) < day / 2, updateTime)
 })
 
-test('the time is that of the database whatever happens to the clock of the machine', async () => {
+test('uses the time of the database for any clock of the machine', async () => {
   const [at, passed] = [Date.parse('2026-03-01T08:00:00Z'), 50]
   const clock = { machine: at, passed, database: at }
   const pass = (ms: number) => {
@@ -106,7 +106,7 @@ test('the time is that of the database whatever happens to the clock of the mach
   assert.ok(Math.abs(off()) < 5, `${off()}`)
 })
 
-test('a server that is held up while it looks at its clocks does not take them for wrong', async () => {
+test('a delay while the clocks are read does not count as an offset', async () => {
   const start = Date.parse('2026-03-01T08:00:00Z')
   for (const paused of ['time', 'passed'] as const) {
     let ms = 0
@@ -126,7 +126,7 @@ test('a server that is held up while it looks at its clocks does not take them f
   }
 })
 
-test('a clock that a server is given is the one it goes by, whatever the database says', async () => {
+test('a server with a given clock uses it, whatever the time of the database is', async () => {
   const at = new Date('2026-03-01T08:00:00.000Z')
   await using pinfold = await startPinfold({ clock: () => at })
   for (const offset of [-1, 1]) {
@@ -178,7 +178,7 @@ test('servers stay ready if most of them differ from the database by the same of
   assert.equal((await page(pinfold, '/readyz')).status, 200)
 })
 
-test('servers divide what they allow, and one shows what is the same for all of them', { skip }, async () => {
+test('servers divide shared limits, and one of them reports shared metrics', { skip }, async () => {
   await using pinfold = await startPinfold({ duties: [sweepNodes], metrics: true, exchangesPerIdentity: 60 })
   await using other = await secondNode(pinfold)
   assert.deepEqual(pinfold.app.fleet, { nodes: 1, isFirst: true })
@@ -240,7 +240,7 @@ test('it is shown how much waits for its removal from the store, and since when 
   const [count, overdue] = await both()
   assert.equal(count, 2)
   assert.ok(overdue >= 86_400 && overdue < 86_500, `${overdue}`)
-  // Times are those of the database, whatever the machine says; and the database is asked once.
+  // Times come from the database, and the database is asked once.
   shift = 30 * 60_000
   const asked = mock.method(pinfold.app.db, 'get')
   assert.equal(Math.floor((await both())[1] / 100), 882)

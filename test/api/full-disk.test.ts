@@ -1,4 +1,4 @@
-// A server whose disk is full: it says so to balancers, and is ready again once there is room.
+// A server whose disk is full: it is not ready for load balancers, and ready again once there is space.
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'

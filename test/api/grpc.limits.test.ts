@@ -1,4 +1,4 @@
-// Limits on the messages of calls over gRPC, which come compressed, in parts and from anybody.
+// Limits on the messages of calls over gRPC, which arrive compressed, in parts and from every client.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import http2 from 'node:http2'

@@ -4,7 +4,7 @@ import { openBrowser } from '../support/browser.ts'
 import { startPinfold } from '../support/pinfold.ts'
 import { startSignInScene } from '../support/sign-in.ts'
 
-test('a browser at the address of the server is told what it is, with links that lead somewhere', async () => {
+test('the root page explains the server to a browser, with working links', async () => {
   await using pinfold = await startPinfold()
   const page = await fetch(`${pinfold.url}/`, { headers: { accept: 'text/html' } })
   assert.equal(page.status, 200)

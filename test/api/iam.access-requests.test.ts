@@ -137,7 +137,7 @@ test("what an organisation's provider says of an address finds nothing and nobod
   assert.equal((await ask(inside)).status, 404)
 })
 
-test('owners see who asks, and let them in with a role that they hold', async () => {
+test('owners list requests, and approve them with a role that they hold', async () => {
   const { client, uid, sub } = await somebody()
   const events = await eventsOf(pinfold, async () => assert.deepEqual(ok(await ask(client)), {}))
   const email = `${sub}@${domain}`
@@ -198,7 +198,7 @@ test('approval makes pending bindings of the person effective, recorded with the
   assert.deepEqual([updated?.subject, updated?.actor], [waited, bound.uid])
 })
 
-test('to make an owner of somebody takes a sign-in of the last ten minutes', async () => {
+test('granting the owner role requires a sign-in within the last ten minutes', async () => {
   const { client, uid } = await somebody()
   ok(await ask(client))
   const { uid: bossUid, sub } = await somebody()
@@ -228,7 +228,7 @@ test('the requests are listed in pages, over gRPC too, and go with the account',
   assert.equal(await requestOf(people[0]!.uid), undefined)
 })
 
-test('a person asks often, and is told to wait', async () => {
+test('limits how often a person can ask', async () => {
   await using few = await startPinfold({
     allowInsecureIssuers: true,
     issuersPrivate: ['127.0.0.1'],
@@ -240,7 +240,7 @@ test('a person asks often, and is told to wait', async () => {
   assert.deepEqual(statuses.map(({ status }) => status).sort(), [404, 404, 404, 429, 429, 429])
 })
 
-test('a person says what they do, and nobody else does', async () => {
+test('only the person can set their own profile fields', async () => {
   const { client, uid } = await somebody()
   const path = '/iam/v2/identities:updateIdentityMetadata'
   const events = await eventsOf(pinfold, async () => {
@@ -336,7 +336,7 @@ test('deleting and registering an account again does not shorten the wait until 
   const first = await somebody()
   const signedIn = async (token: string): Promise<Client> =>
     pinfold.withToken(ok(await pinfold.withToken(token).call('POST', `/sts/exchange?aud=${pinfold.url}`)).token)
-  /** The account goes, and comes again. */
+  /** Deletes the account and registers it again. */
   const anew = async (): Promise<Client> => {
     const iat = Math.floor(time / 1000)
     const claims = { sub: first.sub, aud: audience, iat, exp: iat + 300, email_verified: true }

@@ -199,7 +199,7 @@ test('deleting is idempotent, and an association holds its group', async () => {
   assert.equal((await owner.delete(`/iam/v2/groups/${group}`)).status, 200)
 })
 
-test('a change writes one event with what the caller got', async () => {
+test('a change writes one event with the resource that the caller got', async () => {
   const group = await folder()
   let [created, updated]: Json[] = [{}, {}]
   const events = await eventsOf(pinfold, async () => {
@@ -235,7 +235,7 @@ const ready = { status: 'CHECK_STATUS_READY', reason: '', message: '' }
 const provider = `//iam.googleapis.com/projects/${google.projectNumber}/locations/global/workloadIdentityPools/pinfold-pool/providers/pinfold-provider`
 const account = `pinfold-canary@${google.projectId}.iam.gserviceaccount.com`
 
-/** Sets up every cloud the way that the documentation says. */
+/** Sets up every cloud as the documentation describes. */
 function trustGroup(group: string): void {
   const trust = { issuer: pinfold.url, subject: `canary:${group}` }
   clouds.trust(`arn:aws:iam::${amazon.account}:role/pinfold-canary`, { ...trust, audience: 'sts.amazonaws.com' })
@@ -260,7 +260,7 @@ test('a cloud that trusts the group gives credentials for a token of ours', asyn
   }
 })
 
-test('a cloud that trusts another group, or nobody, is not ready', async () => {
+test('a cloud that trusts another group, or none, is not ready', async () => {
   const [trusted, other] = [await folder(), await folder()]
   for (const group of [trusted, other]) ok(await create(group, { amazon, google, azure }))
   trustGroup(trusted)

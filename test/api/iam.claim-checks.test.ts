@@ -1,4 +1,4 @@
-// A dry run of an exchange says what the exchange does.
+// A dry run of an exchange has the same result as the exchange.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { claimsOf, type Scene, startExchange, subject } from '../support/exchange.ts'
@@ -21,7 +21,7 @@ const check = (uid: string, claims: unknown, match?: Json, client = owner) =>
 const failing = ({ checks }: Json): string[] =>
   checks.filter(({ matches }: Json) => !matches).map(({ claim }: Json) => claim)
 
-test('twenty tokens are judged as the exchange judges them, for an identity and for one that is not made yet', async () => {
+test('twenty tokens get the same result as in an exchange, for a stored and for a new identity', async () => {
   const match = {
     issuer: scene.issuer.url,
     subjectPattern: 'repo:acme/[^:]+:.*',
@@ -65,7 +65,7 @@ test('twenty tokens are judged as the exchange judges them, for an identity and 
   }
 })
 
-test('each claim is told with what is wanted and what there is', async () => {
+test('the result has the expected and the actual value of each claim', async () => {
   const { uid } = await scene.identity()
   const claims = claimsOf(await scene.token({ sub: 'repo:acme/other' }))
   const told = ok(await check(uid, claims))

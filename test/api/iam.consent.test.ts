@@ -117,10 +117,10 @@ test('accepting a binding in one organization has no effect in another one', asy
   ok(await client.get(`/iam/v2/groups/${org.uid}`))
 })
 
-test('a refusal deletes the binding, and tells who refused and nothing else about them', async () => {
+test('a refusal deletes the binding, and reveals only the uid of the person', async () => {
   const { uid } = await someone()
   const made = await bind(owner, org.uid, uid)
-  // A token that says how the person has signed in.
+  // A token with the sign-in method of the person.
   const { signAccessToken } = await import('#issuer/access-token.ts')
   const act = { iss: 'https://people.example.com', sub: 'jane' }
   const token = { issuer: pinfold.url, subject: uid, audience: pinfold.url, now: pinfold.app.clock(), claims: { act } }
@@ -139,7 +139,7 @@ test('a refusal deletes the binding, and tells who refused and nothing else abou
   await checkLists(pinfold)
 })
 
-test('nobody accepts or refuses for somebody else, and learns nothing by trying', async () => {
+test('a person cannot accept or refuse for others, and learns nothing by trying', async () => {
   const [{ uid, client }, { client: another }] = [await someone(), await someone()]
   const made = await bind(owner, org.uid, uid)
   for (const stranger of [another, owner, operator]) {
@@ -151,11 +151,11 @@ test('nobody accepts or refuses for somebody else, and learns nothing by trying'
   assertError(await accept(pinfold.anonymous, made.uid), 401, 16, 'UNAUTHENTICATED')
   assertNotFound(await accept(client, `${org.uid}/0123456789abcdef`), type, `${org.uid}/0123456789abcdef`)
   ok(await accept(client, made.uid))
-  // Leaving is not what refusing is for.
+  // A refusal is not the way to leave an organization.
   assertNotFound(await refuse(client, made.uid), type, made.uid)
 })
 
-test('a session of one organization neither lists, accepts nor refuses what waits in another one', async () => {
+test('a session of one organization cannot list, accept or refuse bindings of another one', async () => {
   const { uid, client } = await someone()
   const { group, owner: other } = await elsewhere()
   const [here, there] = [await bind(owner, org.uid, uid), await bind(other, group.uid, uid)]

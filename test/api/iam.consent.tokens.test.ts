@@ -51,7 +51,7 @@ test('a token of an exchange that named scopes or capabilities neither lists, ac
     assertNarrowed(await client.get(pending))
     assertNarrowed(await accept(client, binding))
     assertNarrowed(await refuse(client, binding))
-    // Nor does it learn what is there.
+    // The token does not learn about existing bindings either.
     assertNarrowed(await accept(client, `${elsewhere.uid}/0123456789abcdef`))
     using grpc = grpcClientOf(scene.pinfold, PendingBindingsService, client.token)
     await assert.rejects(grpc.acceptPendingBinding({ uid: binding }), /narrowed by scopes or capabilities/)
@@ -73,7 +73,7 @@ test('a token of an exchange that named scopes or capabilities creates no organi
   ok(await (await exchanged({})).get(`/iam/v2/groups/${uid}`))
 })
 
-test('a token of an exchange that named neither accepts and refuses, also of somebody who is bound nowhere', async () => {
+test('a token of an exchange that named neither can accept and refuse, also for a person without bindings', async () => {
   const { elsewhere, binding, exchanged } = await asked()
   assert.deepEqual(ok(await accept(await exchanged({}), binding)).acceptedUids, [binding])
   ok(await (await exchanged({})).get(`/iam/v2/groups/${elsewhere.uid}`))
@@ -86,7 +86,7 @@ test('a token of an exchange that named neither accepts and refuses, also of som
   assert.equal((await refuse(bare, other.binding)).status, 200)
 })
 
-test('a token that is signed with less than its subject may was narrowed, unless it is said to be whole', async () => {
+test('a token that was signed with fewer rights than its subject has is narrowed, unless it is marked as complete', async () => {
   const { pinfold } = scene
   const { uid } = await pinfold.seed.person()
   const group = await pinfold.seed.group()

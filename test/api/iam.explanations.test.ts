@@ -1,4 +1,4 @@
-// Why somebody may do something at a place, or may not.
+// Explanations of the rights of an identity on a group, or of their absence.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { sql } from '#db/sql.ts'
@@ -118,7 +118,7 @@ test('shows bindings of groups above only as far as the caller may list them', a
   for (const { groupUid } of lacking.grantors) assert.equal(groupUid, team.uid)
 })
 
-test('an identity of elsewhere and one that there is not get the same answer', async () => {
+test('an identity of another organization gets the same answer as one that does not exist', async () => {
   const elsewhere = await pinfold.seed.group()
   const foreign = await pinfold.seed.identity(elsewhere.uid, { name: 'secret' })
   const answers = await Promise.all(

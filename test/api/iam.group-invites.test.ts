@@ -94,7 +94,7 @@ test('the life of an invite is above zero and at most 30 days', async () => {
   }
 })
 
-test('nobody offers what they do not hold', async () => {
+test('nobody offers a role with capabilities that they do not hold', async () => {
   const role = await pinfold.seed.role(org, ['group_invites.create', 'role_bindings.create'])
   const manager = await pinfold.as((await pinfold.seed.member(org, role.uid)).uid)
   assertDenied(await create({}, manager))
@@ -143,7 +143,7 @@ test('an invite holds its role until it expires, and is listed for a while after
   assertNotFound(await owner.get(`${base}/${invite.uid}`), type, invite.uid)
 })
 
-test('an invite is withdrawn once, and goes with its group', async () => {
+test('an invite is withdrawn once, and is deleted with its group', async () => {
   const invite = ok(await create({}))
   assertDenied(await viewer.delete(`${base}/${invite.uid}`))
   const gone = await owner.delete(`${base}/${invite.uid}`)
@@ -157,7 +157,7 @@ test('an invite is withdrawn once, and goes with its group', async () => {
   await checkLists(pinfold)
 })
 
-test('events say neither code nor key', async () => {
+test('events contain neither code nor key', async () => {
   let invite: Json = {}
   const events = await eventsOf(pinfold, async () => {
     invite = ok(await create({ email: 'jane@example.com' }))

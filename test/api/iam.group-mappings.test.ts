@@ -91,7 +91,7 @@ test('the same mapping exists once, also when many ask at the same time', async 
   ok(await create({ externalGroupId: 'Same' }))
 })
 
-test('nobody maps a group to a role that they do not hold', async () => {
+test('nobody maps a group to a role with capabilities that they do not hold', async () => {
   const role = await pinfold.seed.role(org, ['identity_providers.create', 'role_bindings.create'])
   const manager = await pinfold.as((await pinfold.seed.member(org, role.uid)).uid)
   assertDenied(await create({}, manager))
@@ -114,7 +114,7 @@ test('a mapping holds its role until it is deleted', async () => {
   assert.equal((await owner.delete(`/iam/v2/roles/${role}`)).status, 200)
 })
 
-test('a batch deletes what is there, and tells what that was', async () => {
+test('a batch deletes existing mappings, and returns them', async () => {
   const [first, second, third] = [ok(await create()), ok(await create()), ok(await create())]
   const unknown = `${provider}/${'0'.repeat(16)}`
   const deleted = ok(await remove([second.uid, unknown, first.uid, second.uid]))

@@ -83,7 +83,7 @@ test('the parent may be a name, when the caller can see one group of that name',
   assertInvalid(await operator.post(`${path}/by%20name`, { name: 'other' }), 'parent')
 })
 
-test('a name that looks like the tail of a uid still names its group', async () => {
+test('a name that looks like the end of a uid still names its group', async () => {
   const named = await pinfold.seed.group(org.uid, { name: '00112233445566ff' })
   const group = ok(await owner.post(`${path}/00112233445566ff`, { name: 'child' }))
   assert.ok(group.uid.startsWith(`${named.uid}/`))
@@ -149,7 +149,7 @@ test('a group that does not exist is not found', async () => {
   }
 })
 
-test('a stranger is refused alike whether or not the group exists, and nobody gets in without a token', async () => {
+test('denies a caller without rights whether or not the group exists, and refuses calls without a token', async () => {
   for (const uid of [org.uid, missing, `${org.uid}/0123456789abcdef`]) {
     assertDenied(await stranger.get(`${path}/${uid}`))
     assertDenied(await stranger.patch(`${path}/${uid}`, { description: 'x' }))
@@ -163,7 +163,7 @@ test('a stranger is refused alike whether or not the group exists, and nobody ge
   assert.deepEqual(ok(await stranger.get(path)), { groups: [], nextPageToken: '', totalCount: '0', skipped: 0 })
 })
 
-test('a viewer reads a group and may not change it', async () => {
+test('a viewer can read a group and cannot change it', async () => {
   const viewer = await pinfold.as((await pinfold.seed.member(org.uid, roleUids.viewer)).uid)
   ok(await viewer.get(`${path}/${org.uid}`))
   assertDenied(await viewer.post(`${path}/${org.uid}`, { name: 'x' }))
@@ -188,7 +188,7 @@ test('a list has the groups that the caller can see, and filters by exact name',
   assert.deepEqual(ok(await viewer.get(`${path}?name=Listed`)).groups, [])
 })
 
-test('an update changes what it names and keeps what only the server sets', async () => {
+test('an update changes the named fields and keeps output-only ones', async () => {
   const group = await pinfold.seed.group(org.uid, { description: 'old' })
   const body = { name: 'renamed', description: 'new', status: 'ORG_STATUS_SUSPENDED', resourceLimits: { idps: 3 } }
   const renamed = ok(await owner.patch(`${path}/${group.uid}`, body))
@@ -219,7 +219,7 @@ test('verified and kind are set by staff alone', async () => {
 
   const kind = ok(await operator.patch(`${path}/${domain.uid}`, { kind: 'ORG_KIND_CUSTOMER' }))
   assert.deepEqual(kind, { ...domain, kind: 'ORG_KIND_CUSTOMER', updateTime: kind.updateTime })
-  // Restating what is there asks for nothing.
+  // Setting a field to its present value needs no permission.
   const same = ok(await ownerOfIt.patch(`${path}/${domain.uid}`, { verified: false, kind: 2, description: 'mine' }))
   assert.equal(same.description, 'mine')
 })

@@ -227,7 +227,7 @@ test('an AWS identity needs its account, and an ARN or a user id, exact or as a 
   assertInvalid(await create({ awsAccount, userId, userIdPattern: 'x' }), 'aws_identity.aws_user_id')
 })
 
-test('a service principal is one of the services that the contract knows', async () => {
+test('a service principal must be one of the services in the contract', async () => {
   const create = (servicePrincipal: unknown) => owner.post(`${path}/${org.uid}`, { name: 'service', servicePrincipal })
   for (const spelling of ['SERVICE_PRINCIPAL_INGESTER', 2]) {
     assert.equal(ok(await create(spelling)).servicePrincipal, 'SERVICE_PRINCIPAL_INGESTER')
@@ -261,7 +261,7 @@ test('an identity that does not exist is not found', async () => {
   assertInvalid(await owner.get(`${path}/not-a-uid`), 'uid')
 })
 
-test('a stranger is refused alike whether or not the identity exists', async () => {
+test('denies a caller without rights whether or not the identity exists', async () => {
   const { uid } = await pinfold.seed.identity(org.uid)
   for (const at of [uid, `${org.uid}/0123456789abcdef`, missing]) {
     for (const client of [stranger, pinfold.anonymous]) {
@@ -328,7 +328,7 @@ test('a list filters by name and by kind of relationship', async () => {
   assertInvalid(await owner.get(`${below}&relationship_type=NONSENSE`), 'relationship_type')
 })
 
-test('an update changes what it names, also inside the relationship', async () => {
+test('an update changes the named fields, also inside the relationship', async () => {
   const made = await pinfold.seed.identity(org.uid, { claimMatch: { ...claimMatch, audience: 'old' } })
   const at = `${path}/${made.uid}`
   const named = ok(await owner.patch(at, { name: 'renamed', description: 'new', company: 'Acme' }))
@@ -410,7 +410,7 @@ test('an update cannot change the kind of relationship', async () => {
   assert.deepEqual(same, { ...made, description: 'x', updateTime: same.updateTime })
 })
 
-test('only who holds all that an identity is bound to may change what it matches', async () => {
+test('changing the rules of an identity requires all rights that its bindings give', async () => {
   const role = await pinfold.seed.role(org.uid, ['identity.list', 'identity.update', 'groups.list'])
   const editor = await pinfold.as((await pinfold.seed.member(org.uid, role.uid)).uid)
   const folder = await pinfold.seed.group(org.uid)

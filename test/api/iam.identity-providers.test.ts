@@ -58,7 +58,7 @@ async function storedSecret(uid: string): Promise<string | undefined> {
   return pinfold.app.sealer.unseal('identity-provider-secret', row!.secret)!.toString()
 }
 
-/** Runs `work` while the discovery document says something else. */
+/** Runs `work` while the discovery document has other content. */
 async function publishing<T>(metadata: Json, work: () => Promise<T>): Promise<T> {
   Object.assign(issuer.metadata, metadata)
   try {
@@ -262,7 +262,7 @@ test('only an organization has identity providers, each with a name of its own',
   assert.equal(ok(await owner.patch(pathOf(first), { name: 'one', description: 'same' })).description, 'same')
 })
 
-test('the provider is asked what it offers, and must be what it says', async () => {
+test('the provider is asked for its discovery document, which must match', async () => {
   const asked = issuer.requests.length
   const provider = ok(await create())
   ok(await owner.patch(pathOf(provider), { description: 'not asked' }))
@@ -287,7 +287,7 @@ test('the provider is asked what it offers, and must be what it says', async () 
   }
 })
 
-test('a provider that could not be read is asked again when it is changed or looked at', async () => {
+test('a provider that could not be read is asked again when it is changed or shown', async () => {
   const discoveryOf = async (provider: Json) => ok(await owner.get(`${pathOf(provider)}/discovery`))
   const readable = ok(await create())
   assert.deepEqual(await discoveryOf(readable), { uid: readable.uid, state: 'STATE_READABLE', problem: '' })
@@ -306,7 +306,7 @@ test('a provider that could not be read is asked again when it is changed or loo
   assert.equal((await discoveryOf(two)).state, 'STATE_READABLE')
 })
 
-test('a server that asks no private addresses says so', async () => {
+test('a server that refuses private addresses says so', async () => {
   await using guarded = await startPinfold()
   const group = (await guarded.seed.group()).uid
   assertInvalid(await guarded.operator.post(`${base}/${group}`, body()), 'oidc.issuer')
@@ -315,7 +315,7 @@ test('a server that asks no private addresses says so', async () => {
   assert.match(local.body.message, /not a public one/)
 })
 
-test('nobody hands out a role that they do not hold', async () => {
+test('nobody grants a role with capabilities that they do not hold', async () => {
   const role = await pinfold.seed.role(org, [
     'identity_providers.create',
     'identity_providers.update',
@@ -390,7 +390,7 @@ test('a provider blocks the deletion of its organization and its default role, a
   assert.equal((await pinfold.operator.delete(`/iam/v2/groups/${root}`)).status, 200)
 })
 
-test('a change writes one event with what the caller got, and what fails writes none', async () => {
+test('a change writes one event with the resource that the caller got, and a failure writes none', async () => {
   let created: Json = {}
   let updated: Json = {}
   const events = await eventsOf(pinfold, async () => {

@@ -149,7 +149,7 @@ test('a list is filtered by at most 1000 uids', async () => {
   await assert.rejects(ask(1001), /uidp.ids: must hold at most 1000 uids/)
 })
 
-test(`an organization has at most ${most.ofOrganization} live push tokens, and those of others are not counted`, async () => {
+test(`an organization has at most ${most.ofOrganization} live push tokens, without those of others`, async () => {
   const there = (await pinfold.seed.group()).uid
   const other = (await pinfold.seed.group()).uid
   const make = (group: string) => pinfold.operator.post(`/control/v1/pushTokens/${group}`, { name: 't' })
@@ -168,7 +168,7 @@ test(`an organization has at most ${most.ofOrganization} live push tokens, and t
   ok(await make(other))
 })
 
-test(`a provider provisions at most ${maxScimUsers} people, those counted that it has removed`, async () => {
+test(`a provider provisions at most ${maxScimUsers} people, including deleted ones`, async () => {
   const { provider, scim } = await openEndpoint(pinfold, owner, org, issuer.url)
   const other = await openEndpoint(pinfold, owner, org, issuer.url, 'another')
   const add = (name: string, client = scim) =>

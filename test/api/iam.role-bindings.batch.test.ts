@@ -35,7 +35,7 @@ test('a batch creates up to 25 bindings, in the order given', async () => {
   assert.equal(ok(await batch([requestFor(person(), { roleUid })])).roleBindings.length, 1)
 })
 
-test('a batch of none or of more than 25 is refused', async () => {
+test('refuses an empty batch and one of more than 25', async () => {
   assertInvalid(await batch([]), 'requests')
   assertInvalid(await batch([], { roleUid }), 'requests')
   const tooMany = Array.from({ length: 26 }, () => requestFor(person(), { roleUid }))
@@ -43,7 +43,7 @@ test('a batch of none or of more than 25 is refused', async () => {
   assert.deepEqual(await bound(tooMany[0]!.roleBinding.identityUid), [])
 })
 
-test('the role of the batch serves the entries that have none', async () => {
+test('the role of the batch applies to entries without a role', async () => {
   const [one, two] = [person(), person()]
   const { roleBindings } = ok(await batch([requestFor(one), requestFor(two, { roleUid })], { roleUid }))
   assert.deepEqual(

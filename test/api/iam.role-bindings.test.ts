@@ -129,7 +129,7 @@ test('an identity is bound only at or below the group that it lives in', async (
   ok(await create(folder, uid))
   ok(await create(below, uid))
   for (const group of [org, sibling, elsewhere]) assertInvalid(await create(group, uid), 'identity_uid')
-  // Also when it does not exist, so that nobody learns who lives elsewhere.
+  // The error is the same for an identity that does not exist, so callers do not learn about those of others.
   assertInvalid(await create(elsewhere, `${org.uid}/0123456789abcdef`), 'identity_uid')
 
   const binding = await pinfold.seed.binding(sibling.uid, person(), roleUids.viewer)
@@ -250,7 +250,7 @@ test('a binding that does not exist is not found', async () => {
   assertNotFound(await owner.patch(`${path}/${uid}`, { roleUid: roleUids.viewer }), type, uid)
 })
 
-test('a stranger is refused alike whether or not the binding exists', async () => {
+test('denies a caller without rights whether or not the binding exists', async () => {
   const { uid } = await pinfold.seed.binding(org.uid, person(), roleUids.viewer)
   for (const at of [uid, `${org.uid}/0123456789abcdef`, `${missing}/0123456789abcdef`]) {
     for (const client of [stranger, pinfold.anonymous]) {

@@ -52,7 +52,7 @@ test('a capability is named by its enum, with dots, or by its number', async () 
   assert.deepEqual(role.capabilities, ['CAP_IAM_GROUPS_LIST', 'CAP_REPO_LIST', 'CAP_TAG_LIST'])
 })
 
-test('a role needs a capability, and only knows those of the contract', async () => {
+test('a role needs a capability, and accepts only those of the contract', async () => {
   const create = (body: Json) => operator.post(`${path}/${org.uid}`, { name: 'caps', ...body })
   assertInvalid(await create({}), 'capabilities')
   assertInvalid(await create({ capabilities: [] }), 'capabilities')
@@ -131,7 +131,7 @@ test('a capability that is internal to the product needs the capability internal
   assertDenied(await operator.patch(`${path}/${role.uid}`, { capabilities: ['repo.list', 'repo.internal.admin'] }))
 })
 
-test('an update changes what it names; capabilities are replaced as a whole', async () => {
+test('an update changes the named fields, and replaces the capabilities as a whole', async () => {
   const made = await pinfold.seed.role(org.uid, ['repo.list', 'tag.list'])
   const at = `${path}/${made.uid}`
   const named = ok(await owner.patch(at, { name: 'renamed role', description: 'new' }))
@@ -150,7 +150,7 @@ test('an update changes what it names; capabilities are replaced as a whole', as
   assert.deepEqual(ok(await owner.get(at)), masked)
 })
 
-test('a new set of capabilities counts at once for those who are bound to the role', async () => {
+test('new capabilities of a role apply at once to its bindings', async () => {
   const role = await pinfold.seed.role(org.uid, ['groups.list', 'repo.list'])
   const client = await pinfold.as((await pinfold.seed.member(org.uid, role.uid)).uid)
   ok(await client.get(`/iam/v2/groups/${org.uid}`))
@@ -198,7 +198,7 @@ test('the built-in roles are nested, fixed, and cannot be changed or deleted', a
   }
 })
 
-test('the built-in roles hold what existing clients know of them', async () => {
+test('the built-in roles have the capabilities that existing clients expect', async () => {
   const read = async (name: string) => {
     const [found, ...more] = ok(await operator.get(`${path}?name=${name}&uidp.in_root=true`)).roles as Json[]
     assert.deepEqual(more, [], name)
@@ -219,7 +219,7 @@ test('the built-in roles hold what existing clients know of them', async () => {
   }
 })
 
-test('a database of an earlier version gets the roles of this one, and who is bound to them what they hold', async () => {
+test('a database of an earlier version gets the present built-in roles, also for existing bindings', async () => {
   const { db, clock } = pinfold.app
   const client = await pinfold.as((await pinfold.seed.member(org.uid, roleUids.viewer)).uid)
   const apk = ok(await operator.get(`${path}?name=apk.pull`)).roles[0]
@@ -333,7 +333,7 @@ test('a list has the built-in roles and the custom ones that the caller can see'
   assert.deepEqual(ok(await stranger.get(`${path}?uidp.in_root=true`)), nothing)
 })
 
-test('a stranger is refused alike whether or not the role exists, and so is who may only read', async () => {
+test('denies callers without rights and readers whether or not the role exists', async () => {
   const { uid } = await pinfold.seed.role(org.uid, ['repo.list'])
   const lister = await holding('roles.list')
   for (const client of [stranger, lister]) {

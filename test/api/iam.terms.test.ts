@@ -43,7 +43,7 @@ async function scene(): Promise<{ org: string; folder: string; owner: Client; vi
 const accept = (client: Client, group: string, ...documentIds: unknown[]) =>
   client.post(`${base}/${group}`, { documentIds })
 
-test('permission comes before terms, so that a stranger learns nothing of them', async () => {
+test('permission is checked before terms, so that strangers learn nothing about them', async () => {
   const { org, folder, owner } = await scene()
   const stranger = await pinfold.as((await pinfold.seed.identity(org)).uid)
   for (const group of [org, folder]) {

@@ -208,7 +208,7 @@ test('a search finds text anywhere in a name, whatever its case', async () => {
   assert.equal((await list('ecosystems=1,2&query=%20')).body.totalCount, (await list('ecosystems=1,2')).body.totalCount)
 })
 
-test('a name is found in each of the ways in which Python lets it be written', async () => {
+test('finds a name in every spelling that Python allows', async () => {
   for (const query of ['zope.interface', 'Zope_Interface', 'zope-interface', 'e._-i']) {
     assert.deepEqual(await namesOf(`ecosystems=2&query=${query}`), ['zope-interface'])
   }

@@ -33,7 +33,7 @@ async function shown(name: string, from = pinfold): Promise<{ artifact: Json; ve
   }
 }
 
-test('an import says what was new, and the second time that nothing was', async () => {
+test('an import reports new entries, and none when it is repeated', async () => {
   const given = [python({ again: ['1.0', { version: '2.0', sizeBytes: '5', releaseTime: time(2) }], other: ['1'] })]
   assert.deepEqual((await importInto(pinfold, ...given)).body, counts(2, 0, 0, 3, 0, 0))
   const before = await shown('again')
@@ -154,7 +154,7 @@ test('only the operator imports', async () => {
   assert.equal((await pinfold.anonymous.post(importPath, {})).status, 401)
 })
 
-test('after any mix of imports at once, lists, totals and search say what the tables say', async () => {
+test('after concurrent imports, lists, totals and search agree with the tables', async () => {
   await using other = await startPinfold()
   const seed = randomInt(2 ** 31)
   const random = randomFrom(seed)

@@ -80,7 +80,7 @@ test('walking all pages gives every order exactly, everywhere and below a place'
   }
 })
 
-test('a caller sees what is below their places, merged into one order', async () => {
+test('a caller sees resources of all of their groups in one order', async () => {
   const groups = [places['a/one']!, places['a/two']!, places.b!]
   const member = await memberOf(...groups)
   for (const kind of rareKinds) {
@@ -102,7 +102,7 @@ test('a caller sees what is below their places, merged into one order', async ()
   }
 })
 
-test('a token of one list, order or filter is none of another', async () => {
+test('refuses a page token of another list, order or filter', async () => {
   for (const kind of rareKinds) {
     const { nextPageToken } = ok(await pinfold.operator.get(`${kind.path}?page_size=2`))
     const follow = (query: string) => pinfold.operator.get(`${kind.path}?page_token=${nextPageToken}&${query}`)

@@ -132,7 +132,7 @@ for (const [index, name] of names.entries()) {
   })
 }
 
-test('a place is refused before it is looked up, then missed, and what cannot be seen is absent', async () => {
+test('a group is denied before it is looked up, then NOT_FOUND, and invisible resources are absent', async () => {
   const member = viewers[1]!.client
   for (const kind of kinds) {
     for (const filter of ['ancestors_of', 'descendants_of', 'children_of']) {
@@ -208,7 +208,7 @@ test('uids can be repeated or separated by commas, and count once', async () => 
   assertLists(repos, await list(repos, `uidp.ids=${[...many, first.uid].join(',')}`), [first], 'many')
 })
 
-test('a filter by name is exact, and narrows what else is asked for', async () => {
+test('a filter by name is exact, and narrows other filters', async () => {
   for (const kind of [groups, identities, roles, repos]) {
     const name = nodes.get(kind)!.find(({ uid }) => parentOf(uid) === places.a!)!.name!
     for (const viewer of viewers) {

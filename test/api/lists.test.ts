@@ -31,7 +31,7 @@ const uidsOf = (body: Json, kind = repoKind): string[] => (body[kind.plural] as 
 const expectedRepos = async (column = 'uid', desc = false) =>
   sorted(await nodesOf(pinfold, repoKind), column, desc).map(({ uid }) => uid)
 
-/** A caller who may look at several groups, disjoint or not. */
+/** Caller with access to several groups, disjoint or not. */
 async function memberOf(...groups: string[]): Promise<Client> {
   const person = (await pinfold.seed.person()).uid
   for (const group of groups) await pinfold.seed.binding(group, person, roleUids.viewer)
@@ -232,7 +232,7 @@ test('a token belongs to its method, order, filters and caller', async () => {
   assert.equal(uidsOf((await list(`${same}&pageToken=${token}`)).body).length, 9)
 })
 
-test('a token that is too short to be one is a bad argument, whatever its length', async () => {
+test('a token that is too short is INVALID_ARGUMENT, whatever its length', async () => {
   for (let bytes = 1; bytes < 40; bytes++) {
     assertInvalid(await list(`page_token=${Buffer.alloc(bytes, 7).toString('base64url')}`), 'page_token')
   }

@@ -109,7 +109,7 @@ test('input schemas leave out output-only fields, and require the uid of a resou
   assert.equal(schemaOf('list_repos').properties.uidp.properties.ids.type, 'array')
 })
 
-test('without a good token a client is told who issues them', async () => {
+test('a client without a good token gets the URL of the issuer', async () => {
   const path = '/.well-known/oauth-protected-resource/mcp'
   const challenge = `resource_metadata="${pinfold.url}${path}"`
   for (const [client, said] of [
@@ -131,7 +131,7 @@ test('without a good token a client is told who issues them', async () => {
   assert.equal(whole.body.resource, pinfold.url)
 })
 
-test('only POST is answered, and the others are told so', async () => {
+test('answers other methods than POST with 405', async () => {
   for (const method of ['GET', 'DELETE', 'PUT', 'PATCH', 'OPTIONS']) {
     for (const client of [operator, pinfold.anonymous]) {
       const answer = await client.call(method, '/mcp')
@@ -141,7 +141,7 @@ test('only POST is answered, and the others are told so', async () => {
   }
 })
 
-test('a page of another origin is refused before its token is looked at', async () => {
+test('refuses a page of another origin before its token is verified', async () => {
   const ask = { method: 'tools/list' }
   const { port } = new URL(pinfold.url)
   const others = [
@@ -184,7 +184,7 @@ test('refuses bodies that are not one single message', async () => {
   assertRefused(await post(many), 400, -32600)
 })
 
-test('a revision that we do not speak is refused with those that we do', async () => {
+test('refuses an unknown revision and names the supported ones', async () => {
   for (const version of ['2024-11-05', '2025-03-26', '2099-01-01', 'x'.repeat(5000)]) {
     const answer = await rpc(operator, { method: 'tools/list', version })
     assertRefused(answer, 400, -32022, 1)
@@ -196,7 +196,7 @@ test('a revision that we do not speak is refused with those that we do', async (
   assert.equal((await post({ ...list, params: {} })).status, 200, 'curl need not say a revision')
 })
 
-test('headers that say something else than the message are refused', async () => {
+test('refuses headers that differ from the message', async () => {
   assert.equal((await post(list, inModern)).status, 200)
   const call = { ...list, method: 'tools/call', params: { name: 'list_groups', _meta: meta } }
   const calling = { ...inModern, 'mcp-method': 'tools/call' }

@@ -30,7 +30,7 @@ before(async () => {
 })
 after(() => pinfold[Symbol.asyncDispose]())
 
-test('a tool answers what REST answers', async () => {
+test('a tool returns the answer of REST', async () => {
   const repo = await pinfold.seed.repo(org)
   assert.deepEqual(
     await tool(agent, 'get_repo', { uid: repo.uid }),
@@ -214,7 +214,7 @@ test('secrets are in no result', async () => {
   assert.equal(invite.outputSchema.properties.code, undefined)
 })
 
-test('an answer that is too large says so instead', async () => {
+test('an oversized answer is replaced by an error', async () => {
   const { publicKey } = generateKeyPairSync('rsa', { modulusLength: 4096 })
   const keys = Array.from({ length: 10 }, (_, i) => ({
     ...publicKey.export({ format: 'jwk' }),

@@ -23,7 +23,7 @@ function get({ listenPort }: Pinfold, path: string, headers: Record<string, stri
 const browser = { accept: 'text/html,application/xhtml+xml;q=0.9,*/*;q=0.8' }
 const hostOf = ({ url }: Pinfold) => new URL(url).host
 
-test('the authorization endpoint leads nobody to where a stranger wants them', async () => {
+test('the authorization endpoint redirects only to allowed addresses', async () => {
   await using pinfold = await startPinfold()
   const host = hostOf(pinfold)
   const discovery = await pinfold.anonymous.get('/.well-known/openid-configuration')
@@ -66,7 +66,7 @@ test('pages are shown at the URL: another of its names leads there, and a strang
   assert.equal(keys.status, 200)
 })
 
-test('the names of loopback are one server, and a page is at the one of the URL', async () => {
+test('names of loopback count as one server, and pages are at the name in the URL', async () => {
   await using pinfold = await startPinfold()
   const moved = await get(pinfold, '/oauth', { host: `localhost:${pinfold.port}`, ...browser })
   assert.deepEqual([moved.status, moved.headers.location], [307, `${pinfold.url}/oauth`])

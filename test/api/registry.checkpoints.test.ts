@@ -159,7 +159,7 @@ for (const { store, skip, settings } of stores) {
     assert.equal(await at.stored(), await at.signed())
   })
 
-  test(`a checkpoint that the ${store} lost is told, and stored again`, { skip }, async () => {
+  test(`a checkpoint that the ${store} lost is logged, and stored again`, { skip }, async () => {
     await using at = await scene(await settings())
     const none = replaceStore(at, (real) => ({
       read: async () => undefined,
@@ -219,7 +219,7 @@ test('a server that stored a larger checkpoint of the same log does not keep a s
   assert.deepEqual([at.errors(), await at.stateOf()], [[], 1])
 })
 
-test('a damaged stored checkpoint stops signing, since nobody knows what was signed', async () => {
+test('a damaged stored checkpoint stops signing, since it is unknown what was signed', async () => {
   await using at = await scene()
   const { checkpoints } = at.app.blobs
   const { version } = (await checkpoints.read(at.name))!
@@ -279,7 +279,7 @@ test('a comparison is due on another timeline and at a lower position of the wri
   assert.equal(unknown.isComparisonDue(undefined), false)
 })
 
-test('PostgreSQL tells its timeline and position, which grows, and SQLite has none', async () => {
+test('PostgreSQL reports its timeline and growing position, and SQLite has none', async () => {
   await using at = await scene()
   const { db } = at.app
   const first = await readWalPosition(db)

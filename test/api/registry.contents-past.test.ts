@@ -95,7 +95,7 @@ test('the reports and counts of yesterday are the same to the byte after an SBOM
     'application/vnd.cyclonedx+json',
   )
   await runDuty(registry.app, readImages)
-  // It is known to contain something else now, which nobody has compared yet.
+  // The image is known to contain something else now, which has not been compared yet.
   assert.deepEqual(await reportsOf(image.digest), [report])
   await runDuty(registry.app, matchPackages)
 
@@ -107,7 +107,7 @@ test('the reports and counts of yesterday are the same to the byte after an SBOM
   assert.deepEqual(items[0].cveIds, ['CVE-2026-1', 'CVE-2026-2'])
 })
 
-test('a report that was told can be asked for again when more of the same import has come', async () => {
+test('a past report can be requested again after more of the same import has arrived', async () => {
   await at('2026-03-04T08:00:00.000Z')
   const digest = await pushAndScan(registry, 'acme/kept', apkLayer('alpine', '3.19.1', ['zlib 1-r0', 'openssl 3-r0']))
   const told = []

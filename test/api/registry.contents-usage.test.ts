@@ -52,7 +52,7 @@ const layerOf = (prefix: string, packages: number) =>
 const push = async (name: string, prefix: string, packages = 100) =>
   pushLayers(await operator(), name, [layerOf(prefix, packages)], 'latest')
 
-/** Deletes the image and all that it consists of, so that the registry holds nothing of it. */
+/** Deletes the image with all of its content from the registry. */
 async function remove(name: string, digest: string): Promise<void> {
   const client = await operator()
   const { body } = await client.ok(200, 'GET', `${name}/manifests/${digest}`)
@@ -183,7 +183,7 @@ test('findings by the advisories of another organization are charged to that one
     },
   }))
   ok(await admin.post('/control/v1/advisories:import', { parent: other, advisories }))
-  // A duty may end before all is done, where others have their turn.
+  // The job may end early to give other organizations their turn.
   const waits = sql`SELECT 1 AS found FROM match_queue LIMIT 1`
   while (await registry.app.db.get(waits)) await runDuty(registry.app, matchPackages)
   assert.equal(await bytesOf(), ours, 'two images of ours have it, and we have said nothing')

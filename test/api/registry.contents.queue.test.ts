@@ -33,7 +33,7 @@ const stateOf = async (digest: string) => {
 }
 const [known, unreadable] = [1, 3]
 
-/** Lets a reader try once. */
+/** Runs the reader once. */
 async function tryOnce(): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   const stop = registry.app.images.read.subscribe(resolve)
@@ -72,7 +72,7 @@ test('two servers share the queue, and each image is read', shared, async () => 
   for (const digest of pushed) assert.deepEqual(await stateOf(digest), [known, ''])
 })
 
-test('an image whose reader is gone is read by another, and not before', async () => {
+test('an image whose reader is gone is read by another one, and not before', async () => {
   const digest = await push()
   await registry.app.db.tx((tx) => tx.run(sql`UPDATE image_reads SET owner = 'gone', fence = 1, attempts = 1`))
   const live = await claimRead(registry.app, { node: 'other', isGone: () => false })
@@ -257,7 +257,7 @@ test('an image that takes long gives way to others that wait, and is read to its
   }
   const done = readAll()
   await opened.promise
-  // Nobody has waited so far.
+  // Nothing has waited so far.
   assert.deepEqual(
     turnsOfLong.map(({ aborted }) => aborted),
     [false],

@@ -50,7 +50,7 @@ test('after a push it is known which packages the layers of the image contain', 
   assert.ok(namesIn(found).includes('ssl_client'))
 })
 
-test('layers are read whatever compresses them and in their order', async () => {
+test('reads layers of every compression, in their order', async () => {
   const name = newName()
   const upper = zstdCompressSync(await tarOf({ [apk]: 'P:only\nV:1-r0\nA:x86_64\n' }))
   const image = await pushLayers(registry.pusher, name, [await tarOf(alpine('alpine-3.11')), upper])
@@ -147,7 +147,7 @@ test('an SBOM that is broken, or names no package, is passed over', async () => 
   assert.deepEqual([found?.state, found?.source, namesIn(found).length], [known, layers, 14])
 })
 
-test('an SBOM in one repo says nothing of the same image in another', async () => {
+test('an SBOM in one repo does not apply to the same image in another', async () => {
   const [one, other] = [newName(), newName()]
   const image = await pushLayers(registry.pusher, one, [alpine('alpine-2016')])
   await pushLayers(registry.pusher, other, [alpine('alpine-2016')])
@@ -196,7 +196,7 @@ test('an image that cannot be read is recorded with the reason and not read agai
   ])
 })
 
-test('an index contains what its images contain together, whichever comes first', async () => {
+test('an index has the combined contents of its images, in any order', async () => {
   const name = newName()
   const amd = await pushLayers(registry.pusher, name, [{ [apk]: 'P:a\nV:1-r0\nA:x86_64\n' }])
   const arm = await pushLayers(registry.pusher, name, [{ [apk]: 'P:a\nV:1-r0\nA:aarch64\n\nP:b\nV:1\nA:aarch64\n' }])

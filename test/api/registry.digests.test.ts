@@ -97,7 +97,7 @@ test('counts only the newest seven days with pulls, and hides identities from ca
   assert.deepEqual(ok(await looker.get(`${at}/pulls`)), { lastTime: '2026-03-09T10:00:00.000Z', pullers: [] })
 })
 
-test('a digest that is none names its field, and a stranger learns nothing', async () => {
+test('names the field of an invalid digest, and denies callers without access', async () => {
   const { at, image } = await repoWith('asked')
   const stranger = await pinfold.as((await pinfold.seed.identity((await pinfold.seed.group()).uid)).uid)
   const viewer = await pinfold.as((await pinfold.seed.member(pinfold.org.uid, roleUids.viewer)).uid)

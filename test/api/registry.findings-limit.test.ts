@@ -70,7 +70,7 @@ async function differences(): Promise<string[]> {
 }
 
 let first: string
-test('records that come after the image find no more than the bound in it, and the image says so', async () => {
+test('records that arrive after an image add findings up to the limit, and the image says so', async () => {
   first = await push(many('a'), 'first')
   await readSource(registry.app, ecosystem, records)
   const found = await open('a')

@@ -1,4 +1,4 @@
-// Upstreams that do what they should not: none of it moves a tag, reaches what is private, or goes on for long.
+// Faults of upstreams: none of them moves a tag, reaches private addresses, or lasts for long.
 import assert from 'node:assert/strict'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -75,7 +75,7 @@ const faults: Record<string, [fault: Fault, problem: RegExp]> = {
 }
 
 for (const [name, [fault, problem]] of Object.entries(faults)) {
-  test(`${name} is told, moves and deletes nothing, and only a missing digest is a reason for a GET`, async () => {
+  test(`${name} is reported, moves and deletes nothing, and only a missing digest causes a GET`, async () => {
     const { there, repo } = await scene({ tags: ['3'] })
     assert.equal((await look()).moves, 1)
     there.breakWith(fault)
@@ -115,7 +115,7 @@ test('stops reading an endless list of tags, and still checks the known tags', a
   assert.equal((await followOf(repo)).tagCount, 1)
 })
 
-test('one tag that always fails does not keep the others from being looked at', async () => {
+test('a tag that always fails does not block the checks of others', async () => {
   const { there, repo } = await scene()
   for (const tag of ['1', '2', '4']) there.move(tag, tag)
   there.breakWith((req, res) => {
@@ -288,7 +288,7 @@ test('a fault of one organization pauses neither other organizations at the host
   )
 })
 
-test('the turns of a host count for those whom others lead there: for tokens, and by a redirect', async () => {
+test('limits for a host also apply to requests that others redirect there, for tokens and by redirects', async () => {
   await using there = await startUpstream()
   await using victim = await startUpstream()
   const { client, paces, pass } = clientOf({}, ['127.0.0.1'])

@@ -1,4 +1,4 @@
-// Tags that rules or holds keep: following is no way around them, and what was set here before stays as it is.
+// Mirrors with tags that rules or holds protect: a mirror does not bypass them, and tags that were set here stay.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { sql } from '#db/sql.ts'
@@ -33,7 +33,7 @@ async function scene() {
     ok(await operator.post(`/registry/v2/${kind}/${folder}`, says)).uid as string
   return { there, repo, folder, name: `acme/${name}/app`, mine, upstream, follow, guard }
 }
-/** For the duty time passes; tokens stay good. */
+/** The clock of the job moves, while tokens stay valid. */
 const later = { ...app, clock: () => new Date(Date.now() + shift) }
 const look = async (afterMs = 0) => {
   shift += afterMs
@@ -52,7 +52,7 @@ const guards: Record<string, [kind: string, says: Json]> = {
   'a hold': ['holds', { tags: ['mine'], reason: 'the court asks for it' }],
 }
 for (const [what, [kind, says]] of Object.entries(guards)) {
-  test(`a repo with a tag that ${what} keeps follows nothing, and the answer names both`, async () => {
+  test(`a repo with a tag that ${what} keeps cannot become a mirror, and the answer names both`, async () => {
     const { repo, follow, guard, folder, upstream } = await scene()
     const uid = await guard(kind, says)
     const refused = await follow()
@@ -95,7 +95,7 @@ test('a hold keeps a tag that was set here, though the upstream does not have it
   assert.equal(await problemOf(repo), 'a rule or a hold here keeps the tag as it is')
 })
 
-test('a pull gets what was set here with a warning, and asks the upstream once in five minutes', async () => {
+test('a pull serves the tag that was set here with a warning, and asks the upstream once in five minutes', async () => {
   const { there, follow, guard, name, mine } = await scene()
   const config = there.add(JSON.stringify({ architecture: 'amd64', os: 'linux' }), types.config)
   const theirs = there.add(JSON.stringify(imageOf(config, [])), types.image)

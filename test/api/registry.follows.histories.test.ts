@@ -41,7 +41,7 @@ const seenOf = async (repo: string, tag: string): Promise<Json[]> =>
 const followOf = async (repo: string): Promise<Json> => ok(await operator.get(`/registry/v2/repos/${repo}/follow`))
 const ago = (ms: number): string => new Date(Date.now() - ms).toISOString()
 
-test('another server of ours tells what its tags were, exactly, and what moved between two looks', async () => {
+test('another Pinfold server reports its exact tag history, with moves between two checks', async () => {
   await using there = await startRegistry()
   const made = ok(await there.operator.post(`/control/v1/pushTokens/${there.org.uid}`, { name: 'mirror' }))
   const first = await there.registryOperator.pushImage('acme/app', '1.0')
@@ -82,14 +82,14 @@ test('another server of ours tells what its tags were, exactly, and what moved b
   const { history, historyWaitingCount, historyProblem } = await followOf(repo)
   assert.deepEqual([history, historyWaitingCount, historyProblem], ['HISTORY_SERVICE', 0, ''])
 
-  // Followed anew it is asked again, and nothing is there twice.
+  // A repeated follow asks again and stores nothing twice.
   ok(await operator.delete(`/registry/v2/repos/${repo}/follow`))
   ok(await operator.post(`/registry/v2/repos/${repo}/follow`, { upstreamUid: upstream, path: 'acme/app' }))
   assert.deepEqual(await look(61 * minute), { told: 0, failed: 0 })
   assert.equal((await toldOf(repo)).length, 4)
 })
 
-test('no view and no rule counts what was only told, and who may not see upstreams is not told where they are', async () => {
+test('views and rules ignore reported history, and callers without access to upstreams do not see their URLs', async () => {
   await using there = await startUpstream()
   const digest = there.move('1.0', 'now')
   const records = [{ updateTimestamp: ago(30 * day), digest }]
@@ -109,7 +109,7 @@ test('no view and no rule counts what was only told, and who may not see upstrea
   assert.deepEqual([told!.digest, told!.path, told!.url], [digest, 'app', ''])
 })
 
-test('the draft of the distribution specification tells deletions too, over several pages', async () => {
+test('the draft of the distribution specification reports deletions too, over several pages', async () => {
   await using there = await startUpstream()
   const digest = there.move('1.0', 'now')
   const moves = Array.from({ length: 2500 }, (_, i) => ({
@@ -184,7 +184,7 @@ for (const [kind, fault] of Object.entries(hostile)) {
   })
 }
 
-test('a registry that tells nothing is asked twice in a day, however many tags it has', async () => {
+test('a registry without tag history is asked twice a day, for any number of tags', async () => {
   await using there = await startUpstream()
   for (let i = 0; i < 20; i++) there.move(`1.${i}`, `${i}`)
   const { repo } = await followed(there.url, 'app')

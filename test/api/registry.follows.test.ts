@@ -1,4 +1,4 @@
-// Repos that follow registries elsewhere: what is looked at, what the ledger then says, and what is refused here.
+// Mirrors of other registries: checks, the resulting tag history, and refused changes.
 import assert from 'node:assert/strict'
 import { after, mock, test } from 'node:test'
 import { sql } from '#db/sql.ts'
@@ -21,7 +21,7 @@ after(() => registry[Symbol.asyncDispose]())
 const upstreams = '/registry/v2/upstreams'
 
 let count = 0
-/** A registry elsewhere, known here under a name, and a repo. */
+/** A registry elsewhere with a name here, and a repo. */
 async function scene(more: Json = {}) {
   const there = await startUpstream()
   after(() => there[Symbol.asyncDispose]())
@@ -34,7 +34,7 @@ async function scene(more: Json = {}) {
     operator.post(`/registry/v2/repos/${repo}/follow`, { upstreamUid: upstream.uid, path: 'team/app', ...body })
   return { there, upstream, repo, name: `acme/${name}`, follow }
 }
-/** For the duty time passes; tokens stay good. */
+/** The clock of the job moves, while tokens stay valid. */
 const later = { ...app, clock: () => new Date(Date.now() + shift) }
 async function look(afterMs = 0) {
   shift += afterMs
@@ -49,7 +49,7 @@ const eventsSince = async (id: number) =>
   )
 const lastEvent = async () => (await app.db.get<{ id: number }>(sql`SELECT max(id) AS id FROM events_outbox`))!.id
 
-test('a move at the upstream is in the ledger with the look before, and no content is asked for', async () => {
+test('records a move at the upstream with the time of the check before, without requesting content', async () => {
   const { there, repo, follow, name } = await scene()
   const first = there.move('3', 'one')
   there.move('edge', 'other')
@@ -111,7 +111,7 @@ test('a tag that comes later came between the last two lists', async () => {
   assert.deepEqual(await historyOf(repo, '2.0'), [])
 })
 
-test('a tag counts as deleted after three looks that do not find it, and not before', async () => {
+test('a tag counts as deleted after three checks without it, and not before', async () => {
   const { there, repo, follow } = await scene()
   const digest = there.move('3', 'one')
   ok(await follow())
@@ -180,7 +180,7 @@ test('repeated checks do not delete a missing tag sooner', async () => {
   assert.equal((await historyOf(repo, '3'))[0]!.event, 'EVENT_CREATED')
 })
 
-test('names are looked at without the list of tags', async () => {
+test('named tags are checked without the list of tags', async () => {
   const { there, repo, follow } = await scene({ prefix: 'library' })
   there.move('3.20', 'one')
   ok(await follow({ path: 'alpine', tags: ['3.20', '9.9'] }))
@@ -196,7 +196,7 @@ test('names are looked at without the list of tags', async () => {
   assert.equal(there.count('GET'), 0)
 })
 
-test('a repo that follows is changed by nobody else until it follows no more', async () => {
+test('a mirror cannot be changed by others until it stops following', async () => {
   const { there, repo, follow, name } = await scene()
   const image = await client.pushImage(name, 'mine')
   there.move('3', 'one')
@@ -306,7 +306,7 @@ test('a due check is waiting, then running until the upstream answers, and faile
   assert.deepEqual((await standing()).said, ['UNKNOWN', 'STATE_WAITING'])
 })
 
-test('a password goes to the upstream and nowhere else', async () => {
+test('a password is sent to the upstream and to no other host', async () => {
   const { there, upstream, repo, follow } = await scene({ username: 'me', password: 'hidden words' })
   there.move('3', 'one')
   const basic = `Basic ${Buffer.from('me:hidden words').toString('base64')}`

@@ -44,7 +44,7 @@ const historyOf = async (repo: string, tag: string): Promise<Json[]> =>
   ok(await operator.get(`/registry/v2/repos/${repo}/tagHistory?tag=${tag}`)).records ?? []
 const check = async (repo: string) => ok(await operator.post(`/registry/v2/repos/${repo}/follow:check`))
 
-test('a look can be asked for once a minute, and more often changes nothing', async () => {
+test('a check can be requested once a minute, and further requests change nothing', async () => {
   const { there, follow } = await scene()
   there.move('3', 'one')
   const repo = await follow('app', { tags: ['3'] })
@@ -58,7 +58,7 @@ test('a look can be asked for once a minute, and more often changes nothing', as
   assert.equal((await look()).looks, 1)
 })
 
-test('a tag that came again after it was gone came after its deletion, as far as anybody looked', async () => {
+test('records a tag that came back as created after its deletion, at the times of the checks', async () => {
   const { there, follow } = await scene()
   there.move('3', 'one')
   there.move('other', 'one')
@@ -76,7 +76,7 @@ test('a tag that came again after it was gone came after its deletion, as far as
   assert.deepEqual([again!.event, again!.checkedBefore], ['EVENT_CREATED', undefined])
 })
 
-test('a long list of tags is read in turns with what else waits', async () => {
+test('a long list of tags takes turns with other work', async () => {
   const { there, follow } = await scene()
   const pages = 6
   for (let page = 0; page < pages; page++) there.move(`t${page}`, `t${page}`)

@@ -45,7 +45,7 @@ async function watch(url: string, path: string, there: RegistryClient, account: 
   ok(await operator.delete(`/registry/v2/repos/${repo}/follow`))
 }
 
-/** An image and what is about it come whole, beforehand and with a pull. `lists` is whether the registry knows referrers. */
+/** An image and its referrers are copied completely, ahead and by a pull. `lists` is true if the registry knows referrers. */
 async function mirror(url: string, path: string, there: RegistryClient, account: Json, lists: boolean) {
   for (const mode of ['full', 'on-demand']) {
     const name = `${mode}-${shift}-${path.replaceAll('/', '-')}`
@@ -74,7 +74,7 @@ async function mirror(url: string, path: string, there: RegistryClient, account:
     await runDuty(later, fetchFollowed)
     const followed = ok(await operator.get(`/registry/v2/repos/${repo}/follow`))
     assert.deepEqual([followed.waitingCount, followed.fetchProblem], [0, ''])
-    // From here on nobody is asked.
+    // From here on the upstream is not asked.
     ok(await operator.delete(`/registry/v2/repos/${repo}/follow`))
     assert.equal((await pull(`manifests/${mode}`)).headers['docker-content-digest'], image.digest)
     for (const { digest } of [image, about]) await pullAll(digest)

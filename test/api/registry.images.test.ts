@@ -29,7 +29,7 @@ const facts = (digest: string, what: string, client = viewer, uid = repo) =>
   client.get(`/registry/v2/repos/${uid}/digests/${digest}/${what}`)
 
 let pushed = 0
-/** An image of two layers, and how many bytes a pull of it transfers. */
+/** An image of two layers, and the bytes that a pull of it transfers. */
 async function pushImage(config: Json | string): Promise<{ image: Descriptor; size: number }> {
   const { pusher } = registry
   const layers = [
@@ -76,14 +76,14 @@ test('an index has the architectures of its images, each once and without attest
   }
 })
 
-test('a plain image has its own architecture, which its configuration tells', async () => {
+test('a plain image has its own architecture, from its configuration', async () => {
   const { image, size } = await pushImage({ architecture: 's390x', os: 'linux' })
   assert.deepEqual(ok(await facts(image.digest, 'architectures')), { architectures: ['s390x'] })
   assert.equal(ok(await facts(image.digest, 'size?architecture=s390x')).size, String(size))
   assertNotFound(await facts(image.digest, 'size'), imageType, `${image.digest} for amd64`)
 })
 
-test('an entry without a platform, and an index within an index, are looked into', async () => {
+test('reads an entry without a platform, and an index within an index', async () => {
   const [one, two] = [await pushImage({ architecture: 'riscv64' }), await pushImage({ architecture: 'ppc64le' })]
   const inner = await registry.pusher.pushManifest('acme/app', indexOf([two.image]))
   const outer = await registry.pusher.pushManifest('acme/app', indexOf([one.image, inner]))
@@ -99,7 +99,7 @@ test('artifacts that are no image have no architecture', async () => {
   }
 })
 
-test('an unknown digest is NOT_FOUND, one that is none is named, and strangers learn neither', async () => {
+test('returns NOT_FOUND for an unknown digest, names an invalid one, and denies callers without access', async () => {
   const { image } = await pushImage({ architecture: 'amd64' })
   const missing = digestOf('missing')
   const other = (await registry.seed.repo(registry.org.uid)).uid
@@ -119,7 +119,7 @@ test('an unknown digest is NOT_FOUND, one that is none is named, and strangers l
   }
 })
 
-test('a push, a move and a deletion at the registry are in the ledger, with who and what', async () => {
+test('a push, a move and a deletion at the registry are in the tag history, with the caller', async () => {
   const { pusher, registryOperator } = registry
   const first = await pusher.pushImage('acme/app', 'moving')
   await pusher.ok(201, 'PUT', 'acme/app/manifests/moving', {

@@ -1,4 +1,4 @@
-// The ledger outlives its repo: who finds it then, which repo goes on with it, and who may erase it.
+// The tag history outlives its repo: access to it, continuation by a new repo, and deletion.
 import assert from 'node:assert/strict'
 import { after, mock, test } from 'node:test'
 import { findRepoRow } from '#domains/registry/repos/repos.store.ts'
@@ -44,7 +44,7 @@ async function scene() {
   return { name, org, repo, image: `${name}/app` }
 }
 
-test('deleting a repo ends each of its tags in the ledger, by whom and when, and keeps all rows', async () => {
+test('deleting a repo ends each of its tags in the history, with actor and time, and keeps all rows', async () => {
   const { org, repo, image } = await scene()
   const owner = await pinfold.seed.member(org, roleUids.owner)
   at(1)
@@ -72,7 +72,7 @@ test('deleting a repo ends each of its tags in the ledger, by whom and when, and
   await checkLists(pinfold)
 })
 
-test('a repo that is made again in the same group goes on with the ledger, and its times go on too', async () => {
+test('a repo that is recreated in the same group continues the tag history', async () => {
   const { org, repo, image } = await scene()
   at(9)
   await drop(repo)
@@ -148,7 +148,7 @@ test('members who may read the audit log of a group find its deleted repos by th
   await plantTag(pinfold, inTeam, 'latest', 'first')
   at(7)
   await drop(inTeam)
-  // The group of the repo goes too.
+  // The group of the repo is deleted too.
   ok(await operator.delete(`/iam/v2/groups/${team}`))
 
   const found = await deleted(`path=${name}/team/app`, owner)
@@ -213,7 +213,7 @@ test('a history of any size is erased beside temporary files, and not in memory'
   txs.mock.restore()
 })
 
-test('only the operator erases a ledger, no repo may write to it any more, and the audit log says so', async () => {
+test('only the operator erases a tag history, which ends writes to it and is in the audit log', async () => {
   const { org, repo, image } = await scene()
   const owner = await member(org, roleUids.owner)
   assertNotFound(await erase(repo), deletedType, repo)

@@ -135,7 +135,7 @@ test('lists tags with the release line of their main package, its dates and the 
   await setGrace(false)
 })
 
-test('pages follow each other, names and shapes narrow the list, and strangers see nothing', async () => {
+test('lists pages in order, filters by name and shape, and shows strangers nothing', async () => {
   const repo = await repoOf('node')
   for (const name of ['24.1.0-r0', '24-20250601']) {
     await pushLayers(registry.pusher, 'acme/node', [apk({ 'nodejs-24': '24.1.0-r0' })], name)
@@ -160,7 +160,7 @@ test('pages follow each other, names and shapes narrow the list, and strangers s
   assertInvalid(await viewer.get('/registry/v1/eoltags?uidp.childrenOf=here'), 'uidp.children_of')
 })
 
-test('an image says itself which package it is about, by a label or an annotation, also of an index', async () => {
+test('an image names its main package by a label or an annotation, also of an index', async () => {
   const name = 'acme/tool'
   const layer = apk({ 'nodejs-18': '18.2.0-r0', 'nodejs-24': '24.0.0-r0' })
   const labelled = JSON.stringify({
@@ -191,7 +191,7 @@ test('an image says itself which package it is about, by a label or an annotatio
   assert.equal(found['by-nothing'].mainPackageVersion, null)
 })
 
-test('tags that nobody rebuilds any more are inactive: superseded, not among the active ones, or set so', async () => {
+test('tags that are no longer rebuilt are inactive: superseded, not among the active ones, or marked so', async () => {
   const name = 'acme/nodejs'
   const tags = ['24.1.0-r9', '24.1.0-r10', '24.2.0-r0', 'latest', 'old']
   for (const tag of tags) await pushLayers(registry.pusher, name, [apk({ 'nodejs-24': '24.1.0-r0' })], tag)
@@ -263,7 +263,7 @@ test('a name that two products claim alike stands for neither', async () => {
   assert.equal(ok(await viewer.get('/registry/v1/versions/one')).latestVersion, '1')
 })
 
-test('an import is taken in whole or not at all, and names what is wrong', async () => {
+test('an import is stored completely or not at all, and names errors', async () => {
   const counts = (created: number, updated: number, unchanged: number) => ({ created, updated, unchanged })
   assert.deepEqual(ok(await importing(nodejs)), counts(0, 0, 1))
   const changed = { ...nodejs, releases: nodejs.releases.slice(0, 3) }

@@ -35,7 +35,7 @@ const old = '(?:[a-z]{1,20}/?){1,20}'
 const oldTag = '(?:[a-z0-9.]{1,30}-?){1,20}'
 const hostile = '(\\pL{1,100}){1,10}'
 
-test('refuses patterns above the limits by their text, with their field, and compiles none of them', async () => {
+test('refuses patterns above the limits by their text, names their field, and compiles none of them', async () => {
   const { follow, upstream } = await scene()
   const { compiled } = patterns.counts()
   assertInvalid(await operator.patch(`${upstreams}/${upstream.uid}`, { allow: ['team/.*', hostile] }), 'allow[1]')

@@ -1,4 +1,4 @@
-// The logs that prove the ledger, read as a stranger's program would read them.
+// Transparency logs of tag histories, read as an independent program would read them.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Lease } from '#db/leases.ts'
@@ -145,7 +145,7 @@ test('every row of the ledger becomes an entry, and the log holds together as it
   const proof = consistencyProof(4, 5, nodesOf(second.tiles))
   assert.ok(isConsistent(first.checkpoint, second.checkpoint, proof))
 
-  // Nothing in it names what it is about.
+  // The entry does not contain the names that it is about.
   const all = second.entries.slice(1).join('')
   for (const word of ['acme', 'app', 'v1', 'v2', digestOf('a').slice(7), repo, org])
     assert.ok(!all.includes(word), word)
@@ -165,7 +165,7 @@ test('every row of the ledger becomes an entry, and the log holds together as it
   )
 })
 
-test('a proof says what a tag was, between which times, and nothing else', async () => {
+test('a proof states the digest of a tag and the times between which it was, and nothing else', async () => {
   const { pinfold, repo, prefix } = await scene()
   await using _ = pinfold
   const { operator, url } = pinfold
@@ -268,7 +268,7 @@ test('adds rows that are older than the log as such, in slices, and before newer
   assert.equal(await app.db.get(sql`SELECT 1 AS found FROM ledger_backfills`), undefined)
 })
 
-test('a tag of a deleted repo has its deletion in the log, and a repo made anew goes on with the chain', async () => {
+test('the deletion of a repo is in the log of its tags, and a recreated repo continues the chain', async () => {
   const { pinfold, org, repo, prefix } = await scene()
   await using _ = pinfold
   const { operator, url } = pinfold

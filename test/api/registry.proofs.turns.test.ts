@@ -143,7 +143,7 @@ test('ledgers that cannot be logged are passed over, however many they are', asy
   assert.deepEqual(await runDuty(pinfold.app, sequenceLedgers).then(({ entries }) => entries ?? 0), 0)
 })
 
-test('a log that is suspended while its rows are looked at gets no successor, and is not signed', async () => {
+test('a log that is suspended while its rows are read gets no successor, and is not signed', async () => {
   const { app } = pinfold
   const organization = await newOrganization()
   await plantWaiting(organization, 1, 3)
@@ -201,7 +201,7 @@ test('a run that has left rows asks for the next one at once, and the last one d
   assert.equal(await left(waiting), 0)
 })
 
-test('a run whose batches take long signs what it has, and leaves the rest to the next one', async () => {
+test('a run with slow batches signs what it has, and leaves the rest to the next one', async () => {
   const waiting = await plantWaiting(await newOrganization(), 1, 1000)
   let now = 0
   pinfold.app.sequencing.monotonic = () => now++ * 2000

@@ -26,7 +26,7 @@ test('the usage of a repo counts each of its blobs once, also those that other r
   assert.deepEqual(await usage(), { repoUid: repo, manifests: '2', blobs: '3', bytes: String(bytes) })
 })
 
-test('the usage of a repo goes on where a page of it ends', async () => {
+test('the usage of a repo continues where a page of it ends', async () => {
   await using registry = await startRegistry()
   const { operator, org, seed } = registry
   const repo = (await seed.repo(org.uid, { name: 'app' })).uid
@@ -35,7 +35,7 @@ test('the usage of a repo goes on where a page of it ends', async () => {
   assert.deepEqual([manifests, bytes], ['1001', '4004'])
 })
 
-test('the usage of a repo is for those who may delete it', async () => {
+test('reading the usage of a repo requires the right to delete it', async () => {
   await using registry = await startRegistry()
   const { as, operator, org, seed } = registry
   const repo = (await seed.repo(org.uid, { name: 'app' })).uid

@@ -68,7 +68,7 @@ async function refusedOverGrpc(call: Promise<unknown>, code: number, ...fields: 
   assert.deepEqual([error.code, error.fields], [code, fields], error.message)
 }
 
-test('over REST a mask names what changes, in either spelling, and other members are ignored', async () => {
+test('over REST a mask names the changed fields, in either spelling, and other fields are ignored', async () => {
   const body = { name: 'ignored', description: 'new', bundles: ['ai'], activeTags: ['3'] }
   await overRest('?updateMask=description', body, { ...old, description: 'new' })
   await overRest('?update_mask=description,bundles', body, { ...old, description: 'new', bundles: ['ai'] })
@@ -89,7 +89,7 @@ test('over REST without a mask every member of the body changes, empty ones incl
   await overRest('?updateMask=', { description: 'new' }, { ...old, description: 'new' })
 })
 
-test('over REST a star replaces everything but what is fixed', async () => {
+test('over REST a star replaces all fields except fixed ones', async () => {
   await overRest('?updateMask=*', { description: 'new' }, { ...empty, description: 'new' })
   await overRest('?updateMask=*', {}, empty)
   await overRest('?updateMask=*', { name: 'another', bundles: ['ai'] }, { ...empty, bundles: ['ai'] })
@@ -129,7 +129,7 @@ test('an empty body without a mask changes nothing and sends one event, and a bo
   for (const body of ['x', '[]', '"a"', '{']) assertInvalid(await patch('', body), 'body')
 })
 
-test('over gRPC a mask names what changes, and what is not in the message is cleared', async () => {
+test('over gRPC a mask names the changed fields, and those missing in the message are cleared', async () => {
   const values = { description: 'new', bundles: ['ai'] }
   await overGrpc(['description'], values, { ...old, description: 'new' })
   await overGrpc(['description', 'active_tags'], values, { ...old, description: 'new', activeTags: [] })
@@ -137,7 +137,7 @@ test('over gRPC a mask names what changes, and what is not in the message is cle
   await overGrpc(['create_time', 'uid'], values, old)
 })
 
-test('over gRPC without a mask only what is not empty changes', async () => {
+test('over gRPC without a mask only non-empty fields change', async () => {
   await overGrpc([], { description: 'new' }, { ...old, description: 'new' })
   await overGrpc([], { description: '', bundles: [] }, old)
   await overGrpc([], {}, old)
@@ -148,7 +148,7 @@ test('over gRPC without a mask only what is not empty changes', async () => {
   )
 })
 
-test('over gRPC a star replaces everything but what is fixed', async () => {
+test('over gRPC a star replaces all fields except fixed ones', async () => {
   await overGrpc(['*'], { description: 'new' }, { ...empty, description: 'new' })
   await overGrpc(['*'], {}, empty)
   await fresh()

@@ -60,7 +60,7 @@ async function finish({ app }: TestRegistry): Promise<void> {
   await workers.close()
 }
 
-test('a large repo is gone for everybody at once, and its name can be used again while it goes', async () => {
+test('a large repo disappears for everybody at once, and its name can be used again during the deletion', async () => {
   await using place = await scene()
   const { registry, uid, ledger } = place
   const { operator, pusher, puller, org, app } = registry

@@ -60,7 +60,7 @@ test('ignores output-only fields of a new repo', async () => {
   assert.ok(created.body.createTime > '2020')
 })
 
-test('get, update and delete say what is missing, but only to those who may look', async () => {
+test('get, update and delete return NOT_FOUND only to callers with access', async () => {
   const missing = { uid: `${group}/${'0'.repeat(16)}` }
   for (const path of [pathOf(missing), `${pathOf(missing)}/readme`]) {
     assertNotFound(await operator.get(path), repoType, missing.uid)
@@ -257,7 +257,7 @@ test('deleting a repo answers nothing, takes its readme along and frees its name
   assert.equal((await create({ name: 'goes' }, editor)).status, 200)
 })
 
-test('every change writes one event with the group it belongs to and what the caller got', async () => {
+test('every change writes one event with the group of the repo and the resource that the caller got', async () => {
   const folder = (await pinfold.seed.group(group)).uid
   const { body: repo } = await create({ name: 'eventful', activeTags: ['1'] }, operator, folder)
   const { body: updated } = await editor.patch(pathOf(repo), { description: 'new' })

@@ -1,4 +1,5 @@
-// Plans where one look does not reach: it goes on with the next one, and what no look is enough for stays, and is counted.
+// Plans that exceed the limit of one check: they continue with the next one. Manifests that no check can decide stay, and are
+// counted.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { sweepRetention } from '#domains/policy/retention/plans.duty.ts'
@@ -38,8 +39,8 @@ async function scene(tagsOf: readonly number[]) {
   return { uid, digests, plan }
 }
 
-test('a plan and its work go on with another look where one has read enough', async () => {
-  // Two of them are as much as one look reads.
+test('a plan continues with another check when one has read enough', async () => {
+  // Two of them are the limit of one check.
   const { digests, plan } = await scene([8000, 8000, 8000])
   const made = await plan()
   assert.deepEqual([made.state, made.manifests, made.undecided], ['READY', '3', '0'])

@@ -21,7 +21,7 @@ let now = begin
 
 type Freed = { deletions: number; said: number; freed: number }
 
-/** Pushes images over some days, makes the rules, applies a plan, and says what it promised and what became of that. */
+/** Pushes images over some days, creates the rules, applies a plan, and returns its announced and its actual freed bytes. */
 async function freedBy(random: Random, rules: readonly Json[], images: number): Promise<Freed> {
   now = begin
   await using registry = await startRegistry({
@@ -82,10 +82,10 @@ async function pushSome(registry: TestRegistry, random: Random, name: string, co
     now += random.below(6) * hour
     const client = await registry.registryAs(registry.pusher.uid)
     const config = await client.pushBlob(name, '{"architecture":"amd64","os":"linux"}', types.config)
-    // Large enough that what the last block of each has left over is below one per cent.
+    // Images are large enough that the unused end of the last block of each file is below one per cent.
     const own = await client.pushBlob(name, contentOf(random, 410_000 + random.below(400_000)))
     layers.push(own)
-    // Some share a layer with one that goes, and some with one that stays.
+    // Some images share a layer with one that is deleted, and some with one that stays.
     const shared = layers[random.below(layers.length)]!
     const about = i % 5 === 4 ? { subject: images[random.below(images.length)] } : {}
     const tag = i % 5 === 4 ? undefined : i % 3 === 0 ? 'kept' : `v${random.below(4)}`

@@ -62,7 +62,7 @@ async function apply(uid: string): Promise<Json> {
 
 const sorted = (digests: readonly Json[]): string[] => digests.map(({ digest }) => digest).sort()
 
-test('a plan says what goes, why and how much that is; nothing goes before it is applied, and then only that', async () => {
+test('a plan lists deletions with reason and size, deletes nothing before it is applied, and then only those', async () => {
   const { folder, name, repo } = place()
   const { uid: byDate } = await rule(folder, { tags: ['v*'], keepDaysAfter: 10 })
   const { uid: byCount } = await rule(folder, { tags: ['nightly'], keepLast: 1 })
@@ -132,7 +132,7 @@ test('parts of a kept image stay, and parts of a deleted image are deleted after
   for (const { digest } of goes) assert.equal((await client.call('GET', `${name}/manifests/${digest}`)).status, 404)
 })
 
-test('a part without a rule of its own goes with what it belongs to', async () => {
+test('a part without a rule of its own is deleted with the manifest that it belongs to', async () => {
   const { folder, name } = place()
   await rule(folder, { tags: ['v*'], keepDaysAfter: 1 })
   const client = await pushing()
@@ -292,7 +292,7 @@ test('a plan of many manifests is made and applied in slices, and listed in page
   assert.deepEqual(left, [])
 })
 
-test('a plan is for a place that is there, and for those who keep the rules there', async () => {
+test('a plan needs an existing scope, and the right to manage the rules there', async () => {
   const { folder } = place()
   const nobody = callerOf(registry.pusher.uid)
   assert.equal((await nobody.post(`/registry/v2/retentionPlans/${folder}`, {})).body.code, 7)

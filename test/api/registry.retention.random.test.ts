@@ -33,7 +33,7 @@ type Image = { digest: string; age: number; subject: string; lists: string[] }
 type Stay = { tag: string; digest: string; began: number; left: number | undefined }
 type World = { repo: RepoRow; images: Image[]; stays: Stay[] }
 
-/** The last one is what cosign calls the signature of the first image. */
+/** The last tag is the name that cosign gives the signature of the first image. */
 const tagsOf = ([first]: readonly Image[]): string[] => {
   return ['v1', 'v2', 'nightly', 'stable', `${first!.digest.replace(':', '-')}.sig`]
 }

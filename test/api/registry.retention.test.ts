@@ -1,4 +1,4 @@
-// Rules of retention, tag rules, holds and quarantines as resources: what they refuse, and which field that is.
+// Retention rules, tag rules, holds and quarantines as resources: invalid requests, and the fields that their errors name.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { newUid } from '#lib/uid.ts'
@@ -28,7 +28,7 @@ async function assertRefused(path: string, rows: readonly Row[]): Promise<void> 
   }
 }
 
-test('a rule that says nothing, or what cannot be, names every field that is wrong', async () => {
+test('an empty or invalid rule gets an error for every wrong field', async () => {
   const good = { keepDaysAfter: 1, mode: 'ENFORCE' }
   await assertRefused(`retentionRules/${org}`, [
     [{}, ['keep_days_after', 'mode']],
@@ -55,7 +55,7 @@ test('a rule that says nothing, or what cannot be, names every field that is wro
   )
 })
 
-test('a rule of tags says one of two things at least, of identities that can be', async () => {
+test('a tag rule needs immutability or movers, and movers must be valid identities', async () => {
   await assertRefused(`tagRules/${org}`, [
     [{}, ['immutable']],
     [{ movers: ['somebody'] }, ['movers']],
@@ -119,7 +119,7 @@ test('returns NOT_FOUND for missing groups, and denies callers who may not manag
   }
 })
 
-test('an update changes what it names and is checked as a whole; a hold that has ended stays as it is', async () => {
+test('an update changes the named fields and is validated as a whole; an ended hold stays as it is', async () => {
   const { operator } = pinfold
   const made = ok(
     await operator.post(`/registry/v2/retentionRules/${org}`, { name: 'r', keepLast: 3, mode: 'DRY_RUN' }),

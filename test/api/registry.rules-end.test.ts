@@ -39,7 +39,7 @@ async function listed(org: string): Promise<Json> {
   return found
 }
 
-test('rules and gates of a repository that is deleted are gone, and its exceptions have ended', async () => {
+test('deleting a repository deletes its rules and gates, and ends its exceptions', async () => {
   const { seed, operator } = pinfold
   const org = (await seed.group('', { name: 'acme' })).uid as string
   const repo = (await seed.repo(org, { name: 'app' })).uid as string
@@ -52,7 +52,7 @@ test('rules and gates of a repository that is deleted are gone, and its exceptio
     assert.equal(rows.length, name.endsWith('Exceptions') ? 3 : 2, name)
     if (name.endsWith('Exceptions')) assert.deepEqual(rows.sort(), ['', '', now], name)
   }
-  // One that takes its name has none of them, and the place of the former one cannot be asked for.
+  // A new repository of the same name has none of them, and the scope of the former one cannot be queried.
   const again = (await seed.repo(org, { name: 'app' })).uid as string
   assert.deepEqual((await operator.get(`/registry/v2/gates?scopeUid=${again}`)).body.gates ?? [], [])
   assert.equal((await operator.get(`/registry/v2/gates?scopeUid=${repo}`)).status, 404)

@@ -18,7 +18,7 @@ const v1 = '/registry/v1/repos'
 
 const folder = async (name: string): Promise<string> => (await seed.group(org.uid, { name })).uid
 const client = registry.registryOperator
-/** A folder with a repo to copy, and one that is to get the copy. */
+/** A folder with a source repo, and one for the copy. */
 async function pair(name: string) {
   const [from, to] = [await folder(`${name}-from`), await folder(`${name}-to`)]
   const source = await seed.repo(from, { name: 'app', description: 'the source' })
@@ -39,7 +39,7 @@ const digestOf = async (path: string, tag: string) => {
 const historyOf = async (repo: string, tag: string): Promise<Json[]> =>
   ok(await operator.get(`/registry/v2/repos/${repo}/tagHistory?tag=${tag}`)).records
 
-test('a tag that a rule keeps is not copied and does not keep the others from it, until the rule is gone', async () => {
+test('a tag that a rule protects is not copied until the rule is deleted, and does not block the other tags', async () => {
   const { to, source, path, copy } = await pair('guarded')
   const first = await client.pushImage(path, 'fixed')
   const { uid } = ok(await copied(to, source))

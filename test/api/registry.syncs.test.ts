@@ -21,7 +21,7 @@ const v1 = '/registry/v1/repos'
 
 const folder = async (name: string): Promise<string> => (await seed.group(org.uid, { name })).uid
 const client = registry.registryOperator
-/** A folder with a repo to copy, and one that is to get the copy. */
+/** A folder with a source repo, and one for the copy. */
 async function pair(name: string) {
   const [from, to] = [await folder(`${name}-from`), await folder(`${name}-to`)]
   const source = await seed.repo(from, { name: 'app', description: 'the source' })
@@ -60,7 +60,7 @@ test('quarantined images and indexes that list them are not copied until they ar
   assert.equal(await digestOf(copy, bad.digest), bad.digest)
 })
 
-test('a repo gets the tags of another one, and their moves, and the ledger says where from', async () => {
+test('a repo gets the tags of its source with their moves, and the tag history names the source', async () => {
   const { to, source, path, copy } = await pair('moves')
   const first = await client.pushImage(path, '1.0')
   const made = ok(await copied(to, source))
@@ -291,7 +291,7 @@ test('repos are not copied in a circle, nor from themselves, nor in too long a r
   }
 })
 
-test('a source that is deleted is a failure, and what copies from it is counted', async () => {
+test('a deleted source is a failure, and repos that copy from it are counted', async () => {
   const { to, source, path, copy } = await pair('gone')
   await client.pushImage(path, 'kept')
   const { uid } = ok(await copied(to, source))
@@ -317,7 +317,7 @@ test('a source that is deleted is a failure, and what copies from it is counted'
   assert.equal(ok(await operator.get(`${v1}/${other.uid}:syncstatus`)).createTime, null, 'it is copied from nowhere')
 })
 
-test('a quota holds, and what does not fit is a failure that passes with it', async () => {
+test('a copy above the quota fails, and succeeds once the quota allows it', async () => {
   const small = await seed.group('', { name: 'small' })
   const { source, path } = await pair('quota')
   await client.pushImage(path, 'one')

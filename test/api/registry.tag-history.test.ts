@@ -109,7 +109,7 @@ test('a record names the actor as long as they exist, a person by name or addres
   assert.deepEqual((await named())[1], [robot, ''])
 })
 
-test('a digest tells which tags it has carried, and from when to when', async () => {
+test('a digest shows the tags that it has had, with their time ranges', async () => {
   const repo = await newRepo()
   for (const [i, [tag, image]] of Object.entries([
     ['b', 'x'],
@@ -159,7 +159,7 @@ test('an import keeps the times, and makes tags that are listed though their ima
   const events = await eventsOf(pinfold, async () => {
     assert.deepEqual(ok(await load(repo, tags)), { tagsCreated: 2, recordsCreated: 4, recordsUnchanged: 0 })
   })
-  // One for each tag, of what it is now: nobody is told of the past as if it were news.
+  // The import is one event for each tag, with its present digest, and no events about the past.
   assert.deepEqual(
     events.map(({ type, group, body }) => [type, group, body.name, body.update_time]),
     [
@@ -190,7 +190,7 @@ test('an import keeps the times, and makes tags that are listed though their ima
   assertBlocked(move, digestOf('b'), 'MANIFEST_NOT_FOUND')
 })
 
-test('an import adds only what is new, after what is there, and nothing the second time', async () => {
+test('an import adds only new records, after existing ones, and nothing when it is repeated', async () => {
   const repo = await newRepo()
   now = start + 50 * 60_000
   const records = [record(0, 'a'), record(1, 'b'), record(5, 'a')]
@@ -212,7 +212,7 @@ test('an import adds only what is new, after what is there, and nothing the seco
   assert.deepEqual(ok(await load(repo, [{ name: 'v', records }])), again, 'also after it has moved on')
 })
 
-test('an import that says otherwise than the ledger is refused whole', async () => {
+test('an import that contradicts the tag history is refused as a whole', async () => {
   const repo = await newRepo()
   now = start + 10 * 60_000
   await plantTag(pinfold, repo, 'v', 'here')
@@ -267,7 +267,7 @@ test('only the operator imports, and every mistake is named', async () => {
   assert.deepEqual(await ledgerOf(pinfold, repo), [])
 })
 
-test('an import asks the database as much for each tag, however many the repo has', async () => {
+test('an import makes the same number of queries for each tag, for any number of tags in the repo', async () => {
   const repo = await newRepo()
   now = start + 50 * 60_000
   const { db } = pinfold.app

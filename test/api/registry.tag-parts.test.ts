@@ -149,7 +149,7 @@ test('finds tags that were pushed, deleted and recreated between runs of the job
     if (round > 0) {
       const there = [...repo.names]
       const dying = [...new Set(Array.from({ length: 1500 }, () => there[random(there.length)]!))]
-      // The newest too, whose numbers SQLite gives to what comes next.
+      // The newest tags are deleted too, and SQLite gives their numbers to the next ones.
       await repo.delete([...dying, ...there.slice(-50)])
       gone.push(...dying)
       await repo.add([...some(40), ...gone.filter(() => random(3) === 0)])
@@ -188,7 +188,7 @@ test('tags that take the place of the newest are found, though SQLite gives thei
   assert.deepEqual((await repo.search({ part: 'resh-', pageSize: '200' })).names, [...fresh].sort())
 })
 
-test('a tag that is there after those of other repositories with higher numbers is not passed over', async () => {
+test('finds a tag with a lower number than tags of other repositories that were added before', async () => {
   const [repo, other] = [await LargeRepo.make(), await LargeRepo.make()]
   await repo.add(numbered(0, perSegment - 1))
   await other.add(['first', 'second'])
@@ -197,14 +197,14 @@ test('a tag that is there after those of other repositories with higher numbers 
   await other.delete(['first'])
   await runDuty(pinfold.app, indexTags)
   await repo.add(['late'])
-  // As if its transaction had begun before that of the second one.
+  // The tag gets its number as if its transaction had begun before that of the second one.
   await db.tx((tx) => tx.run(sql`UPDATE tags SET id = ${id} WHERE repo_id = ${repo.id} AND name = 'late'`))
   await other.add(['third'])
   await runDuty(pinfold.app, indexTags)
   assert.deepEqual(await repo.indexes(), [1])
 })
 
-test('an index with far more names than there are tags is made anew', async () => {
+test('rebuilds an index that has far more names than there are tags', async () => {
   const repo = await LargeRepo.make()
   await repo.add(numbered(0, 5 * perSegment))
   await runDuty(pinfold.app, indexTags)

@@ -55,7 +55,7 @@ async function allOf(repo: string, query: Json): Promise<{ names: string[]; page
   return { names, pages }
 }
 
-test('a search finds what a look at every name finds, on pages of any size', async () => {
+test('a search finds the same tags as a scan of all names, on pages of any size', async () => {
   const names = ['1.0', '1.1', '1.10', '10.1', 'A_b', 'a-b', 'ab', 'aB.c', 'Stable', 'unstable', 'x_y', 'xzy']
   const repo = await repoWith(names)
   for (const prefix of ['', '1', '1.1', 'a', 'A', 'zz']) {
@@ -80,7 +80,7 @@ test('signatures, dated tags and epochs are found only when they are asked for',
   assert.deepEqual((await allOf(repo, everything)).names, [...names].sort())
 })
 
-test('a page looks at ten thousand names at most, and the next one goes on behind them', async () => {
+test('a page scans ten thousand names at most, and the next one continues behind them', async () => {
   const names = Array.from({ length: 10_500 }, (_, i) => `build-${String(i).padStart(6, '0')}`)
   const repo = await repoWith(['the-last-one'])
   await plantNames(repo, names)

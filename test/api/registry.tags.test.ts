@@ -41,7 +41,7 @@ test('a new tag has a uid below its repo, its fields and both times', async () =
   assert.deepEqual(ok(await viewer.get(pathOf(tag))), tag)
 })
 
-test('creating it again moves the tag, which keeps its uid, and the ledger keeps what was', async () => {
+test('creating a tag again moves it, keeps its uid, and keeps its history', async () => {
   const repo = await newRepo()
   const [one, two] = [await plantManifest(pinfold, repo, 'one'), await plantManifest(pinfold, repo, 'other two')]
   at('2026-05-01T10:00:00.000Z')
@@ -86,7 +86,7 @@ test('a deletion is a row of the ledger, and the same digest after it is one mor
   ])
 })
 
-test('the times of a tag only grow, also when the clock goes back and across a deletion', async () => {
+test('the times of a tag only grow, also when the clock is set back and after a deletion', async () => {
   const repo = await newRepo()
   const digests = await Promise.all(['a', 'b', 'c'].map((text) => plantManifest(pinfold, repo, text)))
   at('2026-05-01T10:40:00.000Z')
@@ -122,7 +122,7 @@ test('concurrent moves of one tag leave an unbroken chain', async () => {
   assert.equal(ok(await operator.get(pathOf({ uid: [...uids][0] }))).digest, rows.at(-1)!.digest)
 })
 
-test('deprecated and bundles are as the latest creation says, and change without a row in the ledger', async () => {
+test('deprecated and bundles have the values of the latest creation, and change without a row in the history', async () => {
   const repo = await newRepo()
   at('2026-05-01T10:00:00.000Z')
   const { digest, ...tag } = await plantTag(pinfold, repo, 'old')

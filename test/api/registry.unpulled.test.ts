@@ -76,7 +76,7 @@ test('identities that do not count stay known after a week, in which callers bec
   }
   await note(used.digest, registry.puller.uid, 'GET', 12)
   await note(used.digest, registry.puller.uid, 'HEAD', 29)
-  // Somebody asks for it on a later day, after which the rows of the scanner are not the last ones.
+  // A check on a later day, after which the rows of the scanner are not the last ones.
   await note(scanned.digest, '', 'HEAD', 40)
   await note(used.digest, '', 'HEAD', 40)
   let api = await on(41)
@@ -120,7 +120,7 @@ test('parts of other manifests and protected manifests are not marked as safe to
   )
 })
 
-test('pages go on where the last one has looked, and are for those who may list manifests', async () => {
+test('pages continue behind the last one, and require the right to list manifests', async () => {
   const { registry, uid, on, list } = await scene()
   await using _ = registry
   const made = await Promise.all(['a', 'b', 'c', 'd', 'e'].map((tag) => registry.pusher.pushImage('acme/app', tag)))

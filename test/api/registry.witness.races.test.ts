@@ -1,4 +1,4 @@
-// A log of which two duties, here or on two nodes, ask the same witness at once.
+// A log for which two jobs, on one node or on two, ask the same witness at the same time.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sql } from '#db/sql.ts'
@@ -30,7 +30,7 @@ const headOf = (text: string) => ({
 const suspended = async ({ operator }: Pinfold): Promise<number> =>
   (await operator.post('/control/v1/ledgerLogs:resume')).body.logs ?? 0
 
-test('a log that is signed and witnessed anew while a witness is asked about a former head goes on', async () => {
+test('a log that is signed and witnessed while a witness is asked about an earlier checkpoint continues', async () => {
   const { closing, log, repo, checkpoint } = await witnessed(1)
   await using _ = closing
   await runDuty(log.app, witnessLedgers)
@@ -72,7 +72,7 @@ test('a stored cosignature of a checkpoint never replaces one of a later checkpo
   assert.deepEqual(await runDuty(log.app, witnessLedgers), { cosigned: 0 })
 })
 
-test('two who ask a witness at once after an answer was lost both go on from what it remembers', async () => {
+test('two concurrent requests to a witness after a lost answer both continue from its stored size', async () => {
   const { closing, log, repo, checkpoint } = await witnessed(1)
   await using _ = closing
   await runDuty(log.app, witnessLedgers)
@@ -82,7 +82,7 @@ test('two who ask a witness at once after an answer was lost both go on from wha
   restart(log)
   await plantTag(log, repo, 'v1', 'c')
   await log.app.db.tx((tx) => sequenceSome(tx, log.app, new URL(log.url).host))
-  // Both are told the size before either names it.
+  // Both requests get the size before either names it.
   const both = Promise.withResolvers<void>()
   const statuses: number[] = []
   sendBy(log, (send) => async (...request) => {
@@ -98,7 +98,7 @@ test('two who ask a witness at once after an answer was lost both go on from wha
   assert.equal(await suspended(log), 0)
 })
 
-test('a witness that tells another size each time is asked a few times, and stops nothing', async () => {
+test('a witness that reports another size each time is asked a few times, and blocks nothing', async () => {
   const { closing, log } = await witnessed(1)
   await using _ = closing
   let count = 0

@@ -45,7 +45,7 @@ async function witness() {
   return { pinfold, post }
 }
 
-test('a witness signs what goes on from what it has seen, and says when', async () => {
+test('a witness signs checkpoints that extend the one it has seen, with the time', async () => {
   const { pinfold, post } = await witness()
   await using _ = pinfold
   const own = parseVkey((await pinfold.anonymous.get('/ledger/witness/key')).text.trim())!
@@ -65,7 +65,7 @@ test('a witness signs what goes on from what it has seen, and says when', async 
   }
 })
 
-test('a witness refuses what contradicts what it has seen, in the words of the protocol', async () => {
+test('a witness refuses checkpoints that contradict the one it has seen, with the errors of the protocol', async () => {
   const { pinfold, post } = await witness()
   await using _ = pinfold
   assert.equal((await post(asked(0, 20))).status, 200)
@@ -105,7 +105,7 @@ test('a witness refuses what contradicts what it has seen, in the words of the p
   }
   assert.equal((await post('x'.repeat(70_000))).status, 413)
   assert.equal((await pinfold.anonymous.get('/ledger/witness/add-checkpoint')).status, 405)
-  // None of it has changed what it has seen.
+  // None of the requests has changed the stored checkpoint of the witness.
   assert.equal((await post(asked(20, 40))).status, 200)
 })
 
@@ -138,7 +138,7 @@ test('a witness at a private address is asked only where the list for witnesses 
   }
 })
 
-test('a log asks its witnesses, and proofs end in what more than half of them have seen', async () => {
+test('a log asks its witnesses, and proofs use checkpoints that more than half of them have signed', async () => {
   const { closing, log, org, repo, keys, witnesses, policy, proof, checkpoint, claim } = await witnessed(3)
   await using _ = closing
   const wanted = await policy()
@@ -190,7 +190,7 @@ test('a proof of the first entry behind a witnessed checkpoint ends in a checkpo
     const proof = () => log.operator.get(`/ledger/${org}/repos/${repo}/tags/${tag}/proof?at=${at}`)
     const said = { ...claim, tag, digest: digestOf(letter), at: at as string }
     const verify = async () => provedBy((await proof()).text, wanted, said)
-    // There is an own checkpoint of it, which no witness has seen yet.
+    // The log has signed a checkpoint of it, which no witness has seen yet.
     await assert.rejects(verify, /not been seen by the witnesses/)
     await runDuty(log.app, witnessLedgers)
     return (await verify()).witnesses.length
@@ -228,7 +228,7 @@ test('each log that waits is asked about once in a run, however many there are',
   assert.equal(asked, 1)
 })
 
-test('a log whose witness has forgotten, or knows another size, tells it again from there', async () => {
+test('a log sends the proof again to a witness that has forgotten its size, or has another one', async () => {
   const { closing, log, repo, witnesses, policy, proof, claim } = await witnessed(1)
   await using _ = closing
   await runDuty(log.app, witnessLedgers)
@@ -252,7 +252,7 @@ test('a log of which a witness has seen more than there is signs nothing any mor
   await runDuty(log.app, sequenceLedgers)
   const after = await checkpoint()
   assert.notEqual(after, before)
-  // As if the database were one of before.
+  // The database looks like one of an earlier version.
   await witnesses[0]!.app.db.tx((tx) => tx.run(sql`UPDATE witnessed_logs SET size = 100`))
   await runDuty(log.app, witnessLedgers)
   await plantTag(log, repo, 'v1', 'c')
@@ -277,11 +277,11 @@ test('a log of which a witness has seen more than there is signs nothing any mor
   assert.deepEqual(next.slice(0, 2), [name, '4'])
 })
 
-test('a log that has outgrown what a witness has seen of another one signs nothing any more', async () => {
+test('a log that has outgrown a contradicting checkpoint of a witness signs nothing more', async () => {
   const { closing, log, repo, witnesses, checkpoint } = await witnessed(1)
   await using _ = closing
   await runDuty(log.app, witnessLedgers)
-  // The witness has seen what a backup did not have, and the log has grown past that size meanwhile.
+  // The witness has seen entries that a backup lacks, and the log has grown beyond that size meanwhile.
   const root = Buffer.alloc(32, 5).toString('base64')
   await witnesses[0]!.app.db.tx((tx) => tx.run(sql`UPDATE witnessed_logs SET size = 3, root = ${root}`))
   for (const image of ['b', 'c', 'd']) await plantTag(log, repo, 'v1', image)
@@ -293,7 +293,7 @@ test('a log that has outgrown what a witness has seen of another one signs nothi
   assert.equal(await checkpoint(), last)
 })
 
-test('a witness in the place of another is asked though the log has not grown, and only those of the settings count', async () => {
+test('a new witness is asked although the log has not grown, and only configured witnesses count', async () => {
   const { closing, log, keys, checkpoint } = await witnessed(2)
   await using _ = closing
   const { config }: { config: Partial<Config> } = log.app
@@ -306,7 +306,7 @@ test('a witness in the place of another is asked though the log has not grown, a
   assert.ok(text.includes(`— ${keys[1]!.name} `) && !text.includes(`— ${keys[0]!.name} `), text)
 })
 
-test('a witness that was restored signs with another key, since it may have forgotten what it has signed', async () => {
+test('a restored witness signs with a new key, since it may have forgotten its signatures', async () => {
   const { pinfold } = await witness()
   await using _ = pinfold
   const key = async () => (await pinfold.anonymous.get('/ledger/witness/key')).text
@@ -418,7 +418,7 @@ test('answers of witnesses to a process whose clock was ahead do not count for t
   assert.equal(await checkpoint(), before)
 })
 
-test('a witness that has not been told of the log holds up nothing', async () => {
+test('a witness that does not know the log blocks nothing', async () => {
   const { closing, log, repo, witnesses, checkpoint } = await witnessed(1)
   await using _ = closing
   const other: Partial<Config> = witnesses[0]!.app.config
@@ -430,7 +430,7 @@ test('a witness that has not been told of the log holds up nothing', async () =>
   assert.notEqual(await checkpoint(), before)
 })
 
-test('neither the log nor what a witness is told has a name or a digest of fifty private repositories', async () => {
+test('neither the log nor the requests to a witness contain a name or a digest of fifty private repositories', async () => {
   const { closing, log, org, checkpoint } = await witnessed(1)
   await using _ = closing
   const told: string[] = []
@@ -475,7 +475,7 @@ test('a witness is asked over plain http only where that is allowed for upstream
   assert.throws(() => readConfig(env), /PINFOLD_LEDGER_WITNESSES has http:.* takes PINFOLD_ALLOW_INSECURE_UPSTREAMS/)
   assert.throws(() => readConfig({ ...env, PINFOLD_ALLOW_INSECURE_ISSUERS: 'on' }), /PINFOLD_ALLOW_INSECURE_UPSTREAMS/)
   assert.deepEqual(readConfig({ ...env, PINFOLD_ALLOW_INSECURE_UPSTREAMS: 'on' }).ledgerWitnesses, [own])
-  // The same holds for what asks them.
+  // The same is true for the requests to witnesses.
   await using plain = await startPinfold({ allowPrivateAddresses: true, allowInsecureIssuers: true })
   await assert.rejects(
     plain.app.toWitnesses.post(`${witnesses[0]!.url}/ledger/witness/add-checkpoint`, { headers: {}, body: '' }),

@@ -8,7 +8,7 @@ import { startMeasured } from '../support/cost/process.ts'
 import { openWire } from '../support/cost/wire.ts'
 import { onPostgres } from '../support/pinfold.ts'
 
-// The database has no part in what is measured here.
+// The measurement does not include the database.
 const skip = onPostgres
 const server = skip ? undefined : await startMeasured()
 const wire = openWire(server?.facts.port ?? 0)

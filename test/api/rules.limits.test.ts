@@ -1,4 +1,5 @@
-// Limits of what an organization may have of rules, marks, exemptions and signers: the last one is made, the next one is refused.
+// Limits on the rules, marks, exemptions and signers of an organization: the last allowed one is created, and the next one is
+// refused.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { ident, sql } from '#db/sql.ts'
@@ -26,7 +27,7 @@ after(() => pinfold[Symbol.asyncDispose]())
 const digestOf = (i: number): string => `sha256:${i.toString(16).padStart(64, '0')}`
 const untilTime = '2026-03-20T00:00:00Z'
 
-/** Stores marks that hold, all but one of as many as are allowed. */
+/** Stores marks in force, one fewer than allowed. */
 const plantMarks = (table: string, scope: string) =>
   pinfold.app.db.tx(async (tx) => {
     for (let i = 1; i < mostMarks; i++) {
@@ -65,7 +66,7 @@ const kinds: Record<string, Kind> = {
   },
 }
 for (const [what, { path, most, body, verb = '', table }] of Object.entries(kinds)) {
-  test(`an organization has at most ${most} ${what}, and those of others are not counted`, async () => {
+  test(`an organization has at most ${most} ${what}, without those of others`, async () => {
     const folders: string[] = []
     for (const name of ['one', 'two']) folders.push((await pinfold.seed.group(org, { name: `${name} ${what}` })).uid)
     const make = (i: number) => owner.post(`/registry/v2/${path}/${folders[i % 2]}${verb}`, body(i))

@@ -18,7 +18,7 @@ let registry: TestRegistry
 let [app, worker] = ['', '']
 let owner: Client
 before(async () => {
-  // Each look at the clock is a little later.
+  // Each read of the clock is a little later.
   registry = await startRegistry({ clock: () => new Date(now++) })
   const { seed, org } = registry
   app = (await seed.repo(org.uid, { name: 'app' })).uid
@@ -88,7 +88,7 @@ test('a record that comes after the push is one event for each repo, with its ta
   assert.deepEqual(await told(async () => undefined), [])
 })
 
-test('the same said otherwise, or by another source, is no event', async () => {
+test('a change of wording, or the same finding by another source, sends no event', async () => {
   const events = await told(async () => {
     await sync(recordAbout('ALPINE-CVE-2026-2', eco, 'openssl', '10', { upstream: ['CVE-2026-2'], summary: 'else' }))
     await sync(recordAbout('OTHER-2', eco, 'openssl', '9', { upstream: ['CVE-2026-2'] }))
@@ -199,7 +199,7 @@ test('an interrupted run resumes after the last reported repo', async () => {
   assert.deepEqual(short(events), ['found acme/worker CVE-2026-7 latest'])
 })
 
-test('packages of different images that change one after the other are told of all of them', async () => {
+test('events cover all packages of different images that change one after the other', async () => {
   const aliased = (id: string, name: string) => recordAbout(id, eco, name, '9', { upstream: ['CVE-2026-40'] })
   await push('acme/app', ['one 1-r0'], 'one')
   const events = await told(async () => {
@@ -233,7 +233,7 @@ test('does not report a finding as resolved that may still exist or is only part
     await over(1)
   })
   assert.deepEqual(short(none), [])
-  // It waits until all is kept again of what is found there, and is told once.
+  // The event waits until all findings there are stored again, and is sent once.
   assert.deepEqual(await told(async () => undefined), [])
   assert.deepEqual(short(await told(() => over(0))), ['resolved acme/worker CVE-2026-42 three'])
   assert.deepEqual(await told(async () => undefined), [])
@@ -259,7 +259,7 @@ test('does not report a finding as resolved that is back before all findings are
   assert.deepEqual(await told(async () => undefined), [])
 })
 
-test('packages that were never compared to the end keep no others from being told', async () => {
+test('packages whose comparison never ended do not block the events of others', async () => {
   await push('acme/app', ['held 1-r0', 'six 1-r0'], 'six')
   const { db } = registry.app
   const stuck = Array.from({ length: 250 }, (_, i) => recordAbout(`CVE-2020-${i}`, eco, 'held', '9'))

@@ -1,4 +1,4 @@
-// The findings of an image as documents of others: what counts, what somebody lives with, what is suppressed, and what nobody knows.
+// Findings of an image as documents of other formats: counted, accepted and suppressed findings, and coverage gaps.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { readScanReport } from '#contents/reports/read-report.ts'
@@ -61,7 +61,7 @@ async function exported(digest: string, format: string): Promise<Json> {
   return JSON.parse(answer.document)
 }
 
-test('CycloneDX has each vulnerability with its packages, and what was made of it as the analysis', async () => {
+test('CycloneDX has each vulnerability with its packages, and its assessment as the analysis', async () => {
   const document = await exported(image, 'cyclonedx')
   checkCycloneDx(document)
   const said = document.vulnerabilities.map((one: Json) => [one.id, one.analysis?.state ?? '', one.affects.length])
@@ -105,7 +105,7 @@ test('OpenVEX states each vulnerability of the image with its packages as subcom
   assert.deepEqual(document.statements[0].products[0].hashes, { 'sha-256': image.slice(7) })
 })
 
-test('SARIF has a result for each package, and what does not count as suppressed', async () => {
+test('SARIF has a result for each package, and findings that do not count are suppressed', async () => {
   const document = await exported(image, 'sarif')
   checkSarif(document)
   const [run] = document.runs
@@ -133,14 +133,14 @@ test('an image in which nothing is found is clean only where nothing is unknown'
   const [run] = (await exported(partly, 'sarif')).runs
   assert.deepEqual([run.results, run.invocations[0].executionSuccessful], [[], false])
   assert.equal((await exported(clean, 'sarif')).runs[0].invocations[0].executionSuccessful, true)
-  // A document of OpenVEX has at least one statement, so there is none.
+  // A document of OpenVEX has at least one statement, so an empty one does not exist.
   for (const digest of [clean, partly])
     assertBlocked(await owner.get(path(digest, 'openvex')), digest, 'NOTHING_TO_STATE')
   const { message } = (await owner.get(path(partly, 'openvex'))).body
   assert.match(message, /not known: NO_SOURCE Alpine:v3.18/)
 })
 
-test('the document takes the rights of the findings, and what is wrong names its field', async () => {
+test('exporting requires the rights for findings, and errors name their field', async () => {
   assertDenied(await (await registry.as((await registry.seed.person()).uid)).get(path(image, 'cyclonedx')))
   assertInvalid(await owner.get(path(image, 'spdx')), 'format')
   assertInvalid(await owner.get(path('latest', 'cyclonedx')), 'digest')

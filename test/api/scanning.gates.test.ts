@@ -1,4 +1,4 @@
-// Gates over the API: what can be said of them, what is refused, and who may.
+// Gates over the API: valid and invalid rules, and the required rights.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { toJson } from '@bufbuild/protobuf'
@@ -86,7 +86,7 @@ test('a gate is made, read, listed, changed and deleted, each with its event', a
   assert.equal(audit.length, 6)
 })
 
-test('each kind of rule is kept as it was said', async () => {
+test('stores each kind of rule unchanged', async () => {
   const rules: Json[] = [
     {
       vulnerabilities: {
@@ -219,7 +219,7 @@ test('denies callers without the permission to manage, see or check gates and ex
   ok(await owner.delete(`${path}/${made.uid}`))
 })
 
-test('a check needs a tag or a digest of the repo, and finds only what is there', async () => {
+test('a check needs a tag or a digest of the repo, and finds existing ones only', async () => {
   const check = (body: Json, uid = repo) => owner.post(`/registry/v1/repos/${uid}:checkPolicies`, body)
   assertInvalid(await check({}), 'digest')
   assertInvalid(await check({ tag: 'a', digest }), 'tag')

@@ -1,4 +1,4 @@
-// Images by what they contain: how much is read to answer, and what of them nobody knows.
+// Images by their contents: limits on the rows read for an answer, and coverage gaps.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { sql } from '#db/sql.ts'

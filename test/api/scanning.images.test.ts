@@ -1,4 +1,4 @@
-// Images by their vulnerabilities and packages, what an image consists of, and what differs between two.
+// Images by their vulnerabilities and packages, contents of an image, and the comparison of two images.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { readImages } from '#domains/registry/images/read-images.duty.ts'
@@ -63,7 +63,7 @@ test('a vulnerability leads to its images and the tags that point to them, by an
   assert.deepEqual((await vulnerable('vulnerability=CVE-1999-1')).images, [])
 })
 
-test('a record that comes later is found in them, and one that is withdrawn is not', async () => {
+test('finds images by records that arrive later, and not by withdrawn ones', async () => {
   const about = (more: object = {}) => recordAbout('CVE-2026-7', 'Alpine:v3.19', 'zlib', '9', more)
   await readSource(registry.app, 'Alpine:v3.19', [about()])
   assert.deepEqual(shown(await vulnerable('vulnerability=CVE-2026-7')), [`${first} 1.0`])
@@ -100,7 +100,7 @@ test('pages are parts of the same list', async () => {
   )
 })
 
-test('images are those that the caller may list, wherever they look', async () => {
+test('lists only images that the caller may list, for any scope', async () => {
   assert.deepEqual(shown(await vulnerable('vulnerability=CVE-2026-1', ofApp)), [`${first} 1.0`])
   assert.deepEqual(shown(await vulnerable(`vulnerability=CVE-2026-1&scopeUid=${worker}`)), [`${other} latest`])
   assert.deepEqual((await vulnerable('vulnerability=CVE-2026-1', stranger)).images, [])
@@ -123,7 +123,7 @@ test('an advisory of one organization does not affect another one', async () => 
   assert.deepEqual((await vulnerable('vulnerability=CVE-2026-1', owner)).images, [])
 })
 
-test('images of which nobody knows what they contain are counted', async () => {
+test('counts images with unknown contents', async () => {
   const before = (await vulnerable('vulnerability=CVE-2026-1')).unknownImages
   const pusher = await registry.registryAs(registry.pusher.uid)
   await pusher.pushImage('acme/shop/app', 'empty')
@@ -132,7 +132,7 @@ test('images of which nobody knows what they contain are counted', async () => {
   assert.equal((await vulnerable('vulnerability=CVE-2026-1', stranger)).unknownImages, 0)
 })
 
-test('a package leads to its images, by its name, what it was built from, its version or a range', async () => {
+test('finds images by the name, source package, version or version range of a package', async () => {
   const found = await having('name=openssl')
   assert.equal(found.images.length, 3)
   assert.deepEqual(shown(await having('name=libssl3&version=3.1.4-r5')), [`${second} 1.1`])
@@ -229,7 +229,7 @@ test('two images are compared in packages and in vulnerabilities', async () => {
   )
 })
 
-test('gaps of either side show, and nothing is resolved by what is not known', async () => {
+test('shows the coverage gaps of both images, and resolves nothing that is not known', async () => {
   const whole = ok(await ofApp.get(compared(second, first)))
   // No source speaks of PyPI.
   assert.deepEqual(
@@ -263,7 +263,7 @@ test('an image that was deleted is not listed any more', async () => {
   assert.deepEqual((await having('name=zlib&version=1.1-r0')).images, [])
 })
 
-test('an image with the same packages is found only by those who may list it, also in another organization', async () => {
+test('an image with the same packages is found only by callers who may list it, also in another organization', async () => {
   const lines = ['libssl3 3.1.4-r2 openssl', 'same 1-r0']
   const beside = await registry.seed.group('', { name: 'beside' })
   const digest = await push('acme/shop/app', lines, 'same')

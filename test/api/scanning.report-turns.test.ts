@@ -42,7 +42,7 @@ async function readAll(): Promise<string[]> {
   return order
 }
 
-test('an organization whose reports take long has a quarter of the time, and all of it when it is alone', async () => {
+test('an organization whose reports take long gets a quarter of the time, and all of it while no other waits', async () => {
   const [slow, quick] = [await newOrganization('a-slow'), await newOrganization('b-quick')]
   const long = new Set<string>()
   for (const image of ['a', 'b', 'c']) long.add((await slow(image)).digest)

@@ -108,7 +108,7 @@ test('a risk that is accepted in a folder does not count there, and is shown wit
   ])
 })
 
-test('a report of a digest counts what is accepted in one of its repos only', async () => {
+test('a report of a digest applies acceptances of one of its repos only', async () => {
   await pushAndScan(registry, 'acme/worker', apkLayer('alpine', '3.19.1', ['libssl3 1-r0 openssl']), 'same')
   const pusher = await registry.registryAs(registry.pusher.uid)
   assert.ok(pusher)
@@ -133,7 +133,7 @@ test('a record about several vulnerabilities counts for those that were not acce
   assert.deepEqual(await counted(), [['CVE-2026-12']])
 })
 
-test('an image or a package alone may be what is accepted', async () => {
+test('a risk can be accepted for a single image or package', async () => {
   const { uid } = ok(await accept(app, { vulnerability: 'CVE-2026-12', digest: `sha256:${'0'.repeat(64)}` }))
   assert.deepEqual(await counted(), [['CVE-2026-12']])
   ok(await owner.post(`${base}/${uid}:revoke`, {}))
@@ -186,7 +186,7 @@ test('an expired acceptance makes the risk count at once, and a job sends one ev
   assert.deepEqual(await eventsOf(registry, () => runDuty(registry.app, expireRisksDuty)), [])
 })
 
-test('only who may say what is vulnerable there accepts and revokes, and who sees reports reads', async () => {
+test('accepting and revoking require the right to manage vulnerabilities there, and reading the right to see reports', async () => {
   const expireTime = '2026-04-01T00:00:00.000Z'
   for (const client of [viewer, stranger, elsewhere]) {
     assertDenied(await accept(app, { expireTime }, client))
@@ -217,7 +217,7 @@ test('a statement without a reason, an end or a vulnerability is refused, and ea
   await fails({ expireTime: '2028-03-01T00:00:00Z' }, 'expire_time')
 })
 
-test('lists show what holds, in pages, and what has ended when asked', async () => {
+test('lists show acceptances in force, in pages, and ended ones on request', async () => {
   const expireTime = '2026-04-01T00:00:00.000Z'
   for (const id of ['CVE-2026-5', 'CVE-2026-6', 'CVE-2026-7'])
     ok(await accept(folder, { expireTime, vulnerability: id }))

@@ -181,7 +181,7 @@ test('a codename in a package URL selects the records of the release', async () 
   assert.deepEqual(await shown('codename'), [['DSA-1'], []])
 })
 
-test('a local version of Python is the public one for what is last affected and for ranges that are asked for', async () => {
+test('a local version of Python is compared as its public version with last-affected versions and queried ranges', async () => {
   assert.deepEqual(await shown('torch'), [['PYSEC-last'], []])
   const having = async (range: string): Promise<number> => {
     const query = `name=torch&versionRange=${encodeURIComponent(range)}`

@@ -38,7 +38,7 @@ const older = (digest: string) => owner.get(`/registry/v1/repos/${repo}/digests/
 const idsOf = ({ vulnerabilityMatches }: Json): string[] =>
   [...new Set<string>(vulnerabilityMatches.map(({ vulnerability }: Json) => vulnerability.id))].sort()
 
-test('an answer that would repeat a long description for each package is refused, and says what to ask', async () => {
+test('refuses an answer that would repeat a long description for each package, and names a smaller request', async () => {
   const digest = await push('wide')
   const Vulnerabilities = Array.from({ length: 10 * 500 }, (_, i) => {
     const Description = i % 500 === 0 ? 'x'.repeat(4000) : ''
@@ -120,7 +120,7 @@ test('reports of the same image by another organization hide no report', async (
 test('stored reports count for the quota until the image or the repo is deleted', async () => {
   const digest = await push('charged')
   const before = (await checkUsage(registry)).get(registry.org.uid)!.bytes
-  // Nobody has handed in these before, so that they are no blobs that are there.
+  // These reports are new, so their blobs are not stored yet.
   const [first, second] = [trivy(), grype()].map((bytes) => Buffer.from(JSON.stringify(JSON.parse(bytes.toString()))))
   await handIn(digest, first!)
   const kept = (await checkUsage(registry)).get(registry.org.uid)!.bytes - before

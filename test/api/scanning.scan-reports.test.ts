@@ -32,7 +32,7 @@ before(async () => {
   strangers = [(await registry.seed.person()).uid, foreign]
   viewerUid = (await registry.seed.member(registry.org.uid, roleUids.viewer)).uid
   await at('2026-03-01T08:00:00Z')
-  // Nothing says what is installed in it, so that we know nothing of it ourselves.
+  // The image has no package database, so the server finds nothing in it.
   image = await pushLayers(ownerPush, 'acme/app', [{ 'bin/tool': 'x' }], 'latest')
 })
 after(() => registry[Symbol.asyncDispose]())
@@ -75,7 +75,7 @@ test('a report that is handed in waits until it is read, and counts from then on
   assert.ok(found.cvss.some(({ score, version }: Json) => score === '5.3' && version === '3.1'))
 })
 
-test('the raw report is what was handed in, to the byte', async () => {
+test('the raw report is the imported document, byte by byte', async () => {
   const answer = ok(await rawOf('scanner=TRIVY'))
   assert.equal(answer.rawReport, trivy().toString())
   assertNotFound(await rawOf('scanner=GRYPE'), 'registry.pinfold.dev/VulnReport', image.digest)
@@ -159,7 +159,7 @@ test('a referrer counts if its pusher may import reports, and otherwise shows th
   const [refused] = await listed(other.digest)
   assert.deepEqual([refused?.state, refused?.reason, refused?.referrer], ['ignored', 'NOT_ALLOWED', referrer.digest])
   assert.deepEqual(await v1(`digest=${other.digest}`), [])
-  // The same pushed by somebody who may.
+  // A member with the permission pushes the same referrer.
   await pushSbom(ownerPush, 'acme/app', other, sarif, 'application/sarif+json')
   await read()
   const [counted, ...more] = await listed(other.digest)
@@ -226,7 +226,7 @@ test('wrong input names the field', async () => {
 
 const collect = async () => ok(await (await registry.as(operatorUid)).call('POST', '/control/v1/blobs:collect', {}))
 
-test('the report stays while it is shown, and is gone with its repo', async () => {
+test('the raw report is kept while it is shown, and deleted with its repo', async () => {
   const there = await ownerPush.pushImage('acme/gone', 'latest')
   const reports = `/registry/v2/repos/${gone}/digests/${there.digest}/scanReports`
   ok(await owner.post(reports, { report: trivy().toString('base64') }))

@@ -1,4 +1,4 @@
-// Scanners elsewhere: what they are asked, what they may pull, what they report, and what goes wrong with them.
+// External scanners: their requests, their pull access, their reports, and their faults.
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
 import { sql } from '#db/sql.ts'
@@ -265,7 +265,7 @@ const lasting: Record<string, { fault: AdapterFault; reason: string; message: Re
   },
 }
 for (const [name, { fault, reason, message }] of Object.entries(lasting)) {
-  test(`it is told why there is no report: ${name}`, async () => {
+  test(`the API shows why there is no report: ${name}`, async () => {
     ok(await put())
     adapter.breakWith(fault)
     const { digest } = await push.pushImage('acme/app')
@@ -441,7 +441,7 @@ test('scans each image of an index, and requests nothing twice', async () => {
   assertInvalid(await operator.post(`${path('sha256:x')}/scans`, {}), 'digest')
 })
 
-test('a scanner looks only where it is to, and only at what it takes', async () => {
+test('a scanner gets only images of its groups and of the types that it supports', async () => {
   ok(await put({ groups: [late.uid] }))
   const { digest } = await push.pushImage('acme/app')
   assert.deepEqual(await wanted(digest), [])
@@ -513,7 +513,7 @@ test('stores and charges nothing for an image that is deleted while its report a
   await checkUsage(registry)
 })
 
-test('a credential is sealed, shown to nobody, and goes nowhere else without being given again', async () => {
+test('a credential is sealed, never shown, and sent to another URL only if it is given again', async () => {
   const secret = 'Bearer very-secret-words'
   const made = ok(await put({ credential: secret }))
   assert.equal(made.hasCredential, true)

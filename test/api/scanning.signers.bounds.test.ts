@@ -56,7 +56,7 @@ const versions = (status: string, from: number, count: number): Json[] =>
     ),
   )
 
-test('a document that says very much of one package lets others have their turn', async () => {
+test('a document with very many statements about one package lets other work take turns', async () => {
   const { digest, keys } = await begin('versions')
   await images.push(digest, keys, vex([...versions('affected', 0, 2000), ...versions('fixed', 2000, 2000)]))
   const seen = new Set<number>()
@@ -203,7 +203,7 @@ test('a document that found the queue full counts once it is pushed again', asyn
   assert.deepEqual(await images.counted(digest), without('CVE-2026-1'))
 })
 
-test('a package that nobody can tell is never taken for all of an image', async () => {
+test('a statement about an unidentified package never applies to the whole image', async () => {
   const { digest, keys } = await begin('not told')
   await images.says(digest, keys, [said('CVE-2026-1', 'fixed', ['pkg:npm/a%2F']), said('CVE-2026-2', 'fixed', [])])
   assert.deepEqual(await images.counted(digest), without('CVE-2026-2'))

@@ -29,7 +29,7 @@ const confused: Record<string, (digest: string, envelope: Json) => Json> = {
 }
 
 for (const [name, contentOf] of Object.entries(confused)) {
-  test(`${name} that an earlier server has read in another way hides what was signed alone`, async () => {
+  test(`${name} that an earlier server has read differently hides only the signed content`, async () => {
     const [digest, keys] = [await images.image(name), keysOf.ed25519!()]
     const content = contentOf(digest, envelopeOf(statementAbout(digest, genuine), [keys]))
     await refer(images.pusher, 'acme/app', digest, { type: 'application/vnd.openvex+json', content, annotations: {} })

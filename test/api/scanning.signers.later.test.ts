@@ -50,7 +50,7 @@ test('a withdrawal under one name of a vulnerability applies to all of its names
   assert.deepEqual(await images.counted(digest), all)
 })
 
-test('two statements of one time about one package are one, however often they are looked at', async () => {
+test('two statements of the same time about one package count as one, however often they are read', async () => {
   const { digest, keys } = await begin('two words')
   const twice = (text: string) => said('CVE-2026-2', 'fixed', [openssl], { impact_statement: text })
   await images.says(digest, keys, [twice('one'), twice('other')], day(1))

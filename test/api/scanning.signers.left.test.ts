@@ -20,7 +20,7 @@ after(() => images[Symbol.asyncDispose]())
 
 const rowsWhere = (which: Sql) => images.registry.app.db.all<Json>(sql`SELECT * FROM signed_statements WHERE ${which}`)
 
-/** Does something as a server would that knows nothing of signers, and leaves what they say. */
+/** Runs the work and restores the signed statements that it deletes, as a server that does not know signers leaves them. */
 async function leaving(which: Sql, work: () => Promise<unknown>): Promise<void> {
   const left = await rowsWhere(which)
   await work()
@@ -61,7 +61,7 @@ test('deletes the statements about a deleted image, except those that withdraw o
   assert.deepEqual(await images.counted(stays), without('CVE-2026-1'))
 })
 
-test('nothing of a repository that is gone stays', async () => {
+test('deletes all statements about a deleted repository', async () => {
   const { registry, owner } = images
   const repo = (await registry.seed.repo(registry.org.uid, { name: 'gone' })).uid
   await registry.app.db.tx(async (tx) => {

@@ -183,7 +183,7 @@ test('one valid signature of several is enough, and each signer hides for itself
 })
 const byUidOrder = (first: string) => (a: string) => (a === first ? -1 : 1)
 
-test('past reports stay as they were, and trust ends by itself, with an event', async () => {
+test('past reports stay the same, and trust expires by itself, with an event', async () => {
   const [digest, keys] = [await images.image('past'), keysOf.ecdsa!()]
   await pushBundle(images.pusher, 'acme/app', digest, signedBy(digest, [keys]))
   await images.readAll()
@@ -209,7 +209,7 @@ test('past reports stay as they were, and trust ends by itself, with an event', 
   assert.deepEqual({ ...kept, lastSeen: '' }, { ...during, lastSeen: '' })
 })
 
-test('a later document takes back what an earlier one of the signer has said, and an old one that is pushed again nothing', async () => {
+test('a later document withdraws statements of an earlier one of its signer, and an old one that is pushed again does not', async () => {
   const [digest, keys] = [await images.image('later'), keysOf.ecdsa!()]
   const signer = await images.trusted(keys)
   const push = async (statements: readonly Json[], time: string) => {
@@ -311,7 +311,7 @@ test('documents that were read before signatures were supported count once their
   await revoke(signer)
 })
 
-test('VEX in CSAF is told, by itself as a referrer, and hides what its signer says of the image or a part', async () => {
+test('VEX in CSAF is read as a referrer, and hides findings of the image or a part of it', async () => {
   const [digest, keys] = [await images.image('csaf'), keysOf.rsa!()]
   const signer = await images.trusted(keys)
   const named = (product_id: string, purl: string) => ({
@@ -352,7 +352,7 @@ test('VEX in CSAF is told, by itself as a referrer, and hides what its signer sa
   await revoke(signer)
 })
 
-test('no more keys are trusted than there is room for, and none that is not a public key of a kind that is known', async () => {
+test('limits the number of trusted keys, and accepts only public keys of known types', async () => {
   await images.moveTo('2026-03-01T08:00:00Z')
   const keys = keysOf.ecdsa!()
   const field = 'vex_signer.public_key'

@@ -71,7 +71,7 @@ const uidOf = async (vulnerability: string): Promise<string> =>
   (await statements()).find((one) => one.vulnerability === vulnerability)!.uid
 const all = ['CVE-2026-1', 'CVE-2026-2', 'CVE-2026-3']
 
-test('a document that is handed in is shown with what it is about, and hides nothing', async () => {
+test('an imported document is shown with its subject, and hides nothing', async () => {
   await importing(
     openVex([
       said('CVE-2026-1', 'not_affected', [zlib], { justification: 'vulnerable_code_not_present' }),
@@ -108,7 +108,7 @@ test('a document that is handed in is shown with what it is about, and hides not
   )
 })
 
-test('a document that says nothing of what was looked for is no report', async () => {
+test('a document without statements about vulnerabilities is no report', async () => {
   const { items } = ok(await owner.get(`/registry/v1/vuln_reports?digest=${digest}`))
   assert.deepEqual(
     items.map(({ scanner }: Json) => scanner.name),
@@ -146,7 +146,7 @@ test('an adopted statement stops a finding from counting until it ends, sends an
   assert.deepEqual(await counted(), all)
 })
 
-test('nothing is adopted that is not said, or of more than it is said of', async () => {
+test('only existing statements can be adopted, and only for their subject', async () => {
   const later = { expireTime: '2026-05-01T00:00:00Z' }
   const refused = async (vulnerability: string, field: string, more: Json = {}) =>
     assertInvalid(await adopt(await uidOf(vulnerability), { ...later, ...more }), `risk_acceptance.${field}`)
@@ -252,7 +252,7 @@ test('a long report hides no statements that others have made', async () => {
   assert.ok((await statements()).length >= before)
 })
 
-test('with the findings of an image no more statements are told than twenty of each and 5000 in all', async () => {
+test('shows at most twenty statements for each finding of an image, and 5000 in total', async () => {
   const lines = Array.from({ length: 300 }, (_, i) => `many-${i} 1-r0 many`)
   const many = await pushAndScan(registry, 'acme/app', apkLayer('alpine', '3.19.1', lines), 'many')
   await readSource(registry.app, 'Alpine:v3.19', [recordAbout('CVE-2026-70', 'Alpine:v3.19', 'many', '')])

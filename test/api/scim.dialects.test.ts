@@ -37,7 +37,7 @@ test('a filter in the path of an extension picks values of its list', async () =
   )
 })
 
-test('a deactivation among other operations of Entra ID is applied with all of them', async () => {
+test('a deactivation among other operations of Entra ID is applied together with them', async () => {
   const { at, externalId } = await account()
   const enterprise = 'urn:ietf:params:scim:schemas:extension:enterprise:2.0:User'
   const user = changed(
@@ -92,7 +92,7 @@ test('lists of operations and media types in other spellings are read', async ()
   }
 })
 
-test('a second deletion, and a change after one, say that there is nobody', async () => {
+test('a second deletion, and a change after a deletion, get 404', async () => {
   const { at } = await account()
   assert.equal((await scim.delete(at)).status, 204)
   assertScimError(await scim.delete(at), 404)

@@ -53,7 +53,7 @@ async function memberOfOwners(at = acme, more: Json = {}) {
   return { sub, user, group: `/Groups/${group.id}`, displayName, mapping: mapping.uid as string }
 }
 
-/** A client of a new session; its tokens name what the person may do when they are made. */
+/** Client of a new session, whose token has the rights that the person had when it was issued. */
 async function signIn(sub: string, at = acme): Promise<Client> {
   issuer.answerUserInfo({ sub })
   const { token, error } = answerOf(await finish(await begin(pinfold, { idp: at.uid, issuer }), { sub }))
@@ -137,7 +137,7 @@ test('a new membership holds from the next sign-in on, and gives no push token',
   const path = `/control/v1/pushTokens/${acme.org}`
   const make = (by: Client) => by.post(path, { name: 'laptop', push: true })
   assertBlocked(await make(client), acme.org, 'SESSION_RIGHTS')
-  // Rights that the caller does not have at all are refused without a reason that would tell of external groups.
+  // Missing rights are refused without a reason, because it would reveal external groups.
   const none = `none-${count++}`
   created(await acme.scim.post('/Users', { schemas: [userSchema], userName: none, externalId: none }))
   assert.equal((await make(await signIn(none))).status, 403)
@@ -159,7 +159,7 @@ test('a group of one organization gives nothing in another', async () => {
   assert.equal((await act(here, globex.org)).status, 403)
 })
 
-test('people who are not provisioned, and those of another external id, get nothing', async () => {
+test('users who are not provisioned, and those of another external ID, get nothing', async () => {
   await memberOfOwners()
   await assertMayNot(await signIn(`nobody-${count++}`))
   const member = await memberOfOwners()

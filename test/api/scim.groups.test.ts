@@ -182,7 +182,7 @@ for (const [i, [operation, scimType]] of refused.entries()) {
   })
 }
 
-test('people of another organization get the same answer as those of nobody', async () => {
+test('users of another organization get the same answer as users who do not exist', async () => {
   const about = async (id: string) => {
     const { status, body } = await scim.post('/Groups', named({ displayName: 'Foreign', members: value(id) }))
     return [status, body.detail.replace(id, 'ID')]
@@ -210,7 +210,7 @@ test('a display name is unique without regard to case, and so is the name that r
   created(await scim.post('/Groups', named({ displayName: 'Ünique', externalId: 'uni-1' })))
   assertScimError(await scim.post('/Groups', named({ displayName: 'üNIQUE' })), 409, 'uniqueness')
   assertScimError(await scim.post('/Groups', named({ externalId: 'uni-1' })), 409, 'uniqueness')
-  // Else a group without an external id could take the name of one that has it.
+  // Otherwise a group without an external ID could take the name of a group with one.
   assertScimError(await scim.post('/Groups', named({ displayName: 'uni-1' })), 409, 'uniqueness')
   const at = await group()
   assertScimError(await scim.patch(at, { op: 'replace', path: 'displayName', value: 'uni-1' }), 409, 'uniqueness')

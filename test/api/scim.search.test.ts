@@ -46,7 +46,7 @@ before(async () => {
   }
 })
 
-/** The people whom a filter finds, by the beginning of their names. */
+/** Users that a filter finds, by the beginning of their names. */
 async function find(filter: string): Promise<string> {
   const { body, status, text } = await scim.get(`/Users?filter=${encodeURIComponent(filter)}`)
   assert.equal(status, 200, text)
@@ -118,7 +118,7 @@ test('addresses that an earlier release wrote, or wrote last, are found', async 
   assert.equal(await find('emails eq "new@a.example"'), '')
 })
 
-test('attributes and excludedAttributes choose what is shown', async () => {
+test('attributes and excludedAttributes select the shown attributes', async () => {
   const at = `/Users/${ids['ada@']}`
   const shown = async (query: string) => {
     const { id, schemas, ...rest } = (await scim.get(`${at}?${query}`)).body
@@ -204,7 +204,7 @@ test('a change for another version is refused with 412 and changes nothing', asy
   changed(await write('four', '*'))
 })
 
-test('people who are added while a provider reads pages move nobody to another page', async () => {
+test('adding users while a provider reads pages moves no user to another page', async () => {
   const seen: string[] = []
   for (let start = 1; ; start += 2) {
     const { Resources, totalResults } = (await scim.get(`/Users?startIndex=${start}&count=2`)).body

@@ -82,7 +82,7 @@ for (const [rule, claim] of [
   })
 }
 
-test('somebody who is deactivated before their first sign-in gets no account', async () => {
+test('a user who is deactivated before their first sign-in gets no account', async () => {
   const { uid, scim } = await provider('early', 'CORRELATION_RULE_SUB_EQUALS_EXTERNAL_ID')
   await scim.post('/Users', { ...person('early-bird'), active: false })
   company.become('early-bird', {})
@@ -91,7 +91,7 @@ test('somebody who is deactivated before their first sign-in gets no account', a
   assert.ok((await signIn(uid)).get('token'))
 })
 
-test('sessions from before end for whom the provider makes inactive, or calls something else', async () => {
+test('sessions end for users whom the provider deactivates, or whose external ID it changes', async () => {
   const { uid, scim } = await provider('late', 'CORRELATION_RULE_SUB_EQUALS_EXTERNAL_ID')
   company.become('late-comer', {})
   const first = (await signIn(uid)).get('token')!

@@ -96,7 +96,7 @@ test('a first token is shown once, lives for a year, and opens nothing until SCI
   assertBlocked(await generate(), uid, 'SCIM_TOKEN_ISSUED')
 })
 
-test('a list tells no times and no state', async () => {
+test('a list shows no times and no state', async () => {
   const { uid, generate } = await provider()
   const { etag, endpointUrl } = ok(await generate())
   const listed = ok(await (await owner()).get(`/iam/v2/identityProviders?uidp.childrenOf=${org}&pageSize=200`))
@@ -120,7 +120,7 @@ test('SCIM is switched on with two direct owners and the current etag', async ()
   assert.equal((await enable({ enabled: true, etag: 'x' })).body.code, 5)
   const { token, etag } = ok(await generate())
   assertBlocked(await enable({ enabled: true, etag }), org, 'TOO_FEW_OWNERS')
-  // In a folder, or as an editor, nobody counts.
+  // Owners of a folder, and editors, do not count.
   const { uid: folder } = await pinfold.seed.group(org)
   await pinfold.seed.member(folder, roleUids.owner)
   await pinfold.seed.member(org, roleUids.editor)

@@ -39,7 +39,7 @@ const person = (change: Json = {}): Json => {
   return { schemas: [userSchema], userName: name, externalId: `ext-${name}`, active: true, ...change }
 }
 
-test('a person is created, read, found, replaced and deleted, with all that was said of them', async () => {
+test('creates, reads, finds, replaces and deletes a user with all attributes', async () => {
   const sent = person({
     name: { givenName: 'Ada', familyName: 'King' },
     emails: [{ value: 'ada@example.com', type: 'work', primary: true }],
@@ -115,7 +115,7 @@ test('PATCH speaks the dialects of providers', async () => {
   assert.equal(changed(await scim.patch(at, { op: 'Replace', path: 'active', value: 'True' })).active, true)
   assert.equal(changed(await scim.patch(at, { op: 'Replace', path: 'Active', value: 'False' })).active, false)
   assert.equal(await standing(sent.externalId), false)
-  // Entra: value filters make what they name.
+  // Value filters of Entra ID create the values that they name.
   const mailed = changed(
     await scim.patch(
       at,
@@ -196,7 +196,7 @@ test('names that mean something to JavaScript are names', async () => {
   assert.equal(({} as Json).x, undefined)
 })
 
-test('user names and external ids are taken once, whatever their case', async () => {
+test('user names and external IDs are unique, regardless of case', async () => {
   const sent = person()
   const { id } = created(await scim.post('/Users', sent))
   assertScimError(await scim.post('/Users', { ...person(), userName: sent.userName.toUpperCase() }), 409, 'uniqueness')
@@ -227,11 +227,11 @@ test('people are listed in pages that do not overlap', async () => {
   assert.equal((await opened.scim.get('/Users?count=0')).body.totalResults, 5)
   assert.equal((await opened.scim.get('/Users?startIndex=-3&count=-1')).body.itemsPerPage, 0)
   assertScimError(await opened.scim.get('/Users?count=many'), 400, 'invalidValue')
-  // Nobody of another provider is among them.
+  // The list contains no users of other providers.
   assert.equal((await scim.get(`/Users/${ids[0]}`)).status, 404)
 })
 
-test('filters that cannot be looked up are refused', async () => {
+test('filters without an index are refused', async () => {
   const sent = person({ externalId: 'quote "and" eq' })
   const { id } = created(await scim.post('/Users', sent))
   const find = (filter: string) => scim.get(`/Users?filter=${encodeURIComponent(filter)}`)
@@ -341,7 +341,7 @@ test('limits the work of a request, whatever it contains', async () => {
   assertScimError(await scim.call('PATCH', at, text), 400, 'invalidValue')
 })
 
-test('an external id that is taken away or changed lets nobody in', async () => {
+test('removing or changing an external ID does not restore access', async () => {
   const sent = person({ active: false })
   const { id } = created(await scim.post('/Users', sent))
   const { externalId, ...silent } = sent

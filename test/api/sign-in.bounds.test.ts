@@ -36,7 +36,7 @@ const verifier = 'a verifier that is long enough to be one, by the rules'
 const challenge = await oidc.calculatePKCECodeChallenge(verifier)
 const fromElsewhere = { headers: { 'sec-fetch-site': 'cross-site' } }
 
-/** The tokens of a program whose code somebody types into their browser. */
+/** Tokens of a program whose code a person types into their browser. */
 async function typed(browser: Browser, form: Json = {}): Promise<Json> {
   const { url } = scene.pinfold
   const { device_code, user_code } = ok(await post('/oauth/device_authorization', { client_id: 'pinfold', ...form }))
@@ -45,7 +45,7 @@ async function typed(browser: Browser, form: Json = {}): Promise<Json> {
   return ok(await post('/oauth/token', { client_id: 'pinfold', grant_type: deviceGrant, device_code }))
 }
 
-/** Sends half of the form that lets a program in, and the rest when `between` has been done. */
+/** Sends half of the form that approves a program, and the rest after `between`. */
 async function lettingIn(browser: Browser, code: string, between: () => Promise<unknown>): Promise<number> {
   const { url } = scene.pinfold
   const cookie = [...browser.cookies(url)].map(([name, value]) => `${name}=${value}`).join('; ')
@@ -75,7 +75,7 @@ async function lettingIn(browser: Browser, code: string, between: () => Promise<
   return answered.promise
 }
 
-test('a session that has ended lets no program in any more, however early the form was begun', async () => {
+test('an ended session approves no program, however early the form was begun', async () => {
   const { pinfold } = scene
   const { uid } = scene.somebody()
   const browser = openBrowser()
@@ -85,7 +85,7 @@ test('a session that has ended lets no program in any more, however early the fo
   assert.equal(status, 401)
   assert.equal((await pinfold.anonymous.get(`/sts/headless_sessions?code=${code}`)).status, 404)
 
-  // Nor does it for somebody who has deleted their account meanwhile.
+  // The same is true for a person who has deleted their account meanwhile.
   await scene.enter(browser, 'company')
   const api = await scene.client({ connection: 'company' }, browser)
   assert.equal(await lettingIn(browser, newCode(), async () => ok(await api.delete(`/auth/v1/delete/${uid}`))), 401)
@@ -93,7 +93,7 @@ test('a session that has ended lets no program in any more, however early the fo
   assert.deepEqual(left, [])
 })
 
-test('a link from elsewhere that names a provider signs nobody in for a program', async () => {
+test('a link from another site that names a provider signs nobody in for a program', async () => {
   const { url } = scene.pinfold
   scene.somebody()
   const code = newCode()
@@ -110,7 +110,7 @@ test('a link from elsewhere that names a provider signs nobody in for a program'
   }
 })
 
-test('a program that a person lets in has no recent sign-in, and cannot make owners', async () => {
+test('an approved program has no recent sign-in, and cannot grant the owner role', async () => {
   const { pinfold, org } = scene
   const { uid } = scene.somebody()
   const browser = openBrowser()
@@ -125,7 +125,7 @@ test('a program that a person lets in has no recent sign-in, and cannot make own
   ok(await makeOwner(await scene.client({}, browser)))
 })
 
-test('one person lets few programs in at once, and what has expired takes no place of anybody', async () => {
+test('limits the programs that a person approves at the same time, without counting expired ones', async () => {
   const { url, app } = scene.pinfold
   const expired = new Date(time - 1000).toISOString()
   await app.db.tx((tx) =>
@@ -155,7 +155,7 @@ test('one person lets few programs in at once, and what has expired takes no pla
   assert.equal((await hers.submit(`${url}/ui/headless`, { code: newCode() })).status, 429)
   time += 61_000
   assert.equal((await hers.submit(`${url}/ui/headless`, { code: newCode() })).status, 200)
-  // Nobody else is kept from it.
+  // Other people can still approve programs.
   const another = openBrowser()
   scene.somebody()
   await scene.enter(another)
@@ -280,7 +280,7 @@ test('the limits that a program was approved with apply to all tokens of its ses
   }
 })
 
-test('a page elsewhere gets no lasting session of a program at a port of this machine without a click', async () => {
+test('a page of another site gets no lasting session of a program at a local port without a click', async () => {
   scene.somebody()
   const old = new URLSearchParams({ exit: 'redirect', redirect: loopback, idp_id: scene.idp.uid })
   const links = [

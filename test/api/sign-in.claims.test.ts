@@ -27,7 +27,7 @@ after(async () => {
   await issuer[Symbol.asyncDispose]()
 })
 
-/** Signs a new person in; the token with what it says. */
+/** Signs a new person in, and returns the token with its claims. */
 async function signIn(idToken: Json, userInfo: Json = {}) {
   const sub = (idToken.sub as string | undefined) ?? `person-${people++}`
   issuer.answerUserInfo({ sub, ...userInfo })

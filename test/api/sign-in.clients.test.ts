@@ -1,4 +1,4 @@
-// Programs that people let in: with an OpenID Connect library that we have not written, by code, by device and by refresh.
+// Programs that people approve: with an independent OpenID Connect library, by code, by device and by refresh token.
 import assert from 'node:assert/strict'
 import type { webcrypto } from 'node:crypto'
 import { after, before, beforeEach, test } from 'node:test'
@@ -63,7 +63,7 @@ const codeOf = async (more: Json = {}) => (await open(codeRequest(more))).search
 const redeem = (code: string, more: Json = {}) =>
   token({ grant_type: 'authorization_code', code, redirect_uri: loopback, code_verifier: verifier, ...more })
 
-/** Types a code as somebody who signs in, and answers. */
+/** Signs a person in, types the code, and answers. */
 async function answerDevice(code: string, answer: string, browser: Browser = openBrowser()): Promise<Shown> {
   const { url } = scene.pinfold
   await scene.enter(browser)
@@ -72,7 +72,7 @@ async function answerDevice(code: string, answer: string, browser: Browser = ope
   return browser.submit(`${url}/ui/device/confirm`, { code, answer })
 }
 
-test('discovery names what there is, and a strict library takes it', async () => {
+test('discovery describes the supported features, and a strict library accepts it', async () => {
   const { pinfold } = scene
   const { url } = pinfold
   const document = ok(await pinfold.anonymous.get('/.well-known/openid-configuration'))
@@ -197,7 +197,7 @@ test('the ID token of a device is good at the exchange, and nowhere else', async
   assertError(await withIt.post(`/sts/exchange?aud=${host}`), 401, 16, 'UNAUTHENTICATED')
 })
 
-test('a device waits, is slowed down, refused, and told when the time is over', async () => {
+test('a device waits, is slowed down, is refused, and gets an error when the time is over', async () => {
   scene.somebody()
   const begin = async () => ok(await post('/oauth/device_authorization', { client_id: 'pinfold', scope: 'openid' }))
   const poll = (device_code: string) => token({ grant_type: deviceGrant, device_code })
@@ -348,7 +348,7 @@ test('a code is good once, for its client, its redirect and its verifier, and fo
   assertRefused(await token({ grant_type: 'refresh_token', refresh_token }), 'invalid_grant')
 })
 
-test('a request for a code that is not one is told to the program, and a foreign redirect to nobody', async () => {
+test('an invalid request for a code is reported to the program, and never to a foreign redirect URL', async () => {
   const { url } = scene.pinfold
   scene.somebody()
   const refusal = async (more: Json) =>
@@ -377,7 +377,7 @@ test('a request for a code that is not one is told to the program, and a foreign
   assert.deepEqual([error, state, iss], ['access_denied', 's', url], stranger.uid)
 })
 
-test('the session of a code that nobody trades ends by itself', async () => {
+test('the session of a code that is never exchanged expires', async () => {
   const { pinfold } = scene
   scene.somebody()
   await codeOf()
@@ -390,7 +390,7 @@ test('the session of a code that nobody trades ends by itself', async () => {
   assert.equal(ok(await client.get('/control/v1/sessions')).sessions.length, 1)
 })
 
-test('roles of external groups end with the sign-in that has shown the groups, also for the programs that it lets in', async () => {
+test('roles of external groups end with the sign-in that has shown the groups, also for approved programs', async () => {
   const { pinfold, org, idp } = scene
   ok(
     await pinfold.operator.post(`/iam/v2/externalGroupRoleMappings/${idp.uid}`, {
@@ -450,7 +450,7 @@ test('a program without a browser fetches a token that only its key opens, once'
   }
 })
 
-test('people delete their own account with all that is signed in as them, and come back as strangers', async () => {
+test('people delete their own account with all its sessions, and can register again as new users', async () => {
   const { pinfold } = scene
   const { uid } = scene.somebody()
   const { code: invite } = await pinfold.seed.invite(scene.org.uid, roleUids.viewer)
@@ -476,7 +476,7 @@ test('people delete their own account with all that is signed in as them, and co
   for (const client of [inside, outside]) assert.equal((await client.get('/auth/v1/ok')).status, 401)
   assert.equal((await scene.open({ connection: 'company' })).get('status_code'), '404')
 
-  // The operator's deletion takes as much along.
+  // A deletion by the operator deletes the same.
   const other = scene.somebody()
   const gone = await scene.client()
   const told = await eventsOf(pinfold, async () => ok(await pinfold.operator.delete(`/iam/v2/identities/${other.uid}`)))
@@ -488,7 +488,7 @@ test('people delete their own account with all that is signed in as them, and co
 
   const own = scene.somebody()
   const alone = await scene.client()
-  // A role elsewhere is not the organization's to take away, either.
+  // A role in another organization cannot be revoked by this one, either.
   const elsewhere = await pinfold.seed.group()
   const binding = await pinfold.seed.binding(elsewhere.uid, own.uid, roleUids.viewer)
   assertError(await alone.delete(`/auth/v1/delete/${own.uid}`), 403, 7, 'PERMISSION_DENIED')
@@ -497,7 +497,7 @@ test('people delete their own account with all that is signed in as them, and co
   assert.equal((await alone.get('/auth/v1/ok')).status, 401)
 })
 
-test('the keys that are published verify an ID token, and no part of it can be changed', async () => {
+test('published keys verify an ID token, and no part of it can be changed', async () => {
   const { pinfold } = scene
   scene.somebody()
   const { id_token: idToken } = ok(await redeem(await codeOf({ nonce: 'n' })))

@@ -91,14 +91,14 @@ async function exchange(claims: Json, parameters: Json = {}): Promise<Answer> {
 const register = async (claims: Json, body: Json = {}): Promise<Answer> =>
   pinfold.withToken(await issuer.token({ aud: atSettings, ...claims })).post('/auth/v1/register', body)
 
-/** Somebody whom the settings know. */
+/** Registers a person at a provider of the settings, with an invite for the role. */
 async function member(roleUid = roleUids.viewer): Promise<Person> {
   const person = somebody()
   ok(await register({ sub: person.sub }, { code: (await pinfold.seed.invite(org, roleUid)).code }))
   return person
 }
 
-test('an exchanged token says no more of a sign-in than the provider does', async () => {
+test('an exchanged token has no more claims about a sign-in than the provider has made', async () => {
   const { sub } = await member()
   const now = Math.floor(time / 1000)
   for (const [auth_time, said] of [
@@ -272,7 +272,7 @@ test('the sessions of a provider end when the settings do not name it any more, 
   assert.equal((await client.get('/auth/v1/ok')).status, 401)
 })
 
-test('an invite in an address is asked about first, with what it offers', async () => {
+test('an invite in a URL is shown with its offer before it is redeemed', async () => {
   const { sub, uid } = somebody()
   const folder = await pinfold.seed.group(org, { name: 'inner' })
   const { code } = await pinfold.seed.invite(folder.uid, roleUids.editor)
@@ -281,7 +281,7 @@ test('an invite in an address is asked about first, with what it offers', async 
   const shown = await browser.ask(`${pinfold.url}/oauth?${query}`)
   assert.deepEqual([shown.status, shown.headers.get('location')], [200, null])
   for (const word of ['doors.example', 'inner', 'editor']) assert.match(shown.text, new RegExp(word))
-  // Nobody else can make the link: not from another browser, nor for another invite.
+  // The link works only in this browser and for this invite.
   const link = new URL(pinfold.url + linkOf(shown, 'Join'))
   assert.equal((await openBrowser().ask(link.href)).status, 200)
   const another = new URL(link)
@@ -298,7 +298,7 @@ test('an invite in an address is asked about first, with what it offers', async 
   )
 })
 
-test('a page elsewhere does not choose whom a browser is signed in as', async () => {
+test('a page of another site cannot choose the person whom a browser is signed in as', async () => {
   const start = `${pinfold.url}/ui/signin/start?idp=${idp}&return=/ui/x`
   for (const site of ['cross-site', 'same-site', 'none']) {
     const led = await openBrowser().ask(start, { headers: { 'sec-fetch-site': site } })
@@ -364,7 +364,7 @@ test('signing out works when the provider cannot be asked', async () => {
   }
 })
 
-test('a person whose groups the provider leaves out is told so, and it is written down', async () => {
+test('a person whose provider leaves out their groups gets an error, which is logged', async () => {
   const { sub } = somebody()
   const parameters = { idp_id: idp, create_refresh_token: 'true' }
   for (const claims of [

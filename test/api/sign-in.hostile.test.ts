@@ -129,7 +129,7 @@ test('providers that identify themselves share a callback, and must identify the
   assert.equal(answerOf(await finish(await begin(pinfold, site), {}, { iss: named.url })).error, undefined)
 })
 
-test('nobody is led to another machine', async () => {
+test('redirects lead to no other machine', async () => {
   for (const redirect of [
     'https://evil.example.com/',
     'http://evil.example.com/',
@@ -153,7 +153,7 @@ test('nobody is led to another machine', async () => {
   }
 })
 
-test('a session of another is not continued by the next sign-in, and a cookie is not chosen by anybody else', async () => {
+test('the next sign-in does not continue the session of another person, and cookies cannot be chosen by others', async () => {
   const browser = openBrowser()
   const jar = browser.cookies(pinfold.url)
   jar.set('pinfold', 'fixed-by-somebody-else')
@@ -234,7 +234,7 @@ test('an invite of another organization is not redeemed, and a verified address 
   })
 })
 
-test('a provider signs out only those whom it has signed in', async () => {
+test('a provider can sign out only people whom it has signed in', async () => {
   const shared = { idp: (await pinfold.seed.provider(mallory.org, honest.url)).uid, issuer: honest }
   const { client } = await signIn(acme, { sub: 'victim-2', sid: 'upstream' })
   const claims = {

@@ -1,4 +1,4 @@
-// Signing out at the provider, with a real one: oidc-provider tells us by back-channel logout, and nobody else's session ends.
+// Sign-out at a real provider: oidc-provider notifies the server by back-channel logout, and no other session ends.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { type Browser, openBrowser } from '../support/browser.ts'
@@ -24,7 +24,7 @@ async function agree(browser: Browser, url: string) {
   return browser.submit(action, { xsrf, logout: 'yes' })
 }
 
-test('signing out here and then at the provider ends what else the provider has signed in, by its own word', async () => {
+test('signing out here and then at the provider ends the other sessions of the provider through its notification', async () => {
   const { pinfold, company } = scene
   scene.somebody()
   const browser = openBrowser()

@@ -202,7 +202,7 @@ test('a good token of the provider is refused for the settings, for another orga
   assert.equal(await throughExchange('', evil, { sub: 'm-4' }), 401)
 })
 
-test('it signs nobody out whom others have signed in, and changes nothing of theirs', async () => {
+test('the provider cannot sign out people whom others have signed in, and changes none of their data', async () => {
   const good = await honest.token({ sub: victim, aud: 'of the settings' })
   const signedIn = ok(await pinfold.withToken(good).call('POST', `/sts/exchange?aud=${pinfold.url}`))
   const inside = await throughBrowser(acmeIdp, honest, { sub: victim, sid: 'upstream' })

@@ -37,7 +37,7 @@ async function withRefresh(): Promise<{ token: string; refreshToken: string; uid
   return { uid, token: answer.get('token')!, refreshToken: answer.get('refresh_token')! }
 }
 
-test('a refresh token says when it ends, and is traded for a token of the same session and the next one', async () => {
+test('a refresh token has its expiry, and is exchanged for a token of the same session and the next refresh token', async () => {
   const { pinfold, org } = scene
   const { token, refreshToken, uid } = await withRefresh()
   const said = JSON.parse(Buffer.from(refreshToken, 'base64').toString()) as Json
@@ -131,7 +131,7 @@ test('a session ends when it is unused for thirty days, and after ninety in any 
   assertError(await refreshWith(refreshToken), 401, 16, 'UNAUTHENTICATED')
 })
 
-test('people see and end their sessions, and owners those that their provider vouches for', async () => {
+test('people list and end their sessions, and owners those of their provider', async () => {
   const { pinfold, org } = scene
   const { uid } = scene.somebody()
   const first = await scene.client({ create_refresh_token: 'true' })
@@ -193,7 +193,7 @@ test('a deep link survives the sign-in, and the cookie counts below /ui/ only', 
   }
 })
 
-test('over https the cookie is one of this host, and never leaves it unencrypted', async () => {
+test('over HTTPS the cookie is limited to this host, and is never sent unencrypted', async () => {
   await using secure = await startSignInScene({ url: 'https://registry.example.com' })
   const { operator, listenPort: port } = secure.pinfold
   const { code } = ok(await operator.post('/control/v1/consoleCodes'))
@@ -288,7 +288,7 @@ test('a browser is signed in for eight hours unused, and for a day in all', asyn
   assert.equal(await ask(8.1), 303)
 })
 
-test('the code of an invite goes with a sign-in without being in an address', async () => {
+test('a sign-in carries the code of an invite outside of the URL', async () => {
   const { pinfold, org } = scene
   const { uid } = scene.somebody()
   const { code } = await pinfold.seed.invite(org.uid, roleUids.editor)
@@ -323,7 +323,7 @@ test("the operator's browser gets in once with a code, for an hour", async () =>
   assertError(await person.post('/control/v1/consoleCodes'), 403, 7, 'PERMISSION_DENIED')
 })
 
-test('owner rights and providers want a person who has signed in just now; workloads and the operator never do', async () => {
+test('owner roles and providers require a person with a recent sign-in; workloads and the operator are exempt', async () => {
   const { pinfold, org, idp } = scene
   const { uid } = scene.somebody()
   await pinfold.seed.binding(org.uid, uid, roleUids.owner)
@@ -357,7 +357,7 @@ test('owner rights and providers want a person who has signed in just now; workl
   )
 })
 
-test('a provider that goes takes the sessions along that it vouches for', async () => {
+test('deleting a provider ends its sessions', async () => {
   const { pinfold, company, org, oidc } = scene
   const { uid } = await pinfold.seed.provider(org.uid, company.url, { oidc })
   company.register([`${pinfold.url}/oauth/callback`, `${pinfold.url}/oauth/callback/${uid}`])
@@ -367,7 +367,7 @@ test('a provider that goes takes the sessions along that it vouches for', async 
   assertError(await client.get('/auth/v1/ok'), 401, 16, 'UNAUTHENTICATED')
 })
 
-test('somebody with a hundred sessions who begins another loses the oldest', async () => {
+test('a person with a hundred sessions who begins another one loses the oldest', async () => {
   const { pinfold } = scene
   const enter = async () => {
     const { code } = ok(await pinfold.operator.post('/control/v1/consoleCodes'))

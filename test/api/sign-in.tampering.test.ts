@@ -40,7 +40,7 @@ after(async () => {
   for (const one of [pinfold, acme.issuer, mallory.issuer]) await one[Symbol.asyncDispose]()
 })
 
-/** Somebody who has never signed in here. */
+/** Person who has never signed in here. */
 const somebody = (): string => `tampered-${made++}`
 
 async function sessionsOf(sub: string, issuer = acme.issuer): Promise<number> {
@@ -50,7 +50,7 @@ async function sessionsOf(sub: string, issuer = acme.issuer): Promise<number> {
   return row!.n
 }
 
-/** The token of a sign-in that nobody has tampered with. */
+/** Token of a sign-in without tampering. */
 async function getsIn(sub: string, parameters: Json = {}): Promise<Json> {
   const answer = answerOf(await finish(await begin(pinfold, acme, parameters), { sub }))
   assert.equal(answer.error, undefined)
@@ -58,7 +58,7 @@ async function getsIn(sub: string, parameters: Json = {}): Promise<Json> {
   return answer
 }
 
-/** An ID token with these claims is refused, and the program is told so. */
+/** Asserts that an ID token with these claims is refused, and that the program gets an error. */
 async function assertClaims(changes: Record<string, Json>): Promise<void> {
   for (const [what, claims] of Object.entries(changes)) {
     const sub = somebody()
@@ -73,7 +73,7 @@ function assertUnknown({ status, headers }: Shown, what: string): void {
   assert.deepEqual([status, headers.get('location')], [401, null], what)
 }
 
-test('1: a state of another sign-in, of another browser, or none', async () => {
+test('1: a state of another sign-in, of another browser, or no state', async () => {
   const sub = somebody()
   const begun = await begin(pinfold, acme)
   const other = await begin(pinfold, acme)
@@ -88,7 +88,7 @@ test('1: a state of another sign-in, of another browser, or none', async () => {
   assert.equal(answerOf(await finish(begun, { sub })).error, undefined)
 })
 
-test('2: a nonce of another sign-in, or none', async () => {
+test('2: a nonce of another sign-in, or no nonce', async () => {
   const other = await begin(pinfold, acme)
   await assertClaims({ another: { nonce: other.nonce }, none: { nonce: undefined }, 'no text': { nonce: 1 } })
 })
@@ -182,7 +182,7 @@ test('8: a redirect to another machine', async () => {
   assert.equal((await ask(`&redirect=${encodeURIComponent(loopback)}`, { exit: 'redirect' })).status, 302)
 })
 
-test('9: a session that somebody else has chosen', async () => {
+test('9: a session ID chosen by the attacker (session fixation)', async () => {
   const browser = openBrowser()
   const jar = browser.cookies(pinfold.url)
   const theirs = openBrowser()
@@ -217,7 +217,7 @@ test('10: a refresh token that was used before', async () => {
   assert.equal((await pinfold.withToken(token).get('/auth/v1/ok')).status, 401)
 })
 
-test('11: what has expired', async () => {
+test('11: expired values', async () => {
   const now = Math.floor(Date.now() / 1000)
   await assertClaims({
     'ID token': { iat: now - 7200, exp: now - 3600 },

@@ -49,7 +49,7 @@ test('a new person signs in with the provider of their organization and gets its
   const me = ok(await pinfold.withToken(token).get('/auth/v1/ok'))
   assert.deepEqual([me.subject, me.profile.name, me.capabilities[0].role.name], [uid, `Person ${sub}`, 'viewer'])
   assert.deepEqual(await rolesOf(uid), ['viewer'])
-  // Elsewhere nobody has to believe the address.
+  // Other organizations need not trust the address.
   assert.partialDeepStrictEqual(await seenBy(uid), { email: '', emailUnverified: email })
 })
 
@@ -80,7 +80,7 @@ test('signing in with the provider of an organization accepts the pending bindin
   assert.deepEqual(ok(await client.get('/control/v1/pendingBindings')).pendingBindings, [])
 })
 
-test('a provider of the settings lets nobody in without an invite, and knows who has an account', async () => {
+test('a provider of the settings admits nobody without an invite, and recognizes people with an account', async () => {
   const { pinfold, org } = scene
   const { uid, email } = scene.somebody()
   const refused = await scene.open({ connection: 'company' })
@@ -132,7 +132,7 @@ test('a provider of the settings does not know a person of an organization’s p
   await scene.open({ connection: 'company' })
 })
 
-test('a setting lets everybody in whom its providers know', async () => {
+test('a setting admits everybody whom its providers know', async () => {
   await using open = await startSignInScene({ openSignIn: true })
   const { uid } = open.somebody()
   assert.equal((await open.open({ connection: 'company', skip_registration: 'true' })).get('status_code'), '404')
@@ -228,7 +228,7 @@ test('external groups give their roles for this session, an hour at most, and it
   assertError(await client.post(`/registry/v2/repos/${org.uid}`, { name: 'no-more' }), 403, 7, 'PERMISSION_DENIED')
 })
 
-test('a server without providers says that there is nothing to sign in with', async () => {
+test('a server without providers says that it has no sign-in', async () => {
   await using pinfold = await startPinfold()
   const query = new URLSearchParams({ exit: 'redirect', redirect: loopback })
   const shown = await openBrowser().ask(`${pinfold.url}/oauth?${query}`)

@@ -19,7 +19,7 @@ const algorithmsOf = async ({ anonymous }: Pinfold) =>
   ((await anonymous.get('/.well-known/jwks.json')).body.keys as Json[]).map(({ alg }) => alg as string).sort()
 const discoveryOf = async ({ anonymous }: Pinfold) => (await anonymous.get('/.well-known/openid-configuration')).body
 
-/** As strict as OpenID Connect Discovery 1.0, section 3, about what a verifier needs; answers with the claims. */
+/** Verifies the discovery document as strictly as OpenID Connect Discovery 1.0, section 3, and returns the claims. */
 async function verifyStrictly(discovery: Json, token: string, audience: string) {
   const required = ['issuer', 'authorization_endpoint', 'token_endpoint', 'jwks_uri']
   for (const name of required) assert.ok(URL.canParse(discovery[name]), name)
@@ -41,7 +41,7 @@ test('the setting lists each algorithm once, and at least one', () => {
   }
 })
 
-test('with both there are keys of both, and the first signs what strict clients verify', async () => {
+test('with both algorithms there are keys of both, and the first one signs for strict clients', async () => {
   await using pinfold = await startPinfold({ signingAlgorithms: ['RS256', 'ES256'] })
   assert.deepEqual(await algorithmsOf(pinfold), ['ES256', 'RS256'])
   const discovery = await discoveryOf(pinfold)
@@ -51,7 +51,7 @@ test('with both there are keys of both, and the first signs what strict clients 
   assert.equal((await pinfold.withToken(token).get('/iam/v2/groups')).status, 200)
 })
 
-test('a key is good for its own algorithm only, and those of both kinds are ours', async () => {
+test('a key is valid for its own algorithm only, and keys of both algorithms belong to this server', async () => {
   await using pinfold = await startPinfold({ signingAlgorithms: ['ES256', 'RS256'] })
   const { keyring } = pinfold.app
   assert.equal(decodeProtectedHeader(await pinfold.tokenFor(operatorUid)).alg, 'ES256')
@@ -96,7 +96,7 @@ test('keys of both kinds are replaced in time', async () => {
   assert.deepEqual(kids(), second)
 })
 
-test('an algorithm that is added signs once its key is known, and one that is taken away verifies for as long', async () => {
+test('an added algorithm signs once its key is known, and a removed one verifies until its tokens expire', async () => {
   const start = Date.parse('2026-08-01T12:00:00.000Z')
   let now = start
   const clock = () => new Date(now)

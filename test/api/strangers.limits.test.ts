@@ -60,7 +60,7 @@ test('every open endpoint counts the requests of a source, and refuses in its ow
     assertLater(answer, path)
     assert.equal(answer.body.errors[0].code, 'TOOMANYREQUESTS')
   }
-  // A credential that opens nothing is none.
+  // An invalid credential counts as none.
   for (const [path, authorization] of [
     ['/ping/v2/ping', 'Bearer x'],
     ['/openapi.json', 'Bearer x'],
@@ -77,7 +77,7 @@ test('every open endpoint counts the requests of a source, and refuses in its ow
   assert.equal((await pinfold.operator.get('/registry/v2/repos')).status, 200, 'a token of ours')
 })
 
-test('a token of nobody counts as none', async () => {
+test('an invalid token counts as none', async () => {
   await using pinfold = await startPinfold({ ...noMinutePasses, requestsPerSource: 2 })
   const token = await pinfold.tokenFor('', { audience: hostOf(pinfold) }).catch(() => '')
   const asked = []
@@ -85,7 +85,7 @@ test('a token of nobody counts as none', async () => {
   assert.equal(asked.at(-1), 429, asked.join())
 })
 
-test('gRPC counts them too, also what the library answers', async () => {
+test('gRPC requests are counted too, also those that the library answers', async () => {
   await using pinfold = await startExhausted()
   using grpc = openGrpc(pinfold.port)
   const retry = { '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: '60s' }
@@ -101,7 +101,7 @@ test('gRPC counts them too, also what the library answers', async () => {
   assert.equal((await grpc.call(getRepo, create(getRepo.input, { uid: 'x' }), { token })).code, 3)
 })
 
-test('over gRPC a stream of a stranger is counted and refused when it comes, with a message or without', async () => {
+test('over gRPC a stream without a token is counted and refused when it opens, with a message or without', async () => {
   const logged = captureLog()
   await using pinfold = await startPinfold({ ...noMinutePasses, requestsPerSource: 3 })
   pinfold.app.log.info = logged.log.info
@@ -111,7 +111,7 @@ test('over gRPC a stream of a stranger is counted and refused when it comes, wit
     return stream.on('error', () => {}).resume()
   }
   const path = `/${getRepo.parent.typeName}/${getRepo.name}`
-  // Nothing follows, so nobody could answer these.
+  // Nothing follows, so these calls could not be answered.
   const silent = [path, path, `/${ping.parent.typeName}/${ping.name}`].map(open)
   const [head] = (await once(open(path), 'response')) as [http2.IncomingHttpHeaders]
   assert.deepEqual([head[':status'], head['grpc-status']], [200, '8'])
@@ -202,12 +202,12 @@ async function seedPuller(pinfold: Pinfold, issuer: FakeIssuer) {
   return { password, login }
 }
 
-test('a client of the registry logs in and pulls, whatever others behind its address show', async () => {
+test('a registry client logs in and pulls, whatever other clients at its address send', async () => {
   await using pinfold = await startPinfold({ ...noMinutePasses, refusalsPerSource: 2 })
   await using issuer = await startIssuer()
   const { password, login } = await seedPuller(pinfold, issuer)
   const stale = await issuer.token({ sub: 'puller', aud: hostOf(pinfold), exp: 1 })
-  // The same user name with an old password, as in a pull secret that nobody has replaced.
+  // The same user name with an old password, as in a pull secret that was never replaced.
   assert.deepEqual([(await login('x')).status, (await login(stale)).status], [401, 401])
   const later = await login(stale)
   assert.deepEqual([later.status, later.body.errors[0].code], [429, 'TOOMANYREQUESTS'])
@@ -222,7 +222,7 @@ test('a client of the registry logs in and pulls, whatever others behind its add
   assert.equal((await pinfold.anonymous.call('GET', '/token', undefined, asToken)).status, 200)
 })
 
-test('no password is looked at for a source that has no requests left, but a token of ours is', async () => {
+test('verifies no password for a source above its limit, but accepts tokens of this server', async () => {
   await using pinfold = await startExhausted()
   await using issuer = await startIssuer()
   const { password, login } = await seedPuller(pinfold, issuer)

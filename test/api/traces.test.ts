@@ -122,7 +122,7 @@ test('a collector of OpenMetrics is shown examples of traces, any other the form
   assert.doesNotMatch(plain.text, /trace_id|# EOF/)
 })
 
-test('a push and a pull are traced, also where what the client says of its trace is nonsense', async () => {
+test('a push and a pull are traced, also if the client sends malformed trace headers', async () => {
   await using collector = await startCollector()
   {
     await using registry = await startRegistry({ traces: collector.url, tracesPercent: 100 })
@@ -136,7 +136,7 @@ test('a push and a pull are traced, also where what the client says of its trace
   assert.ok(pulls.every((span) => /^[\da-f]{32}$/.test(span.traceId) && span.traceId !== '0'.repeat(32)))
 })
 
-test('without a share nothing is sent, and what the client wants does not matter', async () => {
+test('with a share of 0 nothing is sent, whatever the client asks for', async () => {
   await using collector = await startCollector()
   {
     await using pinfold = await startPinfold({ traces: collector.url, tracesPercent: 0 })

@@ -165,7 +165,7 @@ test('the domain of an ErrorInfo is a setting', async () => {
   assert.equal((await pinfold.operator.get('/nowhere')).body.details[0].domain, 'pinfold.dev')
 })
 
-test('a path of nobody is NOT_FOUND as JSON, with and without a token', async () => {
+test('returns NOT_FOUND as JSON for an unknown path, with and without a token', async () => {
   for (const path of ['/nowhere', '/registry/v3/repos', '/registry/v2', '/registry/v2/repos:nothing', '/%', '//']) {
     for (const client of [pinfold.operator, pinfold.anonymous]) {
       const { status, headers, body } = await client.get(path)
@@ -177,7 +177,7 @@ test('a path of nobody is NOT_FOUND as JSON, with and without a token', async ()
   }
 })
 
-test('a path with other methods says which', async () => {
+test('a path with other methods names them', async () => {
   const cases: Record<string, [method: string, allow: string]> = {
     '/registry/v2/repos': ['PUT', 'DELETE, GET, HEAD, PATCH, POST'],
     [`/registry/v2/repos/${repo.uid}`]: ['PUT', 'DELETE, GET, HEAD, PATCH, POST'],
@@ -193,7 +193,7 @@ test('a path with other methods says which', async () => {
   }
 })
 
-test('a body is JSON whatever its content type says', async () => {
+test('a body is read as JSON with any content type', async () => {
   const path = `/registry/v2/repos/${repo.uid}`
   for (const type of ['application/json', 'application/x-www-form-urlencoded', 'text/plain', 'application/xml', '']) {
     const description = `as ${type}`
@@ -209,7 +209,7 @@ test('a body is JSON whatever its content type says', async () => {
   assert.equal(wrong.body.details[1].fieldViolations[0].field, 'body')
 })
 
-test('the paths of the preview mean those of today', async () => {
+test('paths of the preview have the same meaning as the present ones', async () => {
   for (const path of [`/registry/v2/repos/${repo.uid}`, '/registry/v2/repos?name=web', '/ping/v2/ping']) {
     const preview = await pinfold.operator.get(path.replace('/v2/', '/v2beta1/'))
     assert.equal(preview.status, 200)
@@ -218,7 +218,7 @@ test('the paths of the preview mean those of today', async () => {
   assert.equal((await pinfold.operator.get('/v2beta1/registry/repos')).status, 404)
 })
 
-test('the packages of the preview mean those of today', async () => {
+test('packages of the preview have the same meaning as the present ones', async () => {
   const { getRepo } = ReposService.method
   const request = create(getRepo.input, { uid: repo.uid })
   const named = (typeName: string) => ({ ...getRepo, parent: { ...getRepo.parent, typeName } }) as typeof getRepo
@@ -230,7 +230,7 @@ test('the packages of the preview mean those of today', async () => {
   assert.equal((await call('pinfold.platform.registry.v2beta2.ReposService')).code, 12)
 })
 
-test('a uid may be percent-encoded, wholly or in part, and permission is decided on what it means', async () => {
+test('a uid may be percent-encoded, wholly or in part, and its decoded form decides on permissions', async () => {
   const viewer = await pinfold.as((await pinfold.seed.person()).uid)
   const [parent, child] = repo.uid.split('/') as [string, string]
   const spelled = [
@@ -337,7 +337,7 @@ test('health and readiness answer without a token, and only to reads', async () 
   assert.deepEqual([head.status, head.text], [200, ''])
 })
 
-test('the metrics count requests by transport, method and code, and name nobody', async () => {
+test('the metrics count requests by transport, method and code, and contain no names', async () => {
   const { operator, anonymous } = pinfold
   const labels = '{transport="rest",method="GetRepo",code="NOT_FOUND"}'
   const countOf = async () => {
@@ -406,7 +406,7 @@ test('the metrics can be switched off', async () => {
   assert.deepEqual([(await server.operator.get('/metrics')).status, server.metricsUrl], [404, undefined])
 })
 
-test('security.txt says whom to tell, when the settings do, and never runs out', async () => {
+test('security.txt names the configured contact, and never expires', async () => {
   const path = '/.well-known/security.txt'
   assert.equal((await pinfold.anonymous.get(path)).status, 404)
   const now = new Date('2026-03-01T12:00:00.000Z')

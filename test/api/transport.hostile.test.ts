@@ -1,4 +1,4 @@
-// Requests that are made to end the process, to fill its memory or to keep it busy.
+// Hostile requests that try to end the process, to fill its memory or to keep it busy.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import http2 from 'node:http2'
@@ -88,7 +88,7 @@ test('verifies the token again if the message of a call comes long after its hea
 
 const hasIPv6 = Object.values(networkInterfaces()).some((all) => all?.some(({ family }) => family === 'IPv6'))
 
-test('exchanges are counted by address, whatever the peer looks like', { skip: !hasIPv6 }, async () => {
+test('exchanges are counted by the address of the peer, in any notation', { skip: !hasIPv6 }, async () => {
   await using pinfold = await startPinfold({
     ...noMinutePasses,
     listen: { host: '::', port: 0 },
@@ -122,7 +122,7 @@ test('a form is read up to 64 KiB', async () => {
   assert.equal(status, 413)
 })
 
-test('calls that are reset as they are made do not end the process, whatever they call', async () => {
+test('calls that are reset at once do not end the process, whatever they call', async () => {
   await using pinfold = await startPinfold()
   const session = http2.connect(`http://127.0.0.1:${pinfold.port}`)
   await once(session, 'connect')
@@ -136,13 +136,13 @@ test('calls that are reset as they are made do not end the process, whatever the
       }
     }
   }
-  // In one packet with their resets; an answer to what comes behind them says that they have been looked at.
+  // The calls are in one packet with their resets. An answer to the next request proves that they were processed.
   await new Promise((resolve) => session.ping(resolve))
   assert.equal((await pinfold.anonymous.get('/healthz')).status, 200)
   session.destroy()
 })
 
-test('an answer that nobody reads over HTTP/2 is given up, of REST, of gRPC and of its reflection', async () => {
+test('an answer over HTTP/2 that the client does not read is dropped, for REST, gRPC and reflection', async () => {
   // Long enough for a busy machine to have the heads answered.
   await using pinfold = await startPinfold({ requestTimeoutMs: 2000 })
   const grpcHeaders = { ':method': 'POST', 'content-type': 'application/grpc', te: 'trailers' }

@@ -9,13 +9,16 @@ import { makePlace, startProcess, tokenOf } from '../support/process.ts'
 import { serverOptions } from '../support/server-options.ts'
 
 const lanes = 16
-/** Some of what a request needs may be kept for the next; what is made for one alone has 3,000 bytes and more. */
+/**
+ * Limit in bytes for each request. A request may leave some data for the next one, but objects of a single request have 3,000
+ * bytes and more.
+ */
 const mostPromoted = 1000
 const skip = process.env.PINFOLD_TEST_DATABASE ? 'the queries of its driver live as long as they wait' : false
 
 test('objects of a request do not survive into the old generation', { skip }, async () => {
   await using place = await makePlace()
-  // As bin/pinfold begins, but V8 tells of each collection.
+  // The start is the same as in bin/pinfold, but V8 prints each collection.
   const script = `shift; exec bin/pinfold-node --trace-gc-nvp ${serverOptions().join(' ')} src/main.ts "$@"`
   await using server = await startProcess(place, { lead: ['sh', '-c', script, 'sh'] })
   const { url, output } = server

@@ -118,7 +118,7 @@ test('a body that does not come is 408', async () => {
   }
 })
 
-test('the registry says it in its own words', async () => {
+test('the registry refuses in its own format', async () => {
   for (const [status, path, more] of [
     [414, `/v2/${'y'.repeat(17_000)}`, ''],
     [431, '/v2/', `x: ${'y'.repeat(17_000)}\r\n`],
@@ -132,7 +132,7 @@ test('the registry says it in its own words', async () => {
   }
 })
 
-test('the exchange says it in the words of OAuth', async () => {
+test('the exchange refuses in the format of OAuth', async () => {
   using connection = await connectRaw(port)
   connection.write(`POST /oauth/token HTTP/1.1\r\nhost: a\r\nx: ${'y'.repeat(17_000)}\r\ncontent-length: 0\r\n\r\n`)
   const answer = await takeResponse(connection)

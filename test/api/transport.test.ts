@@ -159,7 +159,7 @@ test('headers that are too large are refused, and their connection stays usable'
   assert.equal((await takeResponse(connection)).body, pong)
 })
 
-test('a client that does not finish its body in time is closed, and the server goes on', async () => {
+test('closes a client that does not finish its body in time, and continues to serve others', async () => {
   await using server = await serve({ requestTimeoutMs: 300, headersTimeoutMs: 300 })
   const head = `PATCH ${repoPath()} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${server.token}\r\n`
   await Promise.all(
@@ -175,7 +175,7 @@ test('a client that does not finish its body in time is closed, and the server g
   assert.equal((await server.operator.get(repoPath())).status, 200)
 })
 
-test('a client that goes away in the middle of its body is not our failure', async () => {
+test('a client that disconnects in the middle of its body is no failure of the server', async () => {
   const logged = captureLog()
   await using server = await serve({}, { log: logged.log })
   const head = `PATCH ${repoPath()} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${server.token}\r\n`
@@ -281,7 +281,7 @@ test('REST works over cleartext HTTP/2 as it does over HTTP/1.1', async () => {
   }
 })
 
-test('over HTTP/2 a body that is too large or too slow is refused, and the connection goes on', async () => {
+test('over HTTP/2 a body that is too large or too slow is refused, and the connection stays usable', async () => {
   await using server = await serve({ maxBodyBytes: 1024, requestTimeoutMs: 1500, headersTimeoutMs: 1500 })
   const session = http2.connect(server.url)
   const headers = { ':method': 'PATCH', authorization: `Bearer ${server.token}` }
@@ -303,7 +303,7 @@ test('over HTTP/2 a body that is too large or too slow is refused, and the conne
   }
 })
 
-test('a drain lets requests in flight finish, tells that it is not ready, and refuses new ones', async () => {
+test('a drain lets requests in flight finish, reports that the server is not ready, and refuses new requests', async () => {
   const slow = heldDb()
   const server = await serve({ drainMs: 60_000 }, { db: slow.db })
   using grpc = openGrpc(server.port)
@@ -338,7 +338,7 @@ test('a drain lets requests in flight finish, tells that it is not ready, and re
   await http1.closed
 })
 
-test('a drain ends when its time is over, whatever is still in flight', async () => {
+test('a drain ends when its time is over, with any requests in flight', async () => {
   const slow = heldDb()
   const server = await serve({ drainMs: 100 }, { db: slow.db })
   using grpc = openGrpc(server.port)

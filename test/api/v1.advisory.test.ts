@@ -1,4 +1,4 @@
-// Version 1 of what is published: documents in full, metadata by the page, and reports of all days at once.
+// Version 1 of published data: documents in full, metadata in pages, and reports of all days at once.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { SecurityAdvisory } from '#gen/pinfold/advisory/v1/security_advisory_pb.ts'
@@ -154,7 +154,7 @@ test('a move of a component is in no document of either version', async () => {
   assert.deepEqual((await v1('documents?id=wget')).items, [])
 })
 
-test('reports name each day once, and what is wrong as version 1 spells it', async () => {
+test('reports name each day once, and spell invalid fields as version 1 does', async () => {
   const repo = (await pinfold.seed.repo(org.uid)).uid as string
   const path = 'images/resolved_vulns'
   const range = 'from=2026-01-01T12:00:00Z&to=2027-01-02T11:00:00Z'
@@ -173,7 +173,7 @@ test('reports name each day once, and what is wrong as version 1 spells it', asy
   assertInvalid(await ask(`imageRefs=${repo}&from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z`), 'to')
   assertInvalid(await ask(`imageRefs=${repo}&from=2026-01-01T00:00:00Z&to=2027-01-03T00:00:00Z`), 'to')
   assertInvalid(await ask(`imageRefs=not%20a%20path&${range}`), 'image_refs[0].repo')
-  // Nothing is said of what is not there, nor of what may not be seen.
+  // The API shows nothing of missing resources, nor of those without access.
   const short = 'from=2026-01-01T00:00:00Z&to=2026-01-01T01:00:00Z'
   for (const [named, client] of [
     [`${org.uid}/${'0'.repeat(16)}`, viewer],

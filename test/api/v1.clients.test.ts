@@ -95,7 +95,7 @@ test('lists of version 1 are whole for clients that still send pages', async () 
   }
 })
 
-test('a mask is in snake case, and without one what is set is changed', async () => {
+test('a mask is in snake case, and without one all set fields are changed', async () => {
   const { uid } = ok(await owner.post(`/iam/v2/groups/${org}`, { name: 'masked', description: 'text' }))
   const masked = await owner.patch(`/iam/v2/groups/${uid}?update_mask=description`, { name: 'x', description: '' })
   assert.deepEqual([ok(masked).name, ok(masked).description ?? ''], ['masked', ''])

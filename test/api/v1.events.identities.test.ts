@@ -12,7 +12,7 @@ const { pinfold, member, operator, stranger, ...scene } = await startScene({
   allowPrivateAddresses: true,
 })
 const org: string = scene.org.uid
-// Its keys are sent with requests; nobody asks it for them.
+// Requests send the keys of the issuer, which is never asked for them.
 const issuer = await startIssuer()
 after(async () => {
   await pinfold[Symbol.asyncDispose]()

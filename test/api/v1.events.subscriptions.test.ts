@@ -43,7 +43,7 @@ test('a subscription of either version is the same in the other', async () => {
   assert.equal((await grpc.create({ parentId: group, subscription: { sink } })).sink, sink)
 })
 
-test('an id asks for exactly one, and what is not there or not to be seen is an empty list', async () => {
+test('an ID selects exactly one, and a missing or invisible one gives an empty list', async () => {
   const group = await folder()
   const { uid } = await pinfold.seed.subscription(group)
   await pinfold.seed.subscription(group)
@@ -59,7 +59,7 @@ test('an id asks for exactly one, and what is not there or not to be seen is an 
   assert.deepEqual((await grpc.list({ id: `${group}/0123456789abcdef` })).items, [])
 })
 
-test('a deletion answers with nothing, and what is not there is not found', async () => {
+test('a deletion has an empty answer, and a missing subscription is NOT_FOUND', async () => {
   const { uid } = await pinfold.seed.subscription(await folder())
   assertDenied(await viewer.delete(`${path}/${uid}`))
   assertDenied(await foreigner.delete(`${path}/${uid}`))

@@ -67,7 +67,7 @@ test('a PUT takes away the blocks that it leaves out', async () => {
   await assert.rejects(grpc.update({ group: `${org.uid}/0123456789abcdef`, name: 'none' }), { code: 5 })
 })
 
-test('a group without one and a group that may not be seen are an empty list', async () => {
+test('a group without an association and an invisible group give an empty list', async () => {
   const group = await folder()
   for (const query of [`group=${group}`, 'group=x', 'name=none']) assert.deepEqual(await list(query), [], query)
   ok(await create(group, { name: 'hidden' }))
@@ -75,7 +75,7 @@ test('a group without one and a group that may not be seen are an empty list', a
   assertDenied(await stranger.delete(`${path}/${group}`))
 })
 
-test('a check tells what is missing, and which clouds there are', async () => {
+test('a check names missing fields, and the supported clouds', async () => {
   const group = await folder()
   ok(await create(group, { google }))
   const check = (accountType: string) => owner.post(`${path}/${group}:check`, { accountType })
@@ -87,7 +87,7 @@ test('a check tells what is missing, and which clouds there are', async () => {
   await assert.rejects(grpc.check({ group: await folder(), accountType }), { code: 5 })
 })
 
-test('events have the shape of the version that was called; of a deletion they tell nothing', async () => {
+test('events have the shape of the version that was called; those of a deletion are empty', async () => {
   const group = await folder()
   const events = await eventsOf(pinfold, async () => {
     await grpc.create({ group, name: 'told', amazon })

@@ -57,7 +57,7 @@ test('the parent may be empty, a uid, the start of one, or a name', async () => 
   await assert.rejects(grpc.create({ parent: foreign.uid.slice(0, 12), group: { name: 'where' } }), { code: 5 })
 })
 
-test('a PUT empties what it leaves out, but for what only staff sets', async () => {
+test('a PUT clears omitted fields, except those that only the operator sets', async () => {
   const { uid } = await pinfold.seed.group(org.uid, { name: 'put', description: 'text' })
   assert.equal(ok(await put(uid, { name: 'put again' })).description, '')
   assertInvalid(await put(uid, {}), 'name')
@@ -83,7 +83,7 @@ test('a PUT empties what it leaves out, but for what only staff sets', async () 
   assert.equal(emptied.verified, false)
 })
 
-test('a list is complete, and what is missing or may not be seen is an empty one', async () => {
+test('a list is complete, and a missing or invisible group gives an empty one', async () => {
   const folder = await pinfold.seed.group(org.uid)
   const uids: string[] = []
   for (let i = 0; i < 55; i++) uids.push((await pinfold.seed.group(folder.uid, { name: `f${i}` })).uid)

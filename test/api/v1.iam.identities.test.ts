@@ -60,7 +60,7 @@ test('an identity of either version is the same identity in the other, whatever 
   )
 })
 
-test('version 1 says too when an identity was seen last', async () => {
+test('version 1 also shows when an identity was last seen', async () => {
   const { uid, updateTime } = await pinfold.seed.identity(org.uid, { name: 'seen' })
   const seen = new Date(Date.parse(updateTime) + 60_000).toISOString()
   pinfold.app.lastSeen.note(uid, seen)
@@ -102,7 +102,7 @@ test('static keys live for 30 days, and keep a later end that version 2 gave', a
   assertInvalid(await put(uid, { static: { ...shown, expiration: inDays(201) } }), 'static.expiration')
 })
 
-test('keys that are no keys are refused, and those of older data are kept and let nobody in', async () => {
+test('invalid keys are refused, and those in older data are kept and admit nobody', async () => {
   for (const issuerKeys of ['keys', 'null', '{"keys":[null,{}]}']) {
     const keys = { issuer: issuer.url, subject: 'job', issuerKeys: publicKeys }
     assertInvalid(await create({ static: { ...keys, issuerKeys } }), 'static.issuer_keys')
@@ -120,7 +120,7 @@ test('keys that are no keys are refused, and those of older data are kept and le
   }
 })
 
-test('a list is complete, and what is missing or may not be seen is an empty one', async () => {
+test('a list is complete, and a missing or invisible identity gives an empty one', async () => {
   const folder = await pinfold.seed.group(org.uid)
   const uids: string[] = []
   for (let i = 0; i < 52; i++) uids.push((await pinfold.seed.identity(folder.uid)).uid)
@@ -147,7 +147,7 @@ test('a person is found by issuer and subject', async () => {
   await assert.rejects(grpc.lookup({ subject: 'x' }), { code: 3, fields: ['issuer'] })
 })
 
-test('nobody takes over an identity that may do more than they, and a deletion answers with nothing', async () => {
+test('nobody takes over an identity with more rights than their own, and a deletion has an empty answer', async () => {
   const { uid } = await pinfold.seed.member(org.uid, roleUids.owner)
   const updater = await scene.holding('CAP_IAM_IDENTITY_UPDATE')
   assertDenied(

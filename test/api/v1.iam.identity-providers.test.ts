@@ -32,7 +32,7 @@ const put = (id: string, body: Json) => owner.call('PUT', `${path}/${id}`, body)
 const list = async (at: string, query: string, client: Client = owner): Promise<Json[]> =>
   ok(await client.get(`${at}?${query}`)).items
 
-test('a provider of either version is the same in the other, and its secret is never told', async () => {
+test('a provider of either version is the same in the other, and its secret is never shown', async () => {
   const one = ok(await create({ description: 'text', defaultRole: roleUids.viewer }))
   const newer = ok(await owner.get(`/iam/v2/identityProviders/${one.id}`))
   assert.deepEqual([newer.name, newer.defaultRole, newer.oidc], [one.name, roleUids.viewer, one.oidc])
@@ -46,7 +46,7 @@ test('a provider of either version is the same in the other, and its secret is n
   assert.ok(!named!.scim.credentialState || named!.scim.credentialState === 'CREDENTIAL_STATE_UNSPECIFIED')
 })
 
-test('a default role is wanted by version 2 alone, and what it is not told it leaves', async () => {
+test('only version 2 requires a default role, and an update without one keeps it', async () => {
   const { id } = ok(await create())
   const { uid, ...rest } = ok(await owner.patch(`/iam/v2/identityProviders/${id}`, { description: 'new' }))
   assert.deepEqual([uid, rest.defaultRole, rest.description], [id, '', 'new'])
@@ -58,7 +58,7 @@ test('a default role is wanted by version 2 alone, and what it is not told it le
   assertInvalid(await create({ defaultRole: 'x' }), 'default_role')
 })
 
-test('a PUT without a secret keeps it, and what is wrong is named', async () => {
+test('a PUT without a secret keeps it, and errors name their field', async () => {
   const { id, name } = ok(await create({ description: 'text' }))
   const { clientSecret: _, ...bare } = oidc
   const after = ok(await put(id, { name, oidc: { ...bare, groupsClaim: 'groups' } }))
@@ -70,7 +70,7 @@ test('a PUT without a secret keeps it, and what is wrong is named', async () => 
   assertInvalid(await create({}, folder.uid), 'parent_id')
 })
 
-test('a missing provider and one that may not be seen are an empty list', async () => {
+test('a missing and an invisible provider give an empty list', async () => {
   const { id } = ok(await create())
   const missing = `${org.uid}/0123456789abcdef`
   for (const query of [`id=${missing}`, 'id=x', 'name=none']) assert.deepEqual(await list(path, query), [], query)
@@ -100,7 +100,7 @@ test('a mapping of either version is the same in the other', async () => {
   await assert.rejects(mappingsGrpc.batchDelete({ parentId: parent }), { code: 3, fields: ['ids'] })
 })
 
-test('events have the shape of the version that was called; of a deleted mapping they tell nothing', async () => {
+test('events have the shape of the version that was called; those of a deleted mapping are empty', async () => {
   let [id, one, two] = ['', '', '']
   const mapping = { roleUidp: roleUids.viewer, scope: org.uid }
   const events = await eventsOf(pinfold, async () => {

@@ -1,4 +1,4 @@
-// Version 1 of role bindings: only lists say more than uids, and the event of a batch is about all that it has made.
+// Version 1 of role bindings: only lists have more than uids, and the event of a batch is about all of its new bindings.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { after, test } from 'node:test'
@@ -122,7 +122,7 @@ test('a batch is a bare list, all or nothing, and its event is about every bindi
   assert.deepEqual(ok(await owner.get(`/iam/v2/roleBindings?identity=${identity}`)).roleBindings, [])
 })
 
-test('a list is complete, and what is missing or may not be seen is an empty one', async () => {
+test('a list is complete, and a missing or invisible binding gives an empty one', async () => {
   const folder = await pinfold.seed.group(org.uid)
   const uids: string[] = []
   for (let i = 0; i < 52; i++) uids.push((await pinfold.seed.binding(folder.uid, person(), role)).uid)

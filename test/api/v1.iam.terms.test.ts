@@ -1,4 +1,4 @@
-// Version 1 of terms: what was accepted for a group and above it, in full.
+// Version 1 of terms: acceptances for a group and the groups above it, in full.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { Terms } from '#gen/pinfold/iam/v1/terms_pb.ts'

@@ -62,7 +62,7 @@ test('libraries are listed by name, page by page, with a total that a page does 
   })
 })
 
-test('an ecosystem that nothing is offered for is empty, and one that is none is refused', async () => {
+test('an ecosystem without artifacts is empty, and an unknown one is refused', async () => {
   assert.deepEqual(await list('ecosystems=GO'), { items: [], nextPageToken: '', totalArtifacts: 0, skipped: 0 })
   assert.deepEqual(namesOf(await list('ecosystems=GO,JAVA')), ['com.example:lib'])
   for (const bad of ['', 'ecosystems=UNKNOWN', 'ecosystems=99']) {

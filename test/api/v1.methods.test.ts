@@ -63,7 +63,7 @@ before(async () => {
   org = registry.org.uid
   digest = (await registry.registryOperator.pushImage('acme/app', '1.0')).digest
   repo = (await registry.operator.get('/registry/v2/repos?name=app')).body.repos[0].uid
-  // SCIM waits for two of them.
+  // The SCIM endpoint stays closed until the organization has two owners.
   for (let i = 0; i < 2; i++) await registry.seed.member(org, roleUids.owner)
   provider = (await registry.seed.provider(org, issuer.url)).uid
   await seedLibraries(registry, 'python', { flask: ['1.0'] })
@@ -155,7 +155,7 @@ async function refreshToken(): Promise<string> {
   return answerOf(await finish(begun, { sub: unique('somebody') })).refresh_token
 }
 
-/** The code of a program that somebody in a browser has let in. */
+/** Code of a program that a person has approved in a browser. */
 async function letIn(): Promise<string> {
   const code = String(generateKeyPairSync('x25519').publicKey.export({ format: 'jwk' }).x)
   const browser = openBrowser()
@@ -443,7 +443,7 @@ test('every method of version 1 has a case, and no case is left over', () => {
   assert.ok(all.length > 95)
 })
 
-/** Calls every method that is served, and says of all what is wrong. */
+/** Calls every implemented method, and reports the faults of all. */
 async function eachMethod(check: (desc: DescMethod, one: Case) => Promise<void>): Promise<void> {
   const problems: string[] = []
   for (const { desc, handler } of endpoints) {

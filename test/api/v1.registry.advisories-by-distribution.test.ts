@@ -42,7 +42,7 @@ const push = (layer: LayerEntries, tag: string) => pushAndScan(registry, 'acme/a
 const inWolfi = ['CVE-2018-25032', 'CVE-2022-37434', 'CVE-2023-45853']
 
 let images: { alpine: string; wolfi: string }
-test('an image of Alpine gets nothing from advisories about another distribution, one of that gets all', async () => {
+test('an image of Alpine gets nothing from advisories about another distribution, and one of that distribution gets all', async () => {
   const text = fixture('advisories/zlib.advisories.yaml').toString()
   const { records } = readAdvisories('zlib.advisories.yaml', text, 'import')
   const advisories = records.map(({ body }) => body)

@@ -49,7 +49,7 @@ test('an image in which nothing is found, all of which sources speak of, is clea
   assert.deepEqual(await gapsOf(digest), [])
 })
 
-test('an ecosystem without a source beside one with a source is not clean, until one speaks of it', async () => {
+test('an ecosystem without a source beside one with a source is not clean, until a source covers it', async () => {
   const digest = await push({ ...musl, ...pythonPackage('flask', '3.0.0') }, 'python')
   assert.deepEqual(await reportsOf(digest), [])
   assert.deepEqual(await daysOf('python'), [])
@@ -96,7 +96,7 @@ test('an image a part of which could not be read is not clean', async () => {
   assert.deepEqual(await daysOf('broken'), [])
 })
 
-test('a source that cannot be read, or was not for long, says nothing of today, and the days before stay', async () => {
+test('an unreadable or outdated source covers nothing of today, and the days before stay the same', async () => {
   const digest = await push(musl, 'aging')
   assert.deepEqual(await daysOf('aging'), ['02 0'])
   await at('2026-03-03T08:00:00Z')

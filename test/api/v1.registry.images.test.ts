@@ -1,4 +1,4 @@
-// Version 1 of images: what they are for, how large, how they run; and what a server answers that has no reports.
+// Version 1 of images: architectures, sizes and configurations, and the answers of a server without reports.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { Registry } from '#gen/pinfold/registry/v1/registry_pb.ts'
@@ -90,7 +90,7 @@ test('an index has architectures, and of each a size and a configuration', async
   assert.deepEqual([entrypoint, Object.keys(exposedPorts), labels], [['/bin/app'], ['80/tcp', '443/tcp'], { a: 'b' }])
 })
 
-test('a configuration may hold anything, and what is of the wrong type is passed over', async () => {
+test('a configuration may contain anything, and values of a wrong type are skipped', async () => {
   const wrong = {
     User: 7,
     ExposedPorts: [1],
@@ -118,7 +118,7 @@ test('a configuration that is too large is not read', async () => {
   assertBlocked(await facts(index.digest, 'imageconfig'), index.digest, 'IMAGE_TOO_LARGE')
 })
 
-test('an unknown digest is NOT_FOUND, one that is none is named, and strangers learn neither', async () => {
+test('returns NOT_FOUND for an unknown digest, names an invalid one, and denies callers without access', async () => {
   const missing = digestOf('missing')
   for (const what of ['architectures', 'size', 'imageconfig']) {
     assertNotFound(await facts(missing, what), imageType, missing)
@@ -127,7 +127,7 @@ test('an unknown digest is NOT_FOUND, one that is none is named, and strangers l
   }
 })
 
-test('a server without reports has none, and names what is asked for in a wrong way', async () => {
+test('a server without reports returns none, and names invalid parameters', async () => {
   const missing = digestOf('missing')
   const at = (path: string, client = viewer) => client.get(`/registry/v1/${path}`)
   assert.deepEqual(ok(await at(`vuln_reports?repo_id=${repo}`)), { items: [] })

@@ -73,7 +73,7 @@ test('a report up to one mebibyte is in the answer, and a longer one behind a li
   assert.equal((await fetch(rawReportUrl, { method: 'POST' })).status, 405)
 })
 
-test('ours is the same, stays what it was while more is found, and over gRPC the answer fits into four mebibytes', async () => {
+test('our own report stays the same while more is found, and fits into four MiB over gRPC', async () => {
   await readSource(registry.app, ecosystem, about(3, 'short'))
   assert.equal((await rawOf('UNKNOWN')).rawReportUrl, '')
   now += 10 * minute
@@ -92,7 +92,7 @@ test('ours is the same, stays what it was while more is found, and over gRPC the
   assert.equal(registry.app.scanning.reading.held(), 0)
 })
 
-test('a link expires after five minutes, and what is no ticket opens nothing', async () => {
+test('a link expires after five minutes, and an invalid ticket opens nothing', async () => {
   for (const scanner of ['TRIVY', 'UNKNOWN']) {
     const { rawReportUrl } = await rawOf(scanner)
     const base = `${registry.url}/downloads/reports/`
@@ -168,7 +168,7 @@ test('a client that leaves while a report is sent frees its memory', async () =>
   }
 })
 
-test('reports are for those who may see them in the repository, asked for by repository, tag or digest', async () => {
+test('reports require access to them in the repository, and are requested by repository, tag or digest', async () => {
   const { seed, org } = registry
   const folder = await seed.group(org.uid)
   const outsiders = [

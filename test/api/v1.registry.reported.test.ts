@@ -35,7 +35,7 @@ const newest = async (query = `digest=${digest}`): Promise<Json> =>
   ok(await viewer.get(`/registry/v1/vuln_reports?${query}`)).items[0]
 const older = async (): Promise<Json> => ok(await viewer.get(`/registry/v1/repos/${repo}/digests/${digest}/vulnreport`))
 
-test('two records of one vulnerability in one image count once, under the CVE, as bad as the worse of them says', async () => {
+test('two records of one vulnerability in one image count once, under the CVE, with the higher severity', async () => {
   await at('2026-03-02T08:00:00Z')
   await readSource(registry.app, ecosystem, [
     record('ALPINE-CVE-2026-5', 'openssl', { severity: 'medium' }, { upstream: ['CVE-2026-5'] }),
@@ -102,7 +102,7 @@ test('reports negligible severity as low in the older format, which does not hav
   assert.deepEqual([ours.severity, match.vulnerability.severity], ['NEGLIGIBLE', 'LOW'])
 })
 
-test('the older shape says when was looked last, also where that has changed nothing', async () => {
+test('the older format has the time of the last check, also if nothing has changed', async () => {
   const { reportGeneration, lastSeen } = await older()
   assert.deepEqual([reportGeneration, lastSeen], ['2026-03-05T08:00:00.000Z', '2026-03-05T08:00:00.000Z'])
   await at('2026-03-06T08:00:00Z')

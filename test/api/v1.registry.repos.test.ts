@@ -47,7 +47,7 @@ test('a repo of version 1 is the same repo in version 2', async () => {
   assert.deepEqual(await list(`id=${id}`), [made.body])
 })
 
-test('an answer has every member, set or not, and that of version 2 only what is set', async () => {
+test('an answer has every field, set or not, and version 2 only the set ones', async () => {
   const { body } = await create({ name: 'bare' })
   assert.deepEqual([body.catalogTier, body.sync_config, body.readme, body.bundles], ['UNKNOWN', null, '', []])
   const { body: newer } = await operator.get(`/registry/v2/repos/${body.id}`)
@@ -131,7 +131,7 @@ test('a PUT clears omitted fields, except those that only administrators of the 
   assert.equal((await put(`${org.uid}/0123456789abcdef`, {})).status, 404)
 })
 
-test('a list is complete, and what is missing or may not be seen is an empty one', async () => {
+test('a list is complete, and a missing or invisible repo gives an empty one', async () => {
   const folder = (await pinfold.seed.group(org.uid)).uid
   const names = Array.from({ length: 60 }, (_, i) => `r${String(i).padStart(2, '0')}`)
   for (const name of names) await pinfold.seed.repo(folder, { name })

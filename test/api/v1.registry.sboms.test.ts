@@ -62,7 +62,7 @@ const spdx = {
 const edgesOf = ({ graph }: Json) =>
   graph.edges.map(({ subjectId, predicateId, type }: Json) => [subjectId, predicateId, type ?? 'UNKNOWN'])
 
-test('an SBOM that was pushed is told as it was written, and as a graph', async () => {
+test('an SBOM is returned as it was pushed, and as a graph', async () => {
   const { name, repo } = await newRepo()
   const image = await pushImage(name)
   const text = `${JSON.stringify(spdx, undefined, 1)}\n`
@@ -101,7 +101,7 @@ test('an SBOM that was pushed is told as it was written, and as a graph', async 
   assert.deepEqual([overGrpc.id, overGrpc.graph!.nodes.length, overGrpc.source], [image.digest, 2, 1])
 })
 
-test('CycloneDX is a graph too, and one that refers to the index is found by it', async () => {
+test('CycloneDX is a graph too, and an SBOM that refers to the index is found by the index', async () => {
   const { name, repo } = await newRepo()
   const image = await pushImage(name)
   const index = await registry.pusher.pushManifest(name, indexOf([{ ...image, platform: { architecture: 'amd64' } }]))
@@ -138,7 +138,7 @@ test('CycloneDX is a graph too, and one that refers to the index is found by it'
   assert.ok(ok(await rawOf(repo, index.digest)).rawSbom.startsWith('{"bomFormat"'))
 })
 
-test('without an SBOM the graph has what the layers say', async () => {
+test('without an SBOM the graph has the contents of the layers', async () => {
   const { name, repo } = await newRepo()
   const image = await pushImage(name)
   await allRead(registry)
@@ -199,7 +199,7 @@ test('the packages of images are listed by digest, by index, or of the whole rep
   assert.equal(await count(`${registry.org.uid}/${'0'.repeat(16)}`), '0')
 })
 
-test('strangers learn nothing, and a digest that is none is named', async () => {
+test('denies callers without access, and names an invalid digest', async () => {
   const { name, repo } = await newRepo()
   const { digest } = await pushImage(name)
   const stranger = await registry.as((await registry.seed.person()).uid)

@@ -19,7 +19,7 @@ const settings = (place: string) => `/registry/v1/settings/${place}`
 const deployment = (repo: string) => `/registry/v1/repos/${repo}/deployment`
 const newRepo = async (): Promise<string> => (await pinfold.seed.repo(org.uid)).uid
 
-test('settings that nobody has set are false, and a PUT replaces both', async () => {
+test('settings have false as their default, and a PUT replaces both', async () => {
   const none = { registryId: org.uid, uniqueTags: false, eolGracePeriod: false }
   assert.deepEqual(ok(await owner.get(settings(org.uid))), none)
   const set = { ...none, uniqueTags: true }
@@ -50,7 +50,7 @@ const charts = [
   { repo: 'oci://charts.example.com/app' },
 ]
 
-test('a deployment is made once, replaced, and gone without charts', async () => {
+test('a deployment is created once, replaced, and deleted by a request without charts', async () => {
   const repo = await newRepo()
   assertNotFound(await owner.get(deployment(repo)), deploymentType, repo)
   assertNotFound(await operator.call('PUT', deployment(repo), { charts }), deploymentType, repo)
@@ -94,7 +94,7 @@ test('names the invalid field of a deployment', async () => {
   assertDenied(await owner.call('PUT', deployment(repo), { charts }))
 })
 
-test('gRPC says the same, and tells what is absent from what is empty', async () => {
+test('gRPC gives the same answers, and distinguishes absent from empty', async () => {
   const repo = await newRepo()
   using grpc = grpcClientOf(pinfold, Registry, operator.token)
   await grpc.createDeployment({ parentId: repo, charts })

@@ -1,4 +1,5 @@
-// A package of a language that the distribution brought along does not count where the distribution has fixed it, and says so.
+// Language packages that came with a distribution package do not count where the distribution has fixed them, and show the
+// reason.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { verifyStep } from '#domains/scanning/findings/verify.service.ts'

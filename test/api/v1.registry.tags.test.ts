@@ -94,7 +94,7 @@ test('a tag without a digest points to nothing until it gets one', async () => {
   await checkLists(registry)
 })
 
-test('a tag that never pointed anywhere leaves nothing in the ledger, however it goes', async () => {
+test('a tag that never pointed to a digest leaves nothing in the history', async () => {
   for (const away of [
     (tag: Json) => operator.delete(`/registry/v1/tags/${tag.id}`),
     (tag: Json) => operator.delete(`/registry/v1/repos/${tag.id.slice(0, tag.id.lastIndexOf('/'))}`),
@@ -147,7 +147,7 @@ test('names invalid fields, and moves no tag', async () => {
   assert.deepEqual((await list(`id=${tag.uid}`))[0], (await list(`uidp.childrenOf=${repo}`))[0])
 })
 
-test('a list hides nothing that is not excluded, and what may not be seen is not in it', async () => {
+test('a list hides only excluded tags, and contains no invisible ones', async () => {
   const { uid: repo } = await newRepo()
   const names = ['latest', '1.2-r0', '1.2-20260501', 'sha256-abc', 'sha256-abc-20260501']
   for (const name of names) ok(await create(repo, { name }))
@@ -169,7 +169,7 @@ test('a list hides nothing that is not excluded, and what may not be seen is not
   assertInvalid(await operator.get('/registry/v1/tags?digest=latest'), 'digest')
 })
 
-test('the summary counts what is not excluded, and names the latest tag and its longest other name', async () => {
+test('the summary counts tags that are not excluded, and names the latest tag and its longest other name', async () => {
   const { uid: repo } = await newRepo()
   const nothing = await summary(repo)
   assert.deepEqual([nothing.id, nothing.tagCount, nothing.latestVersion], [repo, '0', ''])
@@ -222,7 +222,7 @@ test('the history of a tag is that of the registry: oldest first, from the start
   assert.deepEqual(ok(await viewer.get(`/registry/v1/tags/${repo}/${'0'.repeat(16)}/history`)), { items: [] })
 })
 
-test('a repo is kept up to date when a tag of it moved within a week', async () => {
+test('a repo counts as up to date if a tag of it moved within a week', async () => {
   const { uid: repo } = await newRepo()
   const path = `/registry/v1/repos/${repo}:updatestatus`
   assert.deepEqual(ok(await viewer.get(path)), { recentlyUpdated: false })
@@ -237,7 +237,7 @@ test('a repo is kept up to date when a tag of it moved within a week', async () 
   assertNotFound(await viewer.get(`/registry/v1/repos/${nowhere}:updatestatus`), 'registry.pinfold.dev/Repo', nowhere)
 })
 
-test('gRPC says the same', async () => {
+test('gRPC gives the same answers', async () => {
   const { uid: repo } = await newRepo()
   const digest = await plantManifest(registry, repo, 'one')
   using grpc = grpcClientOf(

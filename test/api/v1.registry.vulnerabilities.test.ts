@@ -253,7 +253,7 @@ test('the counts and the report of yesterday are the same to the byte after the 
   assert.deepEqual((await counts('repo=app&tag=latest')).items[0].cveIds, ['CVE-2026-1', 'CVE-2026-3'])
 })
 
-test('cumulative counts add up what there was since the first day', async () => {
+test('cumulative counts add up all counts since the first day', async () => {
   const { items } = ok(await viewer.get(`/registry/v1/vuln_reports/counts_cumulative?${range}`))
   assert.deepEqual(items.at(-1).cveIds, ['CVE-2026-1', 'CVE-2026-2', 'CVE-2026-3'])
   const later = ok(
@@ -262,7 +262,7 @@ test('cumulative counts add up what there was since the first day', async () => 
   assert.deepEqual(later.items.at(-1).cveIds, ['CVE-2026-1', 'CVE-2026-3'])
 })
 
-test('a tag that is gone has no counts from then on', async () => {
+test('a deleted tag has no counts from then on', async () => {
   await at('2026-03-08T08:00:00Z')
   const { items: tags } = ok(await viewer.get(`/registry/v1/tags?uidp.childrenOf=${repo}&name=latest`))
   ok(await viewer.delete(`/registry/v1/tags/${tags[0].id}`))
@@ -343,7 +343,7 @@ test('an approved advisory of an organization applies to its own images until it
   assert.deepEqual(await idsOf(), ['CVE-2026-3'])
 })
 
-test('the findings of an image say why, and where nothing can be said', async () => {
+test('the findings of an image have reasons, and name coverage gaps', async () => {
   await at('2026-03-11T08:00:00Z')
   const of = (digest: string, client = viewer) => client.get(`/registry/v2/repos/${repo}/digests/${digest}/findings`)
   const { findings, gaps } = ok(await of(first))

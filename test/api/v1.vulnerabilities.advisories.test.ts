@@ -1,4 +1,4 @@
-// Version 1 of advisories: what version 2 shows, and the only version that writes them.
+// Version 1 of advisories: it shows the same as version 2, and is the only version that writes them.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { Advisories, EventTypeFilter, OrderBy } from '#gen/pinfold/vulnerabilities/v1/advisories_pb.ts'
@@ -60,7 +60,7 @@ const putEvent = (id: string, event: Json, client = editor) =>
 const inV2 = async (id: string) => ok(await viewer.get(`/vulnerabilities/v2/advisories/${id}`))
 const time = () => new Date(now).toISOString()
 
-test('an advisory that is written in version 1 is the same in version 2, and goes from both', async () => {
+test('an advisory that is written in version 1 is the same in version 2, and is deleted from both', async () => {
   const given = content({
     artifactArchitecture: 'x86_64',
     componentName: 'stdlib',
@@ -94,7 +94,7 @@ test('an advisory that is written in version 1 is the same in version 2, and goe
   await checkAdvisories(pinfold)
 })
 
-test('PUT replaces all but the events and the ids, and what is found by it follows', async () => {
+test('PUT replaces everything except events and IDs, and filters follow', async () => {
   const made = ok(
     await create(content({ componentName: 'stdlib', artifactArchitecture: 'x86_64', legacyAdvisoryID: 'X' })),
   )
@@ -304,7 +304,7 @@ test('shows a moved component in version 1 only, without a change of the state o
   await checkAdvisories(pinfold)
 })
 
-test('a list shows what may be seen, a page at a time, and says nothing of places that are not there', async () => {
+test('a list shows visible advisories, page by page, and reveals nothing about missing groups', async () => {
   const group = (await pinfold.seed.group(org.uid)).uid
   const made: string[] = []
   for (let i = 0; i < 5; i++) made.push(ok(await create(content(), editor, group)).id)
@@ -456,7 +456,7 @@ test('every filter finds what a plain scan finds; several values of one are alte
   assertInvalid(await viewer.get(`${path}?event_statuses=DONE`), 'event_statuses')
 })
 
-test('over gRPC all of it is the same', async () => {
+test('gRPC gives the same answers', async () => {
   const grpcOf = (client: Client) => grpcClientOf(pinfold, Advisories, client.token)
   using ed = grpcOf(editor)
   using boss = grpcOf(approver)
@@ -485,7 +485,7 @@ test('over gRPC all of it is the same', async () => {
   assert.deepEqual((await ed.list({ id: made.id })).items, [])
 })
 
-test('nothing of it is an event', async () => {
+test('none of these calls sends an event', async () => {
   const events = await eventsOf(pinfold, async () => {
     const { id } = ok(await create(content()))
     const event = ok(await addEvent(id, { author: 'ed', fixed: {} }))

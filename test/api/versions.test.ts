@@ -1,4 +1,5 @@
-// Random calls through version 1 and version 2 in turns: each sees what the other has done. `test/fuzz/versions.ts` does more.
+// Random calls through version 1 and version 2 in turns, which must have the same effects. `test/fuzz/versions.ts` makes more of
+// them.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { startPinfold } from '../support/pinfold.ts'

@@ -95,7 +95,7 @@ test('without an id an advisory gets one with a prefix of ours', async () => {
   assert.match(advisory.advisoryId, /^PFA(?:-[23456789cfghjmpqrvwx]{4}){3}$/)
 })
 
-test('a second import changes nothing, and a changed record only what has changed', async () => {
+test('a second import changes nothing, and one with a changed record changes only that', async () => {
   const given = sample({ events: [fixed(1), fixed(2, { fixed: { fixedVersion: '2' } })] })
   ok(await send(org, given))
   const before = (await listed(`advisory_ids=${given.advisory.advisoryId}`)).advisories[0]
@@ -161,7 +161,7 @@ test('one wrong advisory keeps all of a request out, and is named', async () => 
   assert.equal((await listed('page_size=1')).totalCount, total)
 })
 
-test('a stranger sees no advisory and learns of none, and nobody but the operator imports', async () => {
+test('a caller without access sees no advisory, and only the operator imports', async () => {
   const advisory = await imported()
   assertDenied(await stranger.get(pathOf(advisory)))
   assertDenied(await stranger.get(pathOf({ uid: `${org}/${'0'.repeat(16)}` })))
@@ -258,7 +258,7 @@ test('events and reviews that were made here outlive another import', async () =
   assert.deepEqual(body.events, [{ ...before.events[0], reviewState: 'REVIEW_STATE_REJECTED' }, own])
 })
 
-test('events that say the same keep a uid each, however often they are imported', async () => {
+test('equal events have different uids, which repeated imports keep', async () => {
   const given = sample({ events: [fixed(1), fixed(1)] })
   ok(await send(org, given))
   const [before] = (await listed(`advisory_ids=${given.advisory.advisoryId}`)).advisories

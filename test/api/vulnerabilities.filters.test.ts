@@ -109,7 +109,7 @@ for (const name of Object.keys(filters)) {
   })
 }
 
-test('filters narrow each other, whatever their number', async () => {
+test('several filters narrow each other', async () => {
   const names = Object.keys(filters).filter((name) => name !== 'origin')
   for (let round = 0; round < 20; round++) {
     const chosen = names.filter(() => random.below(6) === 0)
@@ -123,7 +123,7 @@ test('filters narrow each other, whatever their number', async () => {
   }
 })
 
-test('with an origin the names of artifacts are not looked at', async () => {
+test('with an origin the names of artifacts are not searched', async () => {
   const origin = planted[0]!.sample.origin
   const ids = await listed(operator, `origin=${origin}&artifact_names=nobody`)
   assert.deepEqual(ids.sort(), expected([['origin', [origin]]]))
@@ -183,7 +183,7 @@ test('a place narrows a filter', async () => {
   assert.deepEqual(await listed(operator, `uidp.ids=${uids.join(',')}&artifact_types=apk`), [])
 })
 
-test('the value that stands for any is no filter, and one that does not exist is refused', async () => {
+test('the value for any is no filter, and an unknown value is refused', async () => {
   assert.equal((await listed(operator, 'event_types=EVENT_TYPE_FILTER_UNSPECIFIED')).length, total)
   assert.equal((await listed(operator, 'latest_event_type=EVENT_TYPE_FILTER_UNSPECIFIED')).length, total)
   assertInvalid(

@@ -1,4 +1,4 @@
-// The server reads sources of vulnerabilities by itself, where the settings say so.
+// Scheduled reads of vulnerability sources by the server, as configured.
 import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
@@ -24,7 +24,7 @@ const settings = (mirror: { url: string }) => ({
 const zip = { body: zipOf({ 'X-1.json': osv('X-1') }) }
 const kev = { body: '{"vulnerabilities":[]}' }
 
-test('sources are read when their time has come, and one that fails less and less often', async () => {
+test('sources are read on schedule, and a failing one less and less often', async () => {
   let now = hours(0)
   await using mirror = await startMirror({ 'osv/Go/all.zip': zip, 'kev.json': kev })
   await using pinfold = await startPinfold({ ...settings(mirror), clock: () => now })
@@ -65,7 +65,7 @@ test('skips invalid records, and reports failing sources in the metrics', async 
   assert.match(text, /^pinfold_vulnerability_source_failed\{source="kev"\} 0$/m)
   assert.match(text, /^pinfold_vulnerability_source_age_seconds\{source="kev"\} /m)
   assert.doesNotMatch(text, /age_seconds\{source="osv\/Go"\}/)
-  // Once another server speaks for all of them, this one does not go on with what it has shown last.
+  // Once another server reports shared metrics, this one stops showing its last values.
   pinfold.app.fleet.isFirst = false
   assert.doesNotMatch(await pinfold.app.metrics.registry.metrics(), /^pinfold_vulnerability_source_\w+\{/m)
 })
@@ -100,7 +100,7 @@ test('nothing is read by default, nor from a private address that is not listed'
   assert.deepEqual(mirror.asked(), [])
 })
 
-test('a server that stops ends what it reads, which is no failure of the source and is read again', async () => {
+test('a server that stops interrupts its reads, which count as no failure of the source and are repeated', async () => {
   await using silent = await startSilent()
   const app = await startPinfold({ ...settings(silent), vulnerabilitySources: ['kev'] })
   await using pinfold = app
@@ -114,7 +114,7 @@ test('a server that stops ends what it reads, which is no failure of the source 
   assert.deepEqual(await runDuty(next, syncSources), { sources: 1, failed: 0 })
 })
 
-test('a source that never ends has failed, and those behind it are read', async () => {
+test('an endless source fails, and the ones after it are read', async () => {
   await using silent = await startSilent(new Map([['/kev.json', kev.body]]))
   await using pinfold = await startPinfold(settings(silent))
   const { app } = pinfold
@@ -124,7 +124,7 @@ test('a source that never ends has failed, and those behind it are read', async 
   assert.notEqual((await findSource(app.db, 'kev'))?.fetchTime, '')
 })
 
-/** Takes a request and says nothing, but for these paths. */
+/** Accepts requests without answering, except for these paths. */
 async function startSilent(answers: ReadonlyMap<string, string> = new Map()) {
   const { promise: asked, resolve } = Promise.withResolvers<void>()
   const server: Server = createServer((request, response) => {

@@ -186,7 +186,7 @@ test('all that another scanner found in packages of apk, deb and languages is fo
   assert.deepEqual([distributions, ofLanguages], [34, 23])
 })
 
-test('in a newer image of the same release, which has what is fixed, nothing is found', async () => {
+test('finds nothing in a newer image of the same release, which has the fixes', async () => {
   const layer = {
     'etc/os-release': fixture('contents/alpine-3.10/os-release'),
     'lib/apk/db/installed': fixture('contents/alpine-3.10/installed'),
