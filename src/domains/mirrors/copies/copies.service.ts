@@ -1,4 +1,4 @@
-// Copies what a repo has to another one of the server: links to the same blobs, and the manifests with them.
+// Copies the content of a repository to another one on this server: links to the same blobs, and the manifests.
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Work } from '#app.ts'
 import type { Lease } from '#db/leases.ts'
@@ -21,7 +21,7 @@ import { rootOf } from '#lib/uid.ts'
 import type { Sync, SyncCursor } from './syncs.model.ts'
 import { isCurrent } from './syncs.store.ts'
 
-/** One copying: from where, to where, in whose name. `turnIsOver` tells that others are to have their turn. */
+/** One copy: its source, its target and its identity. `turnIsOver` is true if others are to be served. */
 export type Copying = {
   work: Work
   lease: Lease
@@ -37,15 +37,15 @@ export class CopyEnded extends Error {
 
 export type Copied = { tags: number; manifests: number }
 
-/** Whether a manifest comes for a tag of its own, or as a part of something or about it. */
+/** Kind of a copied manifest: for a tag of its own, or as a part or referrer of another. */
 type CopiedAs = 'tagged' | 'untagged'
 
-/** What came of one tag. `refused`: a rule of the repo keeps it as it is. */
+/** Result for one tag. `refused`: a rule of the target protects the tag. */
 type TagOutcome = 'same' | 'copied' | 'refused' | 'unfinished'
 
 const atOnce = 100
 
-/** Copies the next tags that have changed, and one at least. `done` once there are no more of them. */
+/** Copies the next changed tags, at least one. `done` is true if there are no more. */
 export async function copyTags(
   copying: Copying,
   after: SyncCursor['tags'],
@@ -65,7 +65,7 @@ export async function copyTags(
   }
 }
 
-/** Tries those again that were refused, as far as the turn lasts; `refused` are those that still are. */
+/** Tries refused tags again until the turn is over; `refused` are those that are still refused. */
 export async function copyRefused(
   copying: Copying,
   names: readonly string[],
@@ -84,7 +84,7 @@ async function copyEach(copying: Copying, some: readonly Tag[]) {
   const refused: string[] = []
   let last: Tag | undefined
   for (const tag of some) {
-    // Requests get their turn, however much there is to copy.
+    // Requests run in between, however much there is to copy.
     await nextTurn()
     if (last && copying.turnIsOver()) break
     const outcome = await copyOne(copying, tag, there.get(tag.name), copied)
@@ -105,7 +105,7 @@ async function copyOne(copying: Copying, tag: Tag, there: Tag | undefined, copie
     if (!(await copyTag(copying, tag))) return 'same'
   } catch (error) {
     if (!(error instanceof AppError && refusals.includes(error.reason))) throw error
-    // It has come without its tag.
+    // The manifest was copied without its tag.
     if (added > 0) await promiseCopied(copying, tag.digest)
     return 'refused'
   }
@@ -120,7 +120,7 @@ function isSame(one: Tag, other: Tag | undefined): boolean {
   return other !== undefined && textOf(one) === textOf(other)
 }
 
-/** Points the tag where that of the source points, unless the image did not come with it. */
+/** Assigns the digest of the source to the tag, unless the image was not copied. */
 async function copyTag(copying: Copying, tag: Tag): Promise<boolean> {
   const { work, lease, from, to, uniqueTags } = copying
   const { name, digest } = tag
@@ -142,7 +142,7 @@ async function copyTag(copying: Copying, tag: Tag): Promise<boolean> {
   return moved
 }
 
-/** Throws when the repo is no longer copied from there, or either is gone: somebody has changed that meanwhile. */
+/** Throws if the source of the copy has changed, or if one of the repositories was deleted. */
 async function requireCurrent(tx: Tx, { sync, from, to }: Copying): Promise<void> {
   const isThere = await lockRepo(tx, to, 'alone')
   if (isThere && (await isCurrent(tx, sync)) && (await repoExists(tx, from))) return
@@ -151,14 +151,14 @@ async function requireCurrent(tx: Tx, { sync, from, to }: Copying): Promise<void
 
 const maxTagLength = 128
 
-/** The name with the time of the move, as `1.2-20260102030405`; names of a shape of their own get none. */
+/** Names with the time of the assignment, such as `1.2-20260102030405`. Names with a special shape get none. */
 function uniqueNames({ name, assignTime }: Tag): string[] {
   const time = assignTime.replace(/\D/g, '').slice(0, 14)
   const unique = `${name}-${time}`
   return shapeOf(name) === 0 && time.length === 14 && unique.length <= maxTagLength ? [unique] : []
 }
 
-/** Copies the next manifests that are about others, such as signatures, where those others are. */
+/** Copies the next referrers, such as signatures, of manifests that the target has. */
 export async function copyReferrers(
   copying: Copying,
   after: SyncCursor['referrers'],
@@ -188,9 +188,9 @@ export async function copyReferrers(
 type CopiedManifest = { added: number; isWhole: boolean; isClean: boolean }
 
 /**
- * With what it lists, each in a transaction of its own; `added` is how many were new. What is in quarantine, or lists what is, stays
- * where it is: `isClean` says so. When the turn is over, the rest is left
- * for the next one, unless nothing was new: each turn gets further.
+ * Copies a manifest and what it lists, each in its own transaction; `added` is the number of new ones. Quarantined manifests and
+ * those that list one are not copied, and `isClean` is then false. If the turn is over, the next one continues, but each turn
+ * copies at least one.
  */
 async function copyManifest(copying: Copying, digest: string, as: CopiedAs = 'untagged'): Promise<CopiedManifest> {
   const { work, lease, from, to } = copying
@@ -230,9 +230,9 @@ async function insertCopy(
     await requireCurrent(tx, copying)
     if (await manifests.hasManifest(tx, to.id, digest)) return false
     let added = 0
-    // What the source does not have is missing in the copy too, where settings allow that at all.
+    // Content that the source lacks is missing in the copy too, if the settings allow that.
     const blobs = await findRepoBlobs(tx, from.id, [...document.blobs, ...document.listedBlobs])
-    // In the one order in which rows of an organisation's blobs are locked.
+    // Same order everywhere for locking the blob rows of an organization, against deadlocks.
     for (const blob of blobs.sort((a, b) => (a.digest < b.digest ? -1 : 1))) {
       added += await linkBlob(tx, to, blob.digest, now)
     }
@@ -252,7 +252,7 @@ async function insertCopy(
     }
     await manifests.insertLinks(tx, to.id, digest, 0, document.blobs)
     await manifests.insertLinks(tx, to.id, digest, 1, document.manifests)
-    // As what is pushed by its digest alone.
+    // Retention is that of a manifest pushed by its digest alone.
     if (as === 'untagged') await promiseUntagged(tx, work, to, digest, now)
     await queueContents(tx, to.id, digest, document, now)
     return true

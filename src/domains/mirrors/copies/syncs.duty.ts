@@ -1,5 +1,5 @@
-// Copies repos from others of the server. Each run goes on where the last one ended, a hundred tags at a time, and looks
-// first whether whoever has set it may still pull the one, all of it, and push to the other.
+// Background job that copies repositories from others on this server. A run continues after the last one, a hundred tags at a
+// time. It first checks that the identity that configured the copy may still pull all of the source and push to the target.
 import type { App, Work } from '#app.ts'
 import type { Lease } from '#db/leases.ts'
 import { noRights } from '#domains/iam/access/rights.ts'
@@ -16,19 +16,21 @@ import { mayStillCopy, requireCopyTerms } from './syncs.service.ts'
 import * as store from './syncs.store.ts'
 
 const everyMs = 5_000
-/** How soon a repo is looked at again of which all is copied, or which failed. */
+/** Delay before a complete or failed copy is checked again. */
 const againMs = 60_000
-/** A change may be committed so long after the time that it bears. */
+/** Changes may be committed this much later than their time. */
 const overlapMs = 5 * 60_000
-/** So often all is compared, whatever has changed. */
+/** Interval of complete comparisons, regardless of changes. */
 const fullMs = 24 * 3_600_000
 
-/** How long the repos of one organisation are copied before those of another have their turn. */
+/** Longest turn for the repositories of one organization before others are served. */
 const turnMs = 2000
 
 export const copyRepos = copyReposInTurns(turnMs)
 
-/** Organisations take turns, and so do the repos of one. Each turn copies something, however short it is. */
+/**
+ * Creates the job. Organizations take turns, and so do the repositories of one. Each turn copies something, even if it is short.
+ */
 export function copyReposInTurns(turnMs: number): Duty {
   return {
     name: 'registry.sync',
@@ -44,7 +46,7 @@ export function copyReposInTurns(turnMs: number): Duty {
           const until = performance.now() + turnMs
           const turnIsOver = () => performance.now() >= until
           do {
-            // One at a time, as it is now: somebody may have turned off, or pointed elsewhere, what waits.
+            // Reads one copy at a time, since its configuration may have changed meanwhile.
             const sync = await store.nextDue(app.db, organization, now())
             if (!sync) break
             const { tags, manifests, failed } = await runSync(app, lease, sync, turnIsOver)
@@ -96,7 +98,7 @@ async function runSync(app: App, lease: Lease, sync: Sync, turnIsOver: () => boo
     return await copySome({ work, lease, sync, from, to, uniqueTags, turnIsOver }, note)
   } catch (error) {
     if (!lease.holds()) throw error
-    // What is to be done now is seen when it is looked for again.
+    // The next run reads the new configuration.
     if (error instanceof CopyEnded) return nothing
     if (!(error instanceof AppError)) app.log.error('repo could not be copied', { repo: sync.repo, error })
     return fail(error instanceof AppError ? error.message : 'it could not be copied')
@@ -113,7 +115,7 @@ async function copySome(copying: Copying, note: Note): Promise<Outcome> {
     await note(syncStates.inProgress, 0, cursor)
   }
   const tags = await copyTags(copying, cursor.tags)
-  // What refers to an image may have been pushed long before the image was copied.
+  // Referrers of an image may have been pushed long before the image was copied.
   const referrers = tags.copied.manifests > 0 ? fromStart : cursor.referrers
   const refused = [...new Set([...(cursor.refused ?? []), ...tags.refused])].slice(0, mostRefused)
   const next = { ...cursor, tags: tags.after, referrers, refused }
@@ -131,7 +133,7 @@ async function copySome(copying: Copying, note: Note): Promise<Outcome> {
   return endRound(copying, note, ended, sum)
 }
 
-/** Tries what rules have kept from being copied once more; a round that leaves such tags has failed, and all others are there. */
+/** Tries tags again that rules have refused. A round with remaining ones has failed, although everything else is copied. */
 async function endRound(copying: Copying, note: Note, cursor: SyncCursor, before: Outcome): Promise<Outcome> {
   const { work, sync } = copying
   const { refused = [] } = cursor
@@ -150,7 +152,7 @@ async function endRound(copying: Copying, note: Note, cursor: SyncCursor, before
 
 const fromStart: SyncCursor['referrers'] = { time: '', digest: '' }
 
-/** Where to begin: a little before the end of the last time, or once a day at the start. */
+/** Start position: shortly before the end of the last run, or once a day the beginning. */
 function begin({ tags, referrers, fullTime, refused = [] }: SyncCursor, now: string): SyncCursor {
   if (fullTime === '' || Date.parse(now) - Date.parse(fullTime) > fullMs) {
     return { tags: undefined, referrers: fromStart, fullTime: now }
@@ -164,7 +166,7 @@ function begin({ tags, referrers, fullTime, refused = [] }: SyncCursor, now: str
   }
 }
 
-/** In the name of whoever has set it, whose rights have been looked at. */
+/** Work in the name of the identity that configured the copy, whose rights were checked. */
 function workOf(app: App, { setter, operator }: Sync): Work {
   return { app, caller: { uid: setter, operator, rights: noRights }, cause: ownCause(app.clock, setter), log: app.log }
 }

@@ -1,21 +1,21 @@
 import type { SyncState } from '../follows/sync-states.model.ts'
 
-/** Position of a copy: the last tag and the last referrer that it has seen, and the time at which it last began anew. */
+/** Position of a copy: the last tag, the last referrer, and the time of the last start from the beginning. */
 export type SyncCursor = {
   tags: { value: string; uid: string } | undefined
   referrers: { time: string; digest: string }
   fullTime: string
-  /** Tags that rules here keep from being copied, to be tried again; those beyond `mostRefused` are met once a day. */
+  /** Tags that rules refuse, to be tried again. The ones beyond `mostRefused` are tried once a day. */
   refused?: readonly string[]
 }
 
 export const mostRefused = 100
 
-/** The copying of one repo. */
+/** Configuration and state of the copy of one repository. */
 export type Sync = {
   repo: string
   source: string
-  /** Uid of the identity in whose name the repository is copied; `operator` if that is the operator. */
+  /** Uid of the identity in whose name the repository is copied; `operator` is true for the operator. */
   setter: string
   operator: boolean
   expirationTime: string
@@ -23,12 +23,12 @@ export type Sync = {
   cursor: SyncCursor
 }
 
-/** Default time for which a repository is copied. */
+/** Default duration of a copy. */
 export const usualTermMs = 14 * 24 * 3_600_000
 
-/** Limit of repositories in a row that are copied from one another. */
+/** Most repositories in a chain of copies. */
 export const maxChain = 10
 
-/** The longest name of a repository in the registry of a cloud. */
+/** Longest name of a repository in a cloud registry. */
 export const maxDestination = 512
 export const destinations = ['google', 'amazon', 'azure'] as const

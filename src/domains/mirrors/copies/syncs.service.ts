@@ -1,4 +1,4 @@
-// Which repo a repo is copied from, in whose name, and how that goes.
+// Source of a copied repository, the identity that copies it, and its status.
 import type { App, Call, Work } from '#app.ts'
 import type { By } from '#caller.ts'
 import type { Tx } from '#db/sql.ts'
@@ -22,24 +22,24 @@ import * as store from './syncs.store.ts'
 const pull = ['repo.list', 'manifest.list', 'tag.list', 'repo.blobs.get'].map(capabilityNumber)
 const push = ['manifest.create', 'tag.create', 'tag.update'].map(capabilityNumber)
 
-/** Whoever has a repo copied does what a pull and a push would do. */
+/** True if the rights allow the copy: pull permission on the source, and push permission on the target. */
 export function mayCopy(rights: Work['caller']['rights'], source: string, repo: string): boolean {
   return rights.holds(source, pull) && rights.holds(repo, push)
 }
 
-/** What whoever has set it may do now; a token of theirs does not count. */
+/** True if the identity that configured the copy still has the permissions. Limits of its tokens do not count. */
 export async function mayStillCopy(app: App, { setter, operator, source, repo }: Sync): Promise<boolean> {
   const grants = operator ? new Map<string, bigint>() : await app.grants.of(setter)
   return grants !== undefined && mayCopy(createRights({ identity: setter, grants, operator }), source, repo)
 }
 
-/** A copy would have, where no rule is, what the rule holds back. */
+/** The copy would have content that the rule holds back, without the rule. */
 const boundThere = 'is a repo where a rule of pulls binds the caller, who cannot have it copied'
 
 /**
- * What a repo is copied from as it was asked for: checked, its source as a uid. Throws PERMISSION_DENIED unless the caller
- * may pull the source and push to the repo, and INVALID_ARGUMENT where a rule of pulls binds the caller at the source; who may
- * not can only leave both as they are.
+ * Checks the requested source of a repository and returns it as a uid. Throws PERMISSION_DENIED unless the caller may pull from
+ * the source and push to the repository. Throws INVALID_ARGUMENT if a cooldown policy applies to the caller at the source.
+ * Callers without permission can only keep the stored values.
  */
 export async function settleSync(tx: Tx, by: By, { repo, before, asked }: SourceChange): Promise<SettledSync> {
   checkDestinations(asked)
@@ -73,7 +73,7 @@ export async function settleSync(tx: Tx, by: By, { repo, before, asked }: Source
   }
 }
 
-/** Stores where the copying of a repo stands, or that it is copied from nowhere. */
+/** Stores the state of a copy, or deletes it if the repository has no source. */
 export async function saveSync(tx: Tx, repo: string, settled: SettledSync | undefined, now: string): Promise<void> {
   if (!settled) return store.deleteSync(tx, repo)
   const { source, expirationTime } = settled.config
@@ -81,7 +81,7 @@ export async function saveSync(tx: Tx, repo: string, settled: SettledSync | unde
   await store.saveSync(tx, repo, { source, expirationTime: expirationTime!, ...(setter ? { setter } : {}) }, now)
 }
 
-/** Checks the terms that guard setting tags for a run of the copying: they may be asked for since it was set. */
+/** Checks the terms for setting tags in each run of a copy, since they may be newer than its configuration. */
 export async function requireCopyTerms({ terms, eventTable }: App, repo: string): Promise<void> {
   await terms.check(repo, ...eventTable.methods('registry.tag.created'))
 }
@@ -98,7 +98,7 @@ function checkDestinations(asked: SyncConfig): void {
   refuseIfAny(problems)
 }
 
-/** Permission comes before existence: who may not pull there is told the same of what is not there. */
+/** Permission is checked before existence. Callers without pull permission get the same answer for a missing source. */
 async function resolveSource(tx: Tx, { caller }: By, text: string): Promise<string> {
   const unknown = invalid({ field: 'sync_config.source', description: 'is not a repo of this server' })
   if (isUid(text)) {
@@ -125,7 +125,7 @@ async function checkChain(tx: Tx, source: string, repo: string): Promise<void> {
   }
 }
 
-/** How many repos are copied from this one, or follow this upstream. */
+/** Number of repositories that are copied from this one, or that mirror this upstream. */
 export async function countCopies(call: Call, source: string): Promise<number> {
   const { db } = call.app
   return (await store.countBySource(db, source, call.now)) + (await countByUpstream(db, source))
@@ -139,7 +139,7 @@ export async function getSyncStatus(call: Call, repo: string): Promise<Omit<Sync
 
 const maxStatuses = 100_000
 
-/** Of all repos of the organisation that are copied from others, or follow an upstream. */
+/** Statuses of all repositories of the organization that are copied, or that are mirrors. */
 export async function listSyncStatuses({ app, now }: Call, organization: string): Promise<SyncStatus[]> {
   if (organization !== rootOf(organization)) {
     throw invalid({ field: 'registry_id', description: 'is not an organisation' })

@@ -13,10 +13,10 @@ function fromRow(row: Row): Sync {
   return { ...row, operator: row.operator === 1, cursor: JSON.parse(row.cursor) as SyncCursor }
 }
 
-/** `setter` is absent where it stays the one that it was. */
+/** An absent `setter` stays unchanged. */
 export type Renewal = { source: string; expirationTime: string; setter?: { uid: string; operator: boolean } }
 
-/** Copies from the start again when the source or the setter is another one. */
+/** Starts the copy from the beginning if the source or the setter has changed. */
 export async function saveSync(tx: Tx, repo: string, renewal: Renewal, now: string): Promise<void> {
   const { source, expirationTime, setter } = renewal
   if (!setter) {
@@ -38,7 +38,7 @@ export async function deleteSync(tx: Tx, repo: string): Promise<void> {
   await tx.run(sql`DELETE FROM repo_syncs WHERE repo_uid = ${repo}`)
 }
 
-/** The uid of the repo that this one is copied from. */
+/** Uid of the source of the repository. */
 export async function sourceOf(reader: Reader, repo: string): Promise<string | undefined> {
   const row = await reader.get<{ source: string }>(sql`SELECT source FROM repo_syncs WHERE repo_uid = ${repo}`)
   return row?.source
@@ -56,14 +56,14 @@ export async function findStatus(reader: Reader, repo: string): Promise<SyncStat
   return reader.get<SyncStatus>(sql`SELECT ${statusColumns} FROM repo_syncs WHERE repo_uid = ${repo}`)
 }
 
-/** In the order of the uids of the repos. */
+/** Ordered by the uids of the repositories. */
 export async function statusesBelow(reader: Reader, place: string, most: number): Promise<SyncStatus[]> {
   return reader.all<SyncStatus>(sql`
     SELECT ${statusColumns} FROM repo_syncs
      WHERE repo_uid > ${`${place}/`} AND repo_uid < ${`${place}0`} ORDER BY repo_uid LIMIT ${most}`)
 }
 
-/** The organisations that have some that are due, the one whose repo has waited longest first. */
+/** Organizations with copies that are due, the longest wait first. */
 export async function dueOrganizations(reader: Reader, now: string): Promise<string[]> {
   const rows = await reader.all<{ organization: string }>(sql`
     SELECT substr(repo_uid, 1, 40) AS organization FROM repo_syncs
@@ -71,7 +71,7 @@ export async function dueOrganizations(reader: Reader, now: string): Promise<str
   return rows.map(({ organization }) => organization)
 }
 
-/** Of an organisation, the one that has waited longest. */
+/** The copy of the organization that has waited longest. */
 export async function nextDue(reader: Reader, organization: string, now: string): Promise<Sync | undefined> {
   const row = await reader.get<Row>(sql`
     SELECT ${columns} FROM repo_syncs
@@ -80,7 +80,7 @@ export async function nextDue(reader: Reader, organization: string, now: string)
   return row && fromRow(row)
 }
 
-/** Whether the repo is still copied from there, in that name. */
+/** True if source, setter and expiration of the copy are unchanged. */
 export async function isCurrent(reader: Reader, { repo, source, setter, expirationTime }: Sync): Promise<boolean> {
   const row = await reader.get(sql`
     SELECT 1 AS found FROM repo_syncs
@@ -90,7 +90,7 @@ export async function isCurrent(reader: Reader, { repo, source, setter, expirati
 
 export type Progress = { state: SyncState; now: string; due: string; cursor: SyncCursor }
 
-/** Does nothing when somebody has changed from where, in whose name, or until when the repo is copied. */
+/** Does nothing if source, setter or expiration have changed. */
 export async function noteProgress(
   tx: Tx,
   { repo, source, setter, expirationTime }: Sync,
