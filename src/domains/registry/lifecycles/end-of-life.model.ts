@@ -1,4 +1,4 @@
-// Where a tag stands on a day: plain values in, words of the contract out.
+// End-of-life status of a tag at a time, in the terms of the contract.
 import { graceMonths, type Release } from './lifecycles.model.ts'
 
 // The numbers are those of the contract.
@@ -10,22 +10,24 @@ export type GraceStatus = keyof typeof graceStatuses
 export type Standing = {
   tagStatus: TagStatus
   graceStatus: GraceStatus
-  /** When the grace period ends, to the millisecond; only while it lasts. */
+  /** End of the grace period, with milliseconds. Undefined unless it is in progress. */
   expiry: string | undefined
 }
 
 export type Facts = {
-  /** ISO, with milliseconds. */
+  /** ISO text with milliseconds. */
   now: string
-  /** The line that the tag's main package belongs to; undefined when it has none that is known. */
+  /** Release line of the main package of the tag. Undefined if none is known. */
   release: Pick<Release, 'eolDate' | 'ended' | 'broken'> | undefined
-  /** The organisation wants grace periods. */
+  /** True if the organization has grace periods. */
   grace: boolean
-  /** It is still built anew: no client, list or later build says otherwise. */
+  /** True if the image is still rebuilt: no client, list or later build says otherwise. */
   rebuilt: boolean
 }
 
-/** A line whose day is known ends as that day begins, one whose day is not known when the list says so. */
+/**
+ * True if the line has ended. With a known day, it ends at the beginning of that day. Otherwise it ends when the list says so.
+ */
 export function hasEnded({ eolDate, ended }: Pick<Release, 'eolDate' | 'ended'>, now: string): boolean {
   return eolDate === '' ? ended : now > midnight(eolDate)
 }
@@ -43,11 +45,11 @@ function graceOf({ now, release, grace }: Omit<Facts, 'rebuilt'>): GraceStatus {
   if (!hasEnded(release, now)) return 'eligible'
   if (now >= graceEnd(release.eolDate)) return 'expired'
   if (release.broken) return 'broken'
-  // It would have one, if the organisation wanted.
+  // There would be a grace period if the organization enabled it.
   return grace ? 'active' : 'eligible'
 }
 
-/** The first moment after the grace period. A month without such a day runs over into the next, as in Go's AddDate. */
+/** First moment after the grace period. A day that the month lacks runs over into the next month, as in Go's AddDate. */
 export function graceEnd(eolDate: string): string {
   const [year = 0, month = 1, day = 1] = eolDate.split('-').map(Number)
   return new Date(Date.UTC(year, month - 1 + graceMonths, day)).toISOString()
@@ -57,7 +59,7 @@ function midnight(day: string): string {
   return `${day}T00:00:00.000Z`
 }
 
-/** A day that is in the calendar. */
+/** True for a day of the calendar. */
 export function isDay(text: string): boolean {
   const time = Date.parse(midnight(text))
   return !Number.isNaN(time) && new Date(time).toISOString().startsWith(text)

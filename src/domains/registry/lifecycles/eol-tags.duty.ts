@@ -7,7 +7,10 @@ import { readingOf } from './main-packages.service.ts'
 
 const tagsAtOnce = 500
 
-/** Looks where each tag stands, keeps which package its image is about, and notes which are no longer rebuilt. */
+/**
+ * Background job that computes the status of each tag, stores the main package of its image, and marks tags that are no longer
+ * rebuilt.
+ */
 export const judgeTags: Duty = {
   name: 'registry.lifecycles',
   everyMs: 60 * 60_000,
@@ -26,7 +29,7 @@ export const judgeTags: Duty = {
       const byUid = new Map<string, JudgedTag>(some.map((tag) => [tag.uid, tag]))
       const differing = found.tags.flatMap(({ tag, standing }) => {
         const judged = byUid.get(tag.uid)!
-        // What a client has set is shown anyway.
+        // Tags that a client has marked as deprecated are shown as such anyway.
         const inactive = standing.tagStatus === 'inactive' && !judged.deprecated
         return judged.inactive === inactive ? [] : [{ judged, inactive }]
       })

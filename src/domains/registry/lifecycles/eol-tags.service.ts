@@ -1,5 +1,5 @@
-// The end of life of what tags point to. Where a tag stands follows from the clock, and is worked out when it is asked for;
-// which package an image is about does not, and is kept.
+// End of life of tags. The status of a tag depends on the time and is computed on request. The main package of an image does not,
+// and is stored.
 import type { App, Call } from '#app.ts'
 import type { Reader } from '#db/sql.ts'
 import type { ListQuery } from '#lib/lists/lists.ts'
@@ -17,12 +17,12 @@ import * as store from './lifecycles.store.ts'
 import { releasesOf } from './lifecycles.store.ts'
 import { mainPackagesOf, readingOf, type StoredMain } from './main-packages.service.ts'
 
-/** `main` is missing where nothing says what the tag's image contains; `release` where its line is not known. */
+/** `main` is undefined if the contents of the image are unknown, and `release` if its line is unknown. */
 export type EolTag = { tag: Judged; main: StoredMain | undefined; release: Release | undefined; standing: Standing }
 
 type Judged = Pick<Tag, 'uid' | 'name' | 'digest' | 'deprecated'>
 
-/** A page of tags, perhaps a shorter one: as many as can be looked into at once. */
+/** A page of tags. It may be short, since only a limited amount is read at once. */
 export async function listEolTags(call: Call, query: ListQuery<TagFilter>): Promise<Listed<EolTag & { uid: string }>> {
   const listed = await listTags(call, query)
   const walk = readingOf(call.signal)
@@ -33,14 +33,14 @@ export async function listEolTags(call: Call, query: ListQuery<TagFilter>): Prom
     if (found.tags.length < tags.length) break
   }
   if (judged.length === listed.items.length) return { ...listed, items: judged }
-  // Behind the last one that was looked into there are more, be they on this page or on the next.
+  // More tags follow the last one that was examined, on this page or the next.
   const rest = { ...judged.at(-1)!, uid: '' }
   return toListed(call, { ...query.page, size: judged.length }, [...judged, rest], listed.total)
 }
 
 export type JudgedTags = { tags: EolTag[]; fresh: StoredMain[]; repo: number }
 
-/** Where the tags of one repo stand: the first ones, as many as can be looked into at once. */
+/** Status of the first tags of one repository, as many as can be read at once. */
 export async function judge(
   app: App,
   repoUid: string,
@@ -85,7 +85,7 @@ async function releaseOf(reader: Reader, { product, cycle }: StoredMain, lines: 
 
 const mostEpochs = 100
 
-/** A build of a version is superseded once the repo has a later one, as `1.2-r3` by `1.2-r4`. */
+/** True if the repository has a later build of the same version, such as `1.2-r4` for `1.2-r3`. */
 async function isSuperseded(reader: Reader, repo: number, name: string): Promise<boolean> {
   const [, prefix, number] = /^(.+-r)(\d+)$/.exec(name) ?? []
   if (prefix === undefined || number === undefined) return false

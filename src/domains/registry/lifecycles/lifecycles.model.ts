@@ -1,32 +1,32 @@
 import type { Fields } from '#lib/fields.ts'
 
-/** Something that is released in lines, such as Node.js, and how long each of them lives. */
+/** Product with release lines, such as Node.js, and the lifetime of each line. */
 export type Product = {
-  /** Its name in the list that it comes from, such as `nodejs`. */
+  /** Name in the source list, such as `nodejs`. */
   name: string
   label: string
   aliases: string[]
-  /** Package URLs of what it is called elsewhere. */
+  /** Package URLs of the product. */
   purls: string[]
-  /** The newest first, as the list has them. */
+  /** Newest first, as in the list. */
   releases: Release[]
 }
 
-/** A line of releases. Days are `YYYY-MM-DD`, empty where they are not known. */
+/** A release line. Days are `YYYY-MM-DD`, or empty if unknown. */
 export type Release = {
-  /** Its name, such as `22` or `3.12`. */
+  /** Name of the line, such as `22` or `3.12`. */
   cycle: string
   releaseDate: string
   eolDate: string
-  /** Its life has ended, on a day that may not be known. */
+  /** True if the line has ended, even if the day is unknown. */
   ended: boolean
   lts: boolean
   ltsDate: string
-  /** The latest release of the line. */
+  /** Latest release of the line. */
   latest: string
-  /** Its life has ended and it can no longer be built. */
+  /** True if the line has ended and can no longer be built. */
   broken: boolean
-  /** There is a build with FIPS cryptography. */
+  /** True if there is a build with FIPS cryptography. */
   fips: boolean
 }
 
@@ -48,17 +48,17 @@ export const releaseFields = {
   latest: { column: 'latest', pattern: line, maxLength: 256 },
 } as const satisfies Fields<Release>
 
-/** How many products one request may bring, and how many aliases, package URLs and lines of releases one may have. */
+/** Most products in one request, and most aliases, package URLs and release lines of one product. */
 export const maxProducts = 500
 export const maxListed = 2000
 
-/** A grace period lasts so long after the end of life. */
+/** Length of a grace period after the end of life, in months. */
 export const graceMonths = 6
 
-/** What a product is found by; the lower the rank, the more it is meant by the name. */
+/** Name by which a product is found. A lower rank is a better match. */
 export type ProductName = { name: string; rank: number }
 
-/** Of package URLs those whose last part is what a repo or a package of a distribution is called. */
+/** Package URLs whose last part is the name of a repository or of a package of a distribution, with their rank. */
 const rankOfPurl: readonly [RegExp, number][] = [
   [/^pkg:docker\/library\/([^?#@]+)/, 2],
   [/^pkg:generic\/([^/?#@]+)/, 2],
@@ -66,7 +66,7 @@ const rankOfPurl: readonly [RegExp, number][] = [
   [/^pkg:(?:docker|oci)\/(?:[^?#@]*\/)?([^/?#@]+)/, 4],
 ]
 
-/** Each name once, with its lowest rank. */
+/** Names, each once with its lowest rank. */
 export function namesOf({ name, aliases, purls }: Pick<Product, 'name' | 'aliases' | 'purls'>): ProductName[] {
   const ranks = new Map<string, number>([[name.toLowerCase(), 0]])
   const add = (given: string, rank: number) => {

@@ -13,7 +13,7 @@ import { productOf } from './main-packages.service.ts'
 
 export type ImportCounts = { created: number; updated: number; unchanged: number }
 
-/** All of them or none; those that are known are replaced unless they are the same. */
+/** Imports all products or none. Existing ones are replaced unless they are equal. */
 export async function importProducts(call: Call, products: readonly Product[]): Promise<ImportCounts> {
   checkImport(products)
   const counts = await call.app.db.tx(async (tx) => {
@@ -31,15 +31,15 @@ export async function importProducts(call: Call, products: readonly Product[]): 
 }
 
 export type PackageLines = {
-  /** The newest first; those whose life has ended on a day that is known, and those that live. */
+  /** Newest first: lines that have ended on a known day, and lines that have not. */
   ended: Release[]
   alive: Release[]
-  /** Those of which a known image has a release. */
+  /** Lines of which a known image has a release. */
   inUse: ReadonlySet<string>
   updateTime: string
 }
 
-/** The lines of releases of the product that a package belongs to. */
+/** Release lines of the product that a package belongs to. */
 export async function linesOf(call: Call, name: string): Promise<PackageLines> {
   const { db } = call.app
   const product = await productOf(db, name)
@@ -54,7 +54,7 @@ export async function linesOf(call: Call, name: string): Promise<PackageLines> {
   }
 }
 
-/** The same text for the same content. */
+/** The same text for equal products. */
 function textOf(product: Product | undefined): string | undefined {
   if (!product) return undefined
   const { name, label, aliases, purls, releases } = product
@@ -105,12 +105,15 @@ function problemsOf(product: Product): FieldViolation[] {
 }
 
 /**
- * `line` is the product and its line, such as `nodejs 22`. `ended` is without a grace period, and `over` with that of the
- * organisation, from `overSince` on. `eolDate` is a day. Empty where they are not known.
+ * `line` is the product with its line, such as `nodejs 22`. `ended` ignores the grace period. `over` includes that of the
+ * organization, and is true from `overSince` on. `eolDate` is a day. Unknown values are empty.
  */
 export type Support = { line: string; eolDate: string; ended: boolean; over: boolean; overSince: string }
 
-/** `undefined` while the image waits to be looked at; `unknown` where it is about no line that is known. */
+/**
+ * Support status of an image. Returns `undefined` while the image is queued for examination, and `unknown` if its line is not
+ * known.
+ */
 export async function supportOf(
   reader: Reader,
   repo: { id: number; uid: string },

@@ -20,7 +20,7 @@ function fromRow({ product: _, ...row }: ReleaseRow): Release {
 
 type StoredNames = Pick<Product, 'aliases' | 'purls'>
 
-/** As they are now, by their names; without those that are not there. */
+/** Stored products by name. Missing ones are left out. */
 export async function findProducts(reader: Reader, names: readonly string[]): Promise<Map<string, Product>> {
   const products = await reader.all<{ name: string; label: string; names: string }>(sql`
     SELECT name, label, names FROM lifecycle_products WHERE name IN (${list(names)})`)
@@ -37,7 +37,7 @@ export async function findProducts(reader: Reader, names: readonly string[]): Pr
 
 const rowsAtOnce = 200
 
-/** Replaces all that is known of the product. */
+/** Replaces all stored data of the product. */
 export async function saveProduct(tx: Tx, product: Product, now: string): Promise<void> {
   const { name, label, aliases, purls, releases } = product
   const names = JSON.stringify({ aliases, purls } satisfies StoredNames)
@@ -62,14 +62,14 @@ export async function saveProduct(tx: Tx, product: Product, now: string): Promis
   }
 }
 
-/** The products that are called so, each with the names that it is called by. */
+/** Products with one of these names, each with the matching names. */
 export async function productsNamed(reader: Reader, names: readonly string[]) {
   if (names.length === 0) return []
   return reader.all<{ name: string; product: string; rank: number }>(sql`
     SELECT name, product, rank FROM lifecycle_names WHERE name IN (${list(names)}) ORDER BY name, rank, product`)
 }
 
-/** What a product is called by, the best first. */
+/** Names of a product, the best first. */
 export async function namesOfProduct(reader: Reader, product: string): Promise<string[]> {
   const rows = await reader.all<{ name: string }>(sql`
     SELECT name FROM lifecycle_names WHERE product = ${product} ORDER BY rank, name`)
@@ -82,27 +82,27 @@ export async function releasesOf(reader: Reader, product: string): Promise<Relea
   return rows.map(fromRow)
 }
 
-/** When what is known of the product was last taken in; undefined when nothing is. */
+/** Time of the last import of the product. Returns undefined if there was none. */
 export async function updateTimeOf(reader: Reader, product: string): Promise<string | undefined> {
   const row = await reader.get<{ time: string }>(sql`
     SELECT update_time AS time FROM lifecycle_products WHERE name = ${product}`)
   return row?.time
 }
 
-/** The lines of the product of which a known image has a release. */
+/** Lines of the product of which a known image has a release. */
 export async function cyclesInUse(reader: Reader, product: string): Promise<Set<string>> {
   const rows = await reader.all<{ cycle: string }>(sql`
     SELECT DISTINCT cycle FROM main_packages WHERE product = ${product} AND product <> ''`)
   return new Set(rows.map(({ cycle }) => cycle))
 }
 
-/** Changes whenever the names or lines of any product do. */
+/** Changes whenever the names or lines of a product change. */
 export async function lastUpdate(reader: Reader): Promise<string> {
   const row = await reader.get<{ time: string | null }>(sql`SELECT max(update_time) AS time FROM lifecycle_products`)
   return row?.time ?? ''
 }
 
-/** The names of the builds after this one of the same version, of which there are no more than `most`. */
+/** Names of the later builds of the same version, at most `most`. */
 export async function laterEpochs(reader: Reader, repo: number, prefix: string, after: string, most: number) {
   const rows = await reader.all<{ name: string }>(sql`
     SELECT name FROM tags
@@ -122,7 +122,7 @@ export type JudgedTag = {
   inactive: boolean
 }
 
-/** Tags after the uid `after`, by their uids. */
+/** Tags after the uid `after`, by uid. */
 export async function tagsAfter(reader: Reader, after: string, most: number): Promise<JudgedTag[]> {
   const rows = await reader.all<Omit<JudgedTag, 'deprecated' | 'inactive'> & { deprecated: number; inactive: number }>(
     sql`SELECT uid, repo_id AS repo, name, digest, deprecated, inactive FROM tags
@@ -131,7 +131,7 @@ export async function tagsAfter(reader: Reader, after: string, most: number): Pr
   return rows.map((row) => ({ ...row, deprecated: row.deprecated === 1, inactive: row.inactive === 1 }))
 }
 
-/** The package that an image is about; the texts are empty where nothing is known. */
+/** Main package of an image. The texts are empty if it is unknown. */
 export type StoredMain = {
   digest: string
   basis: string
@@ -141,14 +141,14 @@ export type StoredMain = {
   cycle: string
 }
 
-/** Main packages of the digests that were looked into. */
+/** Main packages of the digests that were examined. */
 export async function findMains(reader: Reader, repo: number, digests: readonly string[]): Promise<StoredMain[]> {
   return reader.all<StoredMain>(sql`
     SELECT digest, basis, name, version, product, cycle FROM main_packages
      WHERE repo_id = ${repo} AND digest IN (${list(digests)})`)
 }
 
-/** Does nothing for a repo that has gone meanwhile. */
+/** Stores main packages. Does nothing if the repository was deleted meanwhile. */
 export async function saveMains(tx: Tx, repo: number, mains: readonly StoredMain[]): Promise<void> {
   const isThere = await tx.get(sql`SELECT 1 AS found FROM repos WHERE id = ${repo}`)
   if (!isThere || mains.length === 0) return

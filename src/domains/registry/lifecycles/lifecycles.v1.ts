@@ -32,7 +32,7 @@ export const lifecyclesV1: Handlers<typeof Registry> = {
     for (const [member, uid] of Object.entries({ ancestors_of, descendants_of, children_of })) {
       if (uid && !isUid(uid)) throw invalid({ field: `uidp.${member}`, description: 'is not a uid' })
     }
-    // What only carries signatures and the like has no life of its own.
+    // Artifacts with signatures and the like have no lifetime of their own.
     const asked = (excludeDates ? 0 : shapes.dates) | (excludeEpochs ? 0 : shapes.epochs)
     const filter = { name, digest: '', updatedSince: '', asked }
     const request = { uidp, pageSize: Number(pageSize), pageToken, orderBy: '', skip: 0 }
@@ -57,7 +57,7 @@ export const lifecyclesV1: Handlers<typeof Registry> = {
 
 function toMessage({ tag, main, release, standing }: EolTag, now: string): EolTagMessage {
   const { tagStatus, graceStatus, expiry } = standing
-  // An image in which the package is not found has no version of it.
+  // The version is unknown if the package is not found in the image.
   const bare = main && main.version !== '' ? bareVersion(main.version) : undefined
   return toEolTag({
     id: tag.uid,

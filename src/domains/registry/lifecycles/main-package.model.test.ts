@@ -10,7 +10,7 @@ const installed = (name: string, version: string, origin = name, originVersion =
   originVersion,
 })
 
-test('a version is cut to what the makers call it', () => {
+test('cuts a version to the form that its makers use', () => {
   const cases = [
     ['22.4.1-r0', '22.4.1'],
     ['1:3.11.2-6+deb12u1', '3.11.2'],
@@ -27,7 +27,7 @@ test('a version is cut to what the makers call it', () => {
   assert.equal(compareNumbers('1:3.12-1', '3.12-r9'), 0)
 })
 
-test('the line of a version is the longest that it begins with, part by part', () => {
+test('finds the longest line that a version begins with, part by part', () => {
   const cycles = new Set(['3', '3.1', '3.12', '2024.1', '8.0-sp1'])
   const cases = [
     ['3.12.4-r2', '3.12'],
@@ -42,7 +42,7 @@ test('the line of a version is the longest that it begins with, part by part', (
   for (const [version, expected] of cases) assert.equal(cycleOf(version, cycles), expected, version)
 })
 
-test('a package is looked up without the version in its name, and not at all with a second line inside', () => {
+test('looks a package up without the version in its name, and not at all with a second line in the name', () => {
   assert.deepEqual(lookupNames('nodejs-22'), ['nodejs-22', 'nodejs'])
   assert.deepEqual(lookupNames('Python3.12'), ['python3.12', 'python'])
   assert.deepEqual(lookupNames('go'), ['go'])
@@ -51,7 +51,7 @@ test('a package is looked up without the version in its name, and not at all wit
   assert.deepEqual(lookupNames(''), [])
 })
 
-test('the package that is installed under the best of the names is found, the latest of several', () => {
+test('finds the package installed under the best of the names, and the latest of several versions', () => {
   const packages = [
     installed('busybox', '1.36.1-r0'),
     installed('nodejs-20', '20.1.0-r0'),
@@ -66,7 +66,7 @@ test('the package that is installed under the best of the names is found, the la
   assert.equal(findInstalled([], packages), undefined)
 })
 
-test('a product is found by its name, its aliases and what its package URLs end in', () => {
+test('finds a product by its name, its aliases and the ends of its package URLs', () => {
   const product = {
     name: 'nodejs',
     aliases: ['node'],

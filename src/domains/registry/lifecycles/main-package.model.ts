@@ -1,11 +1,11 @@
-// Which package an image is about, and to which line of releases that belongs.
+// Main package of an image, and its release line.
 
-/** Upstream version of a distribution's `1:22.4.1-r0` or `3.11.2-6+deb12u1`: `22.4.1`, `3.11.2`. */
+/** Upstream version of a distribution package: `22.4.1` for `1:22.4.1-r0`, `3.11.2` for `3.11.2-6+deb12u1`. */
 export function upstreamVersion(version: string): string {
   return /^(?:\d+:)?v?(\d+(?:\.\d+)*)/.exec(version)?.[1] ?? ''
 }
 
-/** Compares versions by the numbers of their upstream versions, one after the other. */
+/** Compares the numbers of two upstream versions, one after the other. */
 export function compareNumbers(one: string, other: string): number {
   const [a, b] = [one, other].map((version) => upstreamVersion(version).split('.').map(Number))
   for (let i = 0; i < Math.max(a!.length, b!.length); i++) {
@@ -15,18 +15,18 @@ export function compareNumbers(one: string, other: string): number {
   return 0
 }
 
-/** As far as it matters here, a package that is installed in an image. */
+/** Relevant fields of a package that is installed in an image. */
 export type Installed = { name: string; version: string; origin: string; originVersion: string }
 
-/** `name` is empty when nothing tells what the image is about, `version` when it is not known to be installed. */
+/** `name` is empty if the main package is unknown, and `version` if it is not known to be installed. */
 export type MainPackage = { name: string; version: string }
 
 /** Versions in a name, as in `nodejs-22` or `python3.12`. */
 const versions = /-?\d+(?:\.\d+)*/g
-/** A second line of releases within the name, as in `tomcat-11.0-openjdk`: then neither decides how long it lives. */
+/** A second release line in the name, as in `tomcat-11.0-openjdk`. Neither line alone then decides the lifetime. */
 const versionInside = /-\d+(?:\.\d+)*-[a-z]/
 
-/** What to look a package up by, the best first; nothing for one that stands on two lines of releases. */
+/** Names for looking up a package, the best first. Empty for a package with two release lines. */
 export function lookupNames(name: string): string[] {
   const lower = name.toLowerCase()
   if (lower === '' || versionInside.test(lower)) return []
@@ -36,8 +36,8 @@ export function lookupNames(name: string): string[] {
 }
 
 /**
- * The package with one of these names that is installed, under the name itself or as what others were built from; `names`
- * are in the order in which they count. Of several versions the latest counts.
+ * Installed package with one of these names, directly or as the source of others. Earlier names take precedence, and later
+ * versions.
  */
 export function findInstalled(names: readonly string[], installed: readonly Installed[]): MainPackage | undefined {
   const rank = new Map(names.map((name, i) => [name, i]))
@@ -59,7 +59,7 @@ export function findInstalled(names: readonly string[], installed: readonly Inst
   return best?.found
 }
 
-/** Of the names of lines the longest that the version begins with, part by part. */
+/** Longest name of a line that the version begins with, part by part. */
 export function cycleOf(version: string, cycles: ReadonlySet<string>): string {
   const parts = upstreamVersion(version).split('.')
   for (let length = parts.length; length > 0; length--) {

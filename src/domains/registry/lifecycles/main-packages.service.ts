@@ -1,5 +1,5 @@
-// Which package each image of a repo is about. What was found is kept, and counts as long as what it was found from is the
-// same: the packages of the image, what is known of products, and the names of the labels.
+// Main package of each image of a repository. A stored result is valid while its inputs are unchanged. These are the packages of
+// the image, the known products, and the names of the labels.
 import { hash } from 'node:crypto'
 import type { App } from '#app.ts'
 import { ContentMissing } from '#blobs/blobs.ts'
@@ -18,25 +18,25 @@ import { cycleOf, findInstalled, type Installed, lookupNames } from './main-pack
 export type { StoredMain } from './lifecycles.store.ts'
 
 export type MainsOf = {
-  /** By digest, those that are known or were found within the limits. */
+  /** Main packages by digest, if they are known or were found within the limits. */
   mains: Map<string, store.StoredMain>
-  /** Those of them that are not kept yet, or not as they are. */
+  /** New or changed main packages, which are not stored yet. */
   fresh: store.StoredMain[]
 }
 
 type Repo = { id: number; name: string }
 
-/** How much is read for one answer or one step of a duty. */
+/** Limits for reading, for one response or one step of a background job. */
 const readLimits = { steps: 2000, bytes: 64 * 1024 * 1024 }
 
 class EnoughRead extends Error {}
 
-/** What one answer, or one step of a duty, may read; one image always fits. */
+/** Reader for one response or one step of a background job. One image always fits. */
 export function readingOf(signal: AbortSignal): Walk {
   return new Walk(readLimits, signal, () => new EnoughRead())
 }
 
-/** The main packages of these digests, the first ones first; those that would take too much reading are left out. */
+/** Main packages of these digests, in order. Digests beyond the limits for reading are left out. */
 export async function mainPackagesOf(app: App, repo: Repo, digests: readonly string[], walk: Walk): Promise<MainsOf> {
   const distinct = [...new Set(digests)]
   const contents = await knownContents(app.db, repo.id, distinct)
@@ -92,7 +92,7 @@ function exactly(name: string, installed: readonly Installed[]) {
   return found && { name, version: found.version }
 }
 
-/** Empty when none is called so, and when it is not certain which. */
+/** Product with this name. Empty if there is none, or if it is ambiguous. */
 export async function productOf(reader: Reader, name: string): Promise<string> {
   const lookups = lookupNames(name)
   const found = await lifecycles.productsNamed(reader, lookups)
@@ -103,7 +103,7 @@ export async function productOf(reader: Reader, name: string): Promise<string> {
   return ''
 }
 
-/** What an annotation of the manifest or a label of the image names; of an index also what its first image does. */
+/** Package named by an annotation of the manifest or a label of the image. For an index without one, that of its first image. */
 async function declaredOf(app: App, repo: Repo, digest: string, walk: Walk, level = 0): Promise<string> {
   await walk.pause()
   const manifest = await findManifest(app.db, repo.id, digest)
@@ -124,7 +124,7 @@ function readBoth(manifest: Manifest) {
   try {
     return readManifest(manifest.content, manifest.mediaType)
   } catch (error) {
-    // It was taken by older rules.
+    // An earlier release accepted this manifest by other rules.
     if (error instanceof ManifestProblem) return { annotations: {}, listed: undefined }
     throw error
   }
