@@ -1,23 +1,23 @@
 import type { Manifest } from './manifests.model.ts'
 
 /**
- * Content of manifests that were read lately. A digest stands for one content, so only whether the repo still has it can
- * be out of date: for half a second, and not at all on the server that deletes it.
+ * Content of recently read manifests. Content never changes, so only its presence in the repository can be outdated: for half a
+ * second, and never on the server that deletes it.
  */
 export type ManifestCache = {
-  /** With `isThere` the caller knows from elsewhere that the repo has it. */
+  /** With `isThere` the caller already knows that the repository has the manifest. */
   get(repo: number, digest: string, isThere: boolean): Manifest | undefined
   set(repo: number, manifest: Manifest): void
-  /** Forgets everything. */
+  /** Removes all entries. */
   clear(): void
-  /** What a reader that started before a `clear` found must not be kept. */
+  /** Number that changes with each `clear`. A result that was read before it must not be stored. */
   epoch(): number
 }
 
 const maxAgeMs = 500
 const maxBytes = 64 * 1024 * 1024
 
-/** `monotonic` gives milliseconds of a clock that never steps. */
+/** `monotonic` returns milliseconds of a clock that never steps. */
 export function createManifestCache(monotonic: () => number): ManifestCache {
   const entries = new Map<string, { manifest: Manifest; at: number }>()
   let bytes = 0
@@ -38,7 +38,7 @@ export function createManifestCache(monotonic: () => number): ManifestCache {
       drop(key)
       entries.set(key, { manifest, at: monotonic() })
       bytes += manifest.content.length
-      // The oldest go first.
+      // The oldest entries are removed first.
       for (const oldest of entries.keys()) {
         if (bytes <= maxBytes) break
         drop(oldest)

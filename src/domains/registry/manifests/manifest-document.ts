@@ -1,4 +1,4 @@
-// What a manifest says, as far as the registry has to know it.
+// Parses manifests, as far as the registry needs their content.
 import { isDigest } from '#lib/digest.ts'
 import { isObject, ManifestLimit, ManifestProblem, type Members, membersOf, newMembersOf } from './manifest-json.ts'
 import {
@@ -14,10 +14,10 @@ import {
 
 export { ManifestLimit, ManifestProblem } from './manifest-json.ts'
 
-/** Such layers stay where their URLs say, and are not pushed (image specification, "Non-Distributable Layers"). */
+/** Layers that are downloaded from their own URLs and not pushed (image specification, "Non-Distributable Layers"). */
 export const staysElsewhere = /\.nondistributable\.|^application\/vnd\.docker\.image\.rootfs\.foreign\./
 
-/** As `readManifest`, of what comes from outside, in which no member may be spelt otherwise: earlier servers took that. */
+/** Reads a new manifest as `readManifest` does, but refuses members with another spelling, which earlier releases accepted. */
 export function readNewManifest(content: Uint8Array, contentType: string | undefined): ManifestDocument {
   const document = newMembersOf(content)
   const odd = oddMember(document)
@@ -28,7 +28,7 @@ export function readNewManifest(content: Uint8Array, contentType: string | undef
   return checked(document, contentType)
 }
 
-/** Reads and checks a manifest; `contentType` is what the client calls it. Throws ManifestProblem. */
+/** Reads and checks a manifest; `contentType` is the media type from the client. Throws ManifestProblem. */
 export function readManifest(content: Uint8Array, contentType: string | undefined): ManifestDocument {
   return checked(membersOf(content), contentType)
 }
@@ -67,9 +67,9 @@ function checked(document: Members, contentType: string | undefined): ManifestDo
 }
 
 /**
- * What an index lists but for the images of other platforms than these, each an operating system, an architecture and perhaps
- * a variant: `linux/arm64` is any variant of it. What names no platform is listed, and of attestations those about an image
- * that is; `lacksAll` where it has images of platforms, and none of these.
+ * Digests that an index lists for these platforms, each an operating system, an architecture and an optional variant:
+ * `linux/arm64` includes every variant. Entries without a platform are included, and attestations if their image is. `lacksAll`
+ * is true if the index has images for platforms, but for none of these.
  */
 export function listedFor(
   entries: readonly Descriptor[],
@@ -86,10 +86,10 @@ export function listedFor(
   }
 }
 
-/** What an architecture without a variant is, as containerd has it. */
+/** Default variants of architectures, as in containerd. */
 const usualVariants: Readonly<Record<string, string>> = { amd64: 'v1', arm: 'v7', arm64: 'v8' }
 
-/** Empty for none, and for what says that it has none. */
+/** Text of a platform. Empty if there is none, or if it is declared as unknown. */
 function platformOf(platform: unknown): string {
   if (!isObject(platform)) return ''
   const { os, architecture, variant } = platform
@@ -102,7 +102,7 @@ function platformOf(platform: unknown): string {
 const isListedBlob = ({ mediaType }: Descriptor): boolean =>
   !Object.hasOwn(manifestTypes, mediaType.toLowerCase()) && !staysElsewhere.test(mediaType)
 
-/** The image that an entry of an index makes statements about, in the annotations that BuildKit began with. */
+/** Digest of the image that an attestation entry of an index is about, from the annotations that BuildKit introduced. */
 export function attestedBy({ annotations }: Descriptor): string | undefined {
   const about = annotations['vnd.docker.reference.digest']
   const isAttestation = annotations['vnd.docker.reference.type'] === 'attestation-manifest'
@@ -118,15 +118,21 @@ function sizesOf(descriptors: readonly Descriptor[]): Map<string, number> {
   return sizes
 }
 
-/** What a manifest lists that was checked when it was pushed. Throws ManifestProblem only for what no push has taken. */
+/**
+ * Content listed by a manifest that was checked when it was pushed. Throws ManifestProblem only for manifests that no push
+ * accepts.
+ */
 export function readListed({ content, mediaType }: Pick<Manifest, 'content' | 'mediaType'>): Listed {
   return listedBy(membersOf(content), manifestTypes[mediaType] ?? 'image')
 }
 
-/** What layers are called that a runtime makes a file system of, or runs, whoever defined them. */
+/** Media types of layers that runtimes unpack into a file system or run. */
 const runnable = /image\.(?:layer|rootfs)|[.+]tar\b|squashfs|erofs|\bdisk\b|\bwasm\b/i
 
-/** Configs of images. Docker runs what has one that begins so, and of the others as well, since registries once called them so. */
+/**
+ * Media types of image configs. Docker runs images whose config type begins like the first ones. It also accepts the old ones,
+ * which registries used in the past.
+ */
 const imageConfigs = ['application/vnd.oci.image.', 'application/vnd.docker.']
 const oldImageConfigs: ReadonlySet<string> = new Set(['application/octet-stream', 'application/json', 'text/html'])
 
@@ -135,7 +141,7 @@ function isImageConfig({ mediaType }: Descriptor): boolean {
   return oldImageConfigs.has(type) || imageConfigs.some((one) => type.startsWith(one))
 }
 
-/** What signatures, attestations and SBOMs call their layers, perhaps with a version. */
+/** Media types of layers of signatures, attestations and SBOMs, possibly with a version. */
 const stated = [
   'application/vnd.dev.cosign.simplesigning',
   'application/vnd.dev.sigstore.bundle',
@@ -147,7 +153,7 @@ const stated = [
   'application/spdx',
   'text/spdx',
   'application/csaf',
-  // Of Notation.
+  // Notation.
   'application/jose',
   'application/cose',
 ]
@@ -156,9 +162,9 @@ const isStated = (type: string): boolean =>
   stated.some((one) => type === one || (type.startsWith(one) && '.+;'.includes(type[one.length]!)))
 
 /**
- * Whether a manifest can only be about another one, as a signature or an SBOM is: nothing could be run of it. Cosign and BuildKit
- * keep these under the config of an image, where some runtimes unpack layers of any type. Podman does so in a manifest of
- * Docker's whatever its config is.
+ * True if a manifest can only be a statement about another one, such as a signature or an SBOM, and cannot be run. Cosign and
+ * BuildKit store these with the config of an image, whose layers some runtimes unpack whatever their type. Podman does so for
+ * Docker manifests with any config.
  */
 export function isStatement(manifest: Pick<Manifest, 'content' | 'mediaType'>): boolean {
   const document = membersOf(manifest.content)
@@ -175,12 +181,12 @@ const membersByFold = new Map(
   ].map((name) => [folded(name), name]),
 )
 
-/** As Go's `encoding/json` compares names: it takes `Layers` for `layers`, and the last of both counts. */
+/** Folds a name as Go's `encoding/json` does: it reads `Layers` as `layers`, and uses the last of both. */
 function folded(name: string): string {
   return name.toUpperCase().toLowerCase()
 }
 
-/** A member that only some readers take for one that means something: they would disagree on what was pushed. */
+/** Member that only some readers recognize. They would disagree about the content of the manifest. */
 function oddMember(document: Members): string | undefined {
   const { config, subject, layers, manifests } = document
   for (const one of [document, ...[config, subject, layers, manifests].flat()]) {
@@ -195,7 +201,7 @@ function oddMember(document: Members): string | undefined {
 const knownMembers = new Set(membersByFold.values())
 
 function isOdd(name: string): boolean {
-  // Nearly all names are these, and folding one costs more than finding it.
+  // Nearly all names are known, and folding a name costs more than a look-up.
   return !knownMembers.has(name) && membersByFold.has(folded(name))
 }
 
@@ -205,7 +211,7 @@ function listedBy(document: Members, kind: 'image' | 'index'): Listed {
     : { config: undefined, layers: [], entries: list(document.manifests, 'manifests', maxListedManifests) }
 }
 
-/** A document that is an image to one reader and an index to another is refused (CVE-2021-41190). */
+/** Refuses a document that is an image to one reader and an index to another (CVE-2021-41190). */
 function checkKind(document: Members, kind: 'image' | 'index'): void {
   const foreign = kind === 'image' ? ['manifests'] : ['config', 'layers']
   const found = [...foreign, 'fsLayers'].find((name) => document[name] !== undefined)
@@ -218,7 +224,7 @@ function list(value: unknown, name: string, most: number): Descriptor[] {
   return value.map((entry, i) => descriptor(entry, name, i))
 }
 
-/** `index`: its place in the list of that name. The name is put together only for an error. */
+/** Reads a descriptor. `index` is its position in the list, for the name in errors only. */
 function descriptor(value: unknown, list: string, index?: number): Descriptor {
   const name = () => (index === undefined ? list : `${list}[${index}]`)
   if (!isObject(value)) throw new ManifestProblem(`${name()} must be a descriptor`)

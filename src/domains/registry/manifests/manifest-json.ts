@@ -1,9 +1,9 @@
-// JSON of manifests: parsed once, within limits that bound what a manifest costs.
+// JSON of manifests, parsed once and with limits on memory and time.
 import { type JsonLimits, jsonProblem, scanJson } from '#lib/json/json-limits.ts'
 import { parseUniqueJson } from '#lib/unique-json.ts'
 import { maxListedManifests } from './manifests.model.ts'
 
-/** Why a manifest is refused; `unsupported` when it is of a kind that we do not take. */
+/** Problem that makes a manifest invalid; `unsupported` is true for a kind that the registry does not accept. */
 export class ManifestProblem extends Error {
   override name = 'ManifestProblem'
   readonly unsupported: boolean
@@ -18,17 +18,19 @@ export class ManifestLimit extends ManifestProblem {
   override name = 'ManifestLimit'
 }
 
-/** Limits of a new manifest; those that earlier versions accepted stay readable. */
+/** Limits for new manifests. Manifests accepted by earlier releases stay readable. */
 export const manifestLimits = {
   depth: 32,
-  /** Members of objects and elements of arrays together. An index may have `membersOfEntry` for each manifest that it lists. */
+  /**
+   * Most members of objects and elements of arrays together. An index may have `membersOfEntry` for each manifest that it lists.
+   */
   members: 20_000,
   membersOfEntry: 20,
   annotations: 1000,
 }
 
 const mostMembers = Math.max(manifestLimits.members, maxListedManifests * manifestLimits.membersOfEntry)
-/** Of what is stored, which has at most 4 MiB. */
+/** Limits for stored manifests, which have at most 4 MiB. */
 const storedLimits: JsonLimits = { depth: 255, members: Number.POSITIVE_INFINITY }
 
 export type Members = Record<string, unknown>
@@ -48,7 +50,7 @@ export function membersOf(content: Uint8Array): Members {
 export function newMembersOf(content: Uint8Array): Members {
   const { depth, annotations, members, membersOfEntry } = manifestLimits
   const tooMany = () => new ManifestLimit(`the manifest has more than ${members} JSON members and elements`)
-  // Checked before any value is built.
+  // Checked before any value is created.
   const scanned = scanJson(content, { depth, members: mostMembers })
   if (typeof scanned === 'string') {
     const isTooDeep = jsonProblem(content, { depth, members: Number.POSITIVE_INFINITY }) !== undefined
@@ -65,13 +67,13 @@ export function newMembersOf(content: Uint8Array): Members {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** `members`: those of the text, as `scanJson` counts them. */
+/** `members` is the number of members in the text, as counted by `scanJson`. */
 function parsed(content: Uint8Array, members: number): { document: Members; counted: Counted } {
   try {
     const text = utf8.decode(content)
     const document: unknown = JSON.parse(text)
     const counted = count(document)
-    // Twice the same member, and readers would disagree on what was pushed: the text has more of them than the value then.
+    // With a duplicate member the text has more members than the value, and readers would disagree about the content.
     if (members > counted.members) parseUniqueJson(text)
     if (isObject(document)) return { document, counted }
   } catch (error) {
@@ -80,7 +82,7 @@ function parsed(content: Uint8Array, members: number): { document: Members; coun
   throw new ManifestProblem('the manifest is not a JSON object')
 }
 
-/** `annotations`: the entries of the largest object of that name. */
+/** `annotations` is the number of entries of the largest object of that name. */
 type Counted = { members: number; annotations: number }
 
 function count(document: unknown): Counted {
@@ -92,7 +94,7 @@ function count(document: unknown): Counted {
       counted.members += value.length
       for (const one of value) if (typeof one === 'object' && one !== null) left.push(one)
     } else if (isObject(value)) {
-      // Listed once, since that takes long for an object of very many members.
+      // Keys are read once, since that takes long for an object with very many.
       const names = Object.keys(value)
       counted.members += names.length
       if (annotations.has(value)) counted.annotations = Math.max(counted.annotations, names.length)

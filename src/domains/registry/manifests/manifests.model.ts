@@ -1,46 +1,46 @@
-/** A manifest as it was pushed; its content never changes. */
+/** A manifest as it was pushed. Its content never changes. */
 export type Manifest = { digest: string; mediaType: string; content: Uint8Array }
 
-/** What names a content in a manifest (image specification, "Descriptors"), as far as the registry has to know it. */
+/** Descriptor of content in a manifest (image specification, "Descriptors"), as far as the registry needs it. */
 export type Descriptor = {
   mediaType: string
   digest: string
-  /** In bytes, as the pusher wrote it. */
+  /** Size in bytes, as the client wrote it. */
   size: number
   annotations: Readonly<Record<string, unknown>>
-  /** Of the platform; undefined where the descriptor names none, empty where it is not a text. */
+  /** Architecture of the platform. Undefined if the descriptor has none, and empty if it is not a string. */
   architecture: string | undefined
-  /** Operating system, architecture and variant with slashes; empty where the descriptor names none. */
+  /** Operating system, architecture and variant, separated by slashes. Empty if the descriptor has none. */
   platform: string
 }
 
-/** The contents that a manifest lists: an image has a config and layers, an index has entries. */
+/** Content that a manifest lists: an image has a config and layers, an index has entries. */
 export type Listed = { config: Descriptor | undefined; layers: readonly Descriptor[]; entries: readonly Descriptor[] }
 
-/** What a manifest says, as far as the registry has to know it. */
+/** Parsed manifest, as far as the registry needs it. */
 export type ManifestDocument = {
   mediaType: string
   kind: 'image' | 'index'
-  /** What referrers are filtered by: the artifact's own type, else that of an image's config. */
+  /** Type for filtering referrers: the artifact type, or else the media type of the config. */
   artifactType: string
   annotations: Record<string, string>
-  /** The digest of the manifest that this one is about; empty without one. */
+  /** Digest of the subject. Empty without one. */
   subject: string
-  /** The content that must be there for the manifest to be of use. */
+  /** Content that must exist for the manifest to be usable. */
   blobs: readonly string[]
   manifests: readonly string[]
-  /** Entries of an index that are no manifests by their media types, such as layers of a build cache: blobs satisfy them too. */
+  /** Entries of an index that are not manifests by their media types, such as layers of a build cache. Blobs satisfy them too. */
   listedBlobs: readonly string[]
-  /** The images of an index that others of its entries make statements about, as builders' attestations do. */
+  /** Images of an index that attestations in the index are about. */
   attested: readonly string[]
-  /** The size in bytes that the manifest says each of these has. */
+  /** Size in bytes of each content, as the manifest has it. */
   sizes: ReadonlyMap<string, number>
   listed: Listed
 }
 
 export const dockerImageType = 'application/vnd.docker.distribution.manifest.v2+json'
 
-/** What manifests may be, and whether they list other manifests (image specification, and Docker's version 2). */
+/** Media types of manifests, and whether they are an image or an index (image specification, and Docker's version 2). */
 export const manifestTypes: Readonly<Record<string, 'image' | 'index'>> = {
   'application/vnd.oci.image.manifest.v1+json': 'image',
   'application/vnd.oci.image.index.v1+json': 'index',
@@ -52,23 +52,23 @@ export const indexTypes = Object.keys(manifestTypes).filter((type) => manifestTy
 
 export const indexType = 'application/vnd.oci.image.index.v1+json'
 
-/** Larger ones are refused (distribution specification, "Pushing manifests"). */
+/** Larger manifests are refused (distribution specification, "Pushing manifests"). */
 export const maxManifestBytes = 4 * 1024 * 1024
 
-/** How many layers an image may have, and how many manifests an index. */
+/** Most layers of an image, and most manifests in an index. */
 export const maxLayers = 1000
 export const maxListedManifests = 2000
 
-/** An index may list indexes, and these only images. */
+/** Most levels: an index may list indexes, and these only images. */
 export const maxIndexLevels = 2
 
-/** How many indexes may list an index already when it is pushed. */
+/** Most indexes that may list a new index already. */
 export const maxIndexesWith = 1000
 
-/** How many tags one push may set. */
+/** Most tags in one push. */
 export const maxTagsAtOnce = 100
 
-/** One of the manifests that name another as their subject. */
+/** Manifest whose subject is another manifest. */
 export type Referrer = {
   digest: string
   mediaType: string

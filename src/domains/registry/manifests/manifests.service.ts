@@ -1,4 +1,4 @@
-// Manifests: pulling by tag and digest, and who refers to whom.
+// Reads manifests by tag and digest, and lists referrers.
 import type { Call, Work } from '#app.ts'
 import type { Reader } from '#db/sql.ts'
 import type { RepoRef } from '../repo-ref.model.ts'
@@ -8,13 +8,13 @@ import { linkedFrom } from './manifests.store.ts'
 
 export type Pulled = { manifest: Manifest; since: string | undefined }
 
-/** What the tag points to, and since when; `undefined` when there is no such tag. */
+/** Manifest of the tag and the time of its assignment. Returns undefined if there is no such tag. */
 export async function pullTag(work: Work, repo: RepoRef, tag: string): Promise<Pulled | undefined> {
   const found = await work.app.tags.of(repo, tag)
   return found && pullFound(work, repo, found)
 }
 
-/** A manifest that the repo is known to have; `undefined` when it has gone meanwhile. */
+/** Manifest of a digest that the repository is known to have. Returns undefined if it was deleted meanwhile. */
 export async function pullFound(
   work: Work,
   repo: RepoRef,
@@ -37,13 +37,13 @@ async function load({ app }: Work, repo: RepoRef, digest: string): Promise<Manif
   return manifest
 }
 
-/** Answers must stay below what clients read of a manifest. */
+/** Responses must stay below the size that clients accept for a manifest. */
 const maxPageBytes = 2 * 1024 * 1024
 const maxPage = 500
 
 export type ReferrerPage = { referrers: Referrer[]; more: boolean }
 
-/** Manifests whose subject is the given one, in the order of their digests. */
+/** Manifests with this subject, by digest. */
 export async function listReferrers(work: Work, repo: RepoRef, filter: store.ReferrerFilter): Promise<ReferrerPage> {
   const { db } = work.app
   const rows = await store.listReferrers(db, repo.id, filter, maxPage + 1)
@@ -59,7 +59,10 @@ export async function listReferrers(work: Work, repo: RepoRef, filter: store.Ref
 
 const reposAtOnce = 100
 
-/** How many there are in a repo, or in all repos below a group; some repos at a time, while somebody waits for it. */
+/**
+ * Number of manifests in a repository, or in all repositories below a group. Counts page by page, and stops if the request is
+ * canceled.
+ */
 export async function countManifests({ app, signal }: Call, place: string): Promise<number> {
   let total = 0
   for (let after = ''; ; ) {
@@ -75,7 +78,7 @@ export async function countManifests({ app, signal }: Call, place: string): Prom
   }
 }
 
-/** Number of indexes that are looked at, the oldest first. */
+/** Most indexes that are examined, the oldest first. */
 const mostAbove = 64
 
 export async function indexesWith(reader: Reader, repo: number, digest: string): Promise<string[]> {

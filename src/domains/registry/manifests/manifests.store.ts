@@ -15,7 +15,7 @@ export async function hasManifest(reader: Reader, repo: number, digest: string):
   return row !== undefined
 }
 
-/** Returns the bytes that this adds to the organisation: none when the repo has it already. */
+/** Returns the bytes that this adds to the organization: 0 if the repository has the manifest already. */
 export async function insertManifest(
   tx: Tx,
   repo: Counted,
@@ -37,7 +37,7 @@ export async function insertManifest(
 
 const perStatement = 100
 
-/** What the manifest needs: blobs are of kind 0, manifests of kind 1. */
+/** Adds links for the content that a manifest needs: kind 0 for blobs, 1 for manifests. */
 export async function insertLinks(tx: Tx, repo: number, manifest: string, kind: 0 | 1, needed: readonly string[]) {
   for (const some of chunks(needed, perStatement)) {
     const rows = some.map((digest) => sql`(${repo}, ${digest}, ${manifest}, ${kind})`)
@@ -47,7 +47,7 @@ export async function insertLinks(tx: Tx, repo: number, manifest: string, kind: 
   }
 }
 
-/** A page of the manifests of a repo, by their digests. */
+/** A page of the manifests of a repository, by digest. */
 export async function manifestSizes(reader: Reader, repo: number, after: string, limit: number) {
   return reader.all<{ digest: string; size: number }>(sql`
     SELECT digest, size FROM manifests WHERE repo_id = ${repo} AND digest > ${after} ORDER BY digest LIMIT ${limit}`)
@@ -55,7 +55,7 @@ export async function manifestSizes(reader: Reader, repo: number, after: string,
 
 export type StoredManifest = { digest: string; size: number; levels: number }
 
-/** By their digests those that the repo has, without their content. */
+/** Manifests of these digests in the repository, by digest and without their content. */
 export async function storedManifests(
   reader: Reader,
   repo: number,
@@ -75,7 +75,9 @@ export async function storedManifests(
 
 const isIndex = sql`m.media_type IN (${list(indexTypes)})`
 
-/** Those that the repo has, in no particular order. Ask for their sizes first: a manifest may have four megabytes. */
+/**
+ * Manifests of these digests in the repository, in no particular order. Check their sizes first, since a manifest may have 4 MiB.
+ */
 export async function findManifests(reader: Reader, repo: number, digests: readonly string[]): Promise<Manifest[]> {
   const found: Manifest[] = []
   for (const some of chunks(digests, perStatement)) {
@@ -87,7 +89,7 @@ export async function findManifests(reader: Reader, repo: number, digests: reado
   return found
 }
 
-/** The indexes that list the manifest, and for each whether another one lists that. */
+/** Indexes that list the manifest, each with whether another index lists it. */
 export async function indexesWith(reader: Reader, repo: number, digest: string, most: number) {
   return reader.all<{ manifest: string; listed: number }>(sql`
     SELECT p.manifest,
@@ -99,7 +101,7 @@ export async function indexesWith(reader: Reader, repo: number, digest: string, 
      ORDER BY p.manifest LIMIT ${most}`)
 }
 
-/** The indexes have at least so many levels. One that lists only images has no row. */
+/** Raises the number of levels of these indexes to at least `levels`. An index that lists only images has no row. */
 export async function raiseLevels(tx: Tx, repo: number, digests: readonly string[], levels: number): Promise<void> {
   if (levels < 2) return
   for (const some of chunks(digests, perStatement)) {
@@ -111,7 +113,7 @@ export async function raiseLevels(tx: Tx, repo: number, digests: readonly string
   }
 }
 
-/** `false` when there was none. */
+/** Deletes a manifest. Returns false if there was none. */
 export async function deleteManifest(tx: Tx, repo: Counted, digest: string): Promise<boolean> {
   await tx.run(sql`DELETE FROM manifest_links WHERE repo_id = ${repo.id} AND manifest = ${digest}`)
   await tx.run(sql`DELETE FROM nested_indexes WHERE repo_id = ${repo.id} AND digest = ${digest}`)
@@ -122,7 +124,7 @@ export async function deleteManifest(tx: Tx, repo: Counted, digest: string): Pro
   return true
 }
 
-/** Returns how many there were. */
+/** Deletes all manifests of the repository. Returns how many there were. */
 export async function deleteManifestsOf(tx: Tx, repo: Counted): Promise<number> {
   const row = await tx.get<{ bytes: number }>(sql`
     SELECT CAST(coalesce(sum(size), 0) AS BIGINT) AS bytes FROM manifests WHERE repo_id = ${repo.id}`)
@@ -135,7 +137,7 @@ export async function deleteManifestsOf(tx: Tx, repo: Counted): Promise<number> 
 
 export type ReferrerFilter = { subject: string; artifactType: string | undefined; after: string }
 
-/** Digests of referrers in their order, with how long their annotations are. */
+/** Digests of referrers in order, with the length of their annotations. */
 export async function listReferrers(
   reader: Reader,
   repo: number,
@@ -162,7 +164,7 @@ export async function readReferrers(reader: Reader, repo: number, digests: reado
   return found
 }
 
-/** Manifests that are about others, by their times, after the given one. */
+/** Manifests with a subject, by time, after the given one. */
 export async function referrersSince(
   reader: Reader,
   repo: number,
@@ -175,7 +177,7 @@ export async function referrersSince(
      ORDER BY create_time, digest LIMIT ${most}`)
 }
 
-/** Numbers of repos at or below a place, in the order of their uids, after the one of this uid. */
+/** Numbers of the repositories in a scope, ordered by uid, after this uid. */
 export async function reposAt(reader: Reader, place: string, after: string, most: number) {
   return reader.all<{ id: number; uid: string }>(sql`
     SELECT id, uid FROM repos WHERE uid >= ${place} AND uid < ${`${place}0`} AND uid > ${after} ORDER BY uid LIMIT ${most}`)
@@ -188,8 +190,8 @@ export async function countManifests(reader: Reader, repos: readonly number[]): 
 }
 
 /**
- * The manifests that need a digest or list it, those that were pushed first before others. Kind 1 is for a manifest: only
- * indexes list one. A blob is needed by images (kind 0) and listed by indexes such as a cache of BuildKit, so it has no kind.
+ * Manifests that need or list a digest, the oldest first. Kind 1 is for a manifest, which only indexes list. A blob has no kind,
+ * since images need it (kind 0) and indexes such as a BuildKit cache list it.
  */
 export async function linkedFrom(
   reader: Reader,
@@ -208,7 +210,7 @@ export async function linkedFrom(
 
 const mostLinks = 2000
 
-/** What a manifest is about; empty for nothing, and where the repo has no such manifest. */
+/** Subject of a manifest. Empty without one, and if the repository does not have the manifest. */
 export async function subjectOf(reader: Reader, repo: number, digest: string): Promise<string> {
   const row = await reader.get<{ subject: string }>(sql`
     SELECT subject FROM manifests WHERE repo_id = ${repo} AND digest = ${digest}`)
