@@ -1,4 +1,4 @@
-// The paths of repositories in the order of their bytes, read on the way: no path is stored anywhere.
+// Paths of repositories in byte order, assembled while reading, since paths are not stored.
 import type { Reader } from '#db/sql.ts'
 import { childGroupsByPath, groupsByUid } from '#domains/iam/groups/groups.service.ts'
 import { isRepoPath } from '#lib/oci-names.ts'
@@ -6,34 +6,34 @@ import { lineage, top } from '#lib/uid.ts'
 import { findRepoRow, repoNamesIn } from './repos.store.ts'
 
 export type CatalogWanted = {
-  /** A path; only what sorts after it is listed. It need not be there. */
+  /** Path after which the list begins. It need not exist. */
   after: string
   most: number
-  /** Of the registry's host: only what is in this folder of each organisation, named without it. Else empty. */
+  /** Subdomain of the registry's host: lists only this folder of each organization, without its name. Empty otherwise. */
   subdomain: string
 }
-/** `next` is what to go on after; nothing where there is no more. */
+/** `next` is the path to continue after. Undefined on the last page. */
 export type CatalogPage = { names: string[]; next: string | undefined }
 
-/** How many rows are looked at for one page, so that empty folders cannot make it long. */
+/** Most rows that are read for one page, so that empty folders cannot make it slow. */
 const maxRows = 10_000
 const rowsPerQuery = 200
-/** Sorts after whatever a name may hold. */
+/** Sorts after all characters of names. */
 const end = '~'
 
 type Walk = { reader: Reader; after: string; subdomain: string; left: number; stopped: string | undefined }
 type Root = { path: string; group: string | undefined }
 
 /**
- * Some of the repositories at and below disjoint places, by their paths. A name that no path can hold is left out, with
- * what is below it.
+ * A page of the repositories in disjoint scopes, by path. A group or repository whose name cannot be part of a path is left out,
+ * with everything below it.
  */
 export async function catalogPage(
   reader: Reader,
   places: readonly string[],
   { after, most, subdomain }: CatalogWanted,
 ): Promise<CatalogPage> {
-  // PostgreSQL takes no NUL, and no name has one.
+  // PostgreSQL does not accept the null character, and names do not contain it.
   const given = after.split('\0', 1)[0]!
   const from = subdomain === '' ? given : given.replace('/', () => `/${subdomain}/`)
   const walk: Walk = { reader, after: from, subdomain, left: maxRows, stopped: undefined }
@@ -50,7 +50,7 @@ export async function catalogPage(
   return { names, next: undefined }
 }
 
-/** Where the walk begins, in the order of the paths; places that are none any more are left out. */
+/** Roots of the walk, by path. Scopes that no longer exist are left out. */
 async function rootsOf({ reader, subdomain }: Walk, places: readonly string[]): Promise<Root[]> {
   if (places.includes(top)) return [{ path: '', group: top }]
   const known = await groupsByUid(reader, places.flatMap(lineage))
@@ -70,7 +70,7 @@ async function rootsOf({ reader, subdomain }: Walk, places: readonly string[]): 
   return roots.sort((a, b) => (key(a) < key(b) ? -1 : 1))
 }
 
-/** The paths below a group after that of the walk. Ends early, with `stopped`, where too much was looked at. */
+/** Paths below a group after the start of the walk. Ends early, with `stopped`, if too many rows were read. */
 async function* below(walk: Walk, group: string, path: string): AsyncGenerator<string> {
   const prefix = path === '' ? '' : `${path}/`
   const inside = walk.after.startsWith(prefix)
@@ -100,7 +100,7 @@ async function* below(walk: Walk, group: string, path: string): AsyncGenerator<s
 
 type Child = Awaited<ReturnType<typeof childGroupsByPath>>[number]
 
-/** Groups by the name with its slash: one that the walk begins in is the first. */
+/** Groups ordered by name with a slash. A group in which the walk begins comes first. */
 async function* groupsIn(
   { reader }: Walk,
   parent: string,

@@ -2,14 +2,17 @@ import { createPublicKey } from 'node:crypto'
 import { type FieldViolation, failedPrecondition, maxViolations, refuseIfAny } from '#lib/errors.ts'
 import type { Vendor } from '#lib/naming/vendor.ts'
 
-/** The members of a custom overlay that have rules of their own. */
+/** Members of a custom overlay that have their own rules. */
 export type Overlay = {
   environment: Record<string, string>
   annotations: Record<string, string>
   contents?: { runtimeKeyring: { name: string; content: string }[] } | undefined
 }
 
-/** Says what is wrong with an overlay, of which keys that begin as ours or the vendor's are; a faultless one is refused too, since no repo here assembles images. */
+/**
+ * Refuses an overlay and names its invalid members, including reserved keys. A valid one is refused too, since no
+ * repository here builds images.
+ */
 export function refuseOverlay(overlay: Overlay, vendor: Vendor | undefined): never {
   const tokens = ['pinfold', ...(vendor ? [vendor.token] : [])]
   const problems: FieldViolation[] = []
@@ -25,7 +28,7 @@ export function refuseOverlay(overlay: Overlay, vendor: Vendor | undefined): nev
     if (reserved) say('annotations', `${key} starts with ${reserved}, which is reserved`)
   }
   for (const [i, entry] of (overlay.contents?.runtimeKeyring ?? []).entries()) {
-    if (problems.length >= maxViolations) break // reading a key takes its time
+    if (problems.length >= maxViolations) break // parsing a key takes long
     const at = `contents.runtime_keyring[${i}]`
     if (entry.name === '' || entry.name.startsWith('.') || entry.name.includes('/')) {
       say(`${at}.name`, 'must be a file name that does not start with a dot')

@@ -1,4 +1,4 @@
-// From the path by which clients name a repository, `acme/team/app`, to the repo, and to what is there when it is not.
+// Finds a repository by its path, `acme/team/app`. If it is missing, finds the groups on the path that exist.
 import type { Reader } from '#db/sql.ts'
 import { findGroupName, findGroupUid } from '#domains/iam/groups/groups.service.ts'
 import { createAged } from '#lib/caches/brief-cache.ts'
@@ -7,7 +7,7 @@ import type { RepoRef } from '../repo-ref.model.ts'
 import type { Found, PathCache } from './repos.model.ts'
 import { type FollowingRepoRow, findRepoRow, listReposNamed, type RepoRow } from './repos.store.ts'
 
-/** Each part of the path is a name; the organisation, and what follows it, may also be written as parts of a uid. */
+/** Finds a path. Each part is a name. The organization and the parts after it may also be written as parts of a uid. */
 export async function findByPath(reader: Reader, path: string): Promise<Found> {
   const parts = path.split('/')
   const name = parts.pop()!
@@ -31,7 +31,7 @@ export function findRepoByUid(reader: Reader, uid: string): Promise<RepoRow | un
   return findRepoRow(reader, { uid })
 }
 
-/** The repo of this uid or path, else some of those of this name at or below the places. */
+/** Repository with this uid or path. Otherwise some repositories with this name in the scopes. */
 export async function reposNamed(reader: Reader, named: string, places: readonly string[]): Promise<RepoRow[]> {
   const { repo } = named.includes('/') ? await findByPath(reader, named) : { repo: undefined }
   if (named.includes('/')) {
@@ -49,17 +49,17 @@ export async function reposNamed(reader: Reader, named: string, places: readonly
   return [...found.values()]
 }
 
-/** Of more than one it does not matter how many. */
+/** For an ambiguous name, the exact number does not matter. */
 const maxNamed = 2
 
-/** The path in names of what is called `name` in the group. */
+/** Path in names of a child with this name in the group. */
 export async function pathIn(reader: Reader, group: string, name: string): Promise<string> {
   const names: string[] = []
   for (const uid of lineage(group).reverse()) names.push((await findGroupName(reader, uid)) ?? '')
   return [...names, name].join('/')
 }
 
-/** The repo of a row, with where it is. */
+/** Repository of a row, with its group and path. */
 export async function placed(reader: Reader, { id, uid, name, ledger }: RepoRow): Promise<RepoRef> {
   const group = parentOf(uid)
   return { id, uid, ledger, group, path: await pathIn(reader, group, name) }
@@ -67,7 +67,7 @@ export async function placed(reader: Reader, { id, uid, name, ledger }: RepoRow)
 
 type Named = { uid: string; name: string }
 
-/** A uid counts before a name, so that nobody can give a group the uid of another as its name and be taken for it. */
+/** A uid takes precedence over a name, so that a group named like the uid of another cannot be taken for it. */
 async function findGroup(reader: Reader, parent: string, part: string): Promise<Named | undefined> {
   const spelled = uidOf(parent, part)
   const spelledName = spelled === undefined ? undefined : await findGroupName(reader, spelled)
@@ -89,9 +89,9 @@ function uidOf(parent: string, part: string): string | undefined {
 
 const maxOrganizations = 1000
 
-/** `monotonic` gives milliseconds of a clock that never steps. */
+/** `monotonic` returns milliseconds of a clock that never steps. */
 export function createPathCache(reader: Reader, monotonic: () => number): PathCache {
-  // A missing repository may be created in a moment, and nobody asks for it often.
+  // Missing repositories are not cached, since they may be created soon and are rarely requested.
   const paths = createAged<Found>(monotonic, { rereads: true }, ({ repo }) => repo !== undefined)
   const organizations = createAged<boolean>(monotonic, { entries: maxOrganizations })
   return {

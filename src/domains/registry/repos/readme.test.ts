@@ -27,8 +27,8 @@ const refused = {
 }
 
 for (const [name, content] of Object.entries(fine)) {
-  test(`a readme may hold: ${name}`, () => assert.equal(problemOfReadme(content), undefined))
+  test(`accepts a readme with ${name}`, () => assert.equal(problemOfReadme(content), undefined))
 }
 for (const [name, content] of Object.entries(refused)) {
-  test(`a readme may not hold: ${name}`, () => assert.match(problemOfReadme(content) ?? '', /not allowed/))
+  test(`refuses a readme with ${name}`, () => assert.match(problemOfReadme(content) ?? '', /not allowed/))
 }

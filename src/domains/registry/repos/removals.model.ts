@@ -1,40 +1,40 @@
 import type { Fields } from '#lib/fields.ts'
 
-/** A repo that is deleted for everybody, while what it had goes in slices. */
+/** Deleted repository that is no longer visible, while its rows are removed in batches. */
 export type Removal = {
-  /** The number of the repo. */
+  /** Number of the repository. */
   id: number
-  /** The uid that it had. */
+  /** Former uid of the repository. */
   uid: string
   ledger: number
   actor: string
-  /** What the ledger says of the deletion of all its tags. */
+  /** Time of the deletions of all its tags in the tag history. */
   deleteTime: string
 }
 
 export const removalType = 'registry.pinfold.dev/RepoRemoval'
 
-/** One that has more of anything is removed in slices; the rest goes with it in one transaction. */
+/** A repository with more rows of one kind is removed in batches. Others are removed in one transaction. */
 export const mostAtOnce = 500
 
-/** So much goes in one transaction, which other writers wait for: a tag takes up to four milliseconds, and up to ten in PostgreSQL. */
+/** Rows in one transaction, for which other writers wait. A tag takes up to 4 ms, and up to 10 ms in PostgreSQL. */
 export const sliceSize = 5
 
-/** The limit of what is removed in one transaction. */
+/** Limit for the removal of all rows in one transaction. */
 export const allRows = Number.POSITIVE_INFINITY
 
-/** Pieces of one upload, which go by two statements, however many they are. */
+/** Chunks of one upload per batch. Two statements delete any number of them. */
 export const piecesAtOnce = 100
 
-/** A repo that is gone, and whose ledger stays. */
+/** Deleted repository whose tag history still exists. */
 export type DeletedRepo = {
   uid: string
-  /** The number that it had, and that of its ledger. */
+  /** Former number of the repository, and the number of its tag history. */
   id: number
   ledger: number
-  /** Its path in names when it was deleted, `acme/team/app`. */
+  /** Path in names when it was deleted, `acme/team/app`. */
   path: string
-  /** The uid of who deleted it. */
+  /** Uid of the actor that deleted it. */
   actor: string
   createTime: string
   deleteTime: string
@@ -42,10 +42,10 @@ export type DeletedRepo = {
 
 export const deletedRepoType = 'registry.pinfold.dev/DeletedRepo'
 
-/** Fields that a list can be ordered by. */
+/** Fields for the order of a list. */
 export const deletedRepoFields = {
   deleteTime: { column: 'delete_time', sort: true },
 } as const satisfies Fields<DeletedRepo>
 
-/** An empty path means any. */
+/** An empty path matches any. */
 export type DeletedRepoFilter = { path: string }

@@ -1,4 +1,5 @@
-// Repos that are being removed in slices. `repos` keeps a row of each, which nothing finds, since so much refers to its number.
+// Repositories that are being removed in batches. Each keeps a row in `repos`, which no look-up finds, since many tables refer to
+// its number.
 import { atMost } from '#db/bulk.ts'
 import { addToLists, removeFromLists } from '#db/listing.ts'
 import { ident, type Reader, sql, type Tx } from '#db/sql.ts'
@@ -8,7 +9,7 @@ const kind = 'repo_removals'
 const columns = sql`id, uid, ledger_id AS ledger, actor, delete_time AS "deleteTime"`
 const tables = ['tags', 'manifests', 'repo_blobs', 'image_contents', 'scan_reports', 'scan_jobs'] as const
 
-/** Whether the repo has more than so many of anything. */
+/** True if the repository has more than `most` rows of any kind. */
 export async function isLarge(reader: Reader, repo: number, most: number): Promise<boolean> {
   for (const table of tables) {
     const row = await reader.get<{ total: number }>(sql`
@@ -22,7 +23,7 @@ export async function isLarge(reader: Reader, repo: number, most: number): Promi
   return uploads!.total > most || uploads!.pieces > most
 }
 
-/** Gives the row of the repo a uid and a name that nobody can ask for. Nothing refers to its uid any more. */
+/** Changes the uid and the name of the row to values that no request can contain. No row refers to its uid at this point. */
 export async function beginRemoval(tx: Tx, removal: Removal): Promise<void> {
   const { id, uid, ledger, actor, deleteTime } = removal
   const hidden = `!${uid}`
@@ -34,7 +35,7 @@ export async function beginRemoval(tx: Tx, removal: Removal): Promise<void> {
   await addToLists(tx, kind, uid, id, { delete_time: deleteTime })
 }
 
-/** When nothing refers to the repo any more. */
+/** Deletes the row, once no other row refers to the repository. */
 export async function endRemoval(tx: Tx, { id, uid, deleteTime }: Removal): Promise<void> {
   await tx.run(sql`DELETE FROM repo_removals WHERE id = ${id}`)
   await tx.run(sql`DELETE FROM repos WHERE id = ${id}`)
@@ -61,7 +62,7 @@ async function digests(reader: Reader, query: ReturnType<typeof sql>): Promise<s
   return (await reader.all<{ digest: string }>(query)).map(({ digest }) => digest)
 }
 
-/** At most so many rows of the tables that only the repository refers to; returns how many. */
+/** Deletes at most `limit` rows of the tables that only the repository refers to. Returns how many. */
 export async function deletePlain(tx: Tx, repo: number, limit: number): Promise<number> {
   let deleted = 0
   for (const table of ['image_reads', 'past_contents', 'main_packages']) {

@@ -1,4 +1,4 @@
-// How much a repo holds, counted when somebody asks.
+// Size of the content of a repository, counted on request.
 import { setImmediate as turn } from 'node:timers/promises'
 import type { Call } from '#app.ts'
 import type { Reader } from '#db/sql.ts'
@@ -20,7 +20,7 @@ export async function repoUsage(call: Call, uid: string): Promise<{ manifests: n
   return { manifests: manifests.count, blobs: blobs.count, bytes: manifests.bytes + blobs.bytes }
 }
 
-/** In pages, so that others run in between, and no longer than somebody waits. */
+/** Reads page by page, so that other work runs in between. Stops if the request is canceled. */
 async function sumOf(call: Call, repo: number, read: ReadPage): Promise<{ count: number; bytes: number }> {
   let [count, bytes] = [0, 0]
   for (let after = ''; ; await turn()) {

@@ -4,36 +4,36 @@ import { componentPattern, maxPathLength, tagPattern } from '#lib/oci-names.ts'
 import type { RepoRef } from '../repo-ref.model.ts'
 import type { SyncConfig } from './sync-config.model.ts'
 
-/** A repo holds the images of one name and belongs to one group; its uid starts with the group's. */
+/** A repository has the images of one name and belongs to one group. Its uid begins with that of the group. */
 export type Repo = {
   uid: string
   name: string
   description: string
-  /** The contract's CatalogTier. */
+  /** Number of the enum CatalogTier in the contract. */
   catalogTier: number
   bundles: string[]
-  /** Equivalent images elsewhere, each written `image:tag`. */
+  /** Equivalent images at other places, each written `image:tag`. */
   aliases: string[]
   /** Tags that are still maintained. */
   activeTags: string[]
-  /** Where its images are copied from. */
+  /** Source of its images if it is copied. */
   syncConfig: SyncConfig | undefined
   createTime: string
   updateTime: string
 }
 
 /**
- * `group` is the deepest group on the path that exists; empty when not even the organisation does. `folders` are the
- * names of the groups that are missing below it.
+ * `group` is the lowest existing group on the path, and empty if the organization does not exist. `folders` are the names of the
+ * missing groups below it.
  */
 export type Found = { repo: RepoRef } | { repo?: undefined; group: string; folders: readonly string[]; name: string }
 
-/** Remembers for half a second which repo a path stands for, since every request of a client names it again. */
+/** Caches paths of repositories for half a second, since every request of a client has one. */
 export type PathCache = {
   find(path: string): Promise<Found>
-  /** Whether there is an organisation of this name. */
+  /** True if an organization has this name. */
   hasOrganization(name: string): Promise<boolean>
-  /** Forgets everything, also what is being looked up. */
+  /** Clears the cache, and discards results of look-ups in progress. */
   clear(): void
 }
 
@@ -41,10 +41,10 @@ export const aRepo = kindOf<Repo>('repo')
 
 export const repoType = 'registry.pinfold.dev/Repo'
 
-/** What a client may change, sort by and filter on. Patch, list and validation all read this table. */
+/** Fields that a client may change, sort by and filter on. Patches, lists and validation use this table. */
 export const repoFields = {
   uid: { column: 'uid', sort: true },
-  // One path component of an OCI name, since that is what clients pull by.
+  // One path component of an OCI name, since clients pull by it.
   name: {
     column: 'name',
     sort: true,
@@ -71,13 +71,13 @@ export const repoFields = {
   updateTime: { column: 'update_time', sort: true },
 } as const satisfies Fields<Repo>
 
-/** Only callers with `repo.internal.admin` change these. */
+/** Fields that only callers with `repo.internal.admin` can change. */
 export const adminFields = ['catalogTier', 'bundles', 'aliases', 'activeTags'] as const satisfies (keyof Repo)[]
 
-/** How many bundles, aliases or active tags one repo may have. */
+/** Most bundles, aliases or active tags of one repository. */
 export const maxListed = 1000
 
-/** Markdown shown with a repo. */
+/** Markdown that is shown with a repository. */
 export type RepoReadme = { uid: string; content: string }
 export const aReadme = kindOf<RepoReadme>('readme')
 export const maxReadmeBytes = 512 * 1024

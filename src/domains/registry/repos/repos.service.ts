@@ -41,7 +41,7 @@ export type NewRepo = Omit<Repo, 'uid' | 'createTime' | 'updateTime' | 'syncConf
   readme?: string
   syncConfig?: Repo['syncConfig']
 }
-/** With its readme, where a version of the API shows the two together. */
+/** Repository with its readme, for a version of the API that has both in one message. */
 export type FullRepo = Repo & { readme: string }
 
 const admin = capabilityNumber('repo.internal.admin')
@@ -63,10 +63,10 @@ export async function createRepo(work: Work, parent: string, input: NewRepo): Pr
   return repo
 }
 
-/** Where a push makes a repo: below a group that is there, in folders that are not. */
+/** Repository that a push creates: below an existing group, in folders that are missing. */
 export type RepoBelow = { group: string; folders: readonly string[]; name: string }
 
-/** What can be said of the repo before the transaction that adds it, and of the folders on the way. */
+/** Checks the new repository and its folders before the transaction that adds them. */
 export async function checkRepoBelow(
   work: Work,
   { group, folders, name }: RepoBelow,
@@ -88,7 +88,7 @@ export function atRepo(db: Db, repo: RepoRef): PushTarget {
     tx: (lock, push) =>
       db.tx((tx) => push(tx, async () => ((await lockRepo(tx, repo, lock)) ? repo : undefined)), {
         ...inRepo,
-        // A push that locks the repository alone does so first of all. Others find out first whether they need it.
+        // A push that locks the repository alone does so first. Other pushes first find out whether they need the lock.
         ...(lock === 'alone' && { meets: meetingAt(repo.uid, lock) }),
       }),
   }
@@ -111,8 +111,8 @@ export function atNewRepo(work: Work, below: RepoBelow, again: () => Promise<Pus
 }
 
 /**
- * Runs the transaction of a push that begins a repo, where that was checked; `repo` makes it, with the folders. Throws
- * ALREADY_EXISTS where another request was faster.
+ * Runs the transaction of a push to a new repository, after its check; `repo` creates it with its folders. Throws ALREADY_EXISTS
+ * if another request was faster.
  */
 export async function pushToNewRepo<T>(
   work: Work,
@@ -163,7 +163,7 @@ async function checkNewRepo(work: Work, parent: string, { readme = '', ...input 
   if (repo.syncConfig) refuseReadme(readme, 'readme')
 }
 
-/** Adds a repo that was checked. `known` are the limits of the organisation, where they were just read. */
+/** Adds a repository after its check. `known` are the limits of the organization if they were just read. */
 async function addRepo(
   tx: Tx,
   work: Work,
@@ -189,7 +189,7 @@ async function addRepo(
   return full
 }
 
-/** Changes the fields named in `patch` and leaves the others. A repo keeps its name, since clients pull by it. */
+/** Changes the fields named in `patch`. The name cannot be changed, since clients pull by it. */
 export async function updateRepo(call: Call, uid: string, patch: Patch<Repo>): Promise<Repo> {
   await requireSyncTerms(call, uid, namesSync(patch) ? patch.value.syncConfig : undefined)
   const repo = await call.app.db.tx(async (tx) => {
@@ -207,8 +207,8 @@ export async function updateRepo(call: Call, uid: string, patch: Patch<Repo>): P
 }
 
 /**
- * Replaces all that may change, the readme too. What only administrators of the catalogue set keeps its value where
- * somebody else leaves it empty.
+ * Replaces all fields that can be changed, and the readme. Fields of catalog admins keep their values if another caller leaves
+ * them empty.
  */
 export async function replaceRepo(work: Work, uid: string, input: Required<NewRepo>): Promise<FullRepo> {
   const isAdmin = work.caller.rights.holds(uid, [admin])
@@ -240,14 +240,14 @@ export async function replaceRepo(work: Work, uid: string, input: Required<NewRe
   return repo
 }
 
-/** Replaces the repo of this name, for which the caller needs `repo.update` as well, or creates it. */
+/** Replaces the repository of this name, which also requires `repo.update`, or creates it. */
 export async function createOrReplaceRepo(work: Work, parent: string, input: Required<NewRepo>): Promise<FullRepo> {
   const replaced = await replaceNamed(work, parent, input)
   if (replaced) return replaced
   try {
     return await createRepo(work, parent, input)
   } catch (error) {
-    // Somebody else was faster.
+    // Another request has created the repository at the same time.
     const isThere = error instanceof AppError && error.code === 'ALREADY_EXISTS'
     const again = isThere ? await replaceNamed(work, parent, input) : undefined
     if (again) return again
@@ -262,13 +262,13 @@ async function replaceNamed(work: Work, parent: string, input: Required<NewRepo>
   return replaceRepo(work, there.uid, input)
 }
 
-/** Empty content for a repo without a readme. */
+/** Readme of a repository. The content is empty if there is none. */
 export async function getRepoReadme(call: Call, uid: string): Promise<RepoReadme> {
   await getRepo(call, uid)
   return { uid, content: await store.readmeOf(call.app.db, uid) }
 }
 
-/** Refuses Markdown that would render to anything but harmless HTML. */
+/** Changes the readme. Refuses Markdown that renders to unsafe HTML. */
 export async function updateRepoReadme(call: Call, uid: string, patch: Patch<RepoReadme>): Promise<RepoReadme> {
   const changes = patch.paths.includes('content')
   const content = patch.value.content ?? ''
@@ -288,7 +288,7 @@ export async function updateRepoReadme(call: Call, uid: string, patch: Patch<Rep
 
 const namesSync = ({ paths }: Patch<Repo>): boolean => paths.some((path) => path.split('.')[0] === 'sync_config')
 
-/** The repo as it is stored: what it is copied from checked, and with what its source has. */
+/** Repository as it is stored: with its source checked, and with the fields of the source. */
 async function settle(tx: Tx, work: Work, asked: Repo, before?: Repo) {
   const { syncConfig, uid } = asked
   if (!syncConfig) return { repo: asked, settled: undefined }
@@ -297,7 +297,7 @@ async function settle(tx: Tx, work: Work, asked: Repo, before?: Repo) {
     before: before?.syncConfig,
     asked: { ...emptySync, ...syncConfig },
   })
-  // What the source has is told to those who may read it; for the others the duty follows it.
+  // Fields of the source are shown only to callers who may pull from it. For others, the background job copies them later.
   const source = settled.mayCopy ? await store.findRepo(tx, settled.config.source) : undefined
   const repo = withSource(asked, before, source)
   return { repo: { ...repo, syncConfig: settled.config }, settled }
@@ -322,7 +322,7 @@ async function saveSync(tx: Tx, { app, cause }: Work, repo: string, settled: Set
   for (const sourceChanged of app.hooks.sourceChanged) await sourceChanged(tx, repo, settled, cause.now)
 }
 
-/** A repo that is copied has the readme of its source. */
+/** A copied repository has the readme of its source. */
 function refuseReadme(readme: string, field: string): void {
   if (readme === '') return
   const description = 'the repo is copied from another one and has the readme of that'
@@ -351,7 +351,7 @@ function checkAdmin({ caller }: Work, place: string, after: Repo, before?: Repo)
   }
 }
 
-/** To be done before a transaction: what reads Markdown and HTML is loaded for the first readme. */
+/** Checks a readme before the transaction, since the parser of Markdown and HTML is loaded on first use. */
 async function judged(content: string): Promise<{ content: string; problem: string | undefined }> {
   return { content, problem: content === '' ? undefined : (await import('./readme.ts')).problemOfReadme(content) }
 }

@@ -8,11 +8,11 @@ import { openLedger } from './ledgers.store.ts'
 import type { Repo } from './repos.model.ts'
 import type { StoredSync, SyncConfig } from './sync-config.model.ts'
 
-/** What the catalogue says of a repo; most say nothing, which is stored as an empty text. */
+/** Catalog fields of a repository. Most have none, which is stored as an empty text. */
 type Catalogue = Pick<Repo, 'catalogTier' | 'bundles' | 'aliases' | 'activeTags'>
 type Row = Omit<Repo, keyof Catalogue | 'syncConfig'> & { catalogue: string; syncConfig: string; settings: number }
 
-// Of the organisation, as bits.
+// Settings of the organization, as bits.
 const settings = sql`
   CASE WHEN t.sync_config = '' THEN 0 ELSE coalesce(
     (SELECT s.unique_tags + 2 * s.eol_grace_period FROM registry_settings s WHERE s.org_uid = substr(t.uid, 1, 40)), 0) END`
@@ -20,7 +20,7 @@ const columns = sql`
   t.uid, t.name, t.description, t.catalogue, t.sync_config AS "syncConfig", ${settings} AS settings,
   t.create_time AS "createTime", t.update_time AS "updateTime"`
 const kind = 'repos'
-// Those that are being removed have no ledger any more.
+// Repositories that are being removed have no `ledger_id`.
 const listing: Listing = { kind, table: 'repos', columns, only: sql`t.ledger_id IS NOT NULL` }
 
 function fromRow(row: Row): Repo {
@@ -62,13 +62,13 @@ export async function findRepo(reader: Reader, uid: string): Promise<Repo | unde
   return row && fromRow(row)
 }
 
-/** `ledger` is the number of the ledger that the tags of the repo are written to. */
+/** `ledger` is the number of the tag history of the repository. */
 export type RepoRow = { id: number; uid: string; name: string; ledger: number }
 
-/** `follow` is how it follows an upstream; null where it does not. */
+/** `follow` is the mode of a mirror, and null for other repositories. */
 export type FollowingRepoRow = RepoRow & { follow: FollowMode | null }
 
-/** The repo of this name in a group, or of this uid. */
+/** Repository with this name in a group, or with this uid. */
 export async function findRepoRow(
   reader: Reader,
   by: { uid: string } | { group: string; name: string },
@@ -79,14 +79,14 @@ export async function findRepoRow(
       FROM repos WHERE ${where}`)
 }
 
-/** The repo of this uid, locked as `lockRepo` of the blobs says. */
+/** Repository with this uid, locked as by `lockRepo` in blobs.store.ts. */
 export async function lockRepoRow(tx: Tx, uid: string, lock: RowLock): Promise<RepoRow | undefined> {
   await meetAt(tx, uid, lock)
   return tx.get<RepoRow>(sql`
     SELECT id, uid, name, ledger_id AS ledger FROM repos WHERE uid = ${uid} ${locking(tx, lock)}`)
 }
 
-/** The names of the repos in a group, after this one. */
+/** Names of the repositories in a group after this one. */
 export async function repoNamesIn(reader: Reader, group: string, after: string, most: number): Promise<string[]> {
   const rows = await reader.all<{ name: string }>(sql`
     SELECT name FROM repos
@@ -94,7 +94,7 @@ export async function repoNamesIn(reader: Reader, group: string, after: string, 
   return rows.map(({ name }) => name)
 }
 
-/** Repos of this name below a place, some of them. */
+/** Some repositories with this name in a scope. */
 export async function listReposNamed(reader: Reader, place: string, name: string, most: number): Promise<RepoRow[]> {
   return reader.all<RepoRow>(sql`
     SELECT r.id, r.uid, r.name, r.ledger_id AS ledger
@@ -102,12 +102,12 @@ export async function listReposNamed(reader: Reader, place: string, name: string
      WHERE k.list = 'repos.name' AND k.place = ${place} AND k.value = ${name} ORDER BY k.uid LIMIT ${most}`)
 }
 
-/** An empty name is a filter too, unlike no name. */
+/** An empty name is a filter too, unlike undefined. */
 export type RepoFilter = { name: string | undefined }
 
 export const repoList = nodeList(listing, fromRow, conditions)
 
-/** How many there are in the group and below it. */
+/** Number of repositories in the group and below it. */
 export async function countRepos(reader: Reader, group: string): Promise<number> {
   return countAt(reader, kind, [group])
 }
@@ -116,7 +116,7 @@ function conditions(filter: RepoFilter): Sql[] {
   return filter.name === undefined ? [] : [sql`t.name = ${filter.name}`]
 }
 
-/** `false` when a repo of the same group has the name; then the transaction must not be committed. */
+/** Inserts a repository. Returns false if another one in the group has the name. The transaction must then be rolled back. */
 export async function insertRepo(tx: Tx, repo: Repo): Promise<boolean> {
   const { id } = (await tx.get<{ id: number }>(sql`INSERT INTO repo_ids DEFAULT VALUES RETURNING id`))!
   const group = parentOf(repo.uid)
@@ -146,12 +146,12 @@ export async function deleteRepo(tx: Tx, repo: Repo): Promise<void> {
   await forgetRepo(tx, repo)
 }
 
-/** Takes it out of all lists. */
+/** Removes the repository from all lists. */
 export async function forgetRepo(tx: Tx, repo: Repo): Promise<void> {
   await removeFromLists(tx, kind, repo.uid, keysOf(repo))
 }
 
-/** Empty when none was written. */
+/** Readme of a repository. Empty if there is none. */
 export async function readmeOf(reader: Reader, repo: string): Promise<string> {
   const row = await reader.get<{ content: string }>(sql`SELECT content FROM repo_readmes WHERE repo_uid = ${repo}`)
   return row?.content ?? ''
@@ -167,7 +167,10 @@ export async function setReadme(tx: Tx, repo: string, content: string, now: stri
         ON CONFLICT (repo_uid) DO UPDATE SET content = excluded.content, update_time = excluded.update_time`)
 }
 
-/** Host that clients call the registry, for work without a request: `url` of the settings, else that of the servers; empty without one. */
+/**
+ * Host of the registry for clients, for work without a request: from the setting `url`, or else from the running servers. Empty
+ * without one.
+ */
 export async function servedHost(reader: Reader, url: string): Promise<string> {
   const served = url || (await servedUrl(reader))
   return served === '' ? '' : new URL(served).host

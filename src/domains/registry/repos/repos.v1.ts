@@ -1,4 +1,4 @@
-// Version 1 of repos: other names, lists in full, and a PUT that replaces. The rules are those of version 2.
+// Version 1 of repositories: other names, unpaged lists, and a PUT that replaces. The rules are those of version 2.
 
 import { create } from '@bufbuild/protobuf'
 import type { Handlers } from '#app.ts'
@@ -24,7 +24,7 @@ import type { SyncConfig } from './sync-config.model.ts'
 const toRepo = messageOf(RepoSchema, { id: 'uid' })
 const toSync = messageOf(SyncConfigSchema, { expiration: 'expirationTime' })
 
-/** The tiers in the order of the numbers that version 2 gives them. */
+/** Tiers in the order of their numbers in version 2. */
 const tiers: readonly number[] = [
   CatalogTier.UNKNOWN,
   CatalogTier.APPLICATION,

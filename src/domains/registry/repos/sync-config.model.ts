@@ -1,16 +1,16 @@
 /** Source of a repository that is copied, and targets that clients have configured. */
 export type SyncConfig = {
-  /** The uid of a repo of this server; it may be gone. */
+  /** Uid of a repository of this server, which may have been deleted. */
   source: string
-  /** In a request: undefined to leave it unchanged, empty for the default from now on. */
+  /** In a request, undefined keeps the value, and an empty text means the default from now on. */
   expirationTime: string | undefined
-  // Repositories in registries of clouds. They are kept for clients, and nothing is copied there.
+  // Repositories in cloud registries. They are stored for clients; nothing is copied there.
   google: string
   amazon: string
   azure: string
-  /** In a request: undefined to leave it unchanged. */
+  /** In a request, undefined keeps the value. */
   syncApks: boolean | undefined
-  // These two are settings of the organisation.
+  // Two settings of the organization.
   uniqueTags: boolean
   gracePeriod: boolean
 }
@@ -30,13 +30,13 @@ export const emptySync: SyncConfig = {
 /** Members that are stored with the repository. */
 export type StoredSync = Omit<SyncConfig, 'uniqueTags' | 'gracePeriod'>
 
-/** A change of what a repository is copied from. */
+/** Change of the source of a repository. */
 export type SourceChange = { repo: string; before: SyncConfig | undefined; asked: SyncConfig }
 
 /** Configuration to store for a repository. `setter` is set if the copy begins again, in the name of the caller. */
 export type SettledSync = {
   config: SyncConfig
-  /** Whether the caller may pull the source and push to the repo. */
+  /** True if the caller may pull from the source and push to the repository. */
   mayCopy: boolean
   setter: { uid: string; operator: boolean } | undefined
 }

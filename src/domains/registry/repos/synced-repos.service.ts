@@ -1,4 +1,4 @@
-// What a repo has of the one that it is copied from: everything that the catalogue says, and the readme.
+// Fields that a copied repository takes from its source: the catalog fields and the readme.
 import type { Work } from '#app.ts'
 import type { Lease } from '#db/leases.ts'
 import { emit } from '#domains/outbox/emit.ts'
@@ -12,7 +12,7 @@ import type { SyncConfig } from './sync-config.model.ts'
 type Catalogue = Pick<Repo, (typeof adminFields)[number]>
 const textOf = (repo: Catalogue): string => JSON.stringify(adminFields.map((name) => repo[name]))
 
-/** The repo with what its source has. Throws INVALID_ARGUMENT where it was asked for something else. */
+/** Repository with the fields of its source. Throws INVALID_ARGUMENT if the request has other values. */
 export function withSource<T extends Catalogue & { description: string }>(
   asked: T,
   before: Catalogue | undefined,
@@ -30,12 +30,12 @@ export function withSource<T extends Catalogue & { description: string }>(
   return { ...asked, catalogTier, bundles, aliases, activeTags, description: asked.description || source.description }
 }
 
-/** To have tags copied is no way around the terms that guard setting them. Call it before the transaction. */
+/** Checks the terms for setting tags, which also apply to copies. Call it before the transaction. */
 export async function requireSyncTerms({ app }: Work, place: string, asked: SyncConfig | undefined): Promise<void> {
   if (asked) await app.terms.check(place, ...app.eventTable.methods('registry.tag.created'))
 }
 
-/** Takes over what the source says by now. Answers with whether copies get unique tags as well. */
+/** Copies the current fields of the source. Returns whether copies also get unique tags. */
 export async function followSource(
   work: Work,
   lease: Lease,
