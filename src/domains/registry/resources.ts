@@ -10,14 +10,14 @@ export const resources: readonly Resource[] = [
     type: repoType,
     table: 'repos',
     kinds: ['repos'],
-    // A row is left of one that is being removed.
+    // A repository that is being removed keeps a row.
     listedBy: 'ledger_id',
     uid: 'place',
     groupDeletion: 'blocks',
-    // A path that is not there is not remembered, and a repo keeps its name.
+    // Missing paths are not cached, and repositories keep their names.
     clears: { paths: ['delete'], tags: ['delete'], manifests: ['delete'], views: ['delete'] },
   },
-  // Its repo is hidden by an update, which would clear the caches with each description that is changed.
+  // The repository is hidden by an update of its row. Clearing caches on updates would clear them with each changed description.
   {
     type: removalType,
     table: 'repo_removals',
@@ -48,7 +48,7 @@ export const resources: readonly Resource[] = [
     kinds: [],
     uid: 'none',
     groupDeletion: 'apart',
-    // A digest stands for one content, so a push changes nothing that is remembered, but what a tag may stand for.
+    // Content of a digest never changes, so a push invalidates only cached results of views.
     clears: { manifests: ['delete'], views: ['insert', 'delete'] },
   },
 ]

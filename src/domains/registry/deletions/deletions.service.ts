@@ -1,4 +1,4 @@
-// Deletion of repositories and manifests, with all that refers to them.
+// Deletes repositories and manifests, with everything that refers to them.
 import type { Call, Work } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
 import { emit } from '#domains/outbox/emit.ts'
@@ -23,7 +23,7 @@ import type { TagRepo } from '../tags/tags.model.ts'
 import { actorOf } from '../tags/tags.model.ts'
 import { removeAll } from './removals.service.ts'
 
-/** A question in the transaction of a deletion, in place of the hooks that would refuse it. */
+/** Check in the transaction of a deletion that replaces the hooks which could refuse it. */
 export type InPlaceOfRules = (tx: Tx, repo: TagRepo) => Promise<void>
 
 async function requireDeletion(
@@ -35,7 +35,10 @@ async function requireDeletion(
   else for (const mayDelete of work.app.hooks.mayDelete) await mayDelete(tx, work, repo, digest)
 }
 
-/** Its tags are deleted with it; the ledger stays, and says so. Throws FAILED_PRECONDITION when something in it is kept. */
+/**
+ * Deletes a repository with its tags. The tag history remains and records the deletion. Throws FAILED_PRECONDITION if some
+ * content is retained.
+ */
 export async function deleteRepo(call: Call, uid: string, inPlaceOfRules?: InPlaceOfRules): Promise<void> {
   const [{ app, now }, actor] = [call, call.caller.uid]
   await app.db.tx(async (tx) => {
@@ -45,7 +48,7 @@ export async function deleteRepo(call: Call, uid: string, inPlaceOfRules?: InPla
     await requireDeletion(tx, call, { repo: row, inPlaceOfRules })
     const path = await pathIn(tx, parentOf(uid), repo.name)
     const large = await isLarge(tx, id, mostAtOnce)
-    // One time for the deletion of all tags: after the last change of each of them.
+    // One time for the deletion of all tags, after the last change of each of them.
     const removal: Removal = { id, uid, ledger, actor, deleteTime: timeAfter(now, await lastMoveIn(tx, row)) }
     await hideRepo(tx, call, removal)
     if (large) {
@@ -62,7 +65,7 @@ export async function deleteRepo(call: Call, uid: string, inPlaceOfRules?: InPla
   call.log.info('repo deleted', { uid })
 }
 
-/** Ends what must not outlast the repository, also while its rows are still being removed. */
+/** Ends everything that must not outlast the repository, even while its rows are still being removed. */
 async function hideRepo(tx: Tx, { app, now }: Call, removal: Removal): Promise<void> {
   const { id, uid } = removal
   await store.deleteReadme(tx, uid)
@@ -72,8 +75,8 @@ async function hideRepo(tx: Tx, { app, now }: Call, removal: Removal): Promise<v
 }
 
 /**
- * Deletes the manifest and every tag that points to it. `false` when the repo does not have it. Throws FAILED_PRECONDITION
- * when it is kept.
+ * Deletes the manifest and every tag that points to it. Returns false if the repository does not have it. Throws
+ * FAILED_PRECONDITION if it is retained.
  */
 export async function deleteManifest(
   work: Work,
@@ -92,7 +95,7 @@ export async function deleteManifest(
   return isFound
 }
 
-/** Deletes a manifest that no tag points to and nothing keeps. `false` when the repo does not have it. */
+/** Deletes a manifest without tags that is not retained. Returns false if the repository does not have it. */
 export async function removeManifest(
   tx: Tx,
   by: Pick<Work, 'app' | 'cause'>,

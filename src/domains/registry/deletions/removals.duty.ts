@@ -1,4 +1,5 @@
-// Removes the rows of large deleted repositories in batches: each is a short transaction, so other writers do not wait long.
+// Background job that removes the rows of large deleted repositories in batches. Each is a short transaction, so that other
+// writers do not wait long.
 import type { App } from '#app.ts'
 import type { Lease } from '#db/leases.ts'
 import type { Duty } from '#duty.ts'
@@ -8,7 +9,7 @@ import { type Removal, sliceSize } from '../repos/removals.model.ts'
 import * as store from '../repos/removals.store.ts'
 import { removings } from './removals.service.ts'
 
-/** The most batches of one repository in a row; then it is the turn of another organization. */
+/** Most batches of one repository in a row, before other organizations get their turn. */
 const batchesPerTurn = 100
 
 export const removeRepos: Duty = {
@@ -19,7 +20,7 @@ export const removeRepos: Duty = {
   async run(app, lease) {
     let repos = 0
     for (;;) {
-      // What was deleted meanwhile is among them.
+      // Repositories deleted meanwhile are included.
       const firsts = firstOfEach(await store.openRemovals(app.db))
       if (firsts.length === 0) return { repos }
       for (const removal of firsts) if (await removeSome(app, lease, removal)) repos++
@@ -27,7 +28,7 @@ export const removeRepos: Duty = {
   },
 }
 
-/** The oldest one of each organisation. */
+/** The oldest removal of each organization. */
 function firstOfEach(removals: readonly Removal[]): Removal[] {
   const firsts = new Map<string, Removal>()
   for (const removal of removals) {
@@ -37,7 +38,7 @@ function firstOfEach(removals: readonly Removal[]): Removal[] {
   return [...firsts.values()]
 }
 
-/** Whether all of it is gone now. Whatever was done stays done, so another node goes on where this one was. */
+/** Returns true if everything is removed. Finished batches are kept, so another node can continue. */
 async function removeSome(app: App, lease: Lease, removal: Removal): Promise<boolean> {
   let left = batchesPerTurn
   for (const removing of removings(app)) {

@@ -1,4 +1,4 @@
-// The rows that are removed with a repository: all at once if it is small, in batches if it is large.
+// Rows that are removed with a repository: at once if it is small, and in batches if it is large.
 import type { App } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
 import { unlinkAll, unlinkBlob } from '../blobs/blobs.store.ts'
@@ -28,7 +28,7 @@ const ofManifests: Removing = async (tx, repo, limit) => {
   return digests.length
 }
 
-/** One upload of a large repository in one batch, or some of its pieces. */
+/** One upload of a large repository in one batch, or some of its chunks. */
 const ofUploads: Removing = async (tx, repo, limit) => {
   if (limit === allRows) return deleteUploadsOf(tx, repo, repo.deleteTime)
   const uid = await store.someUpload(tx, repo.id)
@@ -47,7 +47,7 @@ export function removings({ hooks }: Pick<App, 'hooks'>): readonly Removing[] {
   return [removeTagsOfRemoval, ofContents, ofPlainTables, ...hooks.repoDeleting, ofManifests, ofUploads, ofBlobs]
 }
 
-/** Removes all of it in one transaction. */
+/** Removes all rows of the repository in one transaction. */
 export async function removeAll(tx: Tx, app: Pick<App, 'hooks'>, repo: Removal): Promise<void> {
   for (const removing of removings(app)) await removing(tx, repo, allRows)
 }

@@ -1,6 +1,6 @@
 import type { FieldViolation } from '#lib/errors.ts'
 
-/** A Helm chart by which the images of a repo are deployed. Absent is something else than empty. */
+/** Helm chart that deploys the images of a repository. An absent field differs from an empty one. */
 export type HelmChart = { source?: string | undefined; repo: string; chart?: string | undefined }
 
 export const deploymentType = 'registry.pinfold.dev/Deployment'
@@ -8,7 +8,7 @@ export const deploymentType = 'registry.pinfold.dev/Deployment'
 const maxCharts = 100
 const maxText = 2048
 
-/** What is wrong with the charts, by their place in the list. */
+/** Problems of the charts, by their position in the list. */
 export function problemsOf(charts: readonly HelmChart[]): FieldViolation[] {
   if (charts.length > maxCharts) return [{ field: 'charts', description: `must hold at most ${maxCharts} charts` }]
   return charts.flatMap(({ source = '', repo, chart = '' }, i) => {

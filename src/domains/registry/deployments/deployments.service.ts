@@ -1,4 +1,4 @@
-// By which Helm charts the images of a repo are deployed. A deployment without charts is none.
+// Helm charts that deploy the images of a repository. A deployment without charts does not exist.
 
 import type { Call } from '#app.ts'
 import { alreadyExists, found, invalid, notFound, refuseIfAny } from '#lib/errors.ts'
@@ -23,7 +23,7 @@ export async function createDeployment(call: Call, repo: string, charts: readonl
   call.log.info('deployment created', { repo, charts: charts.length })
 }
 
-/** Without charts it is deleted. */
+/** Replaces the charts. Without charts, deletes the deployment. */
 export async function replaceDeployment(call: Call, repo: string, charts: readonly HelmChart[]): Promise<void> {
   refuseIfAny(problemsOf(charts))
   await call.app.db.tx(async (tx) => {

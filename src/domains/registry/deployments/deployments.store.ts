@@ -1,13 +1,13 @@
 import { type Reader, sql, type Tx } from '#db/sql.ts'
 import type { HelmChart } from './deployments.model.ts'
 
-/** The charts of the repo; `undefined` when it has no deployment. */
+/** Charts of the repository. Returns undefined if it has no deployment. */
 export async function findCharts(reader: Reader, repo: string): Promise<HelmChart[] | undefined> {
   const row = await reader.get<{ charts: string }>(sql`SELECT charts FROM deployments WHERE repo_uid = ${repo}`)
   return row && (JSON.parse(row.charts) as HelmChart[])
 }
 
-/** `false` when the repo has a deployment. */
+/** Returns false if the repository already has a deployment. */
 export async function insertCharts(tx: Tx, repo: string, charts: readonly HelmChart[]): Promise<boolean> {
   const inserted = await tx.run(sql`
     INSERT INTO deployments (repo_uid, charts) VALUES (${repo}, ${JSON.stringify(charts)})
@@ -15,14 +15,14 @@ export async function insertCharts(tx: Tx, repo: string, charts: readonly HelmCh
   return inserted === 1
 }
 
-/** `false` when the repo has no deployment. */
+/** Returns false if the repository has no deployment. */
 export async function patchCharts(tx: Tx, repo: string, charts: readonly HelmChart[]): Promise<boolean> {
   const patched = await tx.run(sql`
     UPDATE deployments SET charts = ${JSON.stringify(charts)} WHERE repo_uid = ${repo}`)
   return patched === 1
 }
 
-/** `false` when the repo has no deployment. */
+/** Returns false if the repository has no deployment. */
 export async function deleteCharts(tx: Tx, repo: string): Promise<boolean> {
   return (await tx.run(sql`DELETE FROM deployments WHERE repo_uid = ${repo}`)) === 1
 }

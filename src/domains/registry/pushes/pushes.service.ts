@@ -13,7 +13,7 @@ import type { RepoRef } from '../repo-ref.model.ts'
 import { assignTag, requireTagAt } from '../tags/tag-moves.service.ts'
 import { actorOf, attestedByTag } from '../tags/tags.model.ts'
 
-/** Whether the caller is allowed to create tags, and to move those that exist. */
+/** Permissions to create tags, and to move existing ones. */
 export type TagRights = { create: boolean; move: boolean }
 
 export type ManifestPush = {
@@ -22,14 +22,14 @@ export type ManifestPush = {
   document: ManifestDocument
   tags: readonly string[]
   mayTag: TagRights
-  /** Digest that each of the tags has to point to now. */
+  /** Precondition on the current digest of each tag. */
   precondition: Precondition | undefined
   origin: Origin
-  /** Content that the manifest lists may be pushed later. It is read after that. */
+  /** True if content that the manifest lists may be pushed later. The image is read after that. */
   sparse?: true
 }
 
-/** `nested`: indexes would list each other too deep. `wrong`: the manifest gives a content a size that it does not have. */
+/** `nested`: too many levels of indexes. `wrong`: the manifest has a wrong size for some content. */
 export type PushProblem =
   | { missing: { blobs: string[]; manifests: string[] } }
   | { nested: string }
@@ -37,8 +37,8 @@ export type PushProblem =
 export type PushResult = 'stored' | 'no repo' | PushProblem
 
 /**
- * Stores the manifest and points the tags to it, all or nothing. What it lists must be in the repo, unless settings say
- * otherwise. Throws RESOURCE_EXHAUSTED when the organisation has no room for it.
+ * Stores the manifest and assigns its tags, all or nothing. Listed content must be in the repository, unless the settings allow
+ * otherwise. Throws RESOURCE_EXHAUSTED if a quota of the organization is reached.
  */
 export async function pushManifest(work: Work, push: ManifestPush): Promise<PushResult> {
   const { manifest, document, tags } = push
@@ -74,7 +74,7 @@ export async function pushManifest(work: Work, push: ManifestPush): Promise<Push
       const subject = attestedByTag(name)
       const mover = { now: work.cause.now, actor: actorOf(work), source: 'oci' } as const
       const { previousDigest, changed } = await assignTag(tx, work, { ...mover, repo, name, digest: manifest.digest })
-      // A repetition changes nothing, so it takes no right of its own.
+      // A repeated assignment changes nothing, so it needs no permission.
       if (changed) requireTagRight(push.mayTag, previousDigest !== '')
       requireTagAt(push.precondition, name, previousDigest)
       if (changed && subject !== undefined) {
@@ -89,7 +89,7 @@ export async function pushManifest(work: Work, push: ManifestPush): Promise<Push
   return result
 }
 
-/** Refuses what a new repository would refuse, so that the push does not leave one behind. */
+/** Refuses a push that a new repository would refuse, so that the repository is not created. */
 async function refuseInNewRepo(work: Work, push: ManifestPush): Promise<PushProblem | undefined> {
   const { target, manifest, tags } = push
   const problem = missingProblem(work, push, { sizes: new Map() })
@@ -112,9 +112,9 @@ function requireTagRight({ create, move }: TagRights, exists: boolean): void {
 type Surroundings = {
   sizes: Map<string, number>
   levels: number
-  /** Indexes that were pushed before what they list. */
+  /** Indexes that were pushed before the content that they list. */
   above: string[]
-  /** Others list one of these. */
+  /** True if another index lists one of these. */
   isAboveListed: boolean
 }
 
@@ -132,7 +132,7 @@ async function lookUp(tx: Tx, repo: RepoRef, { manifest, document }: ManifestPus
   }
 }
 
-/** Readers take memory by what a manifest says, and pay by it too. */
+/** Readers reserve memory by the sizes in a manifest, and count them against their limits, so the sizes must be correct. */
 function sizeProblem({ document }: ManifestPush, { sizes }: Surroundings): PushProblem | undefined {
   for (const [digest, size] of document.sizes) {
     const stored = sizes.get(digest)

@@ -1,7 +1,7 @@
-/** What holds for all repos of an organisation that copy from others. */
+/** Settings for all repositories of an organization that are copied from others. */
 export type RegistrySettings = {
-  /** Copies also get unique, dated tags. */
+  /** Copies also get unique tags with a date. */
   uniqueTags: boolean
-  /** Tags get a grace period after their end of life. */
+  /** Tags have a grace period after their end of life. */
   eolGracePeriod: boolean
 }

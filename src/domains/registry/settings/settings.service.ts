@@ -6,7 +6,7 @@ import { rootOf } from '#lib/uid.ts'
 import type { RegistrySettings } from './settings.model.ts'
 import * as store from './settings.store.ts'
 
-/** Where nobody has set them, both are false. */
+/** Settings of an organization. Both are false by default. */
 export async function getSettings(call: Call, org: string): Promise<RegistrySettings> {
   await requireOrganization(call.app.db, org)
   return (await store.findSettings(call.app.db, org)) ?? { uniqueTags: false, eolGracePeriod: false }

@@ -3,7 +3,7 @@ import type { Duty } from '#duty.ts'
 import { keptDays, namedDays } from './digest-usage.model.ts'
 import * as store from './digest-usage.store.ts'
 
-/** Writes who has pulled what. Each node writes what it has served. */
+/** Background job that writes the pull counts of this node. */
 export const writeUsage: Duty = {
   name: 'registry.usage',
   everyMs: 1000,
@@ -14,7 +14,9 @@ export const writeUsage: Duty = {
 const dayMs = 24 * 60 * 60_000
 const rowsAtOnce = 500
 
-/** Forgets old counts, and who they are of sooner than that, a few digests at a time. */
+/**
+ * Background job that deletes old pull counts, and merges their callers earlier than that. It processes a few digests at a time.
+ */
 export const sweepUsage: Duty = {
   name: 'registry.usage.sweep',
   everyMs: dayMs,
@@ -30,7 +32,7 @@ export const sweepUsage: Duty = {
       const gone = await store.deleteBefore(tx, before(keptDays), from, upTo)
       const forgotten = await store.forgetLastPulls(tx, before(keptDays), from, upTo)
       const merged = await store.mergeCallers(tx, before(namedDays), from, upTo)
-      // Not before the commit, since it may be tried again.
+      // Only after the commit, since the transaction may be repeated.
       tx.after(() => {
         rows += gone + forgotten + merged
         from = upTo

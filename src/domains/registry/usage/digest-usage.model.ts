@@ -1,10 +1,13 @@
-/** What a caller has done with a manifest of a repo on one day, or what of it has yet to be written. */
+/** Pulls of a manifest of a repository by one caller on one day, or the part that is not yet written. */
 export type Usage = {
   repo: number
   digest: string
-  /** In UTC, `2026-01-31`. */
+  /** Day in UTC, `2026-01-31`. */
   day: string
-  /** A uid; `nobody` for all without a credential, `others` for those above `maxCallers` and those of older days. */
+  /**
+   * A uid. `nobody` stands for all callers without a credential. `others` stands for callers above `maxCallers` and those of
+   * older days.
+   */
   caller: string
   gets: number
   checks: number
@@ -14,11 +17,11 @@ export type Usage = {
 export const nobody = ''
 export const others = '*'
 
-/** How many callers of one digest have a row of their own on one day. */
+/** Most callers of one digest with their own row on one day. */
 export const maxCallers = 100
 
-/** How long callers have rows of their own; then those of a day become one. */
+/** Days for which callers have their own rows. The rows of a day are then merged. */
 export const namedDays = 7
 
-/** How long rows are kept. Those of the last day on which a manifest was pulled stay as they are for as long as the manifest. */
+/** Days for which rows are kept. Rows of the last day on which a manifest was pulled are kept as long as the manifest. */
 export const keptDays = 90

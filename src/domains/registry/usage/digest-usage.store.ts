@@ -9,7 +9,7 @@ const adding = sql`
          last_time = CASE WHEN excluded.last_time > digest_usage.last_time THEN excluded.last_time
                           ELSE digest_usage.last_time END`
 
-/** Adds up what is there and what is given, no row of which may be there twice. */
+/** Adds counts to the stored ones. The given rows must be distinct. */
 export async function addUsage(tx: Tx, rows: readonly Usage[]): Promise<void> {
   const values = rows.map(({ repo, digest, day, caller, gets, checks, lastTime }) => {
     return sql`(${repo}, ${digest}, ${day}, ${caller}, ${gets}, ${checks}, ${lastTime})`
@@ -17,7 +17,7 @@ export async function addUsage(tx: Tx, rows: readonly Usage[]): Promise<void> {
   for (const statement of insertsOf(into, values, adding)) await tx.run(statement)
 }
 
-/** Those that have a row of their own. */
+/** Callers with their own row. */
 export async function callersOf(
   reader: Reader,
   { repo, digest, day }: Pick<Usage, 'repo' | 'digest' | 'day'>,
@@ -31,7 +31,7 @@ export async function callersOf(
 
 export type Place = { repo: number; digest: string }
 
-/** The place of the row that comes so many rows after this one; `undefined` when there are not as many. */
+/** Position of the row that follows after `rows` rows. Returns undefined if there are fewer. */
 export async function placeAfter(reader: Reader, { repo, digest }: Place, rows: number): Promise<Place | undefined> {
   return reader.get<Place>(sql`
     SELECT repo_id AS repo, digest FROM digest_usage WHERE (repo_id, digest) > (${repo}, ${digest})
@@ -39,14 +39,13 @@ export async function placeAfter(reader: Reader, { repo, digest }: Place, rows: 
 }
 
 /**
- * Deletes the rows behind one place up to another that are of a day before `day`, but for those of the last day on which
- * a manifest that is there was pulled.
+ * Deletes rows between two positions from before `day`. Rows of the last day on which an existing manifest was pulled are kept.
  */
 export async function deleteBefore(tx: Tx, day: string, after: Place, upTo: Place | undefined): Promise<number> {
   return tx.run(sql`DELETE FROM digest_usage AS u WHERE ${outdated(day, after, upTo)}`)
 }
 
-/** Of the same rows, makes those of the callers of one day one row. Answers with how many it took. */
+/** Merges the rows of the callers of each day, between two positions and from before `day`. Returns the number of merged rows. */
 export async function mergeCallers(tx: Tx, day: string, after: Place, upTo: Place | undefined): Promise<number> {
   const named = sql`${outdated(day, after, upTo)} AND u.caller <> ${nobody} AND u.caller <> ${others}`
   await noteLastPulls(tx, named)
@@ -59,8 +58,8 @@ export async function mergeCallers(tx: Tx, day: string, after: Place, upTo: Plac
 }
 
 /**
- * Of rows that are about to become one, when each caller has pulled last, and those of the same days that had no row of their
- * own: so it can be told later who is left when some do not count.
+ * Stores the time of the last pull of each caller whose row is about to be merged, and of callers on the same days without their
+ * own row. Callers can then still be excluded later.
  */
 async function noteLastPulls(tx: Tx, named: Sql): Promise<void> {
   const isLater = sql`
@@ -78,7 +77,7 @@ async function noteLastPulls(tx: Tx, named: Sql): Promise<void> {
      GROUP BY o.repo_id, o.digest, o.caller ${isLater}`)
 }
 
-/** Forgets the last pulls of callers before `day`, of manifests behind one place up to another. */
+/** Deletes the last pulls of callers from before `day`, for manifests between two positions. */
 export async function forgetLastPulls(tx: Tx, day: string, after: Place, upTo: Place | undefined): Promise<number> {
   const end = upTo ? sql`AND (repo_id, digest) <= (${upTo.repo}, ${upTo.digest})` : sql``
   return tx.run(sql`
@@ -94,7 +93,7 @@ function outdated(day: string, after: Place, upTo: Place | undefined): Sql {
          OR NOT EXISTS (SELECT 1 FROM manifests m WHERE m.repo_id = u.repo_id AND m.digest = u.digest))`
 }
 
-/** Whether it was pulled with GET on one of these days, the last of which is not one. */
+/** True if the manifest was pulled with GET on one of these days. `until` is exclusive. */
 export async function wasPulledOn(
   reader: Reader,
   { repo, digest }: Place,
@@ -106,7 +105,7 @@ export async function wasPulledOn(
   return row !== undefined
 }
 
-/** Whether somebody has asked for it since, be it by HEAD. */
+/** True if the manifest was requested since then, with GET or HEAD. */
 export async function wasAskedSince(
   reader: Reader,
   { repo, digest }: Place,

@@ -1,25 +1,25 @@
-// Who pulls what, counted: a pull adds to a number in memory, and a duty writes the numbers, so that a million pulls of one
-// digest are one row, and no pull waits for the disk.
+// Pull counts by caller. A pull adds to a number in memory, and a background job writes the numbers. A million pulls of one
+// digest become one row, and no pull waits for the disk.
 import type { Db, Tx } from '#db/sql.ts'
 import { type BatchWriter, createBatchWriter, inOrder } from '#lib/batches/batch-writer.ts'
 import { maxCallers, nobody, others, type Usage } from './digest-usage.model.ts'
 import { addUsage, callersOf } from './digest-usage.store.ts'
 
-/** `flush` answers with how many rows it wrote. */
+/** `flush` returns the number of written rows. */
 export type DigestUsage = BatchWriter & {
-  /** `caller` is a uid, empty for whoever has shown no credential; `now` as in a cause. */
+  /** `caller` is a uid, and empty without a credential. `now` is the time of the cause. */
   note(repo: number, digest: string, caller: string, method: 'GET' | 'HEAD', now: string): void
 }
 
-/** On SQLite a commit stops everything, so none is long. */
+/** On SQLite other writers wait for a commit, so all are kept short. */
 const perCommit = 500
-/** With more than these waiting, the database does not keep up, and what would be new is left out. */
+/** With more rows waiting, the database is too slow, and new rows are dropped. */
 const maxWaiting = 20_000
 
 export type UsageReport = {
-  /** Counts could not be written, and are lost. */
+  /** Called if counts could not be written and are lost. */
   failed(error: unknown): void
-  /** So many pulls were left out; called with each write, also with 0. */
+  /** Called with each write, with the number of dropped pulls or 0. */
   dropped(count: number): void
 }
 
@@ -67,7 +67,7 @@ export function createDigestUsage(db: Db, report: UsageReport): DigestUsage {
   }
 }
 
-/** Callers that are too many for a digest and a day become one. */
+/** Callers above the limit for a digest and a day are merged. */
 async function writeRows(tx: Tx, noted: readonly Usage[]): Promise<void> {
   const rows: Usage[] = []
   for (const [, same] of Map.groupBy(noted, ({ repo, digest, day }) => `${repo} ${digest} ${day}`)) {

@@ -1,8 +1,8 @@
-// Whether somebody has pulled something on certain days, as far as that is written.
+// Recent pulls of a manifest, according to the written counts.
 import type { Reader } from '#db/sql.ts'
 import * as store from './digest-usage.store.ts'
 
-/** On the day of one moment or later, and before that of another. */
+/** True if the manifest was pulled from the day of `from` on, and before the day of `until`. */
 export async function wasPulledBetween(
   reader: Reader,
   { repo, digest }: { repo: number; digest: string },

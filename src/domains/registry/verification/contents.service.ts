@@ -1,4 +1,4 @@
-// The rows of blobs and uploads against their contents in the store, and the contents of the store against rows.
+// Compares the rows of blobs and uploads with the content in the store, and the content with the rows.
 import { createHash, randomBytes } from 'node:crypto'
 import { type Blobs, ContentMissing, type Stored } from '#blobs/blobs.ts'
 import type { Db } from '#db/sql.ts'
@@ -13,19 +13,19 @@ import type { Problem, Watch } from './verification.model.ts'
 export type Contents = {
   db: Db
   blobs: Blobs
-  /** Of the contents this share, drawn by chance, is read to compare its digest; from 0 to 1. */
+  /** Random share of contents whose digest is verified, from 0 to 1. */
   hash: number
-  /** When what is put into the trash may go. */
+  /** Removal time of content that is moved to the trash. */
   due: string
 }
 
 const page = 500
 const atOnce = 8
-/** Younger ones may belong to a push between its content and its row; a bucket is not in a hurry. */
+/** Minimum age of content without a row. Younger content may belong to a push that has not written its row yet. */
 const leastFileAgeMs = 3600_000
 const leastObjectAgeMs = 24 * 3600_000
 
-/** Every blob and every piece of an upload has a content of its size, and a share of them their digests. */
+/** Verifies that every blob and every chunk of an upload has content of its size, and verifies digests of a share of them. */
 export async function verifyContents(at: Contents, watch: Watch): Promise<void> {
   for (let after = ''; ; ) {
     const contents = await contentsAfter(at.db, after, page)
@@ -42,7 +42,7 @@ async function verifyContent(at: Contents, content: StoredContent, watch: Watch)
   const check = upload === undefined ? 'blobs' : 'uploads'
   const problem = await problemOf(at, content)
   watch.examined(check, 1)
-  // It may have been deleted or finished meanwhile.
+  // The content may have been deleted or completed meanwhile.
   if (!problem || !(await locationIsKnown(db, location))) return
   const repaired = watch.repair && (await repairContent(at, content, problem, upload))
   const subject = upload === undefined ? digest : location
@@ -53,13 +53,13 @@ async function problemOf({ blobs, hash }: Contents, content: StoredContent): Pro
   const { location, size, digest } = content
   if (!(await blobs.has({ location, size }))) return 'content missing or short'
   if (digest === '' || Math.random() >= hash) return undefined
-  // A bad read is no bad content: what is taken out of service was wrong twice.
+  // A single wrong read is no proof of bad content, so the content is read twice.
   const found = (await digestAt(blobs, content)) === digest || (await digestAt(blobs, content))
   if (found === undefined) return 'content missing or short'
   return found === true || found === digest ? undefined : 'content has another digest'
 }
 
-/** Nothing where it is gone. */
+/** Digest of the stored content. Returns undefined if it does not exist. */
 async function digestAt(blobs: Blobs, { location, size, digest }: StoredContent): Promise<string | undefined> {
   const read = await blobs.read({ location, size }).catch(unlessMissing)
   if (!read) return undefined
@@ -80,12 +80,12 @@ async function repairContent(
   upload: string | undefined,
 ): Promise<boolean> {
   if (upload !== undefined) {
-    // Nobody can finish it any more; its client begins anew.
+    // The upload cannot be completed any more. Its client begins again.
     const ended = await db.tx((tx) => deleteUpload(tx, upload), inRepo)
     await blobs.removeAll(ended?.locations ?? [])
     return ended !== undefined
   }
-  // What is missing is missing for whoever pulls, too, and a push notices.
+  // Missing content needs no repair: pulls fail anyway, and a new push restores it.
   if (problem !== 'content has another digest') return false
   const name = randomBytes(16).toString('hex')
   return db.tx(async (tx) => {
@@ -95,7 +95,7 @@ async function repairContent(
   }, inRepo)
 }
 
-/** Every content of the store that is old enough belongs to a row, or waits for its removal. */
+/** Verifies that all content of the minimum age has a row or is in the trash. */
 export async function verifyOrphans({ db, blobs, due }: Contents, now: number, watch: Watch): Promise<void> {
   const theirs = await blobs.clock?.()
   const before = (theirs ?? now) - (theirs === undefined ? leastFileAgeMs : leastObjectAgeMs)
@@ -105,7 +105,7 @@ export async function verifyOrphans({ db, blobs, due }: Contents, now: number, w
     const known = await knownLocations(db, locations)
     const waiting = await trashedLocations(db, locations)
     for (const file of files.filter(({ location }) => !known.has(location) && !waiting.has(location))) {
-      // A database without any blob is more likely the wrong one for this store than right about all of it.
+      // A database without any blob is probably the wrong one for this store.
       const repaired = watch.repair && !isEmpty
       if (repaired) await db.tx((tx) => addTrash(tx, file, due))
       const detail = `${file.size} bytes, of ${new Date(file.changed).toISOString()}`

@@ -1,4 +1,4 @@
-// What a manifest needs is read from its content, and has rows by which blobs and manifests are kept.
+// Compares the content that a manifest needs with the rows that keep its blobs and manifests from being deleted.
 import type { Db } from '#db/sql.ts'
 import { chunksByBytes } from '#lib/chunks.ts'
 import { algorithmOf, digestOf } from '#lib/digest.ts'
@@ -10,7 +10,7 @@ import type { Problem, Watch } from './verification.model.ts'
 import * as store from './verification.store.ts'
 
 const page = 500
-/** Of contents, as far as the rows say their sizes. */
+/** Bytes of content per step, according to the sizes in the rows. */
 const atOnce = { items: page, bytes: 8 << 20 }
 const start = { repo: 0, digest: '', manifest: '' }
 
@@ -38,7 +38,7 @@ async function verifyManifestsOf(
   const links = Map.groupBy(await store.linksOf(db, repo, digests), ({ manifest }) => manifest)
   for (const key of keys) {
     const manifest = manifests.get(key.digest)
-    // It may have been deleted meanwhile.
+    // The manifest may have been deleted meanwhile.
     if (manifest) await verifyManifest(db, key, manifest, links.get(key.digest) ?? [], watch)
   }
 }
@@ -59,7 +59,7 @@ async function verifyManifest(
   const document = readDocument(manifest)
   if (typeof document === 'string') return report('manifest cannot be read', document, false)
   if (sameLinks(document, links)) return
-  // One that is deleted between the two has no links, and one that was pushed again since has them.
+  // A manifest that was deleted between the two reads has no links. If it was pushed again, it has them.
   if (sameLinks(document, await store.linksOf(db, key.repo, [key.digest]))) return
   if (!(await hasManifest(db, key.repo, key.digest))) return
   const repaired = watch.repair && (await writeLinks(db, key, document))
@@ -75,7 +75,7 @@ function readDocument({ content, mediaType }: Manifest): ManifestDocument | stri
   }
 }
 
-/** As a push writes them: what is a blob and a manifest at once counts as a blob. */
+/** Same rule as for a push: a digest that is a blob and a manifest counts as a blob. */
 function neededBy({ blobs, manifests }: ManifestDocument): Map<string, number> {
   return new Map([...manifests.map((one) => [one, 1] as const), ...blobs.map((one) => [one, 0] as const)])
 }

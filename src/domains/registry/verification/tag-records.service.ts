@@ -1,4 +1,4 @@
-// Each tag points where the last row of its ledger says, and the rows of a ledger follow each other.
+// Verifies that each tag has the digest of its last row in the tag history, and that the rows of a tag are consistent.
 import type { Db } from '#db/sql.ts'
 import { operatorUid } from '#lib/uid.ts'
 import { inRepo, lockRepo } from '../blobs/blobs.store.ts'
@@ -9,9 +9,9 @@ import type { Problem, Watch } from './verification.model.ts'
 import * as store from './verification.store.ts'
 
 const page = 1000
-/** A page of rows, and what commits between them meanwhile. */
+/** A page of rows, and the rows that are committed in between. */
 const mostBetween = 2 * page
-/** In whose name the ledger gets what is missing there. */
+/** Actor and source of rows that are added as a repair. */
 const by = { actor: operatorUid, source: 'import' } as const
 const start = { ledger: 0, tag: '', time: '' }
 
@@ -44,12 +44,12 @@ function wordsOf({ lastTime, lastEvent, lastDigest }: store.TagRecord): string {
   return lastEvent === eventNumbers.deleted ? `its deletion at ${lastTime}` : `${lastDigest} at ${lastTime}`
 }
 
-/** Clients are served what the tag says, so that is what the ledger gets a record of; no record is changed. */
+/** Adds a row for the tag, since clients are served its digest. Rows are never changed. */
 function recordTag(db: Db, id: number, now: string): Promise<boolean> {
   return db.tx(async (tx) => {
     const found = await store.tagRecordOf(tx, id)
     if (!found || !(await lockRepo(tx, { id: found.repo }, 'alone'))) return false
-    // Somebody may have moved it while this waited for the repo.
+    // The tag may have been reassigned while the transaction waited for the lock.
     const record = (await store.tagRecordOf(tx, id))!
     const tag = await findTag(tx, found.uid)
     if (!tag || !problemOf(record)) return false

@@ -1,4 +1,4 @@
-// What is counted for organisations, and in lists, against what there is.
+// Compares the usage counts of organizations and of lists with the stored data.
 import type { Db } from '#db/sql.ts'
 import { addUsage } from '../blobs/usage.store.ts'
 import type { Watch } from './verification.model.ts'
@@ -6,7 +6,7 @@ import * as store from './verification.store.ts'
 
 const page = 500
 
-/** How many repos of an organisation have a blob, and what the organisation uses. */
+/** Verifies the number of links to each blob of an organization, and the usage of the organization. */
 export async function verifyUsage(db: Db, watch: Watch): Promise<void> {
   await verifyLinks(db, watch)
   await verifyUncounted(db, watch)

@@ -1,4 +1,4 @@
-// What a verification looks at, and what it finds.
+// Checks of a verification, and their findings.
 
 export const checks = [
   'blobs',
@@ -13,18 +13,18 @@ export const checks = [
 ] as const
 export type Check = (typeof checks)[number]
 
-/** What is not as it should be, of what, and whether it is now. */
+/** Problem of one subject, and whether it was repaired. */
 export type Finding = {
   check: Check
   problem: Problem
-  /** What names it: a digest, a location, the uid of a tag, the place of a total. */
+  /** Identifier of the subject: a digest, a location, the uid of a tag, or the place of a total. */
   subject: string
-  /** In words, for people. */
+  /** Description for people. */
   detail: string
   repaired: boolean
 }
 
-/** A word for programs each; `problems` says which of them can be repaired, and how. */
+/** Codes of problems for programs. The text says whether one can be repaired, and how. */
 export const problems = {
   'content missing or short': 'heals when the blob is pushed again; an upload is ended',
   'content has another digest': 'set aside in the trash, and heals when the blob is pushed again; an upload is ended',
@@ -45,10 +45,10 @@ export const problems = {
 } as const
 export type Problem = keyof typeof problems
 
-/** How many were looked at, and how many of them were not right. */
+/** Number of examined, wrong and repaired items. */
 export type Tally = { examined: number; found: number; repaired: number }
 
-/** `found` is called for each finding, `examined` with how many more were looked at. */
+/** `found` is called for each finding, and `examined` with the number of further examined items. */
 export type Watch = {
   repair: boolean
   found(finding: Finding): void

@@ -8,7 +8,7 @@ import { eventNumbers, sourceNumbers } from '../tags/tag-history.model.ts'
 
 export type CountedLink = { organization: string; digest: string; counted: number; found: number }
 
-/** A page of the blobs that organisations have, with how many of their repos are said to have them, and do. */
+/** A page of the blobs of organizations, with the counted and the actual number of their repositories. */
 export function countedLinks(db: Db, after: Pick<CountedLink, 'organization' | 'digest'>, most: number) {
   return allAtLeisure<CountedLink>(
     db,
@@ -24,7 +24,7 @@ export function countedLinks(db: Db, after: Pick<CountedLink, 'organization' | '
 
 export type RepoLink = { repo: number; digest: string; organization: string; isCounted: number }
 
-/** A page of the blobs of repos, with whether they are counted for the organisation at all. */
+/** A page of the blobs of repositories, each with whether it is counted for the organization. */
 export function repoLinks(reader: Reader, after: Pick<RepoLink, 'repo' | 'digest'>, most: number) {
   return reader.all<RepoLink>(sql`
     SELECT b.repo_id AS repo, b.digest, substr(replace(r.uid, '!', ''), 1, 40) AS organization,
@@ -36,7 +36,7 @@ export function repoLinks(reader: Reader, after: Pick<RepoLink, 'repo' | 'digest
      ORDER BY b.repo_id, b.digest LIMIT ${most}`)
 }
 
-/** Adds the difference, and forgets what nothing has any more. */
+/** Corrects the count by the difference. Deletes a row that counts nothing. */
 export async function correctLinks(tx: Tx, { organization, digest, counted, found }: CountedLink): Promise<void> {
   await tx.run(sql`
     INSERT INTO organization_blobs (org_uid, digest, links) VALUES (${organization}, ${digest}, ${found - counted})
@@ -52,9 +52,9 @@ export async function organizationsAfter(reader: Reader, after: string, most: nu
   return rows.map(({ uid }) => uid)
 }
 
-/** Storage that the organization uses, less what is counted for it. */
+/** Actual usage of the organization minus the counted one. */
 export async function usageDifference(db: Db, organization: string): Promise<Usage> {
-  // Repositories that are being removed count until they are gone.
+  // Repositories that are being removed still count.
   const below = sql`
     (r.uid > ${`${organization}/`} AND r.uid < ${`${organization}0`}
       OR r.uid > ${`!${organization}/`} AND r.uid < ${`!${organization}0`})`
@@ -115,7 +115,9 @@ export async function deleteLinksOf(tx: Tx, { repo, digest }: Pick<ManifestKey, 
 
 type LinkKey = { repo: number; digest: string; manifest: string }
 
-/** A page of what manifests need, with whether it is the first of a manifest that is gone; those of repos that are gone are left out. */
+/**
+ * A page of links of manifests. `isLoose` is 1 for the first link of a deleted manifest, unless its repository is deleted too.
+ */
 export function linksAfter(reader: Reader, after: LinkKey, most: number) {
   return reader.all<LinkKey & { isLoose: number }>(sql`
     SELECT l.repo_id AS repo, l.digest, l.manifest,
@@ -138,7 +140,7 @@ export type TagRecord = {
   repo: number
   repoUid: string
   ledger: number
-  /** The last record of the ledger; the time is empty where there is none. */
+  /** Last row in the tag history. The time is empty without one. */
   lastTime: string
   lastEvent: number
   lastDigest: string
@@ -185,14 +187,13 @@ export type MissingTag = LedgerKey & {
   digest: string
   repo: number
   repoUid: string
-  /** Its manifest is there, or need not be: of what was imported, copied or is followed, the content may be elsewhere. */
+  /** 1 if the manifest exists or may be missing: the content of imported, copied and mirrored tags may be elsewhere. */
   canStand: number
 }
 
 /**
- * Tags that the ledger has between two of its rows, of repos that are there, and that are not there themselves: of the
- * last `most` rows between. The bound has PostgreSQL read these rows first, where it would begin with the repos and read all
- * that their ledgers have.
+ * Missing tags of existing repositories whose last row, between two rows of the tag history, is no deletion. Examines at most
+ * `most` rows. The limit makes PostgreSQL read these rows first, and not the whole tag history of all repositories.
  */
 export function missingTags(reader: Reader, from: LedgerKey, to: LedgerKey, most: number): Promise<MissingTag[]> {
   return reader.all(sql`
