@@ -19,7 +19,7 @@ before(async () => {
   ;({ privateKey, publicKey } = await generateKeyPair(signingAlgorithm, { extractable: true }))
 })
 
-/** One key, whose uses for verification are counted: every signature check asks for it exactly once. */
+/** An issuer with one key. Counts its uses for verification, since every signature check requests the key exactly once. */
 function startIssuer() {
   const state = { now: start, checks: 0, epoch: 0, kids: ['k1'] }
   const keyring: Keyring = {
@@ -52,7 +52,7 @@ function signRaw(claims: Record<string, unknown>, header: Record<string, unknown
 const refused = (message: RegExp) => (error: unknown) =>
   error instanceof AppError && error.code === 'UNAUTHENTICATED' && message.test(error.message)
 
-test('what is signed is what is read', async () => {
+test('verify returns the signed content', async () => {
   const { verify, sign } = startIssuer()
   const narrowing = new Map([[group, (1n << 3n) | (1n << 168n)]])
   assert.deepEqual(await verify(await sign({ narrowing })), {
@@ -67,7 +67,7 @@ test('what is signed is what is read', async () => {
   assert.partialDeepStrictEqual(await verify(await sign()), { narrowing: undefined, narrowed: false })
 })
 
-test('a token says what it is for, is unlike any other, and spells capabilities as the contract does', async () => {
+test('a token has its audience, a unique ID, and capabilities in the encoding of the contract', async () => {
   const { sign } = startIssuer()
   const token = await sign({ narrowing: new Map([[group, 1n << 3n]]) })
   assert.deepEqual(decodeProtectedHeader(token), { alg: 'ES256', kid: 'k1', typ: 'at+jwt' })
@@ -78,7 +78,7 @@ test('a token says what it is for, is unlike any other, and spells capabilities 
   assert.notEqual(decodeJwt(await sign()).jti, jti)
 })
 
-test('a token lives for an hour at most, and shorter when asked', async () => {
+test('a token is valid for at most an hour, and for less on request', async () => {
   const { sign } = startIssuer()
   const lifetimeOf = (token: string) => decodeJwt(token).exp! - decodeJwt(token).iat!
   assert.equal(maxLifetime, 3600)
@@ -86,7 +86,7 @@ test('a token lives for an hour at most, and shorter when asked', async () => {
   assert.equal(lifetimeOf(await sign({ lifetime: 60 })), 60)
 })
 
-test('a verified token costs no second signature check', async () => {
+test('verifies the signature of a token only once', async () => {
   const { state, verify, sign } = startIssuer()
   const [one, two] = [await sign(), await sign()]
   const first = await verify(one)
@@ -98,7 +98,7 @@ test('a verified token costs no second signature check', async () => {
   assert.equal(state.checks, 2)
 })
 
-test('a token that was refused is checked again each time', async () => {
+test('checks a refused token again each time', async () => {
   const { state, verify } = startIssuer()
   const token = await signRaw({ aud: 'somebody else' })
   await assert.rejects(verify(token))
@@ -106,7 +106,7 @@ test('a token that was refused is checked again each time', async () => {
   assert.equal(state.checks, 2)
 })
 
-test('a token that was verified before still expires on time', async () => {
+test('a verified token still expires on time', async () => {
   const { state, verify, sign } = startIssuer()
   const token = await sign({ lifetime: 60 })
   await verify(token)
@@ -117,7 +117,7 @@ test('a token that was verified before still expires on time', async () => {
   await assert.rejects(verify(token), refused(/has expired/))
 })
 
-test('when the keys change, what was verified is verified again', async () => {
+test('verifies tokens again after the keys have changed', async () => {
   const { state, verify, sign } = startIssuer()
   const token = await sign()
   await verify(token)
@@ -130,7 +130,7 @@ test('when the keys change, what was verified is verified again', async () => {
   await assert.rejects(verify(token), refused(/not one that this server issued/))
 })
 
-test('a token is not yet valid before its nbf', async () => {
+test('a token is not valid before its nbf', async () => {
   const { state, verify } = startIssuer()
   const token = await signRaw({ nbf: start / 1000 + 10 })
   await assert.rejects(verify(token), refused(/nbf is not accepted/))
@@ -138,7 +138,7 @@ test('a token is not yet valid before its nbf', async () => {
   await verify(token)
 })
 
-test('a token without one of the claims that we need is refused, and so is another type of token', async () => {
+test('refuses a token without a required claim, and a token of another type', async () => {
   const { verify } = startIssuer()
   for (const claim of ['iss', 'aud', 'sub', 'iat', 'exp']) {
     await assert.rejects(verify(await signRaw({ [claim]: undefined })), refused(/./), claim)
@@ -153,13 +153,13 @@ test('a token without one of the claims that we need is refused, and so is anoth
   await verify(await signRaw({}, { typ: 'application/at+jwt' }))
 })
 
-test('a token of more than 16 KiB is refused without a signature check', async () => {
+test('refuses a token of more than 16 KiB without a signature check', async () => {
   const { state, verify } = startIssuer()
   await assert.rejects(verify(await signRaw({ padding: 'x'.repeat(16_384) })), refused(/too long/))
   assert.equal(state.checks, 0)
 })
 
-test('a cap claim that cannot be read grants nothing, and what can be read of it counts', async () => {
+test('an unreadable cap claim grants nothing, and its readable entries apply', async () => {
   const { verify } = startIssuer()
   const list = 'AAAAAAAAADIAAAAAAAAACA=='
   const narrowingOf = async (cap: unknown) => (await verify(await signRaw({ cap }))).narrowing

@@ -18,45 +18,45 @@ export {
 } from './sign-token.ts'
 export { operatorUid }
 
-/** What an access token says, once it has been verified. */
+/** Content of an access token that has been verified. */
 export type AccessToken = {
   subject: string
   audience: readonly string[]
   /** Seconds since 1970. */
   issuedAt: number
   expiry: number
-  /** Capability masks by place; absent when the token does not narrow what its subject may do. */
+  /** Capability masks by group. Undefined if the token does not narrow the rights of its subject. */
   narrowing: ReadonlyMap<string, bigint> | undefined
-  /** Somebody has asked for a token that may do less than its subject. */
+  /** True if the token was requested with less than the rights of its subject. */
   narrowed: boolean
-  /** The claims of the outside token that it was exchanged for: issuer, subject and audience, each one text. */
+  /** Claims of the outside token of the exchange: issuer, subject and audience, each one text. */
   act?: Readonly<Record<string, string>>
-  /** Of a person's token: the session that it comes from. */
+  /** Session of a person's token. */
   session?: CallerSession
-  /** What a sign-in provider says of the person. */
+  /** Profile of the person from the sign-in provider. */
   upstream?: Readonly<Record<string, string>>
-  /** The address of the person that the provider calls verified. */
+  /** Address of the person that the provider has verified. */
   verifiedEmail?: string
-  /** Capability masks by place that external groups have added to the session. */
+  /** Capability masks by group that external groups have added to the session. */
   granted?: ReadonlyMap<string, bigint>
-  /** They are too many to be named, and are those of the session. */
+  /** True if the added capabilities are too many for the token, so that those of the session apply. */
   grantedBySession?: boolean
-  /** Of a token that the registry's token endpoint made: the repositories and actions it is good for. */
+  /** Repositories and actions of a token from the registry's token endpoint. */
   access?: readonly RepositoryAccess[]
-  /** Of a token that the endpoint made for a push token: the uid of that. */
+  /** Uid of the push token for which the token endpoint made this token. */
   pushToken?: string
-  /** Of a token that was made for a scanner: its name. */
+  /** Name of the scanner for which the token was made. */
   scanner?: string
 }
 
-/** A good token, but for somebody else: the registry answers it with 403 rather than 401. */
+/** A valid token for another audience. The registry responds 403 instead of 401. */
 export class WrongAudience extends AppError {
   constructor(cause: unknown) {
     super('UNAUTHENTICATED', 'the token was issued for another audience', { cause })
   }
 }
 
-/** What of these claims cannot be read is a token of somebody else. */
+/** Session claims of a token. Throws UNAUTHENTICATED if they cannot be read, since this server did not issue such a token. */
 function readSession({
   sid = '',
   org = '',
@@ -80,8 +80,8 @@ const maxCached = 10_000
 type Expected = { issuer: string; audience: string; registry: boolean }
 
 /**
- * Verifies tokens of our own issuer for one audience. A token that was verified before costs a look-up until it expires.
- * The registry's verifier also takes the tokens of its own endpoint, among them those of nobody, whose subject is empty.
+ * Verifies tokens of our own issuer for one audience. Verified tokens are cached until they expire. The registry's verifier also
+ * accepts tokens of its own endpoint, including anonymous ones, whose subject is empty.
  */
 export function createVerifier(
   keyring: Keyring,
@@ -156,13 +156,13 @@ async function verify(keyring: Keyring, expected: Expected, token: string, now: 
   }
 }
 
-/** The registry takes tokens for its sub-domains too. */
+/** Accepted audiences. The registry accepts tokens for its subdomains too. */
 function acceptedBy({ audience, registry }: Expected, token: string): string[] {
   const named = registry ? [decodeJwt(token).aud ?? []].flat() : []
   return [audience, ...named.filter((one) => subdomainOf(one, audience))]
 }
 
-/** The `cap` claim: encoded capability sets by group. What cannot be read grants nothing. */
+/** Parses the `cap` claim: encoded capability sets by group. Unreadable entries grant nothing. */
 function readNarrowing(claim: unknown): ReadonlyMap<string, bigint> {
   const narrowing = new Map<string, bigint>()
   if (claim === null || typeof claim !== 'object') return narrowing
@@ -173,13 +173,13 @@ function readNarrowing(claim: unknown): ReadonlyMap<string, bigint> {
   return narrowing
 }
 
-/** Of what earlier versions wrote, an audience could be a list; its first is the one that is shown. */
+/** Reads the `act` claim. Earlier versions wrote audiences as a list, of which the first is shown. */
 function readAct(claim: object): Record<string, string> {
   const entries = Object.entries(claim).map(([name, value]: [string, unknown]) => [name, [value].flat()[0]] as const)
   return Object.fromEntries(entries.filter((entry): entry is [string, string] => typeof entry[1] === 'string'))
 }
 
-/** The `access` claim of a registry's token. What cannot be read grants nothing. */
+/** Parses the `access` claim of a registry token. Unreadable entries grant nothing. */
 function readAccess(claim: unknown): RepositoryAccess[] {
   if (!Array.isArray(claim)) return []
   return claim.flatMap(({ type, name, actions }: Record<string, unknown>) => {

@@ -1,4 +1,4 @@
-// Keyless access from AWS: whoever holds credentials there signs a request, and AWS tells us who that is.
+// Keyless access from AWS: a workload signs a request with its AWS credentials, and AWS tells us the identity of the signer.
 import type { App } from '#app.ts'
 import { matchAwsCaller } from '#domains/iam/identities/claims.ts'
 import {
@@ -15,16 +15,15 @@ import { refused } from './outside-token.ts'
 
 export type AwsProven = { uid: string; claims: { act: Record<string, string> } }
 
-/** A token has dots, and base64 has none. */
+/** True for a signed request. A token contains dots, and base64 contains none. */
 export function isAwsRequest(credential: string): boolean {
   return !credential.includes('.')
 }
 
 /**
- * The identity `named`, if the signer of the request is it. Throws UNAUTHENTICATED for a request that is not as it should
- * be, or that AWS does not accept; PERMISSION_DENIED for one that is somebody else's, also when there is no such identity;
- * RESOURCE_EXHAUSTED when too many for this identity came from the source, or are on their way, or when the source has sent
- * too many credentials that were refused.
+ * Identity `named`, if it has signed the request. Throws UNAUTHENTICATED for a malformed request, or one that AWS refuses. Throws
+ * PERMISSION_DENIED for the request of another identity, and if the identity does not exist. Throws RESOURCE_EXHAUSTED if the
+ * source has sent too many requests for this identity, or too many refused credentials, or if too many are in flight.
  */
 export async function proveAwsIdentity(
   app: Pick<App, 'db' | 'limits' | 'vendor' | 'awsCallers' | 'log' | 'tooLongClaims'>,
@@ -38,13 +37,13 @@ export async function proveAwsIdentity(
   const signed = readAwsRequest(credential, { host, region, products, audiences })
   if (named === '' || signed.identity !== named) throw notTheirs()
   checkSigningTime(signed, now)
-  // Nobody is asked unless there is something to compare the answer with, so a stranger cannot make us call anybody.
+  // AWS is called only if there is a condition to compare with, so that a stranger cannot make the server call AWS.
   const awsIdentity = (await findIdentityForExchange(app.db, named))?.awsIdentity
   if (!awsIdentity) throw notTheirs()
 
-  // Each address for itself, so that nobody uses up what the identity itself may ask for.
+  // Limits each address separately, so that nobody uses up the limit of the identity itself.
   const network = networkOf(source)
-  // Only AWS tells a good one, so who has sent too many wrong ones waits here, and not behind the others.
+  // Only AWS can verify a request, so a source with too many refused ones is stopped here, before it delays others.
   app.limits.look('refusal', source)
   app.limits.check('aws', `${network} ${named}`)
   const caller = await app.awsCallers.identify(signed.request, { network, identity: named })

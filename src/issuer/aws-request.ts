@@ -1,40 +1,40 @@
-// A request to AWS that somebody signed and did not send: read without trust. AWS alone can tell whose signature it is, so
-// everything here says what may be passed on at all: one harmless call, signed for us and for one identity.
+// Parser of AWS requests that were signed but not sent. Only AWS can verify the signature. So everything here decides which
+// requests may be passed on: one harmless call, signed for this server and for one identity.
 import { refused } from './outside-token.ts'
 
 const maxLength = 16 * 1024
 const maxHeaders = 30
 const maxBody = 1024
-/** How far the time of the signature may be ahead of ours, and behind it, in milliseconds. */
+/** Most milliseconds that the time of the signature may be ahead of our clock, and behind it. */
 const maxAhead = 5 * 60_000
 const maxAge = 15 * 60_000
 
-/** What the signature has to be for. */
+/** Required targets of the signature. */
 export type AwsRules = {
   host: string
   region: string
-  /** Whose names the headers that bind it may begin with, such as `Pinfold`. */
+  /** Product names with which the binding headers may start, such as `Pinfold`. */
   products: readonly string[]
   audiences: readonly string[]
 }
 
 export type AwsRequest = {
-  /** To be sent as it is: nothing but what was signed. */
+  /** Request to send unchanged. It contains only signed parts. */
   request: { target: string; headers: Readonly<Record<string, string>>; body: string }
-  /** What the signer meant it for. */
+  /** Audience and identity for which the request was signed. */
   audience: string
   identity: string
-  /** When it was signed, in milliseconds. */
+  /** Time of the signature, in milliseconds. */
   time: number
 }
 
-/** The headers that bind a signature to an audience and an identity, by their lower-case names. */
+/** Headers that bind a signature to an audience and an identity, by their lower-case names. */
 export function bindingHeaders(product: string): { audience: string; identity: string } {
   const prefix = product.toLowerCase()
   return { audience: `${prefix}-audience`, identity: `${prefix}-identity` }
 }
 
-/** Reads the base64 of a request. Throws UNAUTHENTICATED for everything that is wrong with it, its time aside. */
+/** Reads the base64 of a request. Throws UNAUTHENTICATED for any problem except its time. */
 export function readAwsRequest(credential: string, rules: AwsRules): AwsRequest {
   const { line, headers, body } = parse(decode(credential))
   const target = targetOf(line, headers, body)
@@ -64,7 +64,7 @@ export function readAwsRequest(credential: string, rules: AwsRules): AwsRequest 
   }
 }
 
-/** Throws UNAUTHENTICATED for a signature that is too old, or from too far ahead. */
+/** Throws UNAUTHENTICATED if the signature is too old, or too far in the future. */
 export function checkSigningTime({ time }: AwsRequest, now: Date): void {
   const age = now.getTime() - time
   if (!(age <= maxAge && age >= -maxAhead)) throw refused('signed at another time')
@@ -72,7 +72,7 @@ export function checkSigningTime({ time }: AwsRequest, now: Date): void {
 
 const json = 'application/json'
 const form = 'application/x-www-form-urlencoded'
-/** What libraries sign besides. Nothing of it changes how the request is read. */
+/** Headers that libraries sign besides. None of them changes how the request is read. */
 const mayBeSigned = [
   'accept',
   'amz-sdk-invocation-id',
@@ -85,7 +85,7 @@ const mayBeSigned = [
   'x-amz-user-agent',
 ]
 
-/** Base64 in either alphabet, with or without its padding; one spelling of the same bytes each. */
+/** Decodes base64 in either alphabet, with or without padding. Accepts only canonical encodings. */
 function decode(text: string): string {
   if (text.length > maxLength) throw refused('too long')
   const bytes = Buffer.from(text, 'base64')

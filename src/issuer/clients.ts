@@ -1,17 +1,16 @@
-// Programs that ask us for tokens in the words of OAuth. They keep no secret, so anybody can be one; what counts is the
-// person who lets them in.
+// OAuth clients of the server. They have no secret, so anyone can be one; the person who approves them decides.
 import type { App } from '#app.ts'
 import { isUid } from '#lib/uid.ts'
 import { toolsPath } from './discovery.ts'
 import { OAuthRefusal } from './oauth-words.ts'
 import { checkWish, type TokenWish } from './people/tokens.ts'
 
-/** The one that everybody is; a server with a compatibility profile has one of the vendor's name too. */
+/** The common client ID. A server with a compatibility profile also has one with the vendor's name. */
 export const ownClient = 'pinfold'
 
 /**
- * Throws for another one: the client is the audience of ID tokens, and with a name of its own choice somebody could have us
- * sign one for a service that trusts us.
+ * Throws for another client ID. It is the audience of ID tokens, so a free choice would let clients get a token signed for a
+ * service that trusts this server.
  */
 export function requireClient({ vendor }: Pick<App, 'vendor'>, id: string | null): string {
   if (id === null || id === '') throw new OAuthRefusal('invalid_request', 'client_id is required')
@@ -19,21 +18,21 @@ export function requireClient({ vendor }: Pick<App, 'vendor'>, id: string | null
   return id
 }
 
-/** What the tokens are for: `audience`, and `resource` of RFC 8707; the API unless said. */
+/** Audiences of the requested tokens: `audience`, and `resource` of RFC 8707. The API by default. */
 export function audiencesOf(issuer: string, form: URLSearchParams): string[] {
-  // The tools take the tokens of the API, which they are a part of.
+  // MCP tools are part of the API and accept its tokens.
   const resources = form.getAll('resource').map((one) => (one === issuer + toolsPath ? issuer : one))
   const audiences = [...form.getAll('audience'), ...resources]
   return audiences.length > 0 ? audiences : [issuer]
 }
 
-/** Words of `scope` beside the uids of groups. */
+/** Values of `scope` besides the uids of groups. */
 export const scopeWords = ['openid', 'profile', 'email', 'offline_access']
 
-/** What a program gets: an access token, and as `scope` has it an ID token and a refresh token. */
+/** Tokens that a program requests: an access token, and an ID token and refresh token by `scope`. */
 export type ClientWish = TokenWish & { words: readonly string[] }
 
-/** Throws for what cannot be asked for. */
+/** Reads a request for tokens. Throws OAuthRefusal or INVALID_ARGUMENT for invalid values. */
 export function readWish(issuer: string, form: URLSearchParams): ClientWish {
   const scope = (form.get('scope') ?? '').split(' ').filter((one) => one !== '')
   const wish = {

@@ -5,8 +5,8 @@ import type { Keyring } from './keyring.ts'
 const lifetimeSeconds = 5 * 60
 
 /**
- * Signs a token that a cloud is to accept from us. It is no access token: its type is another, so that none of our doors
- * takes it, and whoever verifies ours by the audience does not either. All clouds take RS256, and Azure nothing else for sure.
+ * Signs a token for a cloud that trusts this issuer. Its type differs from that of access tokens, so none of our entry points
+ * accepts it, nor do services that verify our tokens by audience. All clouds accept RS256, and Azure may accept nothing else.
  */
 export async function signCloudAssertion(
   keyring: Keyring,

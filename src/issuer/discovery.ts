@@ -1,9 +1,9 @@
 import type { Keyring } from './keyring.ts'
 
-/** Where a program asks to be let in by a person with another device (RFC 8628). */
+/** Path at which a program requests a device code (RFC 8628). */
 export const devicesPath = '/oauth/device_authorization'
 
-/** What the server does; each of these is in its documents, and nothing else. */
+/** Features of the server that its discovery documents list. */
 export type Offered = { grants: readonly string[]; scopes: readonly string[]; devices: boolean }
 
 /** OpenID Provider Metadata (OpenID Connect Discovery 1.0, section 3). */
@@ -29,15 +29,15 @@ function discoveryDocument(issuer: string, keyring: Keyring, { grants, scopes, d
   }
 }
 
-/** Where agents call the API as tools: for OAuth a resource of its own, below the URL. */
+/** Path of the tools for agents. In OAuth, it is a resource of its own below the URL. */
 export const toolsPath = '/mcp'
 
 const resourcePath = '/.well-known/oauth-protected-resource'
 
-/** Where an agent without a token reads who issues them. */
+/** Path at which an agent without a token finds the issuer. */
 export const toolsMetadataPath: string = resourcePath + toolsPath
 
-/** Protected Resource Metadata (RFC 9728): who issues the tokens for what is served below `path`. */
+/** Protected Resource Metadata (RFC 9728): issuer of the tokens for the resource at `path`. */
 function protectedResource(issuer: string, path: string): object {
   return {
     resource: issuer + path,
@@ -48,7 +48,7 @@ function protectedResource(issuer: string, path: string): object {
   }
 }
 
-/** The documents of the issuer, and of what its tokens open, by path. */
+/** Documents of the issuer and of the resources that accept its tokens, by path. */
 export function issuerDocuments(issuer: string, keyring: Keyring, offered: Offered): Record<string, () => object> {
   return {
     '/.well-known/openid-configuration': () => discoveryDocument(issuer, keyring, offered),

@@ -1,4 +1,4 @@
-// Keyless access: a token that somebody's platform signed becomes a short-lived token of ours.
+// Keyless access: exchanges a token that an outside platform has signed for a short-lived token of ours.
 import type { App } from '#app.ts'
 import { capabilitiesNamed } from '#domains/iam/access/capabilities.ts'
 import { matchClaims, namesAudience, trustsIssuer } from '#domains/iam/identities/claims.ts'
@@ -23,15 +23,15 @@ import { personClaims, profileOf } from './people/profile.ts'
 import { peopleAudiences } from './register.ts'
 
 export type ExchangeInput = {
-  /** The outside token, as the bearer credential carried it. */
+  /** Outside token from the bearer credential. */
   credential: string | undefined
-  /** Who is to accept the new token; at least one. */
+  /** Audiences of the new token; at least one. */
   audiences: readonly string[]
-  /** Only these places; all that the identity can reach when empty. */
+  /** Groups to which the token is narrowed. Empty for all that the identity can reach. */
   scopes: readonly string[]
-  /** Only these capabilities, dotted; all that the identity holds when empty. */
+  /** Dotted capabilities to which the token is narrowed. Empty for all that the identity holds. */
   capabilities: readonly string[]
-  /** The identity to become; the person with the token's issuer and subject when empty. */
+  /** Identity of the new token. Empty for the person with the token's issuer and subject. */
   identity: string
 }
 
@@ -40,12 +40,12 @@ type Asked = Omit<ExchangeInput, 'credential'>
 /** `expiry` is ISO 8601. */
 export type Exchanged = { token: string; expiry: string; subject: string }
 
-/** Where the exchange happens: what clients call us, and whom we know. */
+/** Context of an exchange: the app, the URL of the server, and the source address. */
 export type Issuing = { app: App; issuer: string; source: string }
 
 /**
- * Throws UNAUTHENTICATED for a credential that is not good, PERMISSION_DENIED for one that is not that identity's (also
- * when there is no such identity), INVALID_ARGUMENT for what is asked in a wrong way.
+ * Exchanges an outside token. Throws UNAUTHENTICATED for an invalid credential. Throws PERMISSION_DENIED if the credential is not
+ * that of the identity, or if the identity does not exist. Throws INVALID_ARGUMENT for invalid parameters.
  */
 export async function exchange({ app, issuer, source }: Issuing, input: ExchangeInput): Promise<Exchanged> {
   app.limits.check('source', source)
@@ -71,7 +71,10 @@ export async function exchange({ app, issuer, source }: Issuing, input: Exchange
   return { token: signed, expiry, subject: uid }
 }
 
-/** Who has shown what. Every value of `act` is a text, as clients read it; of a person there is more. */
+/**
+ * Claims of the new token about the outside token. Each value of `act` is one text, as clients expect. People have further
+ * claims.
+ */
 function claimsOf(issuer: string, uid: string, token: OutsideToken, now: Date): Omit<Proven, 'uid'> {
   const act = { iss: token.issuer, sub: token.subject, aud: shownAudience(issuer, token) }
   if (parentOf(uid) !== top) return { claims: { act } }
@@ -79,16 +82,15 @@ function claimsOf(issuer: string, uid: string, token: OutsideToken, now: Date): 
   return { claims: personClaims(act, profileOf(token)), session }
 }
 
-/** When a person showed their provider who they are, by its own word and not after now; 0 when it does not say. */
+/** Time of a person's sign-in at their provider, as reported, but not after now. 0 if it is not reported. */
 export function authTimeOf({ auth_time }: Readonly<Record<string, unknown>>, now: Date): number {
   const isTime = typeof auth_time === 'number' && Number.isFinite(auth_time) && auth_time > 0
   return isTime ? Math.floor(Math.min(auth_time, now.getTime() / 1000)) : 0
 }
 
 /**
- * Whose the outside token, or the signed request to AWS, is: the identity named, or with an empty name the person with the
- * token's issuer and subject.
- * Throws as `exchange` does.
+ * Identity that the outside token, or the signed AWS request, proves: the one named, or for an empty name the person with the
+ * token's issuer and subject. Throws like `exchange`.
  */
 export async function proveIdentity(
   { app, issuer, source }: Issuing,
@@ -97,12 +99,12 @@ export async function proveIdentity(
   now: Date,
 ): Promise<Proven> {
   const proven = await countRefusals(app.limits, source, () => lookAt({ app, issuer, source }, credential, named, now))
-  // Only what is proven counts, so that nobody uses up what somebody else may ask for.
+  // Counts only proven requests, so that nobody uses up the limit of others.
   app.limits.check('identity', proven.uid)
   return proven
 }
 
-/** `claims` say by which token, and of a person who it is. */
+/** `claims` identify the outside token, and for people their profile. */
 type Proven = { uid: string; claims: Record<string, unknown>; session?: CallerSession }
 
 async function lookAt(
@@ -121,17 +123,17 @@ async function lookAt(
   const uid = named || personUid(token.issuer, token.subject)
   const identity = await findIdentityForExchange(app.db, uid)
   const proven = await prove(app, issuer, identity, token, now)
-  // A person who has no account yet is told so; nothing is said about identities that a caller names.
+  // A person without an account gets a specific error. Nothing is revealed about identities that a caller names.
   if (!identity && named === '') throw accountNotFound(uid)
   if (!proven) throw permissionDenied('the token may not be exchanged for this identity')
-  // Nor has a person one here for whom an organisation's provider alone has vouched so far.
+  // A person whom only an organization's provider has vouched for has no account here either.
   if (parentOf(uid) === top && !(await isKnownToSettings(app.db, uid))) {
     throw named === '' ? accountNotFound(uid) : permissionDenied('the token may not be exchanged for this identity')
   }
   return { uid, ...claimsOf(issuer, uid, token, now) }
 }
 
-/** The longest list of audiences, scopes or capabilities that one exchange may name. */
+/** Most audiences, scopes or capabilities of one exchange. */
 const maxNamed = 100
 
 export function checkInput(issuer: string, { audiences, scopes, capabilities, identity }: Asked): void {
@@ -147,18 +149,18 @@ export function checkInput(issuer: string, { audiences, scopes, capabilities, id
   if (!scopes.every(isUid)) throw invalid({ field: 'scopes', description: 'holds a text that is not a uid' })
 }
 
-/** The API, which is called by its URL, and the registry, which is called by its host. */
+/** Audiences of the API, which is its URL, and of the registry, which is its host. */
 function knownAudiences(issuer: string): string[] {
   return [issuer, new URL(issuer).host]
 }
 
-/** What an outside token may be meant for when the identity says nothing about it. */
+/** Accepted audiences of an outside token if the identity names none. */
 export function defaultAudiences(issuer: string): string[] {
   const { host, hostname } = new URL(issuer)
   return [...new Set([issuer, host, hostname])]
 }
 
-/** Clients read one text here: that of several audiences which names us, else the first. */
+/** Audience for clients, which expect one text: the first of ours, or else the first of all. */
 function shownAudience(issuer: string, { audience }: OutsideToken): string {
   const ours = defaultAudiences(issuer)
   return audience.find((one) => ours.includes(one)) ?? audience[0]!
@@ -167,9 +169,9 @@ function shownAudience(issuer: string, { audience }: OutsideToken): string {
 type Found = NonNullable<Awaited<ReturnType<typeof findIdentityForExchange>>>
 
 /**
- * Whether the token shows that its bearer is the identity. A missing identity is told from one that wants other claims in
- * no way, unless the token is meant for an audience that the identity names. Throws UNAUTHENTICATED for a token that is
- * forged, as far as we can tell, or was issued for another audience.
+ * True if the token proves that its bearer is the identity. A missing identity cannot be distinguished from one with other
+ * conditions, unless the token has an audience that the identity names. Throws UNAUTHENTICATED for a token that is forged, as far
+ * as the server can tell, or for another audience.
  */
 async function prove(
   app: App,
@@ -182,14 +184,14 @@ async function prove(
   const ours = acceptedAudiences(app, issuer, identity, token)
   if (staticKeys && canonicalIssuer(staticKeys.issuer ?? '') === token.issuer && staticKeys.subject === token.subject) {
     await verifyOutsideToken(token, readKeySetText(staticKeys.issuerKeys ?? ''))
-    // Whoever makes the identity says what its issuer is called, so it has a limit of its own.
+    // The creator of the identity chooses the name of its issuer, so each identity has a limit of its own.
     app.limits.check('issuer', `static ${identity?.uid}`)
     checkAudience(token, staticKeys.audiences?.length ? staticKeys.audiences : ours)
     return Date.parse(staticKeys.expirationTime ?? '') > now.getTime()
   }
   const { compiled } = patterns.counts()
   const onTooLong = identity && logTooLongClaim(app, identity.uid, now)
-  // Nobody is asked for keys unless the identity trusts that very issuer, so a stranger cannot make us call anybody.
+  // Keys are requested only if the identity trusts this issuer, so that a stranger cannot make the server send requests.
   if (!identity || !claimMatch || !trustsIssuer(claimMatch, token.issuer, onTooLong)) {
     const held = app.outsideIssuers.held(token.issuer)
     if (held) await verifyOutsideToken(token, held)
@@ -197,12 +199,12 @@ async function prove(
     return false
   }
   await verifyOutsideToken(token, await app.outsideIssuers.keysOf(token.issuer, token.kid))
-  // Only now, so that forged tokens have no patterns matched.
+  // Only after the signature, so that forged tokens cause no pattern matching.
   const failed = matchClaims(claimMatch, token.claims, ours, onTooLong).filter(({ matches }) => !matches)
-  // Once for each time that they are compiled, since an identity may be exchanged often.
+  // Logged once per compilation, since an identity may be exchanged often.
   if (patterns.counts().compiled !== compiled) logStoredPatterns(app, identity.uid, identity)
   if (failed.length === 0) {
-    // By organisation and only for what matches, since an issuer may be everybody's, and anybody has a token of some.
+    // Limited by organization and only for matching tokens, since anyone can have a token of a public issuer.
     app.limits.check('issuer', `${rootOf(identity.uid)} ${token.issuer}`)
     return true
   }
@@ -211,14 +213,14 @@ async function prove(
   return false
 }
 
-/** What the token may be meant for when the identity does not say: us, or for a person what the settings say of the issuer. */
+/** Accepted audiences of the token if the identity names none: ours, or for a person those of the issuer in the settings. */
 function acceptedAudiences(app: App, issuer: string, identity: Found | undefined, token: OutsideToken): string[] {
   const isPerson = identity && parentOf(identity.uid) === top
   const listed = peopleAudiences(app.config.peopleIssuers, token.issuer)
   return isPerson ? listed : [...defaultAudiences(issuer), ...(identity ? [] : listed)]
 }
 
-/** Whether the token is meant for an audience that the identity names instead of us. */
+/** True if the token has an audience that the identity names instead of ours. */
 function isForIdentity(identity: Found | undefined, { audience }: OutsideToken): boolean {
   const { claimMatch, staticKeys } = identity ?? {}
   if (claimMatch) return namesAudience(claimMatch, audience)

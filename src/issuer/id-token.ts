@@ -1,4 +1,4 @@
-// ID tokens of ours: they say who has signed in for a program, and are good for the exchange and nothing else.
+// ID tokens of this server. They tell a program who has signed in, and are accepted only by the exchange.
 import { randomUUID } from 'node:crypto'
 import { type JWTPayload, jwtVerify, SignJWT } from 'jose'
 import type { App } from '#app.ts'
@@ -8,14 +8,14 @@ import { signingAlgorithms } from '#lib/crypto/signing-algorithms.ts'
 import type { Issuing } from './exchange.ts'
 import { refused } from './outside-token.ts'
 
-/** How long one is good; the session has to go on as well. */
+/** Life of an ID token, in seconds. Its session must be active as well. */
 const lifetimeSeconds = 20 * 60
-/** Tells them from what clouds are shown, which has the same type. */
+/** Distinguishes ID tokens from cloud assertions, which have the same type. */
 const use = 'id'
 
 type Says = { clientId: string; nonce: string }
 
-/** Its audience is a program, and none of our doors takes one. */
+/** Signs an ID token. Its audience is a program, and no entry point of ours accepts it as an access token. */
 export async function signIdToken({ app, issuer }: Issuing, session: Session, says: Says): Promise<string> {
   const { kid, alg, key } = app.keyring.signer()
   const issuedAt = Math.floor(app.clock().getTime() / 1000)
@@ -26,7 +26,7 @@ export async function signIdToken({ app, issuer }: Issuing, session: Session, sa
     token_use: use,
     ...(authTime > 0 && { auth_time: authTime }),
     ...(says.nonce !== '' && { nonce: says.nonce }),
-    // What only an organisation's provider says is nothing that we have verified.
+    // An address that only an organization's provider has verified does not count as verified here.
     ...(email !== '' && { email, email_verified: emailVerified && organization === '' }),
     ...(organization !== '' && { org: organization }),
     ...(name !== '' && { name }),
@@ -41,7 +41,7 @@ export async function signIdToken({ app, issuer }: Issuing, session: Session, sa
     .sign(key)
 }
 
-/** The session that an ID token of ours is about. Throws UNAUTHENTICATED for one that is not good, or whose session has ended. */
+/** Session of our own ID token. Throws UNAUTHENTICATED if the token is not valid or its session has ended. */
 export async function sessionOfIdToken({ app, issuer }: Issuing, text: string): Promise<Session> {
   const says = await read(app, issuer, text)
   const session = typeof says.sid === 'string' ? await findLiveSession(app, says.sid) : undefined

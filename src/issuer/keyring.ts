@@ -1,4 +1,4 @@
-// What a command needs, and no more of the library.
+// Imports only the needed parts of jose, since commands load this file.
 import type { CryptoKey, JWK } from 'jose'
 import { importJWK } from 'jose/key/import'
 import type { Db } from '#db/sql.ts'
@@ -21,31 +21,31 @@ type Key = {
   jwk: JWK
 }
 
-/** What signs, and what the header of what is signed says of it. */
+/** Signing key, and the values for the header of a token. */
 export type Signer = { kid: string; alg: SigningAlgorithm; key: CryptoKey }
 
-/** The issuer's keys: those that sign now, those that verify, and the set that others may see. */
+/** Keys of the issuer: for signing, for verification, and the published set. */
 export type Keyring = {
-  /** The key of this algorithm, where there is one; unless one is named, of the first in use. */
+  /** Signing key of the algorithm, or else of another one. By default, of the first algorithm in use. */
   signer(algorithm?: SigningAlgorithm): Signer
-  /** `undefined` for a key that is not, or no longer, ours, or is of another algorithm. */
+  /** Verification key. Undefined for a key that is not, or no longer, ours, or that has another algorithm. */
   verifier(kid: string, algorithm: string): CryptoKey | undefined
-  /** The same, and where it is not known asks the database for keys that another server may just have made. */
+  /** Like `verifier`, but for an unknown key reads the database, since another server may have just created it. */
   findVerifier(kid: string, algorithm: string): Promise<CryptoKey | undefined>
-  /** Of the keys that others may see. */
+  /** Algorithms of the published keys. */
   algorithms(): SigningAlgorithm[]
   jwks(): { keys: JWK[] }
-  /** Changes whenever a key is dropped or added; what was verified under another epoch must be verified again. */
+  /** Changes whenever a key is added or removed. Tokens verified in another epoch must be verified again. */
   epoch(): number
-  /** Reads the keys again; answers with how many others there are now. Call it now and then. */
+  /** Reads the keys again. Returns the number of changes. Call it regularly. */
   refresh(): Promise<number>
-  /** Makes and drops keys as their age demands, for all nodes; answers with how many. `tx` runs its transaction. */
+  /** Creates and removes keys by their age, for all nodes. Returns the number of changes. `tx` runs its transaction. */
   rotate(tx: Db['tx']): Promise<number>
 }
 
 const leastRefreshMs = 200
 
-/** `now` gives milliseconds since 1970. */
+/** Opens the keyring. `now` returns milliseconds since 1970. */
 export async function openKeyring(db: Db, sealer: Sealer, now: () => number, rotation: Rotation): Promise<Keyring> {
   let keys = new Map<string, Key>()
   let epoch = 0
@@ -65,16 +65,16 @@ export async function openKeyring(db: Db, sealer: Sealer, now: () => number, rot
     return changed
   }
   await refresh()
-  // Nobody can do anything before there is a first key; whoever opens the database first makes it.
+  // The server needs a first key. The first process that opens the database creates it.
   if (keys.size === 0) await rotate((work, options) => db.tx(work, options))
 
-  // Whoever sends tokens with keys that nobody has does not make the server ask more often.
+  // Tokens with unknown keys do not make the server read more often.
   let asked = Number.NEGATIVE_INFINITY
   let asking: Promise<unknown> | undefined
   const askAgain = async (): Promise<void> => {
     if (!asking && performance.now() - asked < leastRefreshMs) return
     asking ??= refresh()
-      // Without the database a key that is not known stays so.
+      // Without the database, an unknown key stays unknown.
       .catch(() => {})
       .finally(() => {
         asked = performance.now()

@@ -1,4 +1,4 @@
-// An access token that is good for what was asked for, and fits into a header.
+// Access tokens that are narrowed as requested and fit into a header.
 import { withGranted } from '#domains/iam/access/rights.ts'
 import { invalid } from '#lib/errors.ts'
 import { isAtOrBelow } from '#lib/uid.ts'
@@ -7,22 +7,22 @@ import type { Keyring } from './keyring.ts'
 import { narrow, narrowBriefly, ScopeOutOfReach } from './narrowing.ts'
 import { tooLongNames } from './outside-token.ts'
 
-/** Servers and proxies refuse headers not much longer than this. */
+/** Longest token, in characters. Servers and proxies refuse headers that are not much longer. */
 const maxIssuedLength = 12 * 1024
-/** More places than this make a token longer than that anyway. */
+/** Most groups in a token. More always exceed the longest token. */
 const maxListed = 200
 
 export type NarrowedInput = Pick<TokenInput, 'issuer' | 'subject' | 'now' | 'claims' | 'granted' | 'lifetime'> & {
   audiences: readonly string[]
   scopes: readonly string[]
-  /** The capabilities to keep; all when undefined. */
+  /** Mask of the capabilities to keep. Undefined for all. */
   kept: bigint | undefined
   session?: CallerSession | undefined
 }
 
 /**
- * Signs a token for what the identity is bound to, narrowed to the scopes and the capabilities. Of a session that reaches one
- * organisation only, it names nothing outside. Throws PERMISSION_DENIED for a scope that is out of reach.
+ * Signs a token for the grants of the identity, narrowed to the scopes and capabilities. For a session of one organization, it
+ * names nothing outside. Throws PERMISSION_DENIED for a scope that is out of reach.
  */
 export async function signNarrowed(
   keyring: Keyring,
@@ -41,7 +41,7 @@ export async function signNarrowed(
 
   const listing = narrow(subject, grants, asked, kept)
   const signed = listing.size <= maxListed ? await sign(listing) : ''
-  // How much others have bound the identity to never keeps it from getting a token.
+  // The number of bindings, which others can add, never keeps an identity from getting a token.
   if (signed !== '' && signed.length <= maxIssuedLength) return signed
   const brief = await sign(narrowBriefly(subject, grants, asked, kept))
   if (brief.length <= maxIssuedLength) return brief

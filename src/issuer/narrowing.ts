@@ -4,7 +4,7 @@ import { isAtOrBelow, lineage, top } from '#lib/uid.ts'
 
 type Grants = RightsInput['grants']
 
-/** A place where the identity holds nothing; OAuth has a word of its own for it. */
+/** A scope in which the identity has no grants. OAuth has a separate error for it. */
 export class ScopeOutOfReach extends AppError {
   constructor() {
     super('PERMISSION_DENIED', 'a scope is beyond what the identity can reach')
@@ -12,8 +12,8 @@ export class ScopeOutOfReach extends AppError {
 }
 
 /**
- * The `cap` claim of a new token: capability masks by place. Without scopes it is all that the identity is bound to; with
- * scopes, what holds at each of them, whether bound there or above, and what is bound below. `kept` cuts every mask.
+ * The `cap` claim of a new token: capability masks by group. Without scopes, all grants of the identity. With scopes, the
+ * capabilities that apply at each scope, granted there or above, and the grants below. `kept` cuts every mask.
  */
 export function narrow(
   identity: string,
@@ -28,9 +28,9 @@ export function narrow(
 }
 
 /**
- * The same for a token that cannot name every place: what is held at a scope and anywhere below it, by the scope alone;
- * without scopes, what is kept of everything, or nothing that narrows. The rights of each request are cut to what is bound
- * where it looks, so such a token allows no more, but for what is bound while it lives.
+ * Shorter `cap` claim for a token that cannot name every group. With scopes, each scope has the union of its capabilities and all
+ * below. Without scopes, the kept capabilities on everything, or undefined for no narrowing. Each request is also limited by the
+ * grants, so the token allows only additionally what is granted during its life.
  */
 export function narrowBriefly(
   identity: string,

@@ -1,10 +1,10 @@
-// Refusals in the words of OAuth (RFC 6749, 5.2).
+// Errors in the format of OAuth (RFC 6749, 5.2).
 import { AppError, retryHeaders } from '#lib/errors.ts'
 import { ScopeOutOfReach } from './narrowing.ts'
 
 export type OAuthAnswer = { status: number; body: object; headers?: Record<string, string> }
 
-/** What a client is told; `error` is one of the words that the protocol has. */
+/** Error for a client. `error` is a code of the protocol. */
 export class OAuthRefusal extends Error {
   override name = 'OAuthRefusal'
   readonly error: string
@@ -18,7 +18,7 @@ export function refused(status: number, error: string, description: string): OAu
   return { status, body: { error, error_description: description } }
 }
 
-/** What came of `work`, also when it is one of the refusals that a client is meant to see. */
+/** Result of `work`, or its error in the format of OAuth. Rethrows errors of the server. */
 export async function inOAuthWords(work: Promise<object>): Promise<OAuthAnswer> {
   try {
     return { status: 200, body: await work }

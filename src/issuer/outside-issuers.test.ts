@@ -21,7 +21,7 @@ const goodDocuments = () =>
     [jwksUrl, jwks('a')],
   ])
 
-/** Issuers on a clock that stands still. A document may be a promise: an answer that takes its time. */
+/** Issuers with a clock that stands still. A document may be a promise, for a slow response. */
 function start(documents = goodDocuments()) {
   const state = { now: Date.parse('2026-08-01T12:00:00.000Z'), asked: [] as string[], down: false }
   const outgoing: Pick<Outgoing, 'getJson'> = {
@@ -36,7 +36,7 @@ function start(documents = goodDocuments()) {
   return {
     state,
     documents,
-    /** How many fetches were begun since it was last asked. */
+    /** Number of fetches since the last call. */
     fetches: () => {
       const { length } = state.asked.filter((url) => url.endsWith('/.well-known/openid-configuration'))
       state.asked = []
@@ -56,19 +56,19 @@ function start(documents = goodDocuments()) {
   }
 }
 
-test('nothing held: the keys are fetched by discovery, and waited for', async () => {
+test('without keys, fetches them by discovery and waits', async () => {
   const { kids, state } = start()
   assert.deepEqual(await kids('a'), ['a'])
   assert.deepEqual(state.asked, [discoveryUrl, jwksUrl])
 })
 
-test('nothing held: a kid that the first fetch did not find costs no second one', async () => {
+test('without keys, a kid missing after the first fetch causes no second fetch', async () => {
   const { kids, fetches } = start()
   assert.deepEqual(await kids('b'), ['a'])
   assert.equal(fetches(), 1)
 })
 
-test('nothing held, a fetch failed: refused without a request for 10 s', async () => {
+test('without keys, refuses for 10 s after a failed fetch, without a request', async () => {
   const { state, keysOf, kids, fetches, refused } = start()
   state.down = true
   await refused(keysOf(issuer, 'a'))
@@ -83,7 +83,7 @@ test('nothing held, a fetch failed: refused without a request for 10 s', async (
   assert.equal(fetches(), 1)
 })
 
-test('keys of less than 5 min are served without a request', async () => {
+test('serves keys younger than 5 min without a request', async () => {
   const { state, keysOf, fetches } = start()
   const first = await keysOf(issuer, 'a')
   state.now += 5 * minute - 1
@@ -92,7 +92,7 @@ test('keys of less than 5 min are served without a request', async () => {
   assert.equal(fetches(), 1)
 })
 
-test('what is held can be read for 24 h without asking anybody', async () => {
+test('held returns keys for 24 h without a request', async () => {
   const { state, keysOf, held, fetches } = start()
   assert.equal(held(issuer), undefined)
   const keys = await keysOf(issuer, 'a')
@@ -104,7 +104,7 @@ test('what is held can be read for 24 h without asking anybody', async () => {
   assert.equal(fetches(), 0)
 })
 
-test('keys of 5 min and more are served at once and refreshed in the background', async () => {
+test('serves keys of at least 5 min at once, and refreshes them in the background', async () => {
   for (const age of [5 * minute, 24 * hour - 1]) {
     const { state, documents, kids, fetches } = start()
     await kids('a')
@@ -119,7 +119,7 @@ test('keys of 5 min and more are served at once and refreshed in the background'
   }
 })
 
-test('keys whose refresh failed are served, and the refresh is tried again after 30 s', async () => {
+test('serves keys after a failed refresh, and tries again after 30 s', async () => {
   const { state, documents, kids, fetches } = start()
   await kids('a')
   state.down = true
@@ -144,7 +144,7 @@ test('keys whose refresh failed are served, and the refresh is tried again after
   assert.deepEqual(await kids('b'), ['b'])
 })
 
-test('keys of 24 h are not served when the issuer is away, and are fetched anew when it is back', async () => {
+test('does not serve keys of 24 h while the issuer is unavailable, and fetches them when it is back', async () => {
   const { state, keysOf, kids, fetches, refused } = start()
   await kids('a')
   state.down = true
@@ -162,7 +162,7 @@ test('keys of 24 h are not served when the issuer is away, and are fetched anew 
   assert.equal(fetches(), 1)
 })
 
-test('the age of keys counts from when they were asked for', async () => {
+test('the age of keys counts from the start of the fetch', async () => {
   const { state, documents, kids, fetches } = start()
   const slow = Promise.withResolvers<unknown>()
   documents.set(jwksUrl, slow.promise)
@@ -173,7 +173,7 @@ test('the age of keys counts from when they were asked for', async () => {
   assert.equal(fetches(), 2)
 })
 
-test('a rotation fails no login: a kid that is not held is fetched and waited for', async () => {
+test('a rotation fails no sign-in: fetches an unknown kid and waits', async () => {
   const { documents, kids, fetches } = start()
   await kids('a')
   documents.set(jwksUrl, jwks('b'))
@@ -181,7 +181,7 @@ test('a rotation fails no login: a kid that is not held is fetched and waited fo
   assert.equal(fetches(), 2)
 })
 
-test('a rotation fails no login when the keys are old, or their refresh failed', async () => {
+test('a rotation fails no sign-in if the keys are old or their refresh has failed', async () => {
   const { state, documents, kids, fetches } = start()
   await kids('a')
   state.now += hour
@@ -199,7 +199,7 @@ test('a rotation fails no login when the keys are old, or their refresh failed',
   assert.equal(fetches(), 2)
 })
 
-test('a rotation fails no login when it happens during the first fetch, or during a refresh', async () => {
+test('a rotation fails no sign-in during the first fetch or a refresh', async () => {
   for (const held of [false, true]) {
     const { state, documents, kids, fetches } = start()
     if (held) await kids('a')
@@ -217,7 +217,7 @@ test('a rotation fails no login when it happens during the first fetch, or durin
   }
 })
 
-test('a flood of kids that nobody has costs one fetch in 30 s, and the keys stay', async () => {
+test('many unknown kids cause one fetch in 30 s, and the keys stay', async () => {
   const { state, kids, fetches } = start()
   await kids('a')
   fetches()
@@ -236,7 +236,7 @@ test('a flood of kids that nobody has costs one fetch in 30 s, and the keys stay
   assert.equal(fetches(), 1)
 })
 
-test('fifty who ask at once wait for one fetch, be it the first, a failing one or for a kid', async () => {
+test('fifty simultaneous calls share one fetch: the first, a failing one, or one for a kid', async () => {
   const { state, documents, keysOf, kids, fetches, refused } = start()
   const fifty = <T>(one: () => Promise<T>) => Promise.all(Array.from({ length: 50 }, one))
   state.down = true
@@ -257,7 +257,7 @@ test('fifty who ask at once wait for one fetch, be it the first, a failing one o
   assert.equal(fetches(), 1)
 })
 
-test('the issuer of the document must be the one that was asked for, to the character', async () => {
+test('the issuer of the document must equal the requested one exactly', async () => {
   const others = [`${issuer}/`, 'https://ISSUER.test', 'http://issuer.test', `${issuer}:443`, '', null, 7, [issuer]]
   for (const other of [undefined, ...others]) {
     const { documents, keysOf, refused, state } = start()
@@ -267,7 +267,7 @@ test('the issuer of the document must be the one that was asked for, to the char
   }
 })
 
-test('one slash at the end of the issuer is dropped, and only for the address of the document', async () => {
+test('removes one slash at the end of the issuer, only for the address of the document', async () => {
   for (const [of, path] of [
     ['https://issuer.test/', ''],
     ['https://issuer.test//', '/'],
@@ -290,7 +290,7 @@ test('one slash at the end of the issuer is dropped, and only for the address of
   assert.deepEqual(await kids('a'), ['a'])
 })
 
-test('what cannot be an issuer is refused without a request', async () => {
+test('refuses an invalid issuer without a request', async () => {
   const { state, keysOf, refused } = start()
   const whole = [
     '',
@@ -310,7 +310,7 @@ test('what cannot be an issuer is refused without a request', async () => {
   assert.deepEqual(state.asked, [])
 })
 
-test('documents of garbage are refused, and do not push out the keys that are held', async () => {
+test('refuses malformed documents, and keeps the present keys', async () => {
   const garbage = [null, 7, 'text', true, [], {}, { keys: null }, { keys: 'a' }, { keys: {} }, jwk]
   const discovery = [
     null,
@@ -338,7 +338,7 @@ test('documents of garbage are refused, and do not push out the keys that are he
   }
 })
 
-test('of a set only the keys that can verify are served, and an empty set is what it is', async () => {
+test('serves only keys of a set that can verify, and accepts an empty set', async () => {
   const { state, documents, kids } = start()
   documents.set(jwksUrl, {
     keys: [{ kty: 'oct', k: 'AAAA', kid: 'x' }, null, { ...jwk, use: 'enc' }, ...jwks('b').keys],
@@ -351,7 +351,7 @@ test('of a set only the keys that can verify are served, and an empty set is wha
   assert.deepEqual(await kids(), [])
 })
 
-test('1,000 issuers are held: those without keys go first, then the one longest unasked', async () => {
+test('keeps 1,000 issuers, and drops first those without keys, then the least recently used', async () => {
   const documents = goodDocuments()
   const named = (index: number) => `https://${index}.test`
   for (let index = 0; index < 1200; index++) {
@@ -374,7 +374,7 @@ test('1,000 issuers are held: those without keys go first, then the one longest 
   assert.equal(fetches(), 1)
 })
 
-test('keys from before the clock went back are fetched anew, since nobody knows how old they are', async () => {
+test('fetches keys again after the clock went back, since their age is unknown', async () => {
   const { kids, state, fetches } = start()
   await kids()
   state.now -= hour

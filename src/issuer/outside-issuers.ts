@@ -1,16 +1,13 @@
-// The keys of outside issuers, by OpenID Connect Discovery. What `keysOf` does, by what is held of the issuer:
+// Cache of the keys of outside issuers, read by OpenID Connect Discovery. Behavior of `keysOf`:
 //
-// | Held                                            | The kid is held, or none given    | The kid is not held       |
-// | ----------------------------------------------- | --------------------------------- | ------------------------- |
-// | nothing, or keys of 24 h and more               | fetch and wait                    | fetch and wait            |
-// | the same, and the last fetch failed < 10 s ago  | refuse                            | refuse                    |
-// | keys of less than 5 min                         | serve                             | fetch and wait, serve (*) |
-// | keys of 5 min to 24 h                           | serve, refresh in the background  | fetch and wait, serve (*) |
-// | the same, and the last fetch failed < 30 s ago  | serve                             | fetch and wait, serve (*) |
+// - Without keys, or with keys of 24 h and more: fetches and waits. Refuses for 10 s after a failed fetch.
+// - With keys, for a cached kid or without a kid: serves them. Keys of 5 min and more are refreshed in the background, but not
+//   within 30 s after a failed fetch.
+// - With keys, for an unknown kid: fetches and waits, but at most once in 30 s. In between, and if the fetch fails, serves the
+//   cached keys.
 //
-// (*) Once in 30 s; in between, and when the fetch fails, what is held is served.
-// One fetch per issuer runs at a time, and whoever needs one waits for it. The age of keys counts from its start.
-// At most 1,000 issuers are held: the one longest unasked goes first, those without keys before all others.
+// One fetch per issuer runs at a time, and all callers wait for it. The age of keys counts from its start. At most 1,000 issuers
+// are cached. Issuers without keys are dropped first, then the least recently used one.
 import type { JSONWebKeySet } from 'jose'
 import { type KeySet, readKeySet } from '#lib/crypto/key-set.ts'
 import { type AppError, unauthenticated } from '#lib/errors.ts'
@@ -26,9 +23,9 @@ const maxIssuers = 1000
 const maxIssuerLength = 1024
 
 export type OutsideIssuers = {
-  /** The public keys of the issuer, the same object until they are fetched anew. UNAUTHENTICATED when there are none to be had. */
+  /** Public keys of the issuer; the same object until they are fetched again. Throws UNAUTHENTICATED if there are none. */
   keysOf(issuer: string, kid: string | undefined): Promise<JSONWebKeySet>
-  /** What `keysOf` would serve now without asking anybody. */
+  /** Keys that `keysOf` would serve now without a request. */
   held(issuer: string): JSONWebKeySet | undefined
 }
 
@@ -37,14 +34,17 @@ type Entry = {
   keys?: { set: KeySet; time: number }
   failure?: { cause: unknown; time: number }
   unknownKidTime?: number
-  /** The fetch that runs. It never rejects: its outcome is in the entry. */
+  /** The running fetch. It never rejects: its result is in the entry. */
   running?: Promise<void>
 }
 
-/** `now` gives milliseconds since 1970. */
+/** Creates the cache. `now` returns milliseconds since 1970. */
 export function createOutsideIssuers(outgoing: Pick<Outgoing, 'getJson'>, now: () => number): OutsideIssuers {
   const entries = new Map<string, Entry>()
-  /** What is in the future is from before the clock went back, and nobody knows how old it is. */
+  /**
+   * True if `time` is less than `span` milliseconds ago. A time in the future is from before the clock went back, so its age is
+   * unknown.
+   */
   const isWithin = (time: number | undefined, span: number): boolean => {
     const age = time === undefined ? Number.NaN : now() - time
     return age >= 0 && age < span
@@ -83,7 +83,7 @@ export function createOutsideIssuers(outgoing: Pick<Outgoing, 'getJson'>, now: (
   }
 
   const fetchForKid = async (entry: Entry, kid: string): Promise<void> => {
-    // What runs may have read the keys before this one was added to them.
+    // A running fetch may have read the keys before this one was added.
     await entry.running
     if (isHeld(entry, kid)) return
     if (!isWithin(entry.unknownKidTime, unknownKidEvery)) {
@@ -113,17 +113,17 @@ export function createOutsideIssuers(outgoing: Pick<Outgoing, 'getJson'>, now: (
   }
 }
 
-/** The words for a bad signature: a stranger must not learn what can be reached from here. */
+/** The same error as for a bad signature: a stranger must not learn which addresses the server can reach. */
 function refusal(cause: unknown): AppError {
   return unauthenticated('the token is not accepted', cause)
 }
 
-/** http or https with a host and a path as RFC 3986 spells it: what is added to it must end up in the path. */
+/** True for http or https URLs with a host and a path of RFC 3986: text appended to it must end up in the path. */
 function isIssuer(text: string): boolean {
   return text.length <= maxIssuerLength && /^https?:\/\/[\w.:[\]-]+(?:\/[\w!$%&'()*+,./:;=@~-]*)?$/.test(text)
 }
 
-/** OpenID Connect Discovery 1.0, sections 4.1 and 4.3. */
+/** Fetches keys by OpenID Connect Discovery 1.0, sections 4.1 and 4.3. */
 async function fetchKeys(outgoing: Pick<Outgoing, 'getJson'>, issuer: string): Promise<KeySet> {
   const document = await outgoing.getJson(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`)
   const metadata = (document ?? {}) as { issuer?: unknown; jwks_uri?: unknown }

@@ -1,4 +1,4 @@
-// Tokens that other issuers signed: read without trust, then verified against keys that we looked up ourselves.
+// Tokens of other issuers: parsed without trust, then verified with keys that the server has fetched itself.
 import { compactVerify, type JSONWebKeySet, type JWK } from 'jose'
 import { canonicalIssuer } from '#domains/iam/identities/people.ts'
 import { type AppError, unauthenticated } from '#lib/errors.ts'
@@ -6,7 +6,7 @@ import { parseClaims } from '#lib/json/claims.ts'
 
 export type OutsideToken = {
   text: string
-  /** As the token spells it, but for one large issuer's old spelling without a scheme. */
+  /** Issuer as spelled in the token, except for one large issuer's old spelling without a scheme. */
   issuer: string
   subject: string
   audience: readonly string[]
@@ -16,10 +16,10 @@ export type OutsideToken = {
 }
 
 const maxLength = 16 * 1024
-/** How far the clocks of an issuer and ours may be apart. */
+/** Allowed difference between the clocks of an issuer and this server, in seconds. */
 const leewaySeconds = 60
 const maxLifetimeSeconds = 366 * 24 * 60 * 60
-/** Without a key id every key that fits is tried, up to this many. */
+/** Most keys that are tried for a token without a key ID. */
 const maxTried = 5
 
 const algorithms: Record<string, { kty: string; crv?: string }> = {
@@ -35,19 +35,19 @@ const algorithms: Record<string, { kty: string; crv?: string }> = {
   EdDSA: { kty: 'OKP', crv: 'Ed25519' },
   Ed25519: { kty: 'OKP', crv: 'Ed25519' },
 }
-/** They would have the token choose its own key, or change how it is read. */
+/** Refused headers. With them, a token could choose its own key, or change how it is read. */
 const refusedHeaders = ['jku', 'jwk', 'x5u', 'x5c', 'crit', 'b64', 'zip', 'enc', 'cty']
 
-/** One answer for everything that can be wrong with a token; the cause is for the log. */
+/** The same error for every problem with a token. The cause is for the log. */
 export function refused(cause: string): AppError {
   return unauthenticated('the token is not accepted', new Error(cause))
 }
 
-/** What a kind of tokens may be instead of what most are. */
+/** Type and subject rules of a kind of tokens that differs from the usual ones. */
 export type TokenShape = { typ: RegExp; subject: 'required' | 'optional' }
 const anyToken: TokenShape = { typ: /^(?:application\/)?(?:(?:at\+)?jwt|jose)$/i, subject: 'required' }
 
-/** Reads a compact JWT; nothing that it says is true yet. Throws UNAUTHENTICATED, the same for everything that is wrong. */
+/** Parses a compact JWT without verifying it. Throws the same UNAUTHENTICATED for every problem. */
 export function readOutsideToken(text: string, shape: TokenShape = anyToken): OutsideToken {
   if (text.length > maxLength) throw refused('too long')
   const parts = text.split('.')
@@ -80,14 +80,14 @@ export function readOutsideToken(text: string, shape: TokenShape = anyToken): Ou
   }
 }
 
-/** There is one spelling of the same bytes, so that a token cannot be changed and stay good. */
+/** True for the canonical encoding. So a valid token cannot be changed and stay valid. */
 function isCanonical(part: string): boolean {
   return part !== '' && Buffer.from(part, 'base64url').toString('base64url') === part
 }
 
 const maxName = 2048
 
-/** Throws UNAUTHENTICATED for an issuer or a subject that cannot be written down. */
+/** Throws UNAUTHENTICATED for an issuer or subject that cannot be stored. */
 export function requireNames(issuer: unknown, subject: unknown): { issuer: string; subject: string } {
   if (isLong(issuer) || isLong(subject)) throw tooLongNames()
   if (!isName(issuer)) throw refused('iss')
@@ -99,12 +99,12 @@ function isLong(value: unknown): boolean {
   return typeof value === 'string' && value.length > maxName
 }
 
-/** Whoever has such a token can do nothing about it but ask whoever issued it, so that they are told. */
+/** Error with its reason, since the bearer of such a token can only report it to the issuer. */
 export function tooLongNames(): AppError {
   return unauthenticated('the issuer, subject or audience of the token is too long')
 }
 
-/** What is hashed, logged and written into our own token: neither control characters nor halves of a character. */
+/** True for a text without control characters and single surrogates. It is hashed, logged and written into our own token. */
 function isName(value: unknown): value is string {
   return typeof value === 'string' && value.isWellFormed() && /^\P{Cc}+$/u.test(value)
 }
@@ -129,7 +129,7 @@ export async function verifyOutsideToken(token: OutsideToken, keys: JSONWebKeySe
       await compactVerify(token.text, key, { algorithms: [token.alg] })
       return
     } catch {
-      // The next key may be the one.
+      // The next key may match.
     }
   }
   throw refused(`none of ${fitting.length} keys`)
@@ -142,7 +142,7 @@ function fits(key: JWK, { alg, kid }: OutsideToken): boolean {
   return key.kty === wanted.kty && (wanted.crv === undefined || key.crv === wanted.crv) && (key.alg ?? alg) === alg
 }
 
-/** Throws UNAUTHENTICATED unless the time is within what the token says. */
+/** Throws UNAUTHENTICATED unless the token is valid at this time. */
 export function checkTimes({ claims: { exp, nbf, iat } }: OutsideToken, time: Date): void {
   const now = time.getTime() / 1000
   if (![exp, nbf, iat].every((one) => one === undefined || Number.isFinite(one))) throw refused('a time is no number')

@@ -1,4 +1,4 @@
-// How a person gets an account: the token of a sign-in provider that the settings trust with people.
+// Registration: a person creates an account with a token of a sign-in provider that the settings trust.
 import type { App, Call } from '#app.ts'
 import { canonicalIssuer, personUid } from '#domains/iam/identities/people.ts'
 import { type Person, registerPerson } from '#domains/iam/invites/registration.service.ts'
@@ -9,12 +9,12 @@ import { checkTimes, type OutsideToken, readOutsideToken, refused, verifyOutside
 
 type PeopleIssuer = { issuer: string; audience: string }
 
-/** What the tokens of an issuer must be meant for to be a person's; nothing when it is not trusted with people. */
+/** Accepted audiences of an issuer's tokens for people. Empty if the settings do not trust the issuer with people. */
 export function peopleAudiences(trusted: readonly PeopleIssuer[], issuer: string): string[] {
   return trusted.flatMap((one) => (canonicalIssuer(one.issuer) === issuer ? [one.audience] : []))
 }
 
-/** Nobody can register on a server whose settings trust no issuer with people; everybody gets the same answer there. */
+/** Registers a person. If the settings trust no issuer with people, everybody gets the same error. */
 export async function register(
   call: Call,
   { code, identityId }: { code: string; identityId: string },
@@ -28,14 +28,14 @@ export async function register(
   const { credential } = call
   if (credential === undefined) throw unauthenticated('a bearer token of a sign-in provider is required')
   const token = await countRefusals(limits, source, () => provePerson(call.app, credential))
-  // By person, since everybody who signs in there has a good token.
+  // Limited by person, since everybody who has signed in at the provider has a valid token.
   limits.check('identity', personUid(token.issuer, token.subject))
 
   checkIdentity(identityId, token)
   return registerPerson(call, personOf(token), code)
 }
 
-/** The token, if it is one of a provider that the settings trust with people and meant for us; else throws UNAUTHENTICATED. */
+/** Token of a provider that the settings trust with people, for an accepted audience. Throws UNAUTHENTICATED otherwise. */
 async function provePerson({ config, outsideIssuers, clock }: App, credential: string): Promise<OutsideToken> {
   const token = readOutsideToken(credential)
   checkTimes(token, clock())
@@ -54,14 +54,14 @@ function checkIdentity(identityId: string, { issuer, subject }: OutsideToken): v
 
 const maxText = 254
 
-/** Only the provider's own word makes an address verified; some write it as a text. */
+/** Person of a token. An address counts as verified only if the provider says so; some send the flag as a text. */
 export function personOf({ issuer, subject, claims }: Pick<OutsideToken, 'issuer' | 'subject' | 'claims'>): Person {
   const email = text(claims.email)
   const emailVerified = claims.email_verified === true || claims.email_verified === 'true'
   return { issuer, subject, name: text(claims.name) || email || subject.slice(0, maxText), email, emailVerified }
 }
 
-/** What can be stored and shown; nothing for what is not such a text. */
+/** Text that can be stored and shown. Empty for any other value. */
 export function text(value: unknown): string {
   if (typeof value !== 'string' || value.length > maxText || !value.isWellFormed()) return ''
   return /^\P{Cc}*$/u.test(value) ? value : ''

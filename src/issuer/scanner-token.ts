@@ -3,15 +3,15 @@ import { operatorUid } from '#lib/uid.ts'
 import type { Keyring } from './keyring.ts'
 import { signAccessToken } from './sign-token.ts'
 
-/** `url` is what clients call us. */
+/** `url` is the URL of the server. */
 export type ScannerPull = { url: string; scanner: string; repo: { uid: string; path: string } }
 
 const lifetimeSeconds = 10 * 60
 const pulling = maskOf(['manifest.list', 'tag.list', 'repo.blobs.get', 'referrers.list'].map(capabilityNumber))
 
 /**
- * Signs a token for the registry alone, with which a scanner that the operator has set up pulls from one repo. What it says of
- * the operator is cut to that twice: by the path, and by the uid, so that a repo which takes the path over is not meant.
+ * Signs a token for the registry, with which a scanner set up by the operator pulls from one repository. The operator's rights
+ * are limited twice: by the path, and by the uid, so that a later repository with the same path is not included.
  */
 export async function signScannerToken(keyring: Keyring, { url, scanner, repo }: ScannerPull, now: Date) {
   return signAccessToken(keyring, {

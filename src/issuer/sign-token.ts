@@ -1,29 +1,31 @@
-// Makes access tokens. Commands sign without what verifies.
+// Signing of access tokens. Separate from verification, so that commands load less.
 import { randomUUID } from 'node:crypto'
 import { SignJWT } from 'jose/jwt/sign'
 import { encodeBits } from '#lib/capability-set.ts'
 import type { Keyring } from './keyring.ts'
 
-/** How long an access token lives at most, in seconds. */
+/** Longest life of an access token, in seconds. */
 export const maxLifetime = 60 * 60
 
-/** What matters of a person's session for what they may do. */
+/** Part of a person's session that affects their rights. */
 export type CallerSession = {
-  /** Empty for a token that was exchanged for a provider's, which has no session. */
+  /** Empty for a token that was exchanged for a provider's token, which has no session. */
   uid: string
-  /** The organisation that nothing may reach beyond; empty for none. Methods that ask for no capability have to look. */
+  /**
+   * Organization to which the session is limited. Empty for none. Methods without a required capability must check it themselves.
+   */
   organization: string
-  /** When the person showed the provider who they are, in seconds since 1970; 0 when that is not known. */
+  /** Time of the person's sign-in at the provider, in seconds since 1970. 0 if it is not known. */
   authTime: number
 }
 
 /**
- * `actions` are `pull`, `push` and `delete`; `name` is the path of the repository. Of the type `registry` there is only
- * the `catalog` with `*`, which is the list of the repositories.
+ * Access to a repository. `actions` are `pull`, `push` and `delete`; `name` is its path. The type `registry` exists only for
+ * `catalog` with `*`, the list of repositories.
  */
 export type RepositoryAccess = { type?: 'registry'; name: string; actions: readonly string[] }
 
-/** How tokens of the registry's token endpoint are told from those of the exchange. Only the registry takes them. */
+/** Type of the tokens of the registry's token endpoint. Only the registry accepts them. */
 export const registryTokenType = 'registry+jwt'
 
 export type TokenInput = {
@@ -31,24 +33,24 @@ export type TokenInput = {
   subject: string
   audience: string | string[]
   now: Date
-  /** In seconds; an hour at most, and unless said otherwise. */
+  /** Life in seconds. At most an hour, which is the default. */
   lifetime?: number
-  /** Capability masks by place, when the token is to allow less than its subject may do. */
+  /** Capability masks by group, for a token with less than the rights of its subject. */
   narrowing?: ReadonlyMap<string, bigint> | undefined
-  /** The narrowing is only what its subject is bound to now, and was not asked for. */
+  /** True if the narrowing lists the present grants of the subject and was not requested. */
   whole?: boolean
-  /** Of a person: how they are signed in, and what their external groups add. */
+  /** For a person: the session, and the capabilities of external groups. */
   session?: CallerSession | undefined
   granted?: ReadonlyMap<string, bigint> | undefined
   /** Further claims, such as `act`. */
   claims?: Record<string, unknown>
-  /** Makes it a token of the registry's token endpoint, good for these repositories only. */
+  /** Makes it a token of the registry's token endpoint, valid for these repositories only. */
   access?: readonly RepositoryAccess[]
-  /** The uid of the push token that it was given for, and is good no longer than. */
+  /** Uid of the push token for which it was made. It is valid only as long as the push token. */
   pushToken?: string | undefined
 }
 
-/** Signs an access token; the time that it is valid for is at most an hour. */
+/** Signs an access token, valid for at most an hour. */
 export async function signAccessToken(keyring: Keyring, input: TokenInput): Promise<string> {
   const { kid, alg, key } = keyring.signer()
   const issuedAt = Math.floor(input.now.getTime() / 1000)
@@ -75,14 +77,14 @@ function masksText(masks: ReadonlyMap<string, bigint>): Record<string, string> {
   return Object.fromEntries([...masks].map(([place, mask]) => [place, encodeBits(mask)]))
 }
 
-/** How many places that external groups add to a session a token names. */
+/** Most groups with capabilities of external groups that a token lists. */
 const maxGrantedNamed = 10
 
 function sessionClaims({ session, granted }: TokenInput): Record<string, unknown> {
   if (!session) return {}
   const { uid: sid, organization: org, authTime: auth_time } = session
   const size = granted?.size ?? 0
-  // Of a session they can be looked up, so that no token is too long for a header however many there are.
+  // Capabilities of a session can be looked up, so any number of them keeps the token short enough for a header.
   const grp = granted && size > 0 ? (size > maxGrantedNamed && sid !== '' ? true : masksText(granted)) : undefined
   return { ...(sid && { sid }), ...(org && { org }), auth_time, ...(grp && { grp }) }
 }

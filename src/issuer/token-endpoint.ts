@@ -1,4 +1,4 @@
-// The token endpoint: which grant a form asks for.
+// The token endpoint: selects the grant of a form.
 import type { Work } from '#app.ts'
 import { isUid } from '#lib/uid.ts'
 import { maxLifetime } from './access-token.ts'
@@ -13,7 +13,7 @@ type Grant = (work: Doing, issuing: Issuing, form: URLSearchParams) => Promise<o
 
 const deviceGrantType = 'urn:ietf:params:oauth:grant-type:device_code'
 
-/** Every grant, by its name; the one of devices is left out where the settings turn it off. */
+/** Grants by their name. The device grant is left out if the settings turn it off. */
 export function grantsOf(deviceSignIn: boolean): Record<string, Grant> {
   return {
     authorization_code: codeGrant,
@@ -23,10 +23,10 @@ export function grantsOf(deviceSignIn: boolean): Record<string, Grant> {
   }
 }
 
-/** All that may not be given more than once; the others are lists. */
+/** Members that are lists. All others may be given only once. */
 const lists = ['audience', 'resource', 'cap']
 
-/** Answers a form of the token endpoint. */
+/** Response to a form of the token endpoint. */
 export async function answerTokenRequest(work: Doing, issuing: Issuing, form: URLSearchParams): Promise<OAuthAnswer> {
   const twice = repeated(form)
   if (twice !== undefined) return refused(400, 'invalid_request', `${twice} is given more than once`)
@@ -38,14 +38,14 @@ export async function answerTokenRequest(work: Doing, issuing: Issuing, form: UR
   return inOAuthWords(grants[name]!(work, issuing, form))
 }
 
-/** Answers a form of the device authorization endpoint. */
+/** Response to a form of the device authorization endpoint. */
 export async function answerDeviceRequest(work: Doing, issuing: Issuing, form: URLSearchParams): Promise<OAuthAnswer> {
   const twice = repeated(form)
   if (twice !== undefined) return refused(400, 'invalid_request', `${twice} is given more than once`)
   return inOAuthWords(authorizeDevice(work, issuing, form))
 }
 
-/** The first member given twice. One pass: the form comes from anybody, and may have as many members as fit. */
+/** First member given twice. Reads the form once, since anyone can send one with very many members. */
 function repeated(form: URLSearchParams): string | undefined {
   const seen = new Set<string>()
   for (const name of form.keys()) {
@@ -60,8 +60,8 @@ const accessToken = 'urn:ietf:params:oauth:token-type:access_token'
 const subjectTypes = ['jwt', 'id_token', 'access_token'].map((type) => `urn:ietf:params:oauth:token-type:${type}`)
 
 /**
- * `form` is the body. Beside the parameters of RFC 8693 it may name the `identity` to become, capabilities (`cap`) and the
- * `identity_provider` that the token is of; `scope` lists the uids of the groups that the token is for.
+ * Exchanges a token. `form` is the body. Besides the parameters of RFC 8693, it may have the `identity` to become, capabilities
+ * (`cap`) and the `identity_provider` of the token. `scope` lists uids of groups to which the token is narrowed.
  */
 async function tokenExchange(
   work: Pick<Work, 'app' | 'cause' | 'log'>,

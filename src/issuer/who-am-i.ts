@@ -15,7 +15,7 @@ import { register } from './register.ts'
 const rolesByMask = new Map(builtInRoles.map((role) => [maskOf(role.capabilities), role]))
 
 export const auth: Handlers<typeof Auth> = {
-  /** Who calls, and what they may do where. */
+  /** Identity of the caller, and their capabilities by group. */
   async validate(call) {
     const { token, uid, rights } = call.caller
     const held: WhoAmI_Capability[] = []
@@ -66,7 +66,7 @@ const emptyGroup = {
   status: 0,
 } as const
 
-/** A known role where the set is exactly that role's, else the names of the capabilities. */
+/** Role with exactly these capabilities, or else their names. */
 function describe(mask: bigint): Pick<WhoAmI_Capability, 'role' | 'capabilities'> {
   const role = rolesByMask.get(mask)
   if (role) {

@@ -1,4 +1,4 @@
-// Tokens for programs that a person lets in: with a code on loopback, with one that is typed, and with a refresh token.
+// Token grants for programs that a person has approved: authorization codes on loopback, device codes and refresh tokens.
 import type { Work } from '#app.ts'
 import { createDeviceCode, pollDevice } from '#domains/iam/sessions/device-codes.service.ts'
 import { redeemSignInCode } from '#domains/iam/sessions/sign-in-codes.service.ts'
@@ -14,7 +14,7 @@ import { accessTokenOf, refresh, refreshTokenOf } from './tokens.ts'
 
 type Doing = Pick<Work, 'app' | 'cause' | 'log'>
 
-/** Where a person types the code of a program. */
+/** Page on which a person enters the code of a program. */
 export const devicePath = '/ui/device'
 
 /** POST /oauth/device_authorization (RFC 8628, 3.1). */
@@ -56,7 +56,7 @@ export async function deviceGrant(work: Doing, issuing: Issuing, form: URLSearch
     throw new OAuthRefusal(error, description)
   }
   const asked = polled.asked as ClientWish
-  // This answer has one whatever was asked for, since clients of the contract take nothing else from it.
+  // The response always has an ID token, since clients of the contract read nothing else from it.
   return answerOf(issuing, polled.session, { ...asked, words: [...asked.words, 'openid'] }, { clientId, nonce: '' })
 }
 
@@ -79,7 +79,7 @@ export async function codeGrant(work: Doing, issuing: Issuing, form: URLSearchPa
   return answerOf(issuing, session, asked as ClientWish, { clientId, nonce })
 }
 
-/** grant_type=refresh_token: the same as the exchange of the STS. */
+/** grant_type=refresh_token: the same as the refresh of the STS. */
 export async function refreshGrant(work: Doing, issuing: Issuing, form: URLSearchParams): Promise<object> {
   requireClient(work.app, form.get('client_id'))
   const wish = readWish(issuing.issuer, form)

@@ -1,4 +1,4 @@
-// What the page of devices knows of a program that waits, and how somebody answers it.
+// Waiting programs on the device page, and the decisions about them.
 import type { Work } from '#app.ts'
 import { answerDevice, type DeviceCode, findWaiting, readUserCode } from '#domains/iam/sessions/device-codes.service.ts'
 import type { Session } from '#domains/iam/sign-in/sign-in.service.ts'
@@ -10,7 +10,7 @@ export { type DeviceCode, readUserCode }
 
 type Doing = Pick<Work, 'app' | 'cause' | 'log'>
 
-/** The program that waits with this code; whoever guesses is soon kept from it. */
+/** Waiting program of a code. Rate limits stop callers who guess codes. */
 export async function findDevice(
   { app }: Doing,
   { source }: Issuing,
@@ -25,7 +25,7 @@ export async function findDevice(
   return found
 }
 
-/** `false` when it does not wait any more. */
+/** Approves or refuses a program. Returns false if it is not waiting any more. */
 export async function decide(
   work: Doing,
   session: Session,
@@ -38,7 +38,7 @@ export async function decide(
   return isAnswered
 }
 
-/** What the operator may do is nobody else's, and lasts an hour. */
+/** Throws PERMISSION_DENIED for the operator, whose rights are for one hour and cannot be passed on to a program. */
 export function refuseOperator({ identityUid }: Session): void {
   if (identityUid === operatorUid) throw permissionDenied('the operator cannot let a program in; sign in as a person')
 }

@@ -1,4 +1,4 @@
-// What the providers that people sign in with say of themselves: their discovery documents, kept for ten minutes.
+// Discovery documents of sign-in providers, cached for ten minutes.
 import { Newest } from '#lib/caches/newest.ts'
 import { AppError } from '#lib/errors.ts'
 import type { Outgoing } from '#lib/net/outgoing.ts'
@@ -10,13 +10,13 @@ const maxProviders = 1000
 export type ProviderMetadata = Readonly<Record<string, unknown>> & { readonly issuer: string }
 
 export type ProviderDirectory = {
-  /** The discovery document of an issuer. Throws UNAVAILABLE when it cannot be had, or is another's. */
+  /** Discovery document of an issuer. Throws UNAVAILABLE if it cannot be read, or is that of another issuer. */
   of(issuer: string): Promise<ProviderMetadata>
 }
 
 type Entry = { metadata: Promise<ProviderMetadata>; loadedAt: number; failedAt?: number }
 
-/** `monotonic` gives milliseconds of a clock that never steps. */
+/** Creates the directory. `monotonic` returns milliseconds of a monotonic clock. */
 export function createProviderDirectory(
   outgoing: Pick<Outgoing, 'getJson'>,
   monotonic: () => number,
@@ -31,7 +31,7 @@ export function createProviderDirectory(
       if (isFresh) return held.metadata
       const entry: Entry = { metadata: read(outgoing, issuer), loadedAt: now }
       entries.set(issuer, entry)
-      // Nobody asks a provider that is away with each request.
+      // A provider that is unavailable is not requested again with each call.
       entry.metadata.catch(() => {
         entry.failedAt = monotonic()
       })

@@ -1,4 +1,4 @@
-// The sign-in of a program on a machine without a browser: what a page lets in, and what the program fetches.
+// Headless sign-in: a page approves a program on a machine without a browser, and the program fetches its token.
 import type { Call, Work } from '#app.ts'
 import { leaveForHeadless, readHeadlessCode, takeForHeadless } from '#domains/iam/sessions/headless.service.ts'
 import type { Session } from '#domains/iam/sign-in/sign-in.service.ts'
@@ -9,7 +9,7 @@ import { signIdToken } from '../id-token.ts'
 
 export { readHeadlessCode }
 
-/** Leaves an ID token of ours, which the exchange takes, for the program with this key. */
+/** Stores an ID token of ours, which the exchange accepts, for the program with this key. */
 export async function letProgramIn(
   work: Pick<Work, 'app' | 'cause' | 'log'>,
   issuing: Issuing,
@@ -24,7 +24,7 @@ export async function letProgramIn(
   work.log.info('program signed in without a browser', { session: begun.uid })
 }
 
-/** What waits for the program, once. NOT_FOUND until somebody has let it in, and again afterwards. */
+/** Encrypted token for the program, returned once. Throws NOT_FOUND until the program is approved, and again afterwards. */
 export async function fetchForProgram(
   { app, cause }: Pick<Call, 'app' | 'cause'>,
   text: string,

@@ -1,13 +1,13 @@
-// What an invite offers, so that a person can agree to it before they sign in.
+// Offers of invites, so that a person can agree before the sign-in.
 import type { App } from '#app.ts'
 import { findGroupName } from '#domains/iam/groups/groups.service.ts'
 import { findOffer } from '#domains/iam/invites/registration.service.ts'
 import { rootOf } from '#lib/uid.ts'
 
-/** The names of the organisation, of the group in it, and of the role; `role` is empty when it is gone. */
+/** Names of the organization, of its group, and of the role. `role` is empty if the role was deleted. */
 export type Offered = { organization: string; group: string; role: string }
 
-/** What the code of an invite offers; nothing for one that nobody can join with, now or later. */
+/** Offer of an invite code. Undefined if nobody can ever join with it. */
 export async function offerOf(app: App, code: string): Promise<Offered | undefined> {
   const offer = await findOffer(app.db, code)
   if (!offer) return undefined

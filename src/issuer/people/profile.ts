@@ -1,11 +1,11 @@
-// What a provider says of a person, as tokens and sessions repeat it.
+// Profile of a person from a provider, for tokens and sessions.
 import type { Profile } from '#domains/iam/sign-in/sign-in.service.ts'
 import type { OutsideToken } from '../outside-token.ts'
 import { text } from '../register.ts'
 
 const maxPicture = 1024
 
-/** Only texts that can be stored and shown. */
+/** Reads the profile. Leaves out texts that cannot be stored or shown. */
 export function profileOf({ claims }: Pick<OutsideToken, 'claims'>): Profile {
   const { picture, email_verified } = claims
   const url = typeof picture === 'string' && picture.length <= maxPicture ? URL.parse(picture) : null
@@ -17,7 +17,7 @@ export function profileOf({ claims }: Pick<OutsideToken, 'claims'>): Profile {
   }
 }
 
-/** The claims of a person's access token. */
+/** Claims of a person's access token. */
 export function personClaims(
   act: Readonly<Record<string, string>>,
   { name, picture, email, emailVerified }: Profile,

@@ -1,5 +1,5 @@
-// The protocol with a provider: where a person is sent, and what comes of the code that they bring back. Everything goes out
-// by our own guard, and an ID token counts when the issuer's keys have signed it, however it came.
+// OpenID Connect with a provider: the authorization URL, and the exchange of the code. All requests use our own guard for
+// outgoing requests. An ID token is accepted if the issuer's keys have signed it, however it came.
 import * as client from 'openid-client'
 import type { App } from '#app.ts'
 import { AppError, unauthenticated } from '#lib/errors.ts'
@@ -7,7 +7,7 @@ import { findClaim } from '#lib/json/claims.ts'
 import { checkTimes, readOutsideToken, verifyOutsideToken } from '../outside-token.ts'
 import type { SignInProvider } from './providers.ts'
 
-/** What a person brings back is checked against this. */
+/** Expected values of the redirect back from the provider. */
 export type Expected = { state: string; nonce: string; verifier: string; callback: string; fresh: boolean }
 
 async function configure(app: App, provider: SignInProvider): Promise<client.Configuration> {
@@ -27,7 +27,7 @@ async function configure(app: App, provider: SignInProvider): Promise<client.Con
   return config
 }
 
-/** The library sends forms and nothing else. */
+/** The library sends only forms. */
 function bodyOf(body: unknown): string | undefined {
   return body === null || body === undefined ? undefined : String(body)
 }
@@ -39,13 +39,13 @@ function authenticationOf(secret: string, metadata: Claims): client.ClientAuth {
   return isPost ? client.ClientSecretPost(secret) : client.ClientSecretBasic(secret)
 }
 
-/** Whether the provider names itself in what a person brings back (RFC 9207), so that all of them can share one callback. */
+/** True if the provider names itself in the redirect back (RFC 9207), so that such providers can share one callback. */
 export async function announcesIssuer(app: App, provider: SignInProvider): Promise<boolean> {
   const metadata = await app.providerDirectory.of(provider.issuer)
   return metadata.authorization_response_iss_parameter_supported === true
 }
 
-/** Where to send a person. `fresh` has the provider ask who they are, whoever it thinks is there. */
+/** Authorization URL of the provider. With `fresh`, the provider has to ask the person to sign in again. */
 export async function authorizationUrl(
   app: App,
   provider: SignInProvider,
@@ -66,7 +66,10 @@ export async function authorizationUrl(
   return safeUrl(app, url)
 }
 
-/** An address of the provider's that a browser may be sent to. */
+/**
+ * URL of the provider, checked before a browser is redirected to it. Throws UNAVAILABLE unless it is https or the settings allow
+ * http.
+ */
 function safeUrl({ config }: App, url: URL): string {
   if (url.protocol !== 'https:' && !(config.allowInsecureIssuers && url.protocol === 'http:')) {
     throw new AppError('UNAVAILABLE', 'the provider sends people to an address that is not https')
@@ -78,11 +81,11 @@ type Claims = Readonly<Record<string, unknown>>
 
 export type Identified = {
   idToken: string
-  /** Of the ID token, and where that does not have them, of the provider's user info. */
+  /** Claims of the ID token. Missing ones come from the provider's user info. */
   claims: Claims
 }
 
-/** Trades what a person brings back for who they are. UNAUTHENTICATED when any of it is not as it was expected. */
+/** Exchanges the code of the redirect for the person's identity. Throws UNAUTHENTICATED if any part is not as expected. */
 export async function identify(
   app: App,
   provider: SignInProvider,
@@ -125,15 +128,15 @@ async function userInfo(
   try {
     return await client.fetchUserInfo(config, accessToken, String(claims.sub))
   } catch (error) {
-    // Who it is has been proven; what is missing is a name and an address.
+    // The person is verified; only name and address are missing.
     app.log.warn('user info could not be read', { issuer: config.serverMetadata().issuer, error })
     return {}
   }
 }
 
 /**
- * The claims of an ID token, and of the user info those that it lacks. `email_verified` counts for the address it came with, so
- * it is not taken from where another address stands.
+ * Claims of an ID token, completed from the user info. `email_verified` applies to the address it came with, so it is not taken
+ * from a source with another address.
  */
 export function joinClaims(token: Claims, userInfo: Claims, groupsClaim: string): Claims {
   const claims: Record<string, unknown> = { ...userInfo, ...token }
@@ -145,7 +148,7 @@ export function joinClaims(token: Claims, userInfo: Claims, groupsClaim: string)
   return isHidden ? { ...claims, [groupsClaim]: findClaim(userInfo, groupsClaim) } : claims
 }
 
-/** Where to end the session at the provider, if that can be done. */
+/** URL that ends the session at the provider. Undefined if the provider has none. */
 export async function endSessionUrl(
   app: App,
   provider: SignInProvider,
@@ -158,7 +161,7 @@ export async function endSessionUrl(
   return safeUrl(app, client.buildEndSessionUrl(config, hint))
 }
 
-/** The provider's own word is passed on where it is one of the protocol's; everything else is for the log. */
+/** Error of a failed sign-in. Shows the provider's error code if it is one of the protocol; everything else is for the log. */
 function refusalOf(error: unknown): AppError {
   if (error instanceof client.AuthorizationResponseError) {
     const word = /^[a-z_]{1,40}$/.test(error.error) ? error.error : 'an error'

@@ -1,5 +1,5 @@
-// An ID token that a sign-in provider has issued to us, exchanged by whoever brings it and names the provider. That is a
-// sign-in: of an organisation's provider it begins a session which reaches nothing else, and which can be ended.
+// Exchange of an ID token that a sign-in provider has issued to this server, if the request names the provider. This is a
+// sign-in: for an organization's provider, it starts a session that is limited to the organization and can be ended.
 import type { App, Work } from '#app.ts'
 import { personUid } from '#domains/iam/identities/people.ts'
 import { requireWelcome, signIn } from '#domains/iam/sign-in/sign-in.service.ts'
@@ -14,8 +14,8 @@ import { provenBy } from './sign-in.ts'
 import { accessTokenOf, checkWish } from './tokens.ts'
 
 /**
- * `provider` is the uid of an organisation's provider or the name of one of the settings; empty where the token is not of
- * one. Throws as `exchange` does, and INVALID_ARGUMENT for a provider that is not there.
+ * Exchanges a token. `id` is the uid of an organization's provider or the name of one of the settings; empty for a token of
+ * another issuer. Throws like `exchange`, and INVALID_ARGUMENT for an unknown provider.
  */
 export async function exchangeOf(
   work: Pick<Work, 'app' | 'cause' | 'log'>,
@@ -48,7 +48,7 @@ export async function exchangeOf(
   return { ...(await accessTokenOf(issuing, session, wish)), subject: session.identityUid }
 }
 
-/** The token, if this very provider has signed it for us; else throws UNAUTHENTICATED. */
+/** Parses and verifies a token that this provider has signed for this server. Throws UNAUTHENTICATED otherwise. */
 async function verifyFor(app: App, { issuer, clientId }: SignInProvider, text: string): Promise<OutsideToken> {
   const token = readOutsideToken(text)
   checkTimes(token, app.clock())
@@ -59,7 +59,7 @@ async function verifyFor(app: App, { issuer, clientId }: SignInProvider, text: s
   return token
 }
 
-/** As `exchange`; an ID token of ours becomes an access token of the person's own session. */
+/** Like `exchange`. In addition, exchanges our own ID token for an access token of its session. */
 async function exchangeAny(issuing: Issuing, input: ExchangeInput): Promise<Exchanged> {
   const { credential } = input
   if (credential === undefined || !isOurs(issuing.issuer, credential)) return exchange(issuing, input)
@@ -75,7 +75,7 @@ async function exchangeAny(issuing: Issuing, input: ExchangeInput): Promise<Exch
   return { ...(await accessTokenOf(issuing, session, input)), subject }
 }
 
-/** Whether the token says so; it is proven later. */
+/** True if the token claims to be ours. Its signature is verified later. */
 function isOurs(issuer: string, credential: string): boolean {
   try {
     const claims = Buffer.from(credential.split('.')[1] ?? '', 'base64url').toString()

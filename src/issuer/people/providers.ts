@@ -1,4 +1,4 @@
-// Whom people can sign in with: the providers of the settings, and those of organisations.
+// Sign-in providers: those of the settings, and those of organizations.
 import { readFile } from 'node:fs/promises'
 import type { App } from '#app.ts'
 import { findForSignIn, findProviderOfVerified } from '#domains/iam/identity-providers/identity-providers.service.ts'
@@ -6,39 +6,39 @@ import { AppError } from '#lib/errors.ts'
 import { isUid, parentOf, rootOf } from '#lib/uid.ts'
 
 export type SignInProvider = {
-  /** The uid of an organisation's provider, or the name of one of the settings. */
+  /** Uid of an organization's provider, or name of one of the settings. */
   id: string
   label: string
   issuer: string
   clientId: string
   secret: string
   scopes: readonly string[]
-  /** Beyond which its word counts for nothing; empty for the providers of the settings. */
+  /** Organization to which the provider's sign-ins are limited. Empty for providers of the settings. */
   organization: string
   defaultRole: string
   groupsClaim: string
-  /** The claim that says what the provider calls the person over SCIM. */
+  /** Claim with the person's external ID in SCIM. */
   externalIdClaim: 'sub' | 'oid'
 }
 
-/** The providers of the settings that people can choose, by name and label. */
+/** Providers of the settings that people can choose, by name and label. */
 export function offered({ config }: Pick<App, 'config'>): { id: string; label: string }[] {
   return config.peopleIssuers.flatMap(({ name, label }) => (name && label ? [{ id: name, label }] : []))
 }
 
-/** The provider of this uid or name; nothing when there is none. */
+/** Provider of this uid or name. Undefined if there is none. */
 export async function findSignInProvider(app: App, id: string): Promise<SignInProvider | undefined> {
   return isUid(id) ? ofOrganization(app, id) : ofSettings(app, id)
 }
 
-/** What `idp_id` names: a provider by its uid, or the provider of a verified organisation by the organisation's name. */
+/** Provider of `idp_id`: its uid, or the name of a verified organization. */
 export async function findByIdpId(app: App, idpId: string): Promise<SignInProvider | undefined> {
   if (isUid(idpId)) return ofOrganization(app, idpId)
   const uid = await findProviderOfVerified(app.db, idpId)
   return uid === undefined ? undefined : ofOrganization(app, uid)
 }
 
-/** Whether a verified organisation of this name signs its people in by itself. */
+/** True if a verified organization of this name has its own provider. */
 export async function isSignInOrganization(app: App, name: string): Promise<boolean> {
   return (await findProviderOfVerified(app.db, name)) !== undefined
 }

@@ -1,4 +1,4 @@
-// The session of a browser: who it is, and how it ends, here and at the provider.
+// Browser sessions: the session's rights, and signing out here and at the provider.
 import type { Work } from '#app.ts'
 import { personUid } from '#domains/iam/identities/people.ts'
 import {
@@ -23,7 +23,7 @@ export { operatorUid as operator, sessionOfCookie, sessionsOfPerson }
 
 type Doing = Pick<Work, 'app' | 'cause' | 'log'>
 
-/** Lets a browser in as the operator; nothing when the code is not good. */
+/** Signs a browser in as the operator. Undefined if the code is not valid. */
 export async function enterAsOperator(
   work: Doing,
   { source }: Issuing,
@@ -37,7 +37,7 @@ export async function enterAsOperator(
   return session && { session, cookie }
 }
 
-/** What a session is worth where its cookie counts: as much as an access token of it for all that the person may do. */
+/** Rights of a session cookie: those of an access token of the session that is not narrowed. */
 export function tokenOfSession(issuer: string, session: Session): AccessToken {
   const { uid, identityUid, organization, authTime, act, profile, granted, createTime, endTime } = session
   const { name, picture, email, emailVerified } = profile
@@ -56,7 +56,7 @@ export function tokenOfSession(issuer: string, session: Session): AccessToken {
   }
 }
 
-/** Ends the session, and answers with where the one at the provider is ended, where that can be done. */
+/** Ends the session. Returns the URL that ends the session at the provider, if there is one. */
 export async function signOut(work: Doing, issuing: Issuing, session: Session): Promise<string | undefined> {
   const { app } = work
   const hint = await idTokenOfSession(app, session.uid)
@@ -67,20 +67,20 @@ export async function signOut(work: Doing, issuing: Issuing, session: Session): 
     const { endSessionUrl } = await import('./protocol.ts')
     return await endSessionUrl(app, provider, hint, `${issuing.issuer}/ui/signin`)
   } catch (error) {
-    // Here it has ended, which nobody is to be told otherwise.
+    // The session has ended here, so the person must not see an error.
     app.log.warn('the session at the provider could not be ended', { error })
     return undefined
   }
 }
 
-/** Ends the session that a browser had before it got another one. */
+/** Ends the previous session of a browser that has started another one. */
 export async function signOutQuietly(work: Doing, cookie: string | undefined): Promise<void> {
   const { app } = work
   const old = cookie === undefined ? undefined : await sessionOfCookie(app, cookie)
   if (old) await app.db.tx((tx) => end(tx, work, old, 'signed-out'))
 }
 
-/** Ends one session of a person from another one of theirs; `false` when there is none of this uid. */
+/** Ends another session of the person. Returns false if there is none with this uid. */
 export async function endOther(work: Doing, from: Session, uid: string): Promise<boolean> {
   const other = (await sessionsOfPerson(work.app, from)).find((one) => one.uid === uid)
   if (!other) return false
@@ -92,9 +92,8 @@ const logoutEvent = 'http://schemas.openid.net/event/backchannel-logout'
 const maxAgeSeconds = 10 * 60
 
 /**
- * Ends what a provider says is over (OpenID Connect Back-Channel Logout 1.0). INVALID_ARGUMENT for a token that is not good,
- * also for one that was taken before; where we could not look or not end them, it can come again. Only sessions that this very
- * provider vouches for are ended.
+ * Ends the sessions of a logout token (OpenID Connect Back-Channel Logout 1.0). Throws INVALID_ARGUMENT for a token that is not
+ * valid or was used before. After a failure of the server, the token can be sent again. Only sessions of this provider are ended.
  */
 export async function logOutBackChannel(
   work: Doing,
@@ -117,7 +116,7 @@ export async function logOutBackChannel(
   return ended
 }
 
-/** Whether it is no word on the token. */
+/** True for a failure of the server, which says nothing about the token. */
 function isOurs(error: unknown): boolean {
   return error instanceof AppError && (error.code === 'UNAVAILABLE' || error.code === 'INTERNAL')
 }
@@ -148,7 +147,7 @@ async function provenLogout(
   return { jti, until: iat + 2 * maxAgeSeconds, of }
 }
 
-/** A logout token is a JWT of a type of its own, and may be without a subject. */
+/** Reads a logout token. It has a type of its own, and may have no subject. */
 function readLogoutToken(text: string) {
   const times = readOutsideToken(text, { typ: /^(?:application\/)?(?:(?:logout\+)?jwt|jose)$/i, subject: 'optional' })
   return { times, claims: times.claims }

@@ -1,4 +1,4 @@
-// A sign-in from the first request to a session: out to the provider, and back.
+// Sign-in with a provider, from the first request to a session.
 import type { App, Work } from '#app.ts'
 import { newSecret } from '#domains/iam/sessions/sessions.service.ts'
 import { issueSignInCode, type SignInCodeOf } from '#domains/iam/sessions/sign-in-codes.service.ts'
@@ -27,24 +27,24 @@ export { newSecret }
 export const callbackPath = '/oauth/callback'
 
 /**
- * What is done once the person is known: a session for this browser, or tokens for a program that listens on loopback, or a
- * code that it trades for them.
+ * Action after the sign-in: a session for this browser, tokens for a program on loopback, or a code that the program exchanges
+ * for them.
  */
 export type Asked = TokenWish & {
   exit: 'page' | 'redirect' | 'code'
-  /** A path of our own pages, or the program's URL. */
+  /** Path of one of our own pages, or the program's URL. */
   to: string
-  /** An identity that the provider's token is to be exchanged for; empty for the person's own. */
+  /** Identity for which the provider's token is exchanged. Empty for the person's own. */
   identity: string
   refresh: boolean
   register: boolean
-  /** The provider has to ask who the person is, however lately it did. */
+  /** True if the provider has to ask the person to sign in again, however recent their last sign-in is. */
   fresh: boolean
-  /** Of a code: whom it is for, and what comes back with it. */
+  /** For a code: its client, and the values to return with it. */
   code?: Omit<SignInCodeOf, 'redirect'> & { state: string }
 }
 
-/** What a page asks for. */
+/** Request of a page. */
 export const forPage: Omit<Asked, 'to'> = {
   exit: 'page',
   audiences: [],
@@ -56,7 +56,10 @@ export const forPage: Omit<Asked, 'to'> = {
   fresh: false,
 }
 
-/** Where to send the person. `browser` is the secret of the cookie that binds the sign-in to this browser. */
+/**
+ * Starts a sign-in, and returns the URL of the provider. `browser` is the secret of the cookie that binds the sign-in to this
+ * browser.
+ */
 export async function startSignIn(
   { app, issuer, source }: Issuing,
   provider: SignInProvider,
@@ -73,10 +76,10 @@ export async function startSignIn(
   return url
 }
 
-/** What a sign-in comes to. */
+/** Result of a sign-in. */
 export type Outcome = {
   to: string
-  /** The provider has said that there are groups, and not which, so that they give no roles. */
+  /** True if the provider has left out the groups because there are too many, so that they give no roles. */
   groupsLeftOut: boolean
 } & (
   | { exit: 'page'; session: Session; cookie: string }
@@ -84,7 +87,7 @@ export type Outcome = {
   | { exit: 'code'; code: string; state: string }
 )
 
-/** A sign-in that has failed after it was clear who wanted it; `asked` says where to tell it. */
+/** A sign-in that has failed after its request was known. `asked` has the target for the error. */
 export class SignInFailed extends Error {
   override name = 'SignInFailed'
   readonly asked: Asked
@@ -98,8 +101,8 @@ export class SignInFailed extends Error {
 }
 
 /**
- * What comes of a person whom a provider sends back to `path` with `search`. Throws UNAUTHENTICATED for a sign-in that this
- * browser has not begun or that is over, and SignInFailed with what happened after that.
+ * Finishes the sign-in of a person whom a provider has redirected to `path` with `search`. Throws UNAUTHENTICATED for a sign-in
+ * that this browser has not started or that has expired. Throws SignInFailed for later errors.
  */
 export async function finishSignIn(
   work: Pick<Work, 'app' | 'cause' | 'log'>,
@@ -118,7 +121,7 @@ export async function finishSignIn(
   })
   const asked = attempt.asked as Asked
   try {
-    // Another provider's answer, brought to this one's address, would be taken for its own.
+    // If another provider's response came to this provider's address, it would be accepted as its own.
     if (attempt.callback !== issuer + path) throw unauthenticated('the provider has sent the person to another address')
     const provider = await findSignInProvider(app, attempt.provider)
     if (!provider) throw unauthenticated('the provider is gone')
@@ -134,7 +137,10 @@ export async function finishSignIn(
   }
 }
 
-/** The token of the provider is exchanged as a workload's is; what an organisation's provider vouches for stays inside. */
+/**
+ * Exchanges the provider's token like that of a workload. For an organization's provider, the identity must be in the
+ * organization.
+ */
 async function becomeIdentity(
   issuing: Issuing,
   { organization, provider, externalId }: Proven,
@@ -174,7 +180,7 @@ async function enter(
   return { exit: 'redirect', to, groupsLeftOut, token, refreshToken: refreshToken?.text }
 }
 
-/** What a program asks for once is all that it gets, also later (RFC 6749, 6). */
+/** Limits of the session: the first request of a program limits all later tokens (RFC 6749, 6). */
 function boundBy({ scopes, capabilities }: Asked): Pick<TokenWish, 'scopes' | 'capabilities'> {
   return { scopes, capabilities }
 }
@@ -182,7 +188,7 @@ function boundBy({ scopes, capabilities }: Asked): Pick<TokenWish, 'scopes' | 'c
 const maxGroups = 1000
 const maxGroupName = 512
 
-/** What the claims of a verified ID token say of a person. */
+/** Data of a person from the claims of a verified ID token. */
 export function provenBy(app: App, provider: SignInProvider, { idToken, claims }: Identified): Proven {
   const { id, organization, defaultRole, issuer, clientId, groupsClaim, externalIdClaim } = provider
   const externalId = claims[externalIdClaim]
@@ -204,8 +210,8 @@ export function provenBy(app: App, provider: SignInProvider, { idToken, claims }
 }
 
 /**
- * Exact values. Where a provider names a place to ask for a list that is too long (`_claim_names`), or says only that there
- * is one (`hasgroups`), nothing is asked.
+ * Groups of the claim. If a provider refers to another URL for a list that is too long (`_claim_names`), or only reports that
+ * there is one (`hasgroups`), the list is not requested.
  */
 function groupsOf(claims: Identified['claims'], name: string): Pick<Proven, 'groups' | 'groupsLeftOut'> {
   if (name === '') return { groups: [], groupsLeftOut: false }

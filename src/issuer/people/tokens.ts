@@ -13,18 +13,20 @@ import { signNarrowed } from '../narrowed-token.ts'
 import { ScopeOutOfReach } from '../narrowing.ts'
 import { personClaims } from './profile.ts'
 
-/** What a token is asked for. */
+/** Audiences, scopes and capabilities of a requested token. */
 export type TokenWish = Pick<ExchangeInput, 'audiences' | 'scopes' | 'capabilities'>
 
 export type IssuedToken = { token: string; expiry: string }
 
-/** Throws INVALID_ARGUMENT for what cannot be asked for. */
+/** Throws INVALID_ARGUMENT for invalid values. */
 export function checkWish(issuer: string, wish: TokenWish, identity = ''): void {
   checkInput(issuer, { ...wish, identity })
   capabilitiesNamed(wish.capabilities)
 }
 
-/** An access token of a session, for an hour at most and no longer than the session lasts, and for no more than it is bound to. */
+/**
+ * Access token of a session, for at most an hour and not longer than the session. It is narrowed to the limits of the session.
+ */
 export async function accessTokenOf({ app, issuer }: Issuing, session: Session, wish: TokenWish): Promise<IssuedToken> {
   const now = app.clock()
   const { uid, identityUid, organization, authTime, act, profile, granted, expireTime } = session
@@ -50,7 +52,7 @@ export async function accessTokenOf({ app, issuer }: Issuing, session: Session, 
   return { token, expiry: new Date((Math.floor(now.getTime() / 1000) + lifetime) * 1000).toISOString() }
 }
 
-/** What is asked for, as far as the program was let in for that. Throws PERMISSION_DENIED for a scope beyond it. */
+/** Requested scopes and capabilities, cut to the limits of the session. Throws PERMISSION_DENIED for a scope beyond them. */
 function within({ bound }: Session, wish: TokenWish): { scopes: readonly string[]; kept: bigint | undefined } {
   const [most, wanted] = [capabilitiesNamed(bound?.capabilities ?? []), capabilitiesNamed(wish.capabilities)]
   const kept = most === undefined || wanted === undefined ? (most ?? wanted) : most & wanted
@@ -60,13 +62,13 @@ function within({ bound }: Session, wish: TokenWish): { scopes: readonly string[
   return { scopes: wish.scopes.length === 0 ? places : wish.scopes, kept }
 }
 
-/** The first refresh token of a session that lasts longer than its access token; nothing for others. */
+/** First refresh token of a session that lasts longer than its access token. Undefined for others. */
 export async function refreshTokenOf({ app }: Issuing, session: Session): Promise<RefreshToken | undefined> {
   const lasts = Date.parse(session.expireTime) - Date.parse(session.createTime)
   return session.kind === 'client' && lasts > maxLifetime * 1000 ? issueRefreshToken(app, session) : undefined
 }
 
-/** Throws UNAUTHENTICATED for a refresh token that is not good, INVALID_ARGUMENT for what cannot be asked for. */
+/** Exchanges a refresh token. Throws UNAUTHENTICATED if it is not valid, and INVALID_ARGUMENT for invalid parameters. */
 export async function refresh(
   work: Pick<Work, 'app' | 'cause' | 'log'>,
   issuing: Issuing,
