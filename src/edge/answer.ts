@@ -1,11 +1,11 @@
-// Answers of doors over HTTP.
+// HTTP responses of entry points.
 import type { HttpArrival } from './doors.ts'
 
 export type Headers = Record<string, string | string[]>
 
 /**
- * Answers, unless the request is answered already. HEAD gets no body, and nobody stores the answer unless `headers` say so. `code`
- * is that of the metrics and the log line.
+ * Sends a response, unless the request already has one. HEAD gets no body, and caches must not store it unless `headers` allow
+ * it. `code` is that of the metrics and the log line.
  */
 export function answer(
   arrival: HttpArrival,
@@ -22,7 +22,7 @@ export function answer(
   res.end(req.method === 'HEAD' ? undefined : text)
 }
 
-/** Closes the connection after a body that nobody has read to its end: the rest would be taken for the next request. */
+/** Closes the connection after a body that was not read to its end: the rest would be parsed as the next request. */
 export function afterUnread({ req }: Pick<HttpArrival, 'req'>): Headers {
   return req.complete || req.httpVersionMajor === 2 ? {} : { connection: 'close' }
 }

@@ -1,4 +1,4 @@
-// One request, however it came: who sent it, until when, and the one log line and measurement that it leaves.
+// One request over any protocol: its source and deadline, and its log line and measurement.
 import type { App } from '#app.ts'
 import type { Caller } from '#caller.ts'
 import type { Spending } from '#lib/budgets/budgets.ts'
@@ -13,22 +13,22 @@ import { noTracer, type Span } from '#tracing/tracer.ts'
 import { nobody } from './caller.ts'
 import { createSources, type SourceOf } from './sources.ts'
 
-/** What all requests at this server have in common. */
+/** Common data of all requests to this server. */
 export type Edge = {
   app: App
-  /** What clients call us. */
+  /** URL of the server for clients. */
   url: string
-  /** Under which names they may do so. */
+  /** Host names by which clients may call the server. */
   hosts: Hosts
   proxies: TrustedProxies
   sourceOf: SourceOf
-  /** Aborted when the server is asked to stop, which ends its streams; the reason is what their callers get to see. */
+  /** Aborted when the server is asked to stop, which ends its streams. Their callers get the reason. */
   closing: AbortController
-  /** Balancers are told to stop sending, and everything is still served. */
+  /** Aborted when load balancers should stop sending, while all requests are still served. */
   leaving: AbortController
 }
 
-/** The edge of a server that clients call `url`. */
+/** Creates the edge of a server with this URL. */
 export function createEdge(app: App, url: string): Edge {
   const proxies = trustedProxies(app.config.trustedProxies)
   const sourceOf = createSources(proxies, app.log)
@@ -43,62 +43,64 @@ export function createEdge(app: App, url: string): Edge {
   }
 }
 
-/** What all requests at one door have in common. */
+/** Common rules of all requests to one entry point. */
 export type Rules = {
   /** `transport` in the log line and the metric. */
   readonly name: string
-  /** By when the answer must have begun, in milliseconds; absent where a request takes as long as it takes. */
+  /** Time by which the response must have started, in milliseconds. Undefined for requests of any duration. */
   readonly deadlineMs?: number
-  /** Machines ask again and again: the log line is for debugging, and the request does not count as in flight. */
+  /** For frequent automatic requests: the log line has the level debug, and the request does not count as in flight. */
   readonly quiet?: boolean
-  /** Some of its requests are not to be counted; it counts the others. */
+  /** True if the entry point counts its requests itself, since some are not counted. */
   readonly countsItself?: boolean
-  /** It verifies credentials, and counts the requests whose credential opens nothing. Elsewhere a credential is none. */
+  /**
+   * True if the entry point verifies credentials, and counts requests with an invalid one. Elsewhere, credentials are ignored.
+   */
   readonly verifies?: boolean
 }
 
-/** Has the metrics know a door and the methods that it serves; of what is not declared they show nothing. */
+/** Declares an entry point and its methods for the metrics, which show nothing that is not declared. */
 export function declareMethods({ app }: Edge, door: { name: string; methods: readonly string[] }): void {
   app.metrics.doors.transports.declare([door.name])
   app.metrics.doors.methods.declare(door.methods)
 }
 
-/** What a client says of itself, as it came. */
+/** Data that a client sends about itself, unverified. */
 export type Said = {
-  /** The address of the connection. */
+  /** Address of the connection. */
   peer: string
   forwardedFor: string | undefined
   requestId: string | undefined
   userAgent: string | undefined
   authorization: string | undefined
-  /** Where its trace belongs (W3C Trace Context). */
+  /** Parent of its trace (W3C Trace Context). */
   traceparent: string | undefined
 }
 
-/** What a client wants of a call besides carrying it out, as it came. */
+/** Conditions and idempotency key of a call, as sent by the client. */
 export type Wishes = {
   ifMatch: string | undefined
   ifNoneMatch: string | undefined
   idempotencyKey: string | undefined
 }
 
-/** One request on its way through a door. `run` is all that a door's listener has to call. */
+/** One request to an entry point. Listeners only call `run`. */
 export abstract class Arrival {
   readonly edge: Edge
   readonly requestId: string
-  /** The client's address, as far as we can tell. */
+  /** Address of the client, as far as it can be known. */
   readonly source: string
-  /** What the client calls itself; empty when it says nothing. */
+  /** User-Agent of the client. Empty if it sends none. */
   readonly userAgent: string
-  /** The credential as it came. */
+  /** Credential as sent by the client. */
   readonly authorization: string | undefined
-  /** For the log line; the door sets it once it knows. */
+  /** Caller in the log line. The entry point sets it once it is known. */
   caller: Caller = nobody
-  /** What is asked for: `name` is for the metric, and `fullName` for the log; both are of what we serve, never the client's words. */
+  /** Called method: `name` is for the metric, and `fullName` for the log. Both are names of ours, never text from the client. */
   method: { readonly name: string; readonly fullName: string; readonly version?: Version } = unknownMethod
-  /** Whose names the client uses, where they are not ours; its door sets it. */
+  /** Vendor whose names the client uses. The entry point sets it. Undefined for our names. */
   vendor: Vendor | undefined
-  /** Who calls, at a door that takes another proof than the Authorization header; it is asked again while a stream lasts. */
+  /** Finds the caller, for entry points with another credential than the Authorization header. Called again during a stream. */
   identify: (() => Promise<Caller>) | undefined
   readonly #rules: Rules
   readonly #spending: Spending
@@ -121,30 +123,30 @@ export abstract class Arrival {
     this.#span = (rules.quiet ? noTracer : edge.app.tracer).begin(said.traceparent)
   }
 
-  /** Does what is asked for. What it throws goes to `refuse`. */
+  /** Serves the request. Errors go to `refuse`. */
   protected abstract serve(): void | Promise<void>
-  /** Answers with an error, unless the request is answered already. */
+  /** Responds with an error, unless the request already has a response. */
   protected abstract refuse(error: unknown): void | Promise<void>
-  /** Calls `listener` when the client has hung up, at once if it has already. */
+  /** Calls `listener` when the client has disconnected, at once if it already has. */
   protected abstract whenGone(listener: () => void): void
-  /** What it is refused with when the deadline has passed. */
+  /** Error after the deadline. */
   protected late(): AppError {
     return new AppError('DEADLINE_EXCEEDED', 'the request took too long')
   }
-  /** How the request was answered when nobody has said so by `settle`. */
+  /** Code of the response if `settle` was not called. */
   protected abstract codeOfAnswer(): string
 
-  /** Who calls, where that was found out a moment ago. */
+  /** Caller, if it was determined just before. */
   get known(): Caller | undefined {
     return undefined
   }
 
-  /** None of a request that has no place for them. */
+  /** Conditions and idempotency key. Empty for protocols without them. */
   get wishes(): Wishes {
     return { ifMatch: undefined, ifNoneMatch: undefined, idempotencyKey: undefined }
   }
 
-  /** Aborted when the client hangs up, and when the deadline has passed: nobody waits for the work any more. */
+  /** Aborted when the client disconnects, and when the deadline has passed: the result is not needed any more. */
   get signal(): AbortSignal {
     if (!this.#abort) {
       const abort = new AbortController()
@@ -154,7 +156,7 @@ export abstract class Arrival {
     return this.#abort.signal
   }
 
-  /** Says how the request is answered; false when it is answered already. */
+  /** Sets the code of the response. Returns false if there is a response already. */
   settle(code: string): boolean {
     if (this.#code !== undefined) return false
     this.#code = code
@@ -166,8 +168,8 @@ export abstract class Arrival {
   }
 
   /**
-   * Counts a request that shows no token of ours, once; throws RESOURCE_EXHAUSTED when its source has sent too many. It does not
-   * count as one that waits until `admit` is called, since it may be answered with a challenge.
+   * Counts a request without a valid token of ours, once. Throws RESOURCE_EXHAUSTED if its source has sent too many. The request
+   * counts as waiting only after `admit`, since the response may be a challenge.
    */
   countStranger(): void {
     if (this.#isCounted) return
@@ -177,8 +179,8 @@ export abstract class Arrival {
   }
 
   /**
-   * Notes who sends the request, and charges it to their budget. Throws RESOURCE_EXHAUSTED if they are over budget while others
-   * wait, so call it before the request causes work.
+   * Records the caller of the request, and charges it to their budget. Throws RESOURCE_EXHAUSTED if they are over budget while
+   * others wait, so call it before the request causes work.
    */
   admit(caller: Caller): void {
     this.#enter(caller, false)
@@ -193,23 +195,23 @@ export abstract class Arrival {
     throw problem
   }
 
-  /** Charges the request for time that it used before it arrived, such as for reading its message. */
+  /** Charges the request for time used before its arrival, such as for reading its message. */
   charge(ms: number): void {
     this.#spending.charge(ms)
   }
 
-  /** Charges the request for what comes next in this turn of the event loop. Callbacks of sockets are charged to nobody else. */
+  /** Charges the request for the rest of this turn of the event loop. Socket callbacks are charged to no other request. */
   chargeFromHere(): void {
     this.edge.app.threadTime.run(this.#spending, nothing)
   }
 
-  /** Calls `listener` once there is an answer, and what it was made of is not needed any more. */
+  /** Calls `listener` once there is a response and its data is not needed any more. */
   whenOver(listener: () => void): void {
     this.#ends ??= []
     this.#ends.push(listener)
   }
 
-  /** The answer has begun in time. */
+  /** Ends the deadline, since the response has started. */
   begun(): void {
     clearTimeout(this.#deadline)
   }
@@ -241,7 +243,7 @@ export abstract class Arrival {
     }
   }
 
-  /** What its work does afterwards is thrown away; long work ends with the signal. */
+  /** Responds after the deadline. Later results of the work are dropped; long work ends with the signal. */
   refuseLate(): void {
     const error = this.late()
     void this.refuse(error)
@@ -274,7 +276,7 @@ export abstract class Arrival {
   }
 }
 
-/** Of the codes of google.rpc. */
+/** Codes of google.rpc that are failures of the server. */
 const ourFailures = new Set(['INTERNAL', 'UNKNOWN', 'DATA_LOSS', 'UNAVAILABLE', 'DEADLINE_EXCEEDED'])
 
 const unknownMethod = { name: 'none', fullName: '' }
@@ -285,12 +287,12 @@ function refuseLate(arrival: Arrival): void {
   arrival.refuseLate()
 }
 
-/** What a request ends with when its client has hung up. Only the log gets to see it. */
+/** Error of a request whose client has disconnected. Only the log shows it. */
 export function gone(): AppError {
   return new AppError('CANCELLED', 'the client is gone')
 }
 
-/** What a stream ends with when nobody reads it, so that what is to be sent does not pile up. */
+/** Error of a stream whose client does not read, so that unsent data does not pile up. */
 export function tooSlow(): AppError {
   return new AppError('RESOURCE_EXHAUSTED', 'the client does not read what it is sent')
 }

@@ -1,4 +1,4 @@
-// Who calls: what a credential stands for now.
+// Authentication: finds the caller of a credential, with their present rights.
 import type { App } from '#app.ts'
 import type { Caller } from '#caller.ts'
 import { createRights, noRights, onlyWith, withGranted } from '#domains/iam/access/rights.ts'
@@ -6,10 +6,10 @@ import { type AccessToken, operatorUid, type Verifier } from '#issuer/access-tok
 import { unauthenticated } from '#lib/errors.ts'
 import { countRefusals } from '#lib/net/limits.ts'
 
-/** Whoever has shown no credential. */
+/** Anonymous caller, without a credential. */
 export const nobody: Caller = { uid: '', operator: false, rights: noRights }
 
-/** The caller that a bearer token stands for, with what they may do now. Throws UNAUTHENTICATED without a valid one. */
+/** Caller of a bearer token, with their present rights. Throws UNAUTHENTICATED without a valid token. */
 export async function authenticate(
   app: App,
   verify: Verifier,
@@ -24,14 +24,14 @@ export async function authenticate(
   })
 }
 
-/** The credential of an Authorization header of the Bearer scheme (RFC 6750). */
+/** Credential of an Authorization header with the Bearer scheme (RFC 6750). */
 export function bearerOf(authorization: string | undefined): string | undefined {
   return /^Bearer +([^\s]+)$/i.exec(authorization ?? '')?.[1]
 }
 
 /**
- * The identity `uid` with what it may do now, narrowed by the token that was shown; an empty one is nobody. Throws
- * UNAUTHENTICATED once the identity is gone, however long its tokens still live.
+ * Identity `uid` with its present rights, narrowed by the token. An empty uid is the anonymous caller. Throws UNAUTHENTICATED if
+ * the identity was deleted, even if its tokens have not expired.
  */
 export async function callerOf(app: App, uid: string, token?: AccessToken): Promise<Caller> {
   if (uid === '') return token ? { ...nobody, token } : nobody
@@ -45,7 +45,7 @@ export async function callerOf(app: App, uid: string, token?: AccessToken): Prom
   const granted = token?.grantedBySession ? live?.granted : token?.granted
   const rights = createRights({
     identity: uid,
-    // Roles of pushed groups are never part of a token, so that they end when the membership does.
+    // Roles of pushed groups are never part of a token, so that they end with the membership.
     grants: withGranted(withGranted(grants, granted), live?.pushed),
     operator,
     narrowing: push?.narrowing ?? token?.narrowing,
@@ -60,7 +60,7 @@ export async function callerOf(app: App, uid: string, token?: AccessToken): Prom
   }
 }
 
-/** What the push token behind a token of the registry allows now. Throws UNAUTHENTICATED once it is gone. */
+/** Present data of the push token behind a registry token. Throws UNAUTHENTICATED if it was revoked or has expired. */
 async function pushTokenOf(app: App, uid: string, token: AccessToken | undefined): ReturnType<App['pushTokens']['of']> {
   if (token?.pushToken === undefined) return undefined
   const live = await app.pushTokens.of(token.pushToken)
@@ -68,7 +68,7 @@ async function pushTokenOf(app: App, uid: string, token: AccessToken | undefined
   return live
 }
 
-/** The caller at a door that needs `numbers` beside what is asked for: nothing counts where they are not held. */
+/** Caller at an entry point that also needs `numbers`: all rights are cut to scopes where the caller holds these. */
 export function onlyAsFarAs(caller: Caller, numbers: readonly number[]): Caller {
   return { ...caller, rights: onlyWith(caller.rights, numbers) }
 }

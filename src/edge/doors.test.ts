@@ -11,7 +11,7 @@ import { type Door, type HttpArrival, serveDoors } from './doors.ts'
 
 type Line = { level: string; message: string } & Record<string, unknown>
 
-/** An edge whose log lines and measurements are kept, with what its requests in flight are. */
+/** An edge that keeps log lines and measurements, and counts requests in flight. */
 function testEdge() {
   const lines: Line[] = []
   const logged = new EventEmitter()
@@ -67,7 +67,7 @@ const doorOf = (door: Partial<Door>): Door => {
   return { name: 'test', methods: [], matches: () => true, serve: () => {}, refuse: () => {}, ...door }
 }
 
-test('a request goes to the first door that its path is for, with what every door needs', async () => {
+test('passes a request to the first entry point that matches its path, with its common data', async () => {
   const { edge, lines, done } = testEdge()
   const seen: HttpArrival[] = []
   const listen = serveDoors(edge, [
@@ -96,7 +96,7 @@ test('a request goes to the first door that its path is for, with what every doo
   assert.deepEqual([one!.source, one!.userAgent, one!.authorization], ['203.0.113.7', 'tool/1.0', 'Bearer x'])
 })
 
-test('what a door throws is answered in its words, and an error of those breaks nothing else', async () => {
+test('responds to an error in the format of the entry point, and survives an error there', async () => {
   const { edge, lines, counts, done } = testEdge()
   const listen = serveDoors(edge, [
     doorOf({
@@ -116,7 +116,7 @@ test('what a door throws is answered in its words, and an error of those breaks 
   assert.deepEqual(counts, { inFlight: 0, most: 1, measured: [{ transport: 'test', method: 'none', code: '200' }] })
 })
 
-test('a request that is late is refused while it is still worked on, and answered once', async () => {
+test('refuses a late request while its work continues, and responds once', async () => {
   const { edge, lines, done } = testEdge()
   let finish = () => {}
   const refused: unknown[] = []
@@ -146,7 +146,7 @@ test('a request that is late is refused while it is still worked on, and answere
   assert.equal(lines[0]!.code, 'LATE')
 })
 
-test('an answer that has begun in time has no deadline any more', async (t) => {
+test('a response that has started in time has no deadline any more', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const { edge, done } = testEdge()
   let finish = () => {}
@@ -171,7 +171,7 @@ test('an answer that has begun in time has no deadline any more', async (t) => {
   assert.equal(refusals, 0)
 })
 
-test('the signal of a request is one, and is aborted when its client is gone, also before anybody asks', async () => {
+test('a request has one signal, aborted when its client disconnects, also before its first use', async () => {
   const { edge, done } = testEdge()
   const signals: AbortSignal[] = []
   const listen = serveDoors(edge, [
@@ -195,7 +195,7 @@ test('the signal of a request is one, and is aborted when its client is gone, al
   }
 })
 
-test('the deadline aborts the signal of a request, whether or not its connection ends, and also before anybody asks', async () => {
+test('the deadline aborts the signal, whether or not the connection ends, also before its first use', async () => {
   for (const asks of ['before', 'after']) {
     const { edge, done } = testEdge()
     const { promise: late, resolve } = Promise.withResolvers<void>()
@@ -222,7 +222,7 @@ test('the deadline aborts the signal of a request, whether or not its connection
   }
 })
 
-test('what machines ask all the time is logged for debugging, and is not in flight', async () => {
+test('logs frequent automatic requests for debugging, and does not count them as in flight', async () => {
   const { edge, lines, counts, done } = testEdge()
   const { req, res } = requestFor('/')
   const logged = done()

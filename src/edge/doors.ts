@@ -1,4 +1,4 @@
-// The doors of the port: which one a request over HTTP is for, and how it gets through.
+// Entry points of the port over HTTP: selects one by path, and runs the request.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { AppError } from '#lib/errors.ts'
 import type { Called } from '#lib/net/hosts.ts'
@@ -7,23 +7,28 @@ import { Arrival, declareMethods, type Edge, type Rules, type Wishes } from './a
 import { problemOf } from './request-limits.ts'
 import { setRequestId } from './safe-headers.ts'
 
-/** One part of what the port serves over HTTP. */
+/** Entry point: one part of what the port serves over HTTP. */
 export type Door = Rules & {
-  /** All that its requests can call their `method` in the metrics. */
+  /** Names of all methods of its requests, for the metrics. */
   readonly methods: readonly string[]
-  /** Whether a path, without its query, is for this door. */
+  /** True if the entry point serves this path, which has no query. */
   matches(path: string): boolean
-  /** Does what is asked for and answers. What it throws goes to `refuse`. */
+  /** Serves a request and responds. Errors go to `refuse`. */
   serve(arrival: HttpArrival): void | Promise<void>
-  /** Answers with an error, in the words of this door. After the deadline it may be called once more, and has to do nothing. */
+  /**
+   * Responds with an error, in the format of the entry point. May be called again after the deadline, and must do nothing then.
+   */
   refuse(arrival: HttpArrival, error: unknown): void | Promise<void>
 }
 
-/** Hands each request to the first door that it is for; the last one must take every path. What it returns ends it with an error. */
+/**
+ * Passes each request to the first matching entry point; the last one must match every path. The returned function ends the
+ * request with an error.
+ */
 export function serveDoors(edge: Edge, doors: readonly Door[]) {
   for (const door of doors) declareMethods(edge, door)
   return (req: IncomingMessage, res: ServerResponse): ((error: AppError) => void) => {
-    // A host in the target counts more than the header field (RFC 9112, 3.2.2).
+    // A host in the request target overrides the header (RFC 9112, 3.2.2).
     const { target, authority } = originForm(req.url ?? '/')
     req.url = target
     const mark = target.indexOf('?')
@@ -38,7 +43,7 @@ export function serveDoors(edge: Edge, doors: readonly Door[]) {
 
 type Target = { path: string; search: string; authority: string | undefined }
 
-/** A request target without the scheme and the host that clients of proxies put before it. */
+/** Request target without the scheme and host that clients of proxies put before it. */
 function originForm(url: string): { target: string; authority: string | undefined } {
   const [start, authority] = /^https?:\/\/([^/?#]*)/i.exec(url) ?? []
   if (start === undefined) return { target: url, authority: undefined }
@@ -51,13 +56,13 @@ export class HttpArrival extends Arrival {
   readonly req: IncomingMessage
   readonly res: ServerResponse
   readonly path: string
-  /** What follows the question mark. */
+  /** Query, without the question mark. */
   readonly search: string
   readonly #door: Door
-  /** The host in an absolute request target. */
+  /** Host of an absolute request target. */
   readonly #authority: string | undefined
   #called: { as: Called | undefined } | undefined
-  /** Its body is being waited for; whoever reads it says so. */
+  /** True while the body is being read. The reader of the body sets it. */
   awaitsBody = false
 
   constructor(edge: Edge, door: Door, req: IncomingMessage, res: ServerResponse, { path, search, authority }: Target) {
@@ -79,13 +84,13 @@ export class HttpArrival extends Arrival {
     setRequestId(res, this.requestId)
   }
 
-  /** The method of HTTP, of a closed set: what nobody serves is all one. */
+  /** HTTP method from a closed set. All unknown methods are `other`. */
   get verb(): string {
     const { method = '' } = this.req
     return verbs.has(method) ? method : 'other'
   }
 
-  /** Names the request by its method of HTTP and by what it is for, which is one of those that its door declares. */
+  /** Names the request by its HTTP method and its kind, which must be one that the entry point declares. */
   named(what: string): void {
     const name = `${this.verb} ${what}`
     this.method = { name, fullName: name }
@@ -97,7 +102,7 @@ export class HttpArrival extends Arrival {
     return { ifMatch: headers['if-match'], ifNoneMatch: headers['if-none-match'], idempotencyKey }
   }
 
-  /** Under which of our names the client has called us; `undefined` for any other name. */
+  /** Host name of ours that the client has used. Undefined for any other name. */
   get called(): Called | undefined {
     this.#called ??= { as: this.#findCalled() }
     return this.#called.as
@@ -115,7 +120,7 @@ export class HttpArrival extends Arrival {
     })
   }
 
-  /** Answers with an error from outside of its work, unless it is answered already. */
+  /** Responds with an error from outside of its work, unless there is a response already. */
   end(error: AppError): void {
     void this.refuse(error)
   }
@@ -140,7 +145,7 @@ export class HttpArrival extends Arrival {
     else this.res.once('close', listener)
   }
 
-  /** If it is the client that is late, it is told so, and its connection is not waited for either. */
+  /** Error after the deadline. If the client has not sent its body in time, the error says so, and the connection is closed. */
   protected override late(): AppError {
     if (!this.awaitsBody) return super.late()
     if (this.req.httpVersionMajor === 1) this.res.shouldKeepAlive = false
@@ -154,7 +159,7 @@ export class HttpArrival extends Arrival {
 
 const verbs = new Set(['GET', 'HEAD', 'PUT', 'POST', 'PATCH', 'DELETE', 'OPTIONS'])
 
-/** The methods of a door that tells its requests by the method of HTTP and what is asked for. */
+/** Method names of an entry point: each HTTP method with each kind of request. */
 export function withVerbs(kinds: readonly string[]): string[] {
   return [...verbs, 'other'].flatMap((verb) => kinds.map((kind) => `${verb} ${kind}`))
 }

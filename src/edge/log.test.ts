@@ -3,7 +3,7 @@ import { PassThrough } from 'node:stream'
 import { test } from 'node:test'
 import { createLogger } from '#lib/log.ts'
 
-test('what marks a logger is in every line from then on, also of loggers that were made of it before', () => {
+test('a mark is in every later line, also of loggers derived before', () => {
   const out = new PassThrough()
   const log = createLogger(out)
   const part = log.with({ caller: 'one' })
@@ -25,7 +25,7 @@ test('what marks a logger is in every line from then on, also of loggers that we
   )
 })
 
-test('no text makes a line long, wherever in it the text is', () => {
+test('shortens long texts anywhere in a line', () => {
   const out = new PassThrough()
   const log = createLogger(out)
   const long = 'x'.repeat(1_000_000)

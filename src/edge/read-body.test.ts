@@ -9,14 +9,14 @@ import { readBody } from './read-body.ts'
 const chunk = Buffer.alloc(32 * 1024, 'x')
 const limit = 1024 * 1024
 
-/** A request whose body comes when the test says so. */
+/** A request whose body arrives when the test sends it. */
 function arrive(chargeFromHere = () => {}) {
   const req = Object.assign(new EventEmitter(), { headers: {}, destroyed: false })
   const body = readBody({ req, chargeFromHere } as unknown as HttpArrival, limit)
   return { body, come: () => void req.emit('data', chunk), end: () => void req.emit('end') }
 }
 
-test('large bodies that end in one turn of the event loop are not joined in that turn', async (t) => {
+test('does not join large bodies that end in one turn of the event loop in that turn', async (t) => {
   const { mock } = t.mock.method(Buffer, 'concat')
   const arrivals = Array.from({ length: 16 }, () => arrive())
   for (const { come, end } of arrivals) {
@@ -31,7 +31,7 @@ test('large bodies that end in one turn of the event loop are not joined in that
   assert.ok(bodies.every(({ length }) => length === 2 * chunk.length))
 })
 
-test('reading a piece of a body is charged to its request', async () => {
+test('charges reading a piece of a body to its request', async () => {
   let now = 0
   const time = createThreadTime(() => now)
   const charged = { pull: 0, upload: 0 }

@@ -4,15 +4,18 @@ import { type JsonLimits, jsonProblem } from '#lib/json/json-limits.ts'
 import { turnBytes, turns } from '#lib/scheduling/turns.ts'
 import type { HttpArrival } from './doors.ts'
 
-/** The limit of a body that arrives before the caller has shown a token of ours, such as a form. */
+/** Limit of a body that arrives before the caller has shown a token of ours, such as a form. */
 export const maxAnonymousBytes = 64 * 1024
 
-/** Whether the body is a form. */
+/** True if the body is a form. */
 export function isForm({ headers }: IncomingMessage): boolean {
   return headers['content-type']?.toLowerCase().startsWith('application/x-www-form-urlencoded') ?? false
 }
 
-/** Reads on when the body is too large, and keeps nothing, so that the answer arrives and the connection can go on. */
+/**
+ * Reads a body. If it is too large, reads the rest without storing it, so that the response arrives and the connection stays
+ * usable.
+ */
 export async function readBody(arrival: HttpArrival, limit: number): Promise<Buffer> {
   arrival.awaitsBody = true
   let pieces: Pieces
@@ -46,7 +49,7 @@ function piecesOf(arrival: HttpArrival, limit: number): Promise<Pieces> {
       reject(new AppError('CANCELLED', 'the client went away before it had sent the whole body', { cause }))
     req.once('error', gone)
     req.once('close', gone)
-    if (req.destroyed) gone() // its `close` has passed, while the token was looked at
+    if (req.destroyed) gone() // its `close` was emitted while the token was verified
   })
 }
 
@@ -56,7 +59,7 @@ function tooLarge(limit: number): AppError {
   return new AppError('INVALID_ARGUMENT', invalid(violation).message, { http: 413, details })
 }
 
-/** The limits of JSON that callers send: far above any request that the contract allows, and parsed within milliseconds. */
+/** Limits of JSON from callers: far above any request that the contract allows, and parsed within milliseconds. */
 export const jsonLimits: JsonLimits = { depth: 64, members: 20_000 }
 
 /** Throws INVALID_ARGUMENT for a body above the limits. Call it before JSON.parse builds values from the body. */

@@ -1,24 +1,24 @@
-// What a request may be before anybody asks what it is about. A door refuses the rest in its own words.
+// Limits of requests before they are routed. Entry points refuse other requests in their own format.
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { AppError } from '#lib/errors.ts'
 
-/** A path names things; only what follows the question mark may be a thousand values. */
+/** A path contains only names. Many values are allowed only in the query. */
 const maxPathBytes = 16 * 1024
 const maxTargetBytes = 128 * 1024
 const maxFieldsBytes = 16 * 1024
-/** More is not even read: all of the above, and room for the words between. */
+/** Longest head that is read: all limits above, and space for separators. */
 export const maxHeadBytes = 160 * 1024
 
-/** Those of a call over gRPC. */
+/** Most bytes of the metadata of a gRPC call. */
 const maxMetadataBytes = 64 * 1024
 
 /**
- * What HTTP/2 may have unpacked in memory of one request. More, or a single field of 64 KiB, breaks the protocol, which has no
- * answer to it; all below is refused in words.
+ * Most decompressed header data of one HTTP/2 request. More, or a single field of 64 KiB, is a protocol error without a response;
+ * smaller heads are refused with a response.
  */
 export const http2Limits = { maxHeaderListSize: maxHeadBytes, maxHeaderListPairs: 1000 }
 
-/** Why a call over gRPC is refused before it is looked at. */
+/** Reason to refuse a gRPC call before it is routed. */
 export function problemOfCall(headers: IncomingHttpHeaders): AppError | undefined {
   const { host, ':authority': authority } = headers
   if (host !== undefined && differs(String(authority ?? host), host)) return otherHost(':authority')
@@ -28,10 +28,7 @@ export function problemOfCall(headers: IncomingHttpHeaders): AppError | undefine
   return new AppError('RESOURCE_EXHAUSTED', `the metadata must be at most ${maxMetadataBytes} bytes`)
 }
 
-/**
- * Why the port refuses a request that it can read; `undefined` for one that it takes. `authority` is the host of an absolute
- * request target.
- */
+/** Reason to refuse a readable request. Undefined if it is accepted. `authority` is the host of an absolute request target. */
 export function problemOf(req: IncomingMessage, authority?: string): AppError | undefined {
   const { url = '', headers, rawHeaders } = req
   if (url.length > maxTargetBytes) return tooLong('target', maxTargetBytes)
@@ -52,8 +49,8 @@ export function problemOf(req: IncomingMessage, authority?: string): AppError | 
 }
 
 /**
- * Refuses a request that names two hosts. A proxy may have checked one of them while the server uses the other (RFC 9112, section
- * 3.2; RFC 9113, section 8.3.1).
+ * Reason to refuse a request with two hosts. A proxy may have checked one of them while the server uses the other (RFC 9112,
+ * section 3.2; RFC 9113, section 8.3.1).
  */
 function problemOfHosts({ headers, rawHeaders }: IncomingMessage, target: string | undefined): AppError | undefined {
   const hosts: string[] = []
@@ -70,7 +67,7 @@ function problemOfHosts({ headers, rawHeaders }: IncomingMessage, target: string
   return undefined
 }
 
-/** Whether two authorities name different hosts. A client may leave out the default port. */
+/** True if two authorities name different hosts. A client may leave out the default port. */
 function differs(one: string, other: string): boolean {
   const [first, second] = [one, other].map((host) => host.toLowerCase().replace(/:(?:80|443)$/, ''))
   return first !== second
@@ -86,18 +83,18 @@ function fieldBytes(rawHeaders: readonly string[]): number {
   return bytes
 }
 
-/** The name and the value; the pseudo fields of HTTP/2 are the request line. */
+/** Bytes of the name and the value. HTTP/2 pseudo-header fields are the request line and do not count. */
 function bytesOf(name: string, value: string): number {
   return name.charCodeAt(0) === colon ? 0 : name.length + value.length
 }
 const colon = 0x3a
 
-/** A body that does not come in time. */
+/** Error for a body that does not arrive in time. */
 export function lateBody(): AppError {
   return refusal(408, 'DEADLINE_EXCEEDED', 'the body of the request did not come in time')
 }
 
-/** What is said to bytes that are no request, by the code of Node's error. */
+/** Error for bytes that are not a request, by the code of Node's error. */
 export function unreadable(code: string | undefined): AppError {
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':
@@ -119,12 +116,12 @@ export function unreadable(code: string | undefined): AppError {
   }
 }
 
-/** A method that makes the connection a tunnel. */
+/** Error for a method that makes the connection a tunnel. */
 export function noTunnel(): AppError {
   return refusal(501, 'UNIMPLEMENTED', 'the server is no proxy')
 }
 
-/** Cleartext where the server speaks TLS. */
+/** Error for cleartext on a port with TLS. */
 export function notSecured(): AppError {
   return refusal(400, 'INVALID_ARGUMENT', 'this port speaks TLS: use https:// instead of http://')
 }

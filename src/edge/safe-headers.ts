@@ -1,23 +1,23 @@
-// What every answer of the port says, so that nothing that anybody has pushed is ever a page or a script of our origin.
+// Headers of every response, so that pushed content is never a page or a script of our origin.
 import http from 'node:http'
 
-/** A door that shows pages gives `writeHead` a policy of its own, which wins. */
+/** Entry points that show pages pass a policy of their own to `writeHead`, which overrides this one. */
 export const safeHeaders = {
   'x-content-type-options': 'nosniff',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'; sandbox",
 }
 
-/** The same as the lines of an answer that is written to the connection by hand. */
+/** Header lines for a response that is written to the connection directly. */
 export const safeHeaderLines = Object.entries(safeHeaders)
   .map(([name, value]) => `${name}: ${value}\r\n`)
   .join('')
 
-/** Sets them on an answer over HTTP/2. */
+/** Sets the headers on an HTTP/2 response. */
 export function setSafeHeaders(res: http.ServerResponse): void {
   for (const name in safeHeaders) res.setHeader(name, safeHeaders[name as keyof typeof safeHeaders])
 }
 
-/** Has every answer say which request it is to. */
+/** Sets the request ID in the headers of the response. */
 export function setRequestId(res: http.ServerResponse, requestId: string): void {
   if (res instanceof SafeResponse) res.requestId = requestId
   else res.setHeader('x-request-id', requestId)
@@ -25,7 +25,7 @@ export function setRequestId(res: http.ServerResponse, requestId: string): void 
 
 type Given = http.OutgoingHttpHeaders | http.OutgoingHttpHeader[]
 
-/** An answer over HTTP/1.1 that has them, also where Node answers by itself. With `setHeader` it would be slower (measured). */
+/** HTTP/1.1 response with these headers, also if Node responds by itself. Measured to be faster than `setHeader`. */
 export class SafeResponse<
   Request extends http.IncomingMessage = http.IncomingMessage,
 > extends http.ServerResponse<Request> {

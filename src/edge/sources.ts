@@ -1,13 +1,13 @@
-// Which address a request came from, as far as we can tell.
+// Source addresses of requests, as far as they can be known.
 
 import type { Logger } from '#lib/log.ts'
 import { isPublicAddress } from '#lib/net/outgoing.ts'
 import { isProxy, plainAddress, sourceAddress, type TrustedProxies } from '#lib/net/source-address.ts'
 
-/** The address of the client, from that of its connection and what was forwarded with the request. */
+/** Address of the client, from that of its connection and the forwarding header. */
 export type SourceOf = (peer: string, forwardedFor: string | undefined) => string
 
-/** Says once in the log when a proxy seems to be in front that the settings do not name: all its clients count as one. */
+/** Creates the function. Logs once if a proxy seems to be missing in the settings, since all its clients count as one. */
 export function createSources(proxies: TrustedProxies, log: Logger): SourceOf {
   let warned = false
   return (peer, forwardedFor) => {
