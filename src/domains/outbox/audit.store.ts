@@ -11,8 +11,8 @@ const columns = sql`
 const kind = 'audit_log'
 const listing: Listing = { kind, table: 'audit_log', columns }
 
-// An actor, such as whoever runs the server, and a type have entries in all places. So there is an order by time for each
-// of them in each place, beside that of all entries. A subject has few entries, and an index of the table serves.
+// Actors, such as the operator, and types have entries in all groups. So each group has an order by time for each of them,
+// besides that of all entries. A subject has few entries, so an index of the table is sufficient.
 const keyOf = (filter: { actor?: string; type?: string }): string => {
   return `by ${hash('sha256', JSON.stringify([filter.actor ?? '', filter.type ?? '']), 'base64url').slice(0, 16)}`
 }
@@ -41,12 +41,12 @@ export async function findEntry(reader: Reader, uid: string): Promise<AuditEntry
   return reader.get<AuditEntry>(sql`SELECT ${columns} FROM audit_log t WHERE t.uid = ${uid}`)
 }
 
-/** One row more than the page has room for. */
+/** Entries of a page, one row more than its size. */
 export async function listEntries(reader: Reader, branches: readonly Branch[], page: Page, filter: AuditFilter) {
   return listPage<AuditEntry>(reader, listingFor(filter), branches, page, conditions(filter))
 }
 
-/** `undefined` where a filter fits more than are counted. */
+/** Number of entries. Undefined if a filter matches more than are counted. */
 export async function countEntries(
   reader: Reader,
   branches: readonly Branch[],
@@ -75,7 +75,7 @@ function conditions({ actor, subject, type, since, until }: AuditFilter): Sql[] 
 
 type Old = Pick<AuditEntry, 'uid' | 'actor' | 'type' | 'createTime'>
 
-/** Forgets some of the oldest entries from before `time`; answers how many, so that one may go on until it is none. */
+/** Deletes up to `most` of the oldest entries from before `time`. Returns their number; the caller repeats until it is 0. */
 export async function deleteBefore(tx: Tx, time: string, most: number): Promise<number> {
   const old = await tx.all<Old>(sql`
     SELECT t.uid, t.actor, t.type, t.create_time AS "createTime"

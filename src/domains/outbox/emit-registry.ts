@@ -1,4 +1,4 @@
-// Events of the registry's own protocol: what was pushed and pulled, by whom, and what was refused.
+// Events of the registry protocol: pushes, pulls and deletions, with their callers, and refused requests.
 import type { App, Work } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
 import { createBatchWriter } from '#lib/batches/batch-writer.ts'
@@ -24,7 +24,7 @@ export type { Judgement, Origin, Pulled, Pushed } from './registry-events.model.
 
 type Table = Pick<App, 'eventTable'>
 
-/** Queues the event of a push inside the transaction that stores what was pushed. */
+/** Queues the event of a push, in the transaction that stores its content. */
 export async function emitPush(
   tx: Tx,
   { app, cause }: Pick<Work, 'app' | 'cause'>,
@@ -35,7 +35,7 @@ export async function emitPush(
   await queueEvents(tx, app, pushEvent(app, cause, repo, origin, pushed))
 }
 
-/** Queues the event of what the registry was asked to delete. */
+/** Queues the event of a deletion at the registry. */
 export async function emitDeletion(
   tx: Tx,
   work: Pick<Work, 'app' | 'cause'>,
@@ -52,26 +52,26 @@ export async function emitDeletion(
   })
 }
 
-/** On SQLite a commit stops everything, so there are few of them, and none is long. */
+/** Most events per commit. A commit blocks everything on SQLite, so there are few of them, and none is long. */
 const perCommit = 500
-/** With more than these waiting, the database does not keep up, and pulls are not made to wait for it. */
+/** Most waiting events. With more, the database is too slow, and pulls do not wait for it. */
 const maxWaiting = 20_000
 
-/** What is above the share of an organisation is counted for so many groups between two writes. */
+/** Most groups for which dropped events are counted between two writes. */
 const maxDropping = 10_000
 
-/** What anybody can have as many of as they like: each kind is written only where somebody wants it. */
+/** Events that anyone can cause in any number. Each kind is written only if a subscription or stream wants it. */
 export type Plenty = 'pulls' | 'refused pushes'
 type Waiting = { kind: Plenty; group: string; now: string; make: () => NewEvent }
 
 export type RegistryEventsReport = {
-  /** Events could not be written, and are lost. */
+  /** Reports events that were lost because they could not be written. */
   failed(error: unknown): void
-  /** So many that somebody wanted were dropped; called with each write, also with 0. */
+  /** Reports the number of wanted events that were dropped. Called with each write, also with 0. */
   dropped(kind: Plenty, count: number): void
 }
 
-/** `perMinute` is how many of a kind one organisation may have. */
+/** Creates the collector. `perMinute` is the most events of each kind for one organization and minute. */
 export function createRegistryEvents(
   app: Pick<App, 'db' | 'events' | 'eventTable'>,
   audiences: Record<Plenty, Audience>,
@@ -132,7 +132,7 @@ export function createRegistryEvents(
   }
 }
 
-/** What was dropped, by kind and group, until it is known whether anybody wanted it: what nobody wanted was not dropped. */
+/** Dropped events by kind and group, until it is known if they were wanted. Unwanted ones do not count as dropped. */
 function createDrops(
   isWanted: (one: Pick<Waiting, 'kind' | 'group'>) => Promise<boolean>,
   report: RegistryEventsReport,
@@ -156,7 +156,7 @@ function createDrops(
   }
 }
 
-/** Of each kind so many for an organisation and minute, that of the last event. */
+/** Limit on the events of each kind for an organization and minute. The minute is that of the last event. */
 function createShare(perMinute: () => number) {
   let minute = ''
   let taken = new Map<string, number>()
@@ -190,7 +190,7 @@ function pullEvent(app: Table, cause: Cause, repo: EventRepo, origin: Origin, pu
   return newEvent(app, cause, 'registry.pull', about(transfer, aPull(transfer)))
 }
 
-/** Those of refused attempts may be anything, and the headers of a delivery must not grow with them. */
+/** Longest tag in an event. Tags of refused requests may be any text, and the headers of a delivery must stay short. */
 const maxTag = 128
 
 function cutTag<What extends Pushed | Pulled>(what: What): What {
@@ -203,7 +203,7 @@ function about({ cause, repo, origin, what }: Transfer<Pushed | Pulled>, resourc
     subject: repo.uid,
     group: repo.group,
     resource,
-    // Who it is and no more: pulls are many, and the claims of a sign-in are long. A push token is named.
+    // Only the uid of the actor: pulls are frequent, and the claims of a sign-in are long. For a push token, the claims name it.
     ...(cause.act?.iss === pushTokenIssuer ? {} : { actor: cause.actor }),
     source: origin.host,
     extensions: {

@@ -12,29 +12,29 @@ import { insertEvents, type OutboxEvent } from './outbox.store.ts'
 export type { EventName }
 
 export type EventInput = {
-  /** The uid of the resource. */
+  /** Uid of the resource. */
   subject: string
-  /** The group whose subscriptions receive the event; the parent of the subject unless given. */
+  /** Group whose subscriptions receive the event. The parent of the subject by default. */
   group?: string
-  /** What the event is about. Its body is what the files of messages have registered for it. */
+  /** Resource of the event. The message files register its body. */
   resource: Resource
-  /** Who caused it, where the method itself finds that out. */
+  /** Actor, if the method itself determines it. */
   actor?: string
-  /** Where it comes from, when that is no path of the API. */
+  /** Source, if it is not a path of the API. */
   source?: string
   /**
-   * CloudEvents extension attributes that only this kind of event has, by their lower-case names. What the contract
-   * declares is named, as `undefined` where it is not known.
+   * CloudEvents extension attributes of this kind of event, by their lower-case names. Declared attributes are always present, as
+   * `undefined` if the value is not known.
    */
   extensions?: Readonly<Record<string, string | undefined>>
 }
 
-/** An event that has no id yet. */
+/** An event without an ID. */
 export type NewEvent = Omit<OutboxEvent, 'uuid'>
 
 /**
- * Queues an event inside the transaction of the change that it tells of, and writes it into the audit log if it is about
- * access: the change, its event and its entry commit together.
+ * Queues an event in the transaction of its change, and writes an audit entry if the event is audited. Change, event and entry
+ * commit together.
  */
 export async function emit(
   tx: Tx,
@@ -52,7 +52,7 @@ export function emitDeleted(tx: Tx, work: Pick<Work, 'app' | 'cause'>, name: Eve
   return emit(tx, work, name, { subject: uid, resource: aDeletion({ uid }) })
 }
 
-/** The same for several of one kind, with few statements however many there are; none that is audited. */
+/** Queues several events of one kind with few statements. Throws for an audited kind. */
 export async function emitEach(
   tx: Tx,
   { app, cause }: Pick<Work, 'app' | 'cause'>,
@@ -64,7 +64,7 @@ export async function emitEach(
   await queueEvents(tx, app, ...events)
 }
 
-/** The event as whoever called this version knows it. */
+/** Builds an event with the body of the called version. */
 export function newEvent(
   { eventTable }: Pick<App, 'eventTable'>,
   cause: Cause,
@@ -72,7 +72,7 @@ export function newEvent(
   { subject, group = parentOf(subject), resource, actor, source, extensions }: EventInput,
 ): NewEvent {
   const row = eventTable.find(name, cause.version, resource.kind)
-  // The group has a column of its own.
+  // The group has its own column.
   const missing = row.extensions.find((one) => one !== 'group' && !(extensions && one in extensions))
   if (missing) throw new Error(`${name} declares the extension ${missing}`)
   return {
@@ -91,7 +91,7 @@ export function newEvent(
 
 type Who = { subject: string; act?: Cause['act'] }
 
-/** Who it is, and by which claims of an outside token they had signed in. */
+/** Actor of an event, with the claims of their outside token. */
 function whoOf({ actor, act }: Cause, other: string | undefined): Who {
   return other === undefined ? { subject: actor, ...(act ? { act } : {}) } : { subject: other }
 }
@@ -113,13 +113,13 @@ async function audit(tx: Tx, cause: Cause, who: Who, event: NewEvent): Promise<v
   })
 }
 
-/** Queues events that are not audited, several with few statements. */
+/** Queues events that are not audited, with few statements. */
 export async function queueEvents(tx: Tx, app: Pick<App, 'events'>, ...events: NewEvent[]): Promise<void> {
   await insertEvents(tx, events.map(withId))
   tx.after(() => app.events.written.notify())
 }
 
-/** The event with the id that every delivery of it carries: of version 7, since ids that grow are cheaper to index. */
+/** Adds the ID that every delivery of the event has. It has version 7, since growing IDs are cheaper to index. */
 export function withId(event: NewEvent): OutboxEvent {
   return { uuid: randomUUIDv7(), ...event }
 }

@@ -3,36 +3,36 @@ import { chunks } from '#lib/chunks.ts'
 
 /** An event that waits for delivery. */
 export type OutboxEvent = {
-  /** The id that every delivery of the event carries. */
+  /** ID that every delivery of the event has. */
   uuid: string
   type: string
   audience: string
-  /** A path below our URL, or a source of its own. */
+  /** Path below our URL, or another source. */
   source: string
   subject: string
   group: string
-  /** Who caused it, as JSON. */
+  /** Actor as JSON. */
   actor: string
   bodyType: string
-  /** JSON in the spelling that is delivered. */
+  /** JSON of the body, as delivered. */
   body: string
   /** CloudEvents extension attributes by their lower-case names. */
   extensions?: Readonly<Record<string, string | undefined>>
   createTime: string
 }
 
-/** A statement with more values takes SQLite longer for each of them. */
+/** Most events of one statement. With more values, SQLite needs longer for each of them. */
 const perStatement = 40
 
 /**
- * Several with few statements. They are routed to the subscriptions after the commit; `tx.after` should tell
+ * Inserts events with few statements. They are routed to subscriptions after the commit; `tx.after` should notify
  * `app.events.written`.
  */
 export async function insertEvents(tx: Tx, events: readonly OutboxEvent[]): Promise<void> {
   for (const some of chunks(events, perStatement)) await tx.run(insertion(some, 0))
 }
 
-/** For an event that is nobody's but its one receiver's: it is in no order, and never routed. Answers with its number. */
+/** Inserts an event for a single receiver. It has no position and is never routed. Returns its number. */
 export async function insertSentEvent(tx: Tx, event: OutboxEvent): Promise<number> {
   const row = await tx.get<{ id: number }>(sql`${insertion([event], -1)} RETURNING id`)
   return row!.id

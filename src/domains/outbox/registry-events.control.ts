@@ -47,7 +47,7 @@ function common({ cause, repo, origin, what }: Transfer<Pushed | Pulled>) {
     ...(tag === undefined ? {} : { tag }),
     digest,
     type,
-    // A date and time without a zone, by convention UTC, with six digits after the second.
+    // Date and time without a zone, in UTC by convention, with six digits after the second.
     when: `${cause.now.slice(0, -1)}000`,
     location: '',
     remoteAddress: cause.source,

@@ -1,6 +1,6 @@
 import type { Duty } from '#duty.ts'
 
-/** Writes the pulls that were noted, and the pushes that were refused. Each node writes its own. */
+/** Writes the collected pulls and refused pushes. Each node writes its own. */
 export const writeRegistryEvents: Duty = {
   name: 'events.registry',
   everyMs: 1000,
