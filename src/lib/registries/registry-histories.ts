@@ -72,7 +72,7 @@ function readDraft(body: Record<string, unknown>, { tag, after, now }: Read, lin
   told.reverse()
   requireOrder(told)
   const fresh = told.filter(({ time }) => time > after)
-  // If the page has everything new, older pages are not requested.
+  // A page that also has known moves has all new ones, so older pages are not requested.
   const isAll = told.length === 0 || fresh.length < told.length
   const next = isAll ? undefined : nextPage(link, `_oci/tag-history/${tag}`)
   if (next === 'lost') throw new UpstreamError('lost-page')

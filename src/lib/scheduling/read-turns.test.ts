@@ -68,7 +68,7 @@ test('a read gives way only while others wait, and once', async () => {
     await new Promise((resolve) => setTimeout(resolve, 50))
   }
   await turns.take(readOf('a'), others, wholly)
-  // The image was put back before; now it is read without interruption.
+  // Its turn without interruption is over; the next time it is an image like any other.
   await turns.take(readOf('a'), others, untilAborted)
   assert.deepEqual(
     signals.map(({ aborted }) => aborted),
