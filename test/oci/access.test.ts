@@ -14,12 +14,12 @@ import {
   types,
 } from '../support/registry.ts'
 
-/** Status and code of a refusal, or only the status of what is not one. */
+/** Status and code of a refusal, or only the status of a success. */
 const told = (reply: Reply) => (reply.status < 400 ? [reply.status] : [reply.status, codeOf(reply)])
 
 const messageOf = (reply: Reply): string => reply.body.errors[0].message
 
-/** A client with the token that the token endpoint gives for a scope; nobody's without credentials. */
+/** Client with the token that the token endpoint issues for a scope, anonymous if there are no credentials. */
 async function withScope(registry: TestRegistry, scope: string, token?: string) {
   const reply = await registryClient(registry.nobody.origin, token).ok(200, 'GET', `/token?scope=${scope}`)
   return registryClient(registry.nobody.origin, reply.body.token)
@@ -52,7 +52,7 @@ test('public content of a deleted repo is not public in the next repo of the sam
   assert.deepEqual(await statuses(await push('latest')), [200, 200])
 })
 
-test('anybody pulls what the free tags of a public image are and were, and nothing else', async () => {
+test('anonymous clients pull present and former digests of the free tags of a public image, and nothing else', async () => {
   await using registry = await startRegistry()
   await registry.seed.group('', { name: 'public' })
   const owner = registry.registryOperator
@@ -108,7 +108,7 @@ test('anybody pulls what the free tags of a public image are and were, and nothi
   assert.deepEqual(told(await registry.puller.call('GET', `${name}/manifests/v1`)), [403, 'DENIED'])
 })
 
-test('a stranger cannot tell a private image from one that does not exist', async () => {
+test('a caller without access cannot distinguish a private image from one that does not exist', async () => {
   await using registry = await startRegistry()
   await registry.pusher.pushImage('acme/app', 'v1')
   const other = await registry.seed.group('', { name: 'other' })
@@ -148,7 +148,7 @@ test('a token of the endpoint is good for the repositories and actions that it n
   await push.ok(202, 'POST', 'acme/one/blobs/uploads/')
 })
 
-test('rights are looked at for each request, whatever the token said when it was made', async () => {
+test('rights are checked for each request, also if the token was issued with more', async () => {
   await using registry = await startRegistry()
   await registry.pusher.pushImage('acme/app', 'v1')
   const identity = await registry.seed.identity(registry.org.uid)
@@ -162,7 +162,7 @@ test('rights are looked at for each request, whatever the token said when it was
   }
 })
 
-test('a viewer of the console looks, but pulls no blob', async () => {
+test('a viewer of the console sees manifests, but pulls no blob', async () => {
   await using registry = await startRegistry()
   const layer = await registry.pusher.pushBlob('acme/app', 'layer')
   const config = await registry.pusher.pushBlob('acme/app', '{}', types.config)
@@ -190,7 +190,7 @@ test('creating tags is one right, moving them another', async () => {
   assert.equal(history.length, 1)
 })
 
-test('the first push makes folders and repository, for those who may, with their events', async () => {
+test('the first push creates folders and repository, for callers with the rights, with their events', async () => {
   await using registry = await startRegistry()
   const { pusher, puller, org } = registry
   const before = (await registry.events()).length
@@ -198,7 +198,7 @@ test('the first push makes folders and repository, for those who may, with their
   const made = (await registry.events()).slice(before).map((type) => type.replace(/^dev\.pinfold\.api\./, ''))
   assert.deepEqual(made.sort(), ['iam.group.created.v1', 'iam.group.created.v1', 'platform.registry.repo.created.v1'])
   const { repos } = (await registry.operator.get(`/registry/v2/repos?uidp.descendants_of=${org.uid}`)).body
-  // The same repo by its uid, which nobody can take for a name.
+  // The same repo by its uid, which cannot be mistaken for a name.
   await pusher.ok(202, 'POST', `${repos[0].uid}/blobs/uploads/`)
   assert.deepEqual(told(await puller.call('POST', 'acme/a/new/blobs/uploads/')), [403, 'DENIED'])
   assert.deepEqual(told(await pusher.call('GET', 'acme/a/none/manifests/v1')), [404, 'NAME_UNKNOWN'])
@@ -245,7 +245,7 @@ const guarded = (...methods: string[]) => ({
 })
 const acceptTerms = ({ operator, org }: TestRegistry) =>
   operator.post(`/iam/v2/terms/${org.uid}`, { documentIds: [documents[0]!.id] })
-/** Somebody who may push, but neither make repositories nor set tags. */
+/** Client that may push, but neither create repositories nor set tags. */
 const pushingOnly = async ({ seed, org, registryAs }: TestRegistry) =>
   registryAs((await seed.member(org.uid, (await seed.role(org.uid, ['manifest.create'])).uid)).uid)
 function assertGated(refused: Reply): void {

@@ -1,4 +1,4 @@
-// Basic credentials with each request, as curl -u sends them: they do what a token of /token for them would.
+// Basic credentials with each request, as curl -u sends them: they have the same effect as a token of /token for them.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ok } from '../support/expect.ts'

@@ -1,4 +1,4 @@
-// Parts of blobs, conditions, and what of a request decides which.
+// Ranges of blobs, conditional requests, and their precedence.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'

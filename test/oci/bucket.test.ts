@@ -1,4 +1,4 @@
-// Blobs in a bucket: where they are, what is asked of it, and what clients are told while it fails.
+// Blobs in a bucket: their keys, the requests to the bucket, and the answers to clients while it fails.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, statSync, truncateSync, unlinkSync, writeFileSync } from 'node:fs'
@@ -89,7 +89,7 @@ test('a blob is written once, where it stays, however it comes, and nothing else
   )
 })
 
-test('a large blob goes in pieces of one size, of a known length or not, and comes back by ranges', {
+test('a large blob is uploaded in parts of one size, of a known length or not, and is read by ranges', {
   skip,
 }, async () => {
   await using place = await scene()
@@ -113,7 +113,7 @@ test('a large blob goes in pieces of one size, of a known length or not, and com
   assert.equal((await everything(registry)).length, 2)
 })
 
-test('an upload goes on where another server has left it', { skip }, async () => {
+test('an upload continues where another server has left it', { skip }, async () => {
   await using place = await scene()
   const { registry } = place
   const { startServer } = await import('#api/server.ts')
@@ -209,7 +209,7 @@ test('while the bucket is unavailable, blobs are 503 with Retry-After, and other
   assert.match(await metrics(), /^nodejs_eventloop_lag_p99_seconds [\d.e-]+$/m)
 })
 
-test('a push of what is there already outlives the end of its credentials, and is 503 where new ones do not help', {
+test('a push of existing content continues after its credentials expire, and is 503 if new ones do not help', {
   skip,
 }, async () => {
   await using place = await scene()
@@ -229,7 +229,7 @@ test('a push of what is there already outlives the end of its credentials, and i
   assert.equal((await push()).status, 201)
 })
 
-test('a bucket that is full, or takes nothing so large, is not away: the client is told, and the rest is served', {
+test('a full bucket, or one with a size limit, is not unavailable: pushes get the error, and other requests are served', {
   skip,
 }, async () => {
   await using place = await scene()
@@ -259,7 +259,7 @@ test('a bucket that is full, or takes nothing so large, is not away: the client 
   await pusher.ok(201, 'PUT', `${location}?digest=${digestOf('late')}`, { body: 'late' })
 })
 
-test('keys that are not ours are neither listed nor removed, such as those of a store below this one', {
+test('foreign keys are neither listed nor removed, such as those of a store below this one', {
   skip,
 }, async () => {
   await using place = await scene()
@@ -278,7 +278,9 @@ test('keys that are not ours are neither listed nor removed, such as those of a 
   for (const key of theirs) assert.ok(existsSync(join(folder, key)), key)
 })
 
-test('an object that is gone or has another size is 404, and pushing the blob again mends it', { skip }, async () => {
+test('an object that is missing or has another size is 404, and pushing the blob again restores it', {
+  skip,
+}, async () => {
   await using place = await scene()
   const { pusher, puller } = place.registry
   const content = randomBytes(5000)
@@ -325,7 +327,9 @@ test('clients in the given ranges read larger blobs from the bucket itself', { s
   assert.deepEqual((await puller.ok(200, 'GET', path)).bytes, large)
 })
 
-test('nobody is sent to an object that is gone: it is 404 here, until somebody pushes it again', { skip }, async () => {
+test('no client is redirected to a missing object: it is 404 here until the blob is pushed again', {
+  skip,
+}, async () => {
   const byName = bucket.origin.replace('127.0.0.1', 'localhost')
   await using place = await scene(`&public=${byName}`, { blobRedirects: ['127.0.0.0/8'] })
   const { pusher, puller, app } = place.registry
@@ -340,7 +344,7 @@ test('nobody is sent to an object that is gone: it is 404 here, until somebody p
   const got = await puller.call('GET', path)
   assert.deepEqual([got.status, codeOf(got)], [404, 'BLOB_UNKNOWN'])
   await puller.ok(404, 'HEAD', path)
-  // Nor is it looked for once more while that is known.
+  // The bucket is not asked again while the object is known to be missing.
   place.proxy.asked.length = 0
   await puller.ok(404, 'GET', path)
   assert.deepEqual(
@@ -376,7 +380,7 @@ test('finds content again a minute after it was restored to the bucket', { skip 
   blobs.close()
 })
 
-test('a push that is committed is acknowledged, though what it leaves behind cannot be removed now', {
+test('acknowledges a committed push, although its temporary objects cannot be removed now', {
   skip,
 }, async () => {
   await using place = await scene()
@@ -395,7 +399,7 @@ test('a push that is committed is acknowledged, though what it leaves behind can
   assert.deepEqual((await pusher.ok(200, 'GET', `${name}/blobs/${digestOf(content)}`)).bytes, content)
 })
 
-test('nobody is sent to a bucket at or below our own host', { skip }, async () => {
+test('no client is redirected to a bucket at or below our own host', { skip }, async () => {
   await using place = await scene('', { blobRedirects: ['on'] })
   const { pusher, puller } = place.registry
   const large = randomBytes(100_000)
@@ -429,7 +433,7 @@ test('deletes unneeded content and unfinished uploads from the bucket', { skip }
   proxy.asked.length = 0
   assert.deepEqual((await collect()).blobs, '3')
   assert.equal(proxy.asked.filter((line) => line.startsWith('POST') && line.includes('?delete')).length, 1)
-  // By the clock of the bucket it is young, whatever ours says.
+  // The clock of the bucket decides that the object is young, not ours.
   const left = await everything(registry)
   assert.deepEqual([left.length, left.includes(stray.name)], [3, true])
   const { clock: theirs } = registry.app.blobs
@@ -441,7 +445,7 @@ test('deletes unneeded content and unfinished uploads from the bucket', { skip }
   for (const { digest } of [manifest.body.config, ...manifest.body.layers]) {
     await client.ok(200, 'GET', `${name}/blobs/${digest}`)
   }
-  // One that was begun and never finished, and those of a copy from a folder.
+  // An upload that was never finished, and uploads of a copy from a folder.
   const begun = [await registry.app.blobs.begin(0, '')]
   const inFolder = [`sha256/ab/${'ab'.repeat(32)}`, `sha512/cd/${'cd'.repeat(64)}`].map(
     (path) => `${path}-${'0'.repeat(16)}`,
@@ -489,7 +493,7 @@ test('an address that a client was given reads to its end, although nothing wait
   assert.notEqual(await read(), digest)
 })
 
-test('a scheduled collection looks through a part of the bucket each hour, and through all of it in a week', {
+test('a scheduled collection checks a part of the bucket each hour, and all of it in a week', {
   skip,
 }, async () => {
   await using place = await scene()
@@ -506,7 +510,7 @@ test('a scheduled collection looks through a part of the bucket each hour, and t
   assert.equal(place.proxy.asked.length, 4 * 256 + 4)
 })
 
-test('a server starts with its own bucket only, and says why where it does not', { skip }, async () => {
+test('a server starts only with its own bucket, and otherwise says why', { skip }, async () => {
   await using registry = await startRegistry({ blobs: bucket.url(), aws: bucket.aws })
   await registry.pusher.pushImage(name, 'v1')
   const { config } = registry.app

@@ -57,7 +57,7 @@ after(() => pinfold[Symbol.asyncDispose]())
 const namesOf = (answer: Answer): string[] => ok(answer).repositories
 const nextOf = ({ headers }: Answer) => /^<([^>]*)>; rel="next"$/.exec(headers.get('link') ?? '')?.[1]
 
-/** As crane does: whatever the Link says, until there is none. */
+/** Follows the Link header until there is none, as crane does. */
 async function allOf(client: Client, first: string): Promise<string[][]> {
   const pages: string[][] = []
   for (let next: string | undefined = first; next !== undefined; ) {
@@ -84,7 +84,7 @@ test('every repository is listed by its path, in the order of bytes, in pages th
   assert.deepEqual([head.status, head.text, head.headers.get('content-length')], [200, '', String(all.text.length)])
 })
 
-test('the list goes on after any text, whether or not a repository is called so', async () => {
+test('the list continues after any text, whether or not a repository has that name', async () => {
   const lasts = [
     ...inOrder,
     'acme',
@@ -142,7 +142,7 @@ test('callers list only the repositories that they may list, and callers without
   assert.deepEqual(namesOf(await (await pinfold.as(both.uid, { audience: host(), cap: {} })).get(path)), [])
 })
 
-test('clients are told which token lists, and get one', async () => {
+test('challenges name the scope for a token that can list', async () => {
   const asked = await pinfold.anonymous.get(path)
   assert.equal(asked.status, 401)
   const scope = 'scope="registry:catalog:*"'
@@ -165,7 +165,7 @@ test('clients are told which token lists, and get one', async () => {
   assert.equal(pull.status, 401, 'nor does that for the list pull')
 })
 
-test('at a sub-domain there is what lies in its folder, as it is called there', async () => {
+test('a subdomain lists the repositories of its folder, by their names there', async () => {
   const client = registryClient(pinfold.url, await pinfold.tokenFor(operatorUid, { audience: host() }))
   const call = (query = '') => client.ok(200, 'GET', `_catalog${query}`, { headers: { host: `team.${host()}` } })
   assert.deepEqual((await call()).body.repositories, ['acme/one', 'acme/two'])
@@ -175,7 +175,7 @@ test('at a sub-domain there is what lies in its folder, as it is called there', 
   assert.deepEqual((await call('?n=1&last=acme/one')).body.repositories, ['acme/two'])
 })
 
-test('folders without a repository make no page long, and are gone past in several', async () => {
+test('folders without a repository do not lengthen a page, and are skipped in several requests', async () => {
   const wide = (await pinfold.seed.group('', { name: 'wide' })).uid
   await pinfold.seed.repo((await pinfold.seed.group(wide, { name: 'zz' })).uid, { name: 'x' })
   const tails = Array.from({ length: 10_500 }, (_, i) => i.toString(16).padStart(16, '0'))

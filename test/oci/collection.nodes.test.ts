@@ -15,7 +15,7 @@ import { startRegistry, type TestRegistry } from '../support/registry.ts'
 const name = 'acme/app'
 const path = '/control/v1/blobs:collect'
 
-/** Nobody collects yet, and two blobs of a hundred bytes are due. */
+/** Nothing has been collected yet, and two blobs of a hundred bytes are due. */
 async function scene() {
   const clock = { now: Date.parse('2026-03-01T00:00:00Z') }
   const registry = await startRegistry({ clock: () => new Date(clock.now), duties: [] })
@@ -36,7 +36,7 @@ function nodeOf({ app, url }: TestRegistry, change: Partial<App> = {}): App {
 const work = (app: App, options: WorkersOptions = {}) => startWorkers(app, { duties: [collectBlobs], ...options })
 const counts = ({ links, blobs, bytes }: Json) => [links, blobs, bytes].map(Number)
 
-test('a collection that one node is asked for is run by another, and any node tells of it', async () => {
+test('another node runs a collection that one node is asked for, and any node reports its result', async () => {
   await using place = await scene()
   const { registry, operator } = place
   const elsewhere = await startServer(nodeOf(registry))
@@ -55,7 +55,7 @@ test('a collection that one node is asked for is run by another, and any node te
   }
 })
 
-test('a collection whose node dies is finished by the next, which counts what was removed before', async () => {
+test('the next node finishes the collection of a node that died, including its counts', async () => {
   await using place = await scene()
   const { registry, operator } = place
   const { app } = registry

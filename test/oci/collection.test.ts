@@ -40,7 +40,7 @@ async function collect({ operator }: { operator: TestRegistry['operator'] }, dry
 
 const nothing = { links: 0, blobs: 0, bytes: 0, uploads: 0, files: 0, fileBytes: 0 }
 
-test('a blob goes when no manifest needs it and its time of grace is over', async () => {
+test('a blob is deleted when no manifest needs it and its grace period is over', async () => {
   await using place = await scene()
   const { registry, clock, client } = place
   const pusher = await client()
@@ -53,7 +53,7 @@ test('a blob goes when no manifest needs it and its time of grace is over', asyn
 
   clock.now += 2 * day
   const later = { operator: await registry.as((await import('#issuer/access-token.ts')).operatorUid) }
-  // The config of the two images is the same, and needed by one of them.
+  // Both images have the same config, which one of them needs.
   const expected = { ...nothing, links: 2, blobs: 2, bytes: 164 }
   assert.deepEqual(await collect(later, true), expected)
   assert.deepEqual(files(registry), before)
@@ -115,7 +115,7 @@ test('a blob that another repository needs stays for it alone', async () => {
   await late.ok(200, 'GET', `acme/other/blobs/${layer.digest}`)
 })
 
-test('uploads that nobody went on with go, and files that belong to nothing', async () => {
+test('deletes abandoned uploads, and files that belong to nothing', async () => {
   await using place = await scene()
   const { registry, clock, client } = place
   const pusher = await client()
@@ -164,7 +164,7 @@ test('a file that no row names yet survives for an hour, however short the grace
   for (const file of placed) assert.equal(files(registry).includes(file), !file.endsWith('61'), file)
 })
 
-test('files that are not ours stay, whatever folder of ours they are in', async () => {
+test('keeps files of other programs in all of our folders', async () => {
   await using place = await scene()
   const { registry, clock, client } = place
   await (await client()).pushBlob(name, 'ours')
@@ -230,7 +230,7 @@ test('a content waits from when it lost its last row, however long ago the colle
   assert.ok(dues[0]! >= began + 600_000 + 7000 && dues[1]! >= dues[0]! + 7000, JSON.stringify([began, ...dues]))
 })
 
-test('while a backup is made nothing is removed from the store, and after it what is due', async () => {
+test('removes nothing from the store while a backup runs, and removes due content after it', async () => {
   await using place = await scene()
   const { registry, clock, client } = place
   await (await client()).pushBlob(name, 'blob')
@@ -265,7 +265,7 @@ test('nothing is removed from a folder that was put in the place of ours', async
   assert.deepEqual(await collect(registry), { ...nothing, files: 1, fileBytes: 3 })
 })
 
-test('an upload that goes on while it is collected survives', async () => {
+test('an upload that continues during its collection is kept', async () => {
   await using place = await scene()
   const { registry, clock, client } = place
   const { app } = registry
@@ -277,7 +277,7 @@ test('an upload that goes on while it is collected survives', async () => {
   const operator = await registry.as((await import('#issuer/access-token.ts')).operatorUid)
   const { all } = app.db
   let found = 0
-  // Between the look for uploads that nobody goes on with and their removal.
+  // This runs between the search for abandoned uploads and their removal.
   app.db.all = async <T>(query: Sql): Promise<T[]> => {
     const rows = await all<T>(query)
     if (!query.parts.join('?').includes('FROM uploads WHERE update_time <')) return rows

@@ -40,7 +40,7 @@ const put = ({ pusher }: TestRegistry, manifest: Json) =>
     headers: { 'content-type': manifest.mediaType },
   })
 
-test('a size that differs from what is stored is refused, with the digest and both sizes', async () => {
+test('refuses a size that differs from the stored one, with the digest and both sizes', async () => {
   for (const where of [registry, sparse]) {
     const { pusher } = where
     const config = await pusher.pushBlob(name, '{}', types.config)
@@ -99,7 +99,7 @@ test('an index may list indexes of images, and nothing deeper', async () => {
   nested(await put(registry, indexOf([middle], { annotations: { another: 'one' } })))
 })
 
-test('indexes that are pushed before what they list do not nest deeper either, in any order', async () => {
+test('indexes that are pushed before their children do not nest deeper either, in any order', async () => {
   const image = await sparse.pusher.pushImage(name)
   let count = 0
   const chain = (): Json[] => {
@@ -123,7 +123,7 @@ test('indexes that are pushed before what they list do not nest deeper either, i
   }
 })
 
-test('an index that was pushed after the one that lists it counts for what is pushed then', async () => {
+test('an index that is pushed after its parent counts for later pushes', async () => {
   const image = await sparse.pusher.pushImage(name)
   const low = indexOf([image], { annotations: { late: 'yes' } })
   const middle = indexOf([described(low)])
@@ -152,7 +152,7 @@ async function rowsChanged({ app }: TestRegistry, work: () => Promise<void>): Pr
   return changed
 }
 
-test('an index writes to those that list it only what they did not know, and never their contents', async () => {
+test('a pushed index updates its parents only with new facts, and never with its contents', async () => {
   const image = await sparse.pusher.pushImage(name)
   const low = indexOf([image], { annotations: { again: 'yes' } })
   for (let i = 0; i < 3; i++) {
@@ -234,7 +234,7 @@ test('an index of as many images as may be is pushed and asked about', async () 
   )
   const layer = await pusher.pushBlob('acme/wide', 'a layer')
   const images: Descriptor[] = []
-  // All but the last are for the one architecture, and the index does not say for which any is.
+  // All but the last are for one architecture, which the index does not name.
   const push = async (i: number) => {
     const annotations = { number: String(i) }
     const config = configs[i === 1999 ? 1 : 0]!

@@ -21,7 +21,7 @@ async function eventsOf({ app }: TestRegistry): Promise<Event[]> {
   return rows.map((row) => ({ ...row, actor: JSON.parse(row.actor) as Json, body: JSON.parse(row.body) as Json }))
 }
 
-test('a push is an event for each blob and each tag, and says what the tag was before', async () => {
+test('a push is an event for each blob and each tag, with the previous digest of the tag', async () => {
   await using registry = await startRegistry({ clock: () => new Date(now) })
   const { pusher, org } = registry
   const first = await pusher.pushImage(name, 'v1')
@@ -66,7 +66,7 @@ test('a push is an event for each blob and each tag, and says what the tag was b
   assert.deepEqual([again.body.tag, again.body.tag_previous_digest], ['v1', undefined], 'it has not moved')
 })
 
-test('a mount is an event of the repository that has the blob now, and an upload instead of one is none', async () => {
+test('a mount is an event of the target repository, and a mount that becomes an upload is none', async () => {
   await using registry = await startRegistry()
   const { pusher } = registry
   const { digest } = await pusher.pushBlob('acme/source', 'shared layer')
@@ -136,7 +136,7 @@ test('a refused attempt is an event with the error', async () => {
   ])
 })
 
-test('a refused push is an event only where a subscription or a stream wants it', async () => {
+test('a refused push is an event only if a subscription or stream wants it', async () => {
   await using registry = await startRegistry()
   const { pusher, puller, operator, org, seed, url } = registry
   await pusher.pushImage(name, 'v1')
@@ -168,7 +168,7 @@ test('limits the events of pulls and refused pushes of one organization in a min
       return event.group === group && (event.type.endsWith('.pull.v1') || event.body.error)
     }).length
   const pull = (count: number) => repeat(count, () => puller.ok(200, 'GET', `${name}/manifests/v1`))
-  // Nobody wants these yet, so they take nothing away from those that somebody wants.
+  // No subscription wants these yet, so they do not use up the limit for wanted ones.
   await pull(5)
   await app.registryEvents.flush()
   for (const group of [org, other]) await seed.subscription(group.uid)
@@ -286,7 +286,7 @@ test('every change of a tag is a row of its history and an event, at every entry
   }
 })
 
-test('the deletion of a manifest or a blob says what, where and who', async () => {
+test('the event of a deleted manifest or blob has digest, repository and actor', async () => {
   await using registry = await startRegistry()
   const { org, pusher } = registry
   const image = await pusher.pushImage(name, 'v1')
@@ -295,7 +295,7 @@ test('the deletion of a manifest or a blob says what, where and who', async () =
   const events = await eventsDuring(registry, async () => {
     await pusher.ok(202, 'DELETE', `${name}/manifests/${image.digest}`)
     await pusher.ok(202, 'DELETE', `${name}/blobs/${blob.digest}`)
-    // Nobody was told of the upload, and it has changed nothing.
+    // The upload had no event, and has changed nothing.
     await pusher.ok(204, 'DELETE', location)
   })
   const [tag, ...contents] = events

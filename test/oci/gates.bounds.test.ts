@@ -1,4 +1,4 @@
-// Gates that deny what nobody can say do so, too, where more is found in an image than is kept or looked at.
+// Gates that deny unknown contents also deny images with more findings than are stored or read.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { matchPackages } from '#domains/scanning/findings/match.duty.ts'

@@ -49,7 +49,7 @@ const unrated = (id: string, name: string) => {
   return { ...record, affected: record.affected.map((one) => ({ ...one, severity: '' as const })) }
 }
 
-test('without a data source an image passes, and the verdict says that it was not scanned', async () => {
+test('without a data source an image is allowed, and the verdict says that it was not scanned', async () => {
   const made = await scene(alpine('musl 1-r0'))
   const { result, parameters, coverage, gaps } = await checked(made)
   assert.equal(result, 'RESULT_ALLOWED')
@@ -71,7 +71,7 @@ test('without a data source an image passes, and the verdict says that it was no
   assert.equal(ok(await operator.get(path)).coverage.state, 'NOT_SCANNED')
 })
 
-test('a strict gate refuses what was not scanned, and the refusal says why', async () => {
+test('a strict gate denies unscanned content with the reason', async () => {
   const made = await scene(alpine('musl 2-r0'), { unknown: 'DENY' })
   const refused = await pull(made)
   assert.equal(refused.status, 403)
@@ -90,7 +90,7 @@ test('a check reports an image that waits to be read, or is never read, as not s
   assert.match(await reasonOf(none), /, but not scanned: nothing in it says what is installed$/)
 })
 
-test('an image of which everything was compared says so', async () => {
+test('an image that was compared completely is reported as such', async () => {
   await readSource(registry.app, 'Alpine:v3.19', [
     recordAbout('CVE-2026-1', 'Alpine:v3.19', 'openssl', '9'),
     unrated('CVE-2026-2', 'unrated'),
@@ -110,7 +110,7 @@ test('an image of which everything was compared says so', async () => {
   )
 })
 
-test('a search does not say that an image without any package was compared', async () => {
+test('a search does not report an image without packages as compared', async () => {
   const made = await scene(alpine('musl 8-r0'))
   const digest = await pushAndScan(registry, made.name, { 'etc/hostname': 'empty' }, 'empty')
   // The row of an image in which a list of packages is found that is empty.
@@ -125,7 +125,7 @@ test('a search does not say that an image without any package was compared', asy
   assert.deepEqual([images, coverage.state, unknownImages], [[], 'NOT_SCANNED', 1])
 })
 
-test('a search says if the compared ecosystems are not known, and names none of other tenants', async () => {
+test('a search reports unknown ecosystems, and names none of other organizations', async () => {
   const { db } = registry.app
   const made = await scene(alpine('musl 7-r0'))
   const asked = async (scope = `&scopeUid=${made.repo}`) => {
@@ -194,7 +194,7 @@ test('findings of unknown severity count as high for a new gate, and otherwise t
   })
 })
 
-test('a refusal tells of the findings of unknown severity that the gate leaves out', async () => {
+test('a refusal names findings of unknown severity that the gate leaves out', async () => {
   const rule = { leastSeverity: 'HIGH', unknownSeverity: 'NOT_COUNTED' }
   const made = await scene(alpine('unrated 1-r0', 'libssl3 3.1.4-r2 openssl'), rule)
   assert.equal(
@@ -203,7 +203,7 @@ test('a refusal tells of the findings of unknown severity that the gate leaves o
   )
 })
 
-test('a preview lists what a gate would refuse if unknown severities counted as high', async () => {
+test('a preview lists images that a gate would deny if unknown severities counted as high', async () => {
   const rule = { leastSeverity: 'HIGH', unknownSeverity: 'NOT_COUNTED' }
   const made = await scene(alpine('unrated 2-r0'), rule)
   await pushAndScan(registry, made.name, alpine('musl 5-r0'), 'clean')

@@ -1,4 +1,4 @@
-// Gates: what each kind of rule refuses, what passes, and who may do what.
+// Admission gates: denied and allowed pulls for each kind of rule, and the required rights.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { type Sql, sql } from '#db/sql.ts'
@@ -64,7 +64,7 @@ const change = async ({ uid }: Json, patch: Json) => {
   return ok(await operator.call('PATCH', `/registry/v2/gates/${uid}`, patch))
 }
 
-test('an enforced gate refuses what is vulnerable, by tag and digest, and says why', async () => {
+test('an enforced gate denies vulnerable images, by tag and digest, with the reason', async () => {
   const { name, digest, repo, gate } = await scene({ name: 'no-high', vulnerabilities: { leastSeverity: 'HIGH' } })
   for (const reference of ['latest', digest]) {
     const refused = await get(name, reference)
@@ -119,7 +119,7 @@ test('a changed gate applies at once, without a cached decision', async () => {
   assert.equal(refused.body.errors[0].detail.reason, 'it has not been a tag for 1 day')
 })
 
-test('a gate that only tells changes nothing, and the event of the pull has what it would have said', async () => {
+test('a dry-run gate allows pulls, and the event of the pull has its verdict', async () => {
   const { name, digest, gate } = await scene({ vulnerabilities: {} }, undefined, 'DRY_RUN')
   const said = { policy_id: gate.uid, policy_name: 'gate', mode: 'POLICY_MODE_DRY_RUN', result: 'RESULT_DENIED' }
   for (const reference of ['latest', digest]) {
@@ -262,7 +262,7 @@ test('denies products at the end of life, after the grace period of the organiza
   await on(40)
 })
 
-test('an exception lets a digest through until it ends, with what it lists', async () => {
+test('an exception lets a digest and its children pass until it ends', async () => {
   const { name, digest, repo, gate } = await scene({ vulnerabilities: {} })
   const size = Number((await pusher.ok(200, 'HEAD', `${name}/manifests/latest`)).headers['content-length'])
   const mediaType = 'application/vnd.oci.image.manifest.v1+json'
@@ -394,7 +394,7 @@ test('a gate that cannot be asked refuses nothing, and is an error of its own', 
   assert.equal((await get(name, 'latest')).status, 403, 'an error is not remembered')
 })
 
-test('gates of a group hold below it, in no other place, and each says what it has to', async () => {
+test('gates of a group apply to it and below, and nowhere else, each with its own message', async () => {
   const folder = ok(await operator.post(`/iam/v2/groups/${registry.org.uid}`, { name: 'folder' }))
   const inside = 'acme/folder/app'
   const { name: outside } = await scene({ cooldown: { minAgeDays: 1 } }, undefined, 'OFF')

@@ -77,7 +77,7 @@ test('the window starts with its start and ends before its end, in any spelling 
 
 const minuteOf = ({ updateTimestamp }: Json): number => (Date.parse(updateTimestamp) - start) / 60_000
 
-test('a time that is none is refused by its name', async () => {
+test('an invalid time is refused with the name of its parameter', async () => {
   const { uid, path } = await newRepo()
   await plantTag(pinfold, uid, 'latest')
   for (const [parameter, query] of [
@@ -92,7 +92,7 @@ test('a time that is none is refused by its name', async () => {
   }
 })
 
-test('an answer holds a thousand records, and the last of them leads on', async () => {
+test('an answer has at most a thousand records, and a link to the next ones', async () => {
   const { uid, path } = await newRepo()
   const [one, two] = [await plantManifest(pinfold, uid, '1'), await plantManifest(pinfold, uid, '2')]
   now = start
@@ -113,7 +113,7 @@ test('an answer holds a thousand records, and the last of them leads on', async 
   assert.equal(new Set(times).size, 1100)
 })
 
-test('the same digest again adds a record only after a deletion, which is none itself', async () => {
+test('the same digest again adds a record only after a deletion', async () => {
   const { uid, path } = await newRepo()
   now = start
   const tag = await plantTag(pinfold, uid, 'v1')
@@ -163,7 +163,7 @@ test('a token for one image does not open the history of another', async () => {
   assert.match(other.headers.get('www-authenticate') ?? '', /insufficient_scope/)
 })
 
-test('anybody reads the history of the free tags of a public image, and may keep it', async () => {
+test('anonymous clients can read and cache the history of free tags of a public image', async () => {
   const publicOrg = (await pinfold.seed.group('', { name: 'public' })).uid
   const { uid } = await pinfold.seed.repo(publicOrg, { name: 'base' })
   for (const tag of ['latest', '1.0']) await plantTag(pinfold, uid, tag)
@@ -244,7 +244,7 @@ test('the draft is paged by a link, which keeps the other parameters', async () 
   assert.equal((await drafted(path, '?before=x')).status, 400)
 })
 
-test('the draft knows no 404: what is not there has an empty history', async () => {
+test('the draft has no 404: the history of a missing tag is empty', async () => {
   const { path } = await newRepo()
   for (const one of [path, '/v2/acme/missing']) assert.deepEqual(entriesOf(await drafted(one)), [], one)
   assert.equal((await drafted(path, '', stranger)).status, 403)

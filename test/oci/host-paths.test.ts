@@ -5,7 +5,7 @@ import { ConfigError, readConfig } from '#config.ts'
 
 const read = (value: string) => readConfig({ PINFOLD_HOST_PATHS: value }).hostPaths
 
-test('hosts are read with what stands before the paths there', () => {
+test('reads hosts with the path prefixes that they stand for', () => {
   assert.deepEqual([...read('')], [])
   assert.deepEqual(
     [...read('{"Slow.Example":"min-7d/acme/hub","hub.example:5000":"acme/hub","then.example":"at-20261101"}')],

@@ -1,4 +1,4 @@
-// Input that nobody means well: answered in the words of OCI, with nothing left behind, and the server goes on.
+// Hostile input: it is answered with the errors of OCI, leaves nothing behind, and the server continues.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { readdirSync } from 'node:fs'

@@ -1,4 +1,4 @@
-// Indexes that list blobs, as caches of BuildKit do, and what of an index cannot be deleted.
+// Indexes that list blobs, such as caches of BuildKit, and parts of an index that cannot be deleted.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { fetchFollowed } from '#domains/mirrors/follows/fetches.duty.ts'
@@ -89,7 +89,7 @@ test('a mirror and a copy of the repository have the blobs that an index lists',
   for (const { digest } of [layer, config]) await puller.ok(200, 'GET', `${name}/blobs/${digest}`)
 })
 
-test('by a tag rule nobody deletes a manifest that a tagged index lists, in its scope alone', async () => {
+test('a tag rule protects manifests that a tagged index lists, in its scope only', async () => {
   const [at, other] = [await place(), await place()]
   const operator = await registry.as(operatorUid)
   const made = await operator.post(`/registry/v2/tagRules/${at.repo}`, { tags: ['v*'], keepListed: true })
@@ -114,7 +114,7 @@ test('by a tag rule nobody deletes a manifest that a tagged index lists, in its 
   await remover.ok(202, 'DELETE', path(at.name))
 })
 
-test('a tag rule says something, and what it says of listed manifests can be changed', async () => {
+test('the protection of listed manifests by a tag rule can be changed', async () => {
   const { repo } = await place()
   const operator = await registry.as(operatorUid)
   const empty = await operator.post(`/registry/v2/tagRules/${repo}`, { tags: ['v*'] })

@@ -28,7 +28,7 @@ async function startAfterLoss() {
   }
   const lose = async () => {
     await registry.app.blobs.remove(await locationOf())
-    // A bucket is not asked by a HEAD, so somebody has to have found out.
+    // A HEAD does not ask the bucket, so another request must have found the loss.
     await registry.app.blobs.has({ location: await locationOf(), size: content.length })
   }
   await lose()
@@ -44,7 +44,7 @@ async function startAfterLoss() {
   }
 }
 
-test('a lost blob is not there, for HEAD, GET and a mount, and the log and the metrics say so', async () => {
+test('a lost blob is 404 for HEAD, GET and a mount, and shows in the log and the metrics', async () => {
   await using scene = await startAfterLoss()
   const { client, log } = scene
   const missing = async () => {
@@ -95,7 +95,7 @@ test('pushing a lost blob again restores it, in one request or in pieces, wherev
     await lose()
     await client.ok(404, 'HEAD', `${name}/blobs/${digest}`)
   }
-  // Several at once: one of them restores it, and none leaves a file behind.
+  // One of several concurrent pushes restores the blob, and none leaves a file behind.
   await Promise.all(Array.from({ length: 5 }, whole))
   assert.equal((await client.ok(200, 'GET', `${name}/blobs/${digest}`)).bytes.toString(), content)
   const files = []
@@ -104,7 +104,7 @@ test('pushing a lost blob again restores it, in one request or in pieces, wherev
   await checkUsage(registry)
 })
 
-test('an image whose layer was lost is whole again once a client has pushed what is missing', async () => {
+test('an image with a lost layer is complete again once a client has pushed the layer', async () => {
   await using scene = await startAfterLoss()
   const { client } = scene
   const config = await client.pushBlob(name, '{}', types.config)

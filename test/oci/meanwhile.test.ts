@@ -70,7 +70,7 @@ test('a push to a repo that is deleted meanwhile ends in no other repo', async (
   const content = 'not for others'
   const end = await beginBody(registry, 'POST', `${uploads}?digest=${digestOf(content)}`, 'not for')
   assert.equal((await operator.delete(`/registry/v2/repos/${own.uid}`)).status, 200)
-  // SQLite gives it the number of the one that is gone.
+  // SQLite gives the new repo the number of the deleted one.
   await seed.repo((await seed.group('', { name: 'secret' })).uid, { name: 'app' })
   assert.equal(await end(' others'), 404)
   await registry.registryOperator.ok(404, 'HEAD', `secret/app/blobs/${digestOf(content)}`)
@@ -146,7 +146,7 @@ test('one of several concurrent requests that close an upload reads and copies i
   assert.deepEqual(readdirSync(join(app.config.data, 'blobs', 'uploads')), [])
 })
 
-test('a content is read for the client that pulls it, until that has gone, and for none where we need it ourselves', async () => {
+test('reads content for the client that pulls it, until it disconnects, and for no client if the server itself needs it', async () => {
   await using registry = await startRegistry({ blobs: '' })
   const { app, pusher } = registry
   const clients: (AbortSignal | undefined)[] = []
@@ -177,7 +177,7 @@ test('a content is read for the client that pulls it, until that has gone, and f
   while (!clients[1]!.aborted) await sleep(5)
 })
 
-test('a manifest that comes too slowly is cut off, whatever its path looks like', async () => {
+test('a manifest that arrives too slowly is cut off, whatever its path looks like', async () => {
   await using registry = await startRegistry()
   await registry.pusher.pushImage(name, 'v1')
   await using server = await serveWith(registry, {}, { requestTimeoutMs: 300 })
@@ -228,7 +228,7 @@ test('a disk may take longer to sync than a client may be silent', async () => {
   await server.client.ok(202, 'PATCH', location, { body: content })
 })
 
-test('a client that goes while it waits for a blob is refused nothing, and nothing has failed', async () => {
+test('a client that disconnects while it waits for a blob counts neither as refused nor as failed', async () => {
   const { log, lines, until } = captureLog()
   await using registry = await startRegistry()
   const digest = await registry.pusher.pushBlob(name, 'content').then((blob) => blob.digest)

@@ -1,4 +1,4 @@
-// Repositories whose content comes before anybody pulls it, and what is about images with them.
+// Mirrors that copy content ahead of pulls, with the referrers of images.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { after, test } from 'node:test'
@@ -35,7 +35,7 @@ async function scene(body: Json = {}, at: TestRegistry = registry) {
   ok(await follow())
   return { there, repo, name: `acme/${name}`, follow }
 }
-/** For the duties time passes; tokens stay good. */
+/** The clock of the jobs moves, while tokens stay valid. */
 async function bring(afterMs = 0, { app }: TestRegistry = registry): Promise<Json> {
   shift += afterMs
   const later = { ...app, clock: () => new Date(Date.now() + shift) }
@@ -91,7 +91,7 @@ test('copies all content of tags with their referrers before the first pull, and
   await puller.ok(200, 'GET', `${name}/manifests/${old}`)
 })
 
-test('a tag that came along with an image is looked at once it was pulled, until it is known to be gone', async () => {
+test('a signature tag that was copied with an image is checked after a pull, until it is known to be deleted', async () => {
   const { there, repo, name } = await scene({ tags: ['1.0'] })
   const { name: signature } = publish(there, '1.0')
   await bring()
@@ -104,7 +104,7 @@ test('a tag that came along with an image is looked at once it was pulled, until
   assert.deepEqual([records[0].event, records[0].source], ['EVENT_DELETED', 'SOURCE_UPSTREAM'])
 })
 
-test('a follow has one ETag whatever its upstream does, until somebody changes it', async () => {
+test('a mirror keeps its ETag whatever its upstream does, until a member changes it', async () => {
   const { there, repo } = await scene({ tags: ['1.0', '2.0'] })
   const path = `/registry/v2/repos/${repo}/follow`
   const seen: Json[] = []
@@ -149,7 +149,7 @@ test('a follow has one ETag whatever its upstream does, until somebody changes i
   assert.equal((await operator.call('POST', path, body, { 'if-match': etag! })).status, 412)
 })
 
-test('a repository that was watched brings what its tags point to once that is asked for', async () => {
+test('a mirror in watch mode copies the images of its tags once the mode is full', async () => {
   const { there, repo, name, follow } = await scene({ mode: 'MODE_WATCH', tags: ['1.0'] })
   const { images } = publish(there, '1.0')
   await bring()
@@ -195,7 +195,7 @@ test('reports an image that cannot be copied, retries it, and copies the other i
   await puller.ok(200, 'GET', `${name}/blobs/${missing}`)
 })
 
-test('on demand, what is about an image comes after its pull, also where the upstream knows no referrers', async () => {
+test('on demand, referrers of an image are copied after its pull, also from upstreams without the referrers API', async () => {
   const { there, name } = await scene({ mode: 'MODE_ON_DEMAND', tags: ['1.0'] })
   const { index, images, named, name: signature } = publish(there, '1.0')
   there.forgetReferrers()
@@ -320,7 +320,7 @@ test('copies only the requested platforms of an index ahead, and the others when
   // A client on another platform gets its image too, as long as the upstream has it.
   await puller.ok(200, 'GET', `${name}/manifests/${amd.image.digest}`)
   for (const digest of blobsOf(amd)) await puller.ok(200, 'GET', `${name}/blobs/${digest}`)
-  // All of it comes once that is asked for.
+  // All of the content is copied once that is requested.
   ok(await follow({ platforms: [] }))
   await bring()
   there.contents.clear()
@@ -410,7 +410,7 @@ test('copies the rest of an image that was pulled on demand once the mode is ful
   }
 })
 
-test('platforms are for what brings content beforehand, and written as images name them', async () => {
+test('platforms are only for modes that copy content ahead, and are written as in images', async () => {
   const { follow } = await scene({ tags: ['1.0'] })
   assertInvalid(await follow({ mode: 'MODE_ON_DEMAND', platforms: ['linux/amd64'] }), 'platforms')
   for (const one of ['linux', 'Linux/amd64', 'linux/amd64/v1/x', 'linux/', '']) {

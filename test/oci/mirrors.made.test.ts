@@ -1,4 +1,4 @@
-// Repositories that a pull makes below a group, because an upstream of that has what is pulled.
+// Repositories that a pull creates below a group with an upstream that has the image.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { ok } from '../support/expect.ts'
@@ -32,7 +32,7 @@ async function scene(body: Json = {}, at: TestRegistry = registry) {
 const below = async (group: string): Promise<Json[]> =>
   ok(await operator.get(`/registry/v2/repos?uidp.descendants_of=${group}`)).repos
 
-test('a pull of what only the upstream has makes the repository, with its folders, and it follows from then on', async () => {
+test('a pull of an image of the upstream creates the repository with its folders, which is a mirror from then on', async () => {
   const { there, group, upstream, path } = await scene({ prefix: 'library' })
   const { image, layer } = publishAt(there, '1.0')
   const pulled = await puller.ok(200, 'GET', `${path}/team/app/manifests/1.0`)
@@ -64,7 +64,7 @@ test('creates nothing for content that the upstream lacks, and asks once in five
   await puller.ok(200, 'GET', `${path}/app/manifests/1.0`)
 })
 
-test('an upstream makes only what it allows and is told to make, for those who may pull there, and not for a view', async () => {
+test('creates only allowed paths, for callers who may pull there, and not for a view', async () => {
   const { there, group, upstream, path } = await scene({ allow: ['app|team/.*'] })
   publishAt(there, '1.0')
   const unknown = async (name: string) => {
@@ -109,7 +109,7 @@ test('the upstream of the nearest group counts, and of several there the first b
   assert.deepEqual([there.count('HEAD /v2/team'), there.count('HEAD /v2/app') > 0], [0, true])
 })
 
-test('a pull makes folders no deeper than anybody else, and asks the upstream nothing where it would', async () => {
+test('a pull creates folders no deeper than other calls can, and does not ask the upstream beyond that', async () => {
   const { there, group, path } = await scene()
   publishAt(there, '1.0')
   // Two groups are above, and ten are the most.

@@ -1,4 +1,4 @@
-// Repositories that follow an upstream on demand: what a pull brings, what it brings once, and what it never stores.
+// Mirrors on demand: content that a pull copies, once only, and content that is never stored.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { type IncomingMessage, request } from 'node:http'
@@ -52,7 +52,7 @@ const blobsOf = async (repo: string): Promise<number> =>
   (await app.db.get<{ total: number }>(sql`
     SELECT count(*) AS total FROM repo_blobs b JOIN repos r ON r.id = b.repo_id WHERE r.uid = ${repo}`))!.total
 
-test('the first pull brings an image and writes the ledger, and the next one asks nobody', async () => {
+test('the first pull copies an image and writes the tag history, and the next one asks no upstream', async () => {
   const { there, repo, name } = await scene()
   const { image, layer, config } = publish(there, '1.0')
   const pulled = await puller.ok(200, 'GET', `${name}/manifests/1.0`)
@@ -82,7 +82,7 @@ test('the first pull brings an image and writes the ledger, and the next one ask
   assert.deepEqual(there.forget(), [])
 })
 
-test('an index and what it lists come by digest', async () => {
+test('copies an index and its children by digest', async () => {
   const { there, name } = await scene()
   const { image } = publish(there, 'amd64')
   const index = there.add(JSON.stringify(indexOf([image])), types.index)
@@ -96,7 +96,7 @@ test('an index and what it lists come by digest', async () => {
   assert.equal((await puller.call('GET', `${name}/blobs/sha256:${'0'.repeat(64)}`)).status, 404)
 })
 
-test('a move is seen by the pull after five minutes, with the look before', async () => {
+test('a pull sees a move after five minutes, and records the time of the check before', async () => {
   const { there, repo, name } = await scene()
   const first = publish(there, '1.0').image.digest
   await puller.ok(200, 'GET', `${name}/manifests/1.0`)
@@ -169,7 +169,7 @@ test('serves copied content with a warning while the upstream does not answer, f
   assert.equal(fresh.headers.warning, undefined)
 })
 
-test('a tag that is gone there is served until the duty has looked three times', async () => {
+test('a tag that the upstream has deleted is served until the job has checked three times', async () => {
   const { there, repo, name } = await scene()
   publish(there, '1.0')
   await puller.ok(200, 'GET', `${name}/manifests/1.0`)
@@ -198,7 +198,7 @@ test('a manifest with members that are spelt otherwise is not brought', async ()
   assert.deepEqual([odd.status, codeOf(odd)], [502, 'UNAVAILABLE'])
 })
 
-test('content that does not have its digest is refused, and nothing of it is stored', async () => {
+test('content with a wrong digest is refused, and none of it is stored', async () => {
   const { there, repo, name } = await scene()
   const { image, layer } = publish(there, '1.0')
   const right = there.contents.get(layer.digest)!
@@ -249,7 +249,7 @@ test('a large blob that is wrong, or breaks off, never comes whole', async () =>
   assert.equal(await blobsOf(repo), 1)
 })
 
-test('many who want the same at the same time have it fetched once', async () => {
+test('many concurrent requests for the same content cause one fetch', async () => {
   const { there, name } = await scene()
   const { image, layer } = publish(there, '1.0', 1_000_000)
   const all = await Promise.all(Array.from({ length: 40 * times }, () => puller.call('GET', `${name}/manifests/1.0`)))
@@ -262,7 +262,7 @@ test('many who want the same at the same time have it fetched once', async () =>
   assert.equal(there.count(`GET /v2/app/blobs/${layer.digest}`), 1)
 })
 
-test('a size is told without fetching, and a part once all is here', async () => {
+test('returns a size without a fetch, and a range once all of the content is here', async () => {
   const { there, repo, name } = await scene()
   const { layer } = publish(there, '1.0', 5000)
   const head = await puller.ok(200, 'HEAD', `${name}/blobs/${layer.digest}`)
@@ -273,7 +273,7 @@ test('a size is told without fetching, and a part once all is here', async () =>
   assert.equal(await blobsOf(repo), 1)
 })
 
-test('only tags that are asked for are pulled through, and only by those who may pull', async () => {
+test('pulls only selected tags through, and only for callers who may pull them', async () => {
   const { there, name } = await scene({ tags: ['1\\..*'] })
   publish(there, '1.0')
   publish(there, '2.0')
@@ -358,7 +358,7 @@ test('a client that does not read blocks no other client, and still gets all of 
   assert.equal(there.count(`GET /v2/app/blobs/${digest}`), 1)
 })
 
-/** Has the upstream answer for that manifest only after `release`; `held` resolves once somebody waits for it. */
+/** Delays the answer of the upstream for that manifest until `release`; `held` resolves once a request waits for it. */
 function holdManifest(there: TestUpstream, digest: string) {
   const [held, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   there.breakWith((req, res) => {
@@ -373,7 +373,7 @@ function holdManifest(there: TestUpstream, digest: string) {
   return { held: held.promise, release: released.resolve }
 }
 
-test('a pull that waits long for content writes no move that a look of meanwhile has seen to be over', async () => {
+test('a pull that waits long for content writes no move that a check meanwhile has found to be over', async () => {
   const { there, repo, name } = await scene()
   const first = publish(there, '1.0').image.digest
   await puller.ok(200, 'GET', `${name}/manifests/1.0`)
@@ -430,7 +430,7 @@ test('a pull that waits long for content does not bring back a tag that counts a
   assert.deepEqual(await moves(), all)
 })
 
-test('a look that somebody asks for counts for pulls of what was not there', async () => {
+test('a requested check also applies to pulls of tags that were missing', async () => {
   const { there, repo, name } = await scene()
   assert.equal((await puller.call('GET', `${name}/manifests/1.0`)).status, 404)
   publish(there, '1.0')

@@ -94,7 +94,7 @@ for (const [name, fault] of Object.entries(withoutDigest)) {
   })
 }
 
-test('asks with the entity tag of the last answer, and an unchanged tag costs no second GET where HEAD tells it', async () => {
+test('sends the entity tag of the last answer, and an unchanged tag costs no second GET if HEAD has the digest', async () => {
   const etag = servingManifests(200, (bytes) => ({ etag: `"${digestOf(bytes).slice(7, 20)}"` }))
   const { there, name } = await scene(etag)
   for (let i = 0; i < 3; i++) {
@@ -113,7 +113,7 @@ test('asks with the entity tag of the last answer, and an unchanged tag costs no
   assert.deepEqual(refusing.there.count('GET /v2/app/manifests/1.0'), 2)
 })
 
-test('never takes what is no manifest for what a tag points to', async () => {
+test('never takes other content for the manifest of a tag', async () => {
   for (const body of ['', '<html>sign in</html>', '{}', '[]', '{"schemaVersion":1,"fsLayers":[]}']) {
     const { name } = await scene(() => (req, res) => {
       if (!req.url?.includes('/manifests/')) return false
@@ -123,7 +123,7 @@ test('never takes what is no manifest for what a tag points to', async () => {
   }
 })
 
-test('a watched tag moves by the digest of a GET where HEAD tells none', async () => {
+test('a watched tag moves by the digest of a GET if HEAD has none', async () => {
   const { there, repo, image } = await scene(withoutDigest['a HEAD that is not allowed'], { mode: 'MODE_WATCH' })
   await runDuty(app, followUpstreams)
   const history = async () => ok(await operator.get(`/registry/v2/repos/${repo}/tagHistory?tag=1.0`)).records as Json[]
@@ -149,7 +149,7 @@ for (const status of [405, 404]) {
   })
 }
 
-test('brings a layer that the upstream calls encoded, and none whose bytes are others', async () => {
+test('copies a layer that the upstream declares as encoded, and none with other bytes', async () => {
   const { there, name } = await scene((upstream) => (req, res) => {
     const content = upstream.contents.get(req.url?.split('/blobs/')[1] ?? '')
     if (req.method !== 'GET' || !content) return false
@@ -173,7 +173,7 @@ for (const contentType of ['application/json', 'text/plain; charset=utf-8', 'app
   })
 }
 
-test('serves a manifest and an index without mediaType as what their members show', async () => {
+test('serves a manifest and an index without mediaType with the type that their fields show', async () => {
   const { there, name } = await scene((upstream) => (req, res) => {
     const reference = /\/manifests\/([^/]+)$/.exec(req.url ?? '')?.[1] ?? ''
     const digest = upstream.tags.get(reference) ?? reference
@@ -273,7 +273,7 @@ for (const [name, link] of Object.entries(links)) {
   })
 }
 
-test('says that a page of tags could not be followed, follows the others and drops no tag for it', async () => {
+test('reports a page of tags that could not be read, reads the others and drops no tag for it', async () => {
   const { there, repo } = await scene(paged(`${next}; rel="next"`), { mode: 'MODE_WATCH' })
   publish(there, '2.0')
   await runDuty(app, followUpstreams)

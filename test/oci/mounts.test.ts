@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { roleUids } from '../support/pinfold.ts'
 import { registryClient, startRegistry } from '../support/registry.ts'
 
-test('a client that does not say where a blob is gets it from where it may read, among the first that have it', async () => {
+test('a mount without a source finds the blob in repos that the caller may read, among the first that have it', async () => {
   await using registry = await startRegistry()
   const { registryOperator, pusher, seed, registryAs } = registry
   const other = await seed.group('', { name: 'globex' })
@@ -27,7 +27,7 @@ test('a client that does not say where a blob is gets it from where it may read,
   assert.equal(behind.status, 202)
 })
 
-test('a token that is not good for the source is told to ask for both places, each once', async () => {
+test('a token that is not valid for the source gets a challenge for both repos, each once', async () => {
   await using registry = await startRegistry()
   const { pusher } = registry
   const { digest } = await pusher.pushBlob('acme/source', 'a layer')

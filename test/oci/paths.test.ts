@@ -1,4 +1,4 @@
-// Paths at the registry: how long they may be, and what is left of them after a rename.
+// Paths at the registry: their maximum length, and their state after a rename.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ok } from '../support/expect.ts'

@@ -45,7 +45,7 @@ async function movesOf(tag: string): Promise<Json[]> {
   return body.records ?? body.history ?? []
 }
 
-test('a tag is made only where there is none', async () => {
+test('If-None-Match creates a tag only if it does not exist', async () => {
   assert.equal((await put('made', first, { 'if-none-match': '*' })).status, 201)
   const refused = await put('made', second, { 'if-none-match': '*' })
   assert.equal(refused.status, 412)
@@ -56,7 +56,7 @@ test('a tag is made only where there is none', async () => {
   assert.equal(await digestAt('made'), first.digest)
 })
 
-test('a tag moves only from where the client says that it is', async () => {
+test('If-Match moves a tag only from the given digest', async () => {
   await put('moved', first)
   for (const ifMatch of [quoted(second), `W/${quoted(first)}`]) {
     const refused = await put('moved', second, { 'if-match': ifMatch })
@@ -89,7 +89,7 @@ test('a refused push adds no row to the tag history and no manifest', async () =
   assert.equal((await registry.pusher.call('HEAD', `acme/app/manifests/${third.digest}`)).status, 404)
 })
 
-test('a tag is deleted only where it is what the client says', async () => {
+test('If-Match deletes a tag only if it has the given digest', async () => {
   await put('deleted', first)
   const remove = (headers: Record<string, string>) =>
     registry.registryOperator.call('DELETE', 'acme/app/manifests/deleted', { headers })
@@ -129,7 +129,7 @@ test('a caller who may not move a tag is denied, and does not learn its digest',
   assert.ok(!refused.bytes.toString().includes(first.digest))
 })
 
-test('a tag that never moves is refused for that, whatever the client says of where it is', async () => {
+test('rejects an update of an immutable tag even if If-Match is correct', async () => {
   await put('fixed', first)
   const { body } = await registry.operator.post(`/registry/v2/tagRules/${registry.org.uid}`, {
     tags: ['fixed'],
@@ -147,7 +147,7 @@ test('a tag that never moves is refused for that, whatever the client says of wh
       [409, undefined, { until: null, ...detail }],
     )
   }
-  // Nothing moves where it is already, so that only what the client says is left.
+  // A move to the present digest changes nothing, so only the precondition remains.
   const same = await put('fixed', first, { 'if-match': quoted(second) })
   assert.deepEqual([same.status, same.headers.etag], [412, quoted(first)])
   assert.deepEqual([await digestAt('fixed'), await movesOf('fixed')], [first.digest, before])
@@ -194,7 +194,7 @@ test('one of several clients that create a tag succeeds', async () => {
   assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([201, 412]))
 })
 
-test('without a token nobody hears of a precondition', async () => {
+test('a request without a token gets no answer about preconditions', async () => {
   const nobody = registryClient(registry.pusher.origin, undefined)
   const refused = await put('kept', second, { 'if-match': quoted(second) }, nobody as never)
   assert.equal(refused.status, 401)

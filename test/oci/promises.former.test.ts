@@ -1,4 +1,4 @@
-// A date that was ever given stays, whatever becomes of the rules: also where nothing but the rules of that day gave it.
+// Dates that a retention rule ever gave stay after every change of the rules, also dates that only the rules of that day gave.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { sql } from '#db/sql.ts'
@@ -24,7 +24,7 @@ const change = async (uid: string, body: Json): Promise<Json> =>
   ok(await (await owner()).patch(`/registry/v2/retentionRules/${uid}`, body))
 const end = async (uid: string): Promise<Json> => ok(await (await owner()).delete(`/registry/v2/retentionRules/${uid}`))
 
-/** Until when it is kept; empty where no date keeps it. */
+/** Date until which the digest is kept; empty if no date keeps it. */
 async function untilOf({ repo }: Place, digest: string): Promise<string> {
   const { reason, until } = ok(await (await owner()).get(`/registry/v2/repos/${repo}/promises/${digest}`))
   assert.ok(reason === undefined || reason === 'PROMISED', reason)
@@ -127,7 +127,7 @@ test('a digest that is kept forever stays so until a member breaks the retention
   )
 })
 
-test('a date of what never was a tag stays when the rule ends, when a tag comes, and when the tag goes again', async () => {
+test('the date of an untagged digest stays when the rule ends, when a tag is added, and when the tag is deleted again', async () => {
   const at = await place()
   const client = await pushing()
   const [one, other] = [await client.pushImage(at.name), await client.pushImage(at.name)]
@@ -315,7 +315,7 @@ test('a date that was given stays through all that shortens, narrows, turns off 
   let days = 10
   for (let i = 0; i < 20 * times; i++) {
     clock.now += random.below(4) * hour
-    // The first ones keep the tags that they have had, or none.
+    // The first rules protect tags that moved on, or untagged digests.
     if (random.below(3) === 0) await moveTag(at, oneOf(random, someTags), oneOf(random, images.slice(10)))
     // Longer than any before, so that these are the dates.
     days += 1 + random.below(3)
@@ -339,7 +339,7 @@ test('a date that was given stays through all that shortens, narrows, turns off 
   }
 })
 
-test('through any changes of rules and moves of tags no date that was ever told moves earlier', async (t) => {
+test('no date that was ever shown moves earlier, through any changes of rules and moves of tags', async (t) => {
   const start = seedOf(t)
   const random = randomFrom(start)
   const at = await place()

@@ -54,7 +54,7 @@ for (const suffix of ['sig', 'att', 'sbom']) {
   })
 }
 
-test('an image that is not there any more keeps no tag of cosign, whatever rules say of it since', async () => {
+test('a deleted image keeps no cosign tag, whatever later rules are', async () => {
   const at = await place()
   const client = await pushing()
   const image = await client.pushImage(at.name, 'v1')
@@ -68,7 +68,7 @@ test('an image that is not there any more keeps no tag of cosign, whatever rules
   assert.equal((await remove(at, att)).status, 409)
 })
 
-test('cosign adds a signature, which moves the tag; what it had before is kept, and goes with a plan after the image', async () => {
+test('adding a cosign signature moves its tag; the former signature is kept, and a plan deletes it after the image', async () => {
   const at = await place()
   await rule(at.folder, { keepDaysAfter: 1 })
   let client = await pushing()
@@ -102,7 +102,7 @@ test('cosign adds a signature, which moves the tag; what it had before is kept, 
   await client.ok(200, 'GET', `${at.name}/manifests/${second.digest}`)
 })
 
-test('tags of cosign take no room among the last, and their signatures stay with those', async () => {
+test('cosign tags do not count among the last ones, and their signatures stay with those', async () => {
   const at = await place()
   await rule(at.folder, { keepLast: 2 })
   const client = await pushing()
@@ -152,7 +152,7 @@ test('a digest that was under another tag before does not become a part of an im
   assert.equal((await remove(at, signature.digest)).status, 409)
 })
 
-test('tags of cosign that name each other, or what they point to, keep nothing by that', async () => {
+test('cosign tags that name each other, or their own digest, protect nothing by that', async () => {
   const at = await place()
   await rule(at.folder, { tags: ['v*'], keepDaysAfter: 1 })
   const client = await pushing()

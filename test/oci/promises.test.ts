@@ -43,7 +43,7 @@ async function rule(scope: string, says: Json): Promise<Json> {
 }
 
 type Trying = { client: RegistryClient; api: Client }
-/** A push token of somebody who may push and delete, and that person. */
+/** A push token of a member who may push and delete, and that member. */
 async function pushTokenFor(folder: string, name: string): Promise<{ token: Trying; maker: Trying; uid: string }> {
   const { uid } = await registry.seed.person()
   await registry.seed.binding(org.uid, uid, roleUids.push)
@@ -59,7 +59,7 @@ function assertKept({ status, body }: Answer): void {
   assert.deepEqual([status, body.code, body.details[0].reason], [400, 9, 'CONTENT_KEPT'])
 }
 
-test('a digest that a tag left has its date, and nobody deletes it before', async () => {
+test('a digest that a tag has left has its date, and cannot be deleted before', async () => {
   const { folder, name } = await place()
   const { uid } = await rule(folder, { tags: ['v*'], keepDaysAfter: 10 })
   const client = await pushing()
@@ -183,7 +183,7 @@ test('a push token and its maker try twenty-eight ways to destroy history, and n
   assert.deepEqual([mode, keepDaysAfter], ['ENFORCE', 30])
 })
 
-test('deleting a tag gives what it pointed to its date, and the ledger says so', async () => {
+test('deleting a tag gives its digest a date, and the tag history shows it', async () => {
   const { folder, name } = await place()
   await rule(folder, { keepDaysAfter: 5 })
   const client = await pushing()
@@ -196,7 +196,7 @@ test('deleting a tag gives what it pointed to its date, and the ledger says so',
   assert.equal((await client.call('DELETE', `${name}/manifests/${digest}`)).status, 409)
 })
 
-test('an immutable tag is pushed once; the same again, another tag and what a rule excepts are not its concern', async () => {
+test('an immutable tag is pushed once; the same digest, other tags and excepted tags are not affected', async () => {
   const { folder, name } = await place()
   const { uid } = ok(await owner.post(`/registry/v2/tagRules/${folder}`, { immutable: true, exceptTags: ['latest'] }))
   const client = await pushing()
@@ -274,7 +274,7 @@ test('a hold keeps a digest, or all that a tag has had, until it is released', a
   assert.equal((await gone(three.digest)).status, 202)
 })
 
-test('a hold is not broken by a call, whatever else is promised beside it', async () => {
+test('no call breaks a hold, whatever else protects the digest', async () => {
   const { folder, name } = await place()
   const { uid } = await rule(folder, { keepDaysAfter: 5, untaggedDays: 5 })
   assert.ok(uid)
@@ -338,7 +338,7 @@ test('quarantine also blocks images and blobs that only a quarantined manifest u
   assert.equal(await statusOf(`blobs/${badLayer}`), 200)
 })
 
-test('a quarantine of a repository or folder holds back nothing beside it, also of parts of what is quarantined', async () => {
+test('a quarantine of a repository or folder affects only that one, also for parts of quarantined images', async () => {
   const [here, beside] = [await place(), await place()]
   const client = await pushing()
   const image = await client.pushImage(here.name)
@@ -415,7 +415,7 @@ test('a member who manages the rules can break a retention guarantee with a reas
   assert.deepEqual(reasons, ['all of it', 'it has a secret in it'])
 })
 
-test('the last digests that such tags have had are kept whatever their date', async () => {
+test('the last digests of such tags are kept whatever their date is', async () => {
   const { folder, name } = await place()
   await rule(folder, { tags: ['v*'], keepLast: 2 })
   const client = await pushing()
@@ -426,7 +426,7 @@ test('the last digests that such tags have had are kept whatever their date', as
   assert.deepEqual(statuses, [202, 202, 409, 409])
 })
 
-test('without a rule nothing is kept, and a repo goes with all that it has', async () => {
+test('without a rule nothing is protected, and a repo is deleted with all of its content', async () => {
   const { folder, name } = await place()
   const client = await pushing()
   const { digest } = await client.pushImage(name, 'v1')

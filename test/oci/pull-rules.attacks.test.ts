@@ -57,7 +57,7 @@ const today = 20
 const content = async (client: RegistryClient, name: string, { digest }: Descriptor): Promise<string> =>
   (await client.ok(200, 'GET', `${name}/manifests/${digest}`)).bytes.toString()
 
-/** An image with layers of a type, a config of one, and what more is said. */
+/** Pushes an image with layers of a type, its config, and further fields. */
 async function anImage(
   client: RegistryClient,
   name: string,
@@ -259,7 +259,7 @@ async function sceneOf(attack: Attack): Promise<Scene> {
   return { name, good, tags: ['stable'], blobs: [], ...(await attack({ name, good })) }
 }
 
-/** The ways by which somebody has it, and what went wrong with others. */
+/** Ways by which a caller gets the content, and failures of the others. */
 async function tryAll(scene: Scene, uid: string): Promise<{ had: Set<string>; broken: string[] }> {
   const client = await registry.registryAs(uid)
   const [had, broken] = [new Set<string>(), [] as string[]]
@@ -277,7 +277,7 @@ async function tryAll(scene: Scene, uid: string): Promise<{ had: Set<string>; br
   return { had, broken }
 }
 
-/** The attacks and ways by which it is had where no rule binds: from no other can a rule keep anybody. */
+/** Attacks and ways that succeed without a rule. A rule can only prevent these. */
 const possible = new Set<string>()
 for (const [name, attack] of Object.entries(attacks)) {
   test(`${name} is not had in any way`, async () => {

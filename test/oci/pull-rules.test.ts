@@ -1,4 +1,4 @@
-// Rules of how old what somebody pulls has to be, and what passes them.
+// Cooldown policies: the minimum age of pulled images, and their exemptions.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { type Sql, sql } from '#db/sql.ts'
@@ -34,7 +34,7 @@ async function on(days: number): Promise<RegistryClient & { api: Client }> {
 }
 
 let count = 0
-/** A repository, somebody who runs what is there, and the rule for them. */
+/** Creates a repository, an identity that pulls from it, and a rule for that identity. */
 async function scene(rule: Json) {
   const name = `acme/app${count++}`
   const { api, ...client } = await on(0)
@@ -63,7 +63,7 @@ test('a bound caller gets the newest image that is old enough, with a warning, a
   assert.equal(await digestBy(await as(), `${name}/manifests/${second.digest}`), second.digest)
 })
 
-test('a rule that denies names what may be pulled, and when the present image may be', async () => {
+test('a rule that denies names the digest that may be pulled, and the time when the present image may be', async () => {
   const { name, first, rule, as } = await scene({ mode: 'DENY', name: 'strict' })
   const second = await (await on(10)).pushImage(name, 'stable')
   await on(12)
@@ -134,7 +134,7 @@ test('signatures, attestations and SBOMs of today pass, also under the config of
   }
 })
 
-test('rules are about tags, exceptions of these, and count those of the whole repository where they say so', async () => {
+test('rules apply to their tags except excluded ones, and ages count in the whole repository if the rule says so', async () => {
   const { name, rule, as } = await scene({ tags: ['prod*', 'stable'], exceptTags: ['prod-hotfix'], countFrom: 'REPO' })
   const candidate = await (await on(10)).pushImage(name, 'candidate')
   const fix = await (await on(20)).pushImage(name, 'prod-hotfix')
@@ -171,7 +171,7 @@ test('the largest minimum age of several rules applies, and a rule for a group a
   assert.equal(await digestBy(await as(), `${name}/manifests/stable`), second.digest, 'at once')
 })
 
-test('an exception lets one digest through until it ends, with what it lists', async () => {
+test('an exception lets one digest and its children pass until it ends', async () => {
   const { name, first, repo, as } = await scene({})
   const client = await on(10)
   const child = await client.pushImage(name)
@@ -251,7 +251,7 @@ test('rules and exemptions of a repository or folder do not apply beside it', as
   }
 })
 
-test('a rule that observes changes nothing, and the event of a pull tells what it would have refused', async () => {
+test('an observing rule changes nothing, and the event of a pull has its verdict', async () => {
   const { name, rule, as } = await scene({ mode: 'OBSERVE', name: 'to try' })
   const second = await (await on(10)).pushImage(name, 'stable')
   await on(12)
@@ -270,7 +270,7 @@ async function resultsOfLast(): Promise<unknown> {
   return JSON.parse(row!.body).policy_results
 }
 
-test('a rule is read, listed, changed and deleted, and refuses what makes no sense', async () => {
+test('rules can be read, listed, changed and deleted, and invalid values are refused', async () => {
   const { repo, rule } = await scene({ name: 'one' })
   const { api } = await on(1)
   const path = '/registry/v2/pullRules'

@@ -33,7 +33,7 @@ const silent = {
   dropped: (count: number) => assert.equal(count, 0),
 }
 
-test('pulls that nobody wants to hear of are counted by digest, caller and day, and are no events', async () => {
+test('counts unwanted pulls by digest, caller and day, without events', async () => {
   let now = '2026-03-01T23:59:59.000Z'
   await using registry = await startRegistry({ clock: () => new Date(now) })
   const { pusher, puller } = registry
@@ -74,7 +74,7 @@ test('pulls without a credential are counted as one caller, from all addresses',
   )
 })
 
-test('a million pulls of one manifest are one row, and those of very many callers are few', async () => {
+test('a million pulls of one manifest are one row, and those of very many callers are few rows', async () => {
   await using registry = await startRegistry()
   const { app } = registry
   const now = '2026-03-01T12:00:00.000Z'
@@ -164,7 +164,7 @@ test('reports events of pulls only if they were wanted and dropped: as a number,
   ])
 })
 
-test('a pull is an event where a subscription wants it, from the next pull on, and counts all the same', async () => {
+test('a pull is an event if a subscription wants it, from the next pull on, and is counted as well', async () => {
   await using registry = await startRegistry()
   const { pusher, puller, operator, org, seed } = registry
   const team = await seed.group(org.uid, { name: 'team' })
@@ -192,7 +192,7 @@ test('a pull is an event where a subscription wants it, from the next pull on, a
   assert.equal(await pulls(), 1, 'a pattern')
   for (const { uid } of [elsewhere, above]) await operator.delete(`/events/v2/subscriptions/${uid}`)
   assert.equal(await pulls(), 0, 'it is deleted')
-  // Between two writes: the one that came before the subscription was known is no event.
+  // Between two writes: the pull before the subscription was known is no event.
   await pullOnce()
   const own = await seed.subscription(team.uid)
   await pullOnce()

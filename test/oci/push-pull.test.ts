@@ -50,7 +50,7 @@ test('returns the error code for each kind of missing content', async () => {
   assert.equal(codeOf(refused), 'DENIED')
 })
 
-test('a tag says since when it has been this digest, and conditions are answered by it', async () => {
+test('a tag has the time of its last move, and answers conditional requests with it', async () => {
   let now = Date.parse('2026-03-01T10:00:00.500Z')
   await using registry = await startRegistry({ clock: () => new Date(now) })
   const { pusher, puller } = registry
@@ -73,7 +73,7 @@ test('a tag says since when it has been this digest, and conditions are answered
   assert.equal(byDigest.headers['last-modified'], undefined)
 })
 
-test('every kind of manifest that clients push is taken, and what it lists must be there', async () => {
+test('accepts every kind of manifest that clients push, if all of its children exist', async () => {
   await using registry = await startRegistry()
   const { pusher } = registry
   const image = await pusher.pushImage(name)
@@ -110,7 +110,7 @@ test('every kind of manifest that clients push is taken, and what it lists must 
   assert.equal((await pusher.call('GET', path('v1'))).status, 404)
 })
 
-test('a setting lets manifests be pushed before what they list', async () => {
+test('a setting allows pushes of manifests before their children', async () => {
   const absent = { mediaType: types.image, digest: digestOf('absent'), size: 1 }
   for (const [sparse, index, image] of [
     ['indexes', 201, 404],
@@ -129,7 +129,7 @@ test('a setting lets manifests be pushed before what they list', async () => {
   }
 })
 
-test('a push by digest sets the tags of its parameters, all or none', async () => {
+test('a push by digest sets all tags of its parameters, or none', async () => {
   await using registry = await startRegistry()
   const { pusher } = registry
   const config = await pusher.pushBlob(name, '{}', types.empty)
@@ -174,7 +174,7 @@ test('content may be named by sha512', async () => {
   await pusher.ok(404, 'GET', path(digestOf(body)))
 })
 
-test('a digest stays pullable after its tag has moved or gone, until it is deleted itself', async () => {
+test('a digest can be pulled after its tag has moved or was deleted, until it is deleted itself', async () => {
   await using registry = await startRegistry()
   const { pusher, puller } = registry
   const first = await pusher.pushImage(name, 'v1')
@@ -197,7 +197,7 @@ test('a digest stays pullable after its tag has moved or gone, until it is delet
   await puller.ok(200, 'GET', path('v1'))
 })
 
-test('a blob that a manifest needs cannot be deleted, and one that none needs can', async () => {
+test('a blob that a manifest needs cannot be deleted, and one that no manifest needs can', async () => {
   await using registry = await startRegistry()
   const { pusher, puller } = registry
   const layer = await pusher.pushBlob(name, randomBytes(10))

@@ -1,4 +1,4 @@
-// Push tokens: who makes them, what they open, and how they end.
+// Push tokens: creation, rights and end.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { decodeJwt } from 'jose'
@@ -38,14 +38,14 @@ async function client(pinfold: Pinfold, made: Made, path: string) {
   return registryClient(`http://127.0.0.1:${pinfold.port}`, token as string)
 }
 
-/** Somebody with an account, bound to the role in a group. */
+/** Creates a person with an account, who has the role in a group. */
 async function person(pinfold: Pinfold, group: string, role: string): Promise<{ uid: string; client: Client }> {
   const { uid } = await pinfold.seed.person()
   await pinfold.seed.binding(group, uid, role)
   return { uid, client: await pinfold.as(uid) }
 }
 
-test('a push token pushes and pulls where it says, and its maker and the token itself are named for it', async () => {
+test('a push token pushes and pulls in its scope, and records name its maker and the token itself', async () => {
   await using registry = await startRegistry()
   const { org } = registry
   const team = await registry.seed.group(org.uid, { name: 'team' })
@@ -104,13 +104,13 @@ test('without push it only pulls, and with repositories it reaches no other', as
   const { digest } = await inside.pushImage('acme/app', 'v2')
   assert.equal((await inside.call('DELETE', `acme/app/manifests/${digest}`)).status, 403)
   assert.equal((await inside.call('DELETE', 'acme/app/manifests/v2')).status, 403)
-  // The catalog shows what it reaches.
+  // The catalog shows the repositories that the token can reach.
   const { token } = (await ask(registry, cut, 'registry:catalog:*')).body
   const catalog = await registryClient(inside.origin, token as string).ok(200, 'GET', '_catalog')
   assert.deepEqual(catalog.body.repositories, ['acme/app'])
 })
 
-test('it never does what its maker may not do now, and ends with the maker', async () => {
+test('a token never has more rights than its maker has now, and ends with the maker', async () => {
   await using registry = await startRegistry()
   const { org, operator } = registry
   await registry.seed.repo(org.uid, { name: 'app' })
@@ -136,7 +136,7 @@ test('it never does what its maker may not do now, and ends with the maker', asy
   assert.deepEqual(rows, [])
 })
 
-test('a revoked token and what was given for it are refused at once, and so is an expired one', async () => {
+test('a revoked token and tokens issued for it are refused at once, and so is an expired one', async () => {
   let time = Date.now()
   await using registry = await startRegistry({ clock: () => new Date(time) })
   const { org } = registry
@@ -280,7 +280,7 @@ test('members who manage a group see and revoke the tokens of others there, and 
   assert.equal((await registry.events()).filter((type) => type.includes('push_token.revoked')).length, 2)
 })
 
-test('the operator has push tokens too, which do no more than they say', async () => {
+test('the operator can have push tokens too, with no more rights than they name', async () => {
   await using registry = await startRegistry()
   const made = await make(registry.operator, registry.org.uid, { push: true })
   assert.deepEqual(await actions(registry, made, 'acme/app'), ['pull', 'push'])
@@ -289,7 +289,7 @@ test('the operator has push tokens too, which do no more than they say', async (
   assert.equal(ok(await registry.operator.get('/control/v1/pushTokens')).pushTokens.length, 1)
 })
 
-test('a token goes with its group', async () => {
+test('a token is deleted with its group', async () => {
   await using registry = await startRegistry()
   const team = await registry.seed.group(registry.org.uid, { name: 'team' })
   const made = await make(registry.operator, team.uid)
@@ -361,13 +361,13 @@ test('made with the token of a provider of the settings, it is refused once they
   assert.equal((await ask(registry, made, '')).status, 401)
 })
 
-test('a secret is told from what only looks like one by its checksum', () => {
+test('a checksum distinguishes a secret from texts that only look like one', () => {
   const secret = newPushSecret()
   assert.ok(isPushSecret(secret))
   assert.ok(!isPushSecret(`${secret.slice(0, -1)}${secret.endsWith('0') ? '1' : '0'}`))
   assert.ok(!isPushSecret(secret.replace('pinfold_pt_', 'pinfold_xx_')))
   assert.ok(!isPushSecret(`${secret} `))
-  // As Python's zlib has computed it: CRC-32 of what comes before, in base 62, six digits.
+  // Checksum as computed with zlib of Python: CRC-32 of the text before, in base 62, six digits.
   assert.ok(isPushSecret('pinfold_pt_7k3Mq9xWb2Fz0Ht5Ld8Rs1Vc4Ng6Yp1ow8B0'))
   assert.notEqual(newPushSecret(), secret)
 })

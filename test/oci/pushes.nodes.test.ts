@@ -42,7 +42,7 @@ async function blobsOf(door: RegistryClient) {
   return { layer, config, manifest: JSON.stringify(imageOf(config, [layer])) }
 }
 
-test('a push that comes while a collection removes a blob is told what is missing', { skip }, async () => {
+test('a push during the removal of a blob gets the error that the blob is missing', { skip }, async () => {
   await using place = await scene()
   const { registry, doors } = place
   const { layer, manifest } = await blobsOf(doors[0])
@@ -114,7 +114,7 @@ test('a repo that many pushes wait for does not block other repos, and each push
   assert.deepEqual([...statuses], [201])
 })
 
-test('two repos that are being deleted elsewhere leave connections to everybody who needs neither', {
+test('two repos that are being deleted elsewhere leave connections for requests to other repos', {
   skip,
 }, async () => {
   await using registry = await startRegistry({ duties: [] })
@@ -203,7 +203,7 @@ test('an organization never stores more than its limit, on any of its servers', 
   const replies = await Promise.all(
     Array.from({ length: 16 }, (_, i) => {
       const body = randomBytes(1000)
-      // Different repos, since those of one wait for each other anyway.
+      // The repos are different, since pushes to the same one wait for each other anyway.
       return doors[i % 2]!.call('POST', `acme/r${i % 4}/blobs/uploads/?digest=${digestOf(body)}`, { body })
     }),
   )

@@ -229,7 +229,7 @@ test('bytes that several servers receive at the same time are checked against th
   await pusher.pushBlob(name, text(40))
   for (const step of ['hold', 'keep'] as const) {
     await set(registry, { bytes: (await used(registry)).bytes! + 100 })
-    // Another server, which does not know what this one receives.
+    // Another server, which does not know the bytes that this one is receiving.
     await using slow = await serveSlow(registry, step, { incoming: new Map() })
     const [first, second] = [await begin(registry), await begin(registry)]
     const late = sendFor(step, slow.client, first, text(60, step[0]))
@@ -246,7 +246,7 @@ test('bytes that several servers receive at the same time are checked against th
   await checkUsage(registry)
 })
 
-test('a body that is refused takes no room from those that go on', async () => {
+test('a refused body takes no space from other uploads', async () => {
   await using registry = await startRegistry()
   const { app } = registry
   await set(registry, { bytes: 100 })
@@ -341,7 +341,7 @@ test('an organization has no more open uploads than its limit, also if many begi
   ]
   assert.equal(begun.length, 3)
   for (const reply of refused) assertRefused(reply, 'uploads', 3, 3)
-  // One that comes whole is never open.
+  // An upload in a single request is never open.
   await pusher.pushBlob(name, 'whole')
   await pusher.ok(204, 'DELETE', String(begun[0]!.headers.location))
   await pusher.ok(201, 'PUT', `${begun[1]!.headers.location}?digest=${digestOf('b')}`, { body: 'b' })

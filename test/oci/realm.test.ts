@@ -57,7 +57,7 @@ test('a URL of another host stands for a proxy in front, so that loopback is no 
   assert.equal(await realmOf(pinfold, { host: 'registry.example.com:443' }), 'https://registry.example.com/token')
 })
 
-test('further names are those of the setting, with their scheme and what stands below them', async () => {
+test('further names come from the setting, with their scheme and the names below them', async () => {
   await using pinfold = await startPinfold({
     url: 'https://registry.example.com',
     hosts: ['mirror.internal:5000', 'http://registry.localhost:8080', 'edge.registry.example.com'],
@@ -96,7 +96,7 @@ test('the part before a further host name is a folder; the name itself is no fol
   assert.equal(codeOf(await pusher.call('GET', 'acme/app/manifests/v1', at('-.mirror.internal'))), 'NAME_INVALID')
 })
 
-test('a trusted proxy says what the client has used, and that it came over TLS', async () => {
+test('a trusted proxy reports the host that the client has used, and TLS', async () => {
   await using pinfold = await startPinfold({ trustedProxies: ['127.0.0.1'] })
   const { port, url } = pinfold
   const ours = `127.0.0.1:${port}`
@@ -131,7 +131,7 @@ test('behind TLS the realm is https, whatever the last hop was', async () => {
   assert.equal(await realmOf(pinfold, headers), 'https://registry.example.com/token')
 })
 
-test('nobody else is believed about the host', async () => {
+test('host headers of other clients are ignored', async () => {
   for (const trustedProxies of [[], ['203.0.113.1']]) {
     await using pinfold = await startPinfold({ trustedProxies })
     const headers = { 'x-forwarded-host': 'evil.example.com', 'x-forwarded-proto': 'https' }

@@ -64,7 +64,7 @@ test('artifacts are found by the manifest that they are about, and by their type
   assert.equal((await puller.call('GET', `other/none/referrers/${subject.digest}`)).status, 403)
 })
 
-test('a subject may come after what refers to it', async () => {
+test('a subject may be pushed after its referrers', async () => {
   await using registry = await startRegistry()
   const { pusher } = registry
   const subject = { mediaType: types.image, digest: digestOf('not here yet'), size: 5 }

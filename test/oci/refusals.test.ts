@@ -76,7 +76,7 @@ test('a refusal of an outsider is no event, and is a line of the log with caller
   )
 })
 
-test('a stranger who pulls what is public and not there leaves no event', async () => {
+test('an outsider who pulls a missing public image leaves no event', async () => {
   await using registry = await startRegistry({ publicOrg: 'acme' })
   const { app, pusher, org, seed, anonymous, nobody } = registry
   await seed.subscription(org.uid)
@@ -90,7 +90,7 @@ test('a stranger who pulls what is public and not there leaves no event', async 
   assert.deepEqual([line!.caller, line!.code, line!.repository], ['anonymous', 'MANIFEST_UNKNOWN', name])
 })
 
-test('a member who may not push is in the log, and one who has mistyped a tag is not', async () => {
+test('a member without push permission is in the log, and one who has mistyped a tag is not', async () => {
   await using registry = await startRegistry()
   const { pusher, puller, org } = registry
   await pusher.pushImage(name, 'v1')
@@ -104,7 +104,7 @@ test('a member who may not push is in the log, and one who has mistyped a tag is
   ])
 })
 
-test('owners read the log of their group and below it, page by page, and nobody else does', async () => {
+test('owners read the log of their group and below it, page by page, and other callers do not', async () => {
   await using registry = await startRegistry()
   const { app, org, seed, operator } = registry
   const [team, aside] = [await seed.group(org.uid, { name: 'team' }), await seed.group(org.uid, { name: 'aside' })]
@@ -163,7 +163,7 @@ const request = (group: string, caller: string, more: Partial<RefusedRequest> = 
   ...more,
 })
 
-test('a flood takes the room of nobody else: not between writes, not in the table, not by paths', async () => {
+test('a flood takes no space from others: between writes, in the table, or by paths', async () => {
   await using registry = await startRegistry()
   const { app } = registry
   const log = createRefusalLog(app.db, (error) => assert.fail(String(error)))

@@ -50,7 +50,7 @@ const pushManifest = ({ pusher }: Pick<TestRegistry, 'pusher'>, name: string, ma
     headers: { 'content-type': String(manifest.mediaType) },
   })
 
-/** Nothing was added by what was refused, and no event tells of anything. */
+/** Refused pushes have added nothing and sent no event. */
 async function addsNothing(registry: TestRegistry, push: () => Promise<Reply>): Promise<Reply> {
   const before = await tree(registry)
   let reply: Reply | undefined
@@ -64,7 +64,7 @@ async function addsNothing(registry: TestRegistry, push: () => Promise<Reply>): 
   return reply!
 }
 
-test('a repository that does not fit leaves none of the folders that it would be in', async () => {
+test('a repository above the quota leaves none of its folders behind', async () => {
   await using registry = await startRegistry()
   await registry.pusher.pushBlob('acme/there', content)
   await set(registry, { repositories: 1 })
@@ -127,7 +127,7 @@ test('a push with an invalid name, parent or content creates no repository', asy
   for (const [i, [status, push]] of wrongs.entries()) {
     assert.equal((await addsNothing(registry, push)).status, status, `push ${i}`)
   }
-  // A client that may push, and may not set tags.
+  // Client that may push, and may not set tags.
   const role = await registry.seed.role(registry.org.uid, [
     'CAP_MANIFEST_CREATE',
     'CAP_REPO_CREATE',

@@ -49,14 +49,14 @@ test('every tag is listed, in the order of bytes, in pages that link to the next
   assert.deepEqual([head.status, head.text, head.headers.get('content-length')], [200, '', String(all.text.length)])
 })
 
-test('an image without tags has an empty list, and one that is not there is NAME_UNKNOWN', async () => {
+test('an image without tags has an empty list, and a missing one is NAME_UNKNOWN', async () => {
   await pinfold.seed.repo(org, { name: 'empty' })
   assert.deepEqual(ok(await reader.get('/v2/acme/empty/tags/list')), { name: 'acme/empty', tags: [] })
   const missing = await reader.get('/v2/acme/missing/tags/list')
   assert.deepEqual([missing.status, missing.body.errors[0].code], [404, 'NAME_UNKNOWN'])
 })
 
-test('anybody sees the free tags of a public image, and those who may list all see all', async () => {
+test('anonymous clients see the free tags of a public image, and callers who may list all see all', async () => {
   const publicOrg = (await pinfold.seed.group('', { name: 'public' })).uid
   const { uid } = await pinfold.seed.repo(publicOrg, { name: 'base' })
   for (const name of ['1.0', 'latest', 'latest-dev', 'z']) await plantTag(pinfold, uid, name)

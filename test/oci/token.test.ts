@@ -27,7 +27,7 @@ async function scene(pinfold: Pinfold) {
   return { org, puller, pusher, registryToken }
 }
 
-test('without a token the registry says where to get one', async () => {
+test('without a token the registry names the endpoint for one', async () => {
   await using pinfold = await startPinfold()
   const host = hostOf(pinfold)
   const answer = await pinfold.anonymous.get('/v2/')
@@ -46,7 +46,7 @@ test('without a token the registry says where to get one', async () => {
   assert.equal(await about('GET', '/v2/acme/"x/manifests/latest'), undefined)
 })
 
-test('an access token for the registry is traded for one of the actions that its identity may do', async () => {
+test('an access token for the registry is exchanged for one with the allowed actions of its identity', async () => {
   await using pinfold = await startPinfold()
   const { puller, pusher, registryToken } = await scene(pinfold)
   const scope = '?service=x&scope=repository:acme/app:pull,push'
@@ -115,7 +115,7 @@ test('an invalid token gets 401, and a token of the endpoint cannot be exchanged
   assert.equal(answer.status, 405)
 })
 
-test('a token names an identity whose rights are gone, and is good for nothing', async () => {
+test('a token of an identity without rights names it, and gives no access', async () => {
   await using pinfold = await startPinfold()
   const { org, registryToken } = await scene(pinfold)
   const stranger = await pinfold.seed.identity(org.uid)
@@ -208,11 +208,11 @@ test('a token from the endpoint is narrowed and expires like the token that was 
   const headers = { 'content-type': image.mediaType }
   const moved = await client.call('PUT', 'acme/app/manifests/old', { body: manifest, headers })
   assert.deepEqual([moved.status, codeOf(moved)], [403, 'DENIED'])
-  // Its identity may; only the token says less.
+  // The identity has the right, and only the token is narrowed.
   await pusher.ok(201, 'PUT', 'acme/app/manifests/old', { body: manifest, headers })
 })
 
-test('a token that ends later than those of the endpoint leads to one for five minutes', async () => {
+test('a token that expires after those of the endpoint is exchanged for one of five minutes', async () => {
   const now = new Date('2026-08-01T12:00:00.000Z')
   await using registry = await startRegistry({ clock: () => now })
   const lasting = await ask(registry, '', `Bearer ${registry.pusher.token}`)

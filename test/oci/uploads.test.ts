@@ -1,4 +1,4 @@
-// Pushing blobs in every way there is, and what is left behind when it goes wrong.
+// All ways to push blobs, and the state after failures.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -25,7 +25,7 @@ const uploads = `${name}/blobs/uploads/`
 const begin = async ({ pusher }: TestRegistry): Promise<string> =>
   String((await pusher.ok(202, 'POST', uploads)).headers.location)
 
-/** Files of the store: those of uploads under way, and those that are kept. */
+/** Files of the store: those of unfinished uploads, and those of stored blobs. */
 function filesOf({ app }: TestRegistry): { uploads: string[]; kept: string[] } {
   const folder = join(app.config.data, 'blobs')
   const kept = (algorithm: string) =>
@@ -106,7 +106,7 @@ test('content that does not have its digest is refused and leaves nothing behind
   assert.deepEqual(filesOf(registry), { uploads: [], kept: [] })
 })
 
-test('a piece in the wrong place is refused, and the upload says where it goes on', async () => {
+test('refuses a piece at a wrong offset, with the offset to continue at', async () => {
   await using registry = await startRegistry()
   const { pusher } = registry
   const location = await begin(registry)
@@ -130,7 +130,7 @@ test('a piece in the wrong place is refused, and the upload says where it goes o
   await pusher.ok(201, 'PUT', `${location}?digest=${digestOf('abcdef')}`)
 })
 
-test('a range that runs backwards is refused, whatever comes with it', async () => {
+test('refuses a range that runs backwards, with any body', async () => {
   await using registry = await startRegistry()
   const { pusher } = registry
   const location = await begin(registry)
@@ -201,7 +201,7 @@ test('keeps the bytes that arrived before a client disconnected, and continues a
   raw.end()
   await raw.closed
   let done = 0
-  // The server notices in its own time that nobody sends any more.
+  // The server takes some time to notice that the client has disconnected.
   for (let tries = 0; done === 0 && tries < 500; tries++) {
     done = Number(/^0-(\d+)$/.exec(String((await pusher.ok(204, 'GET', location)).headers.range))![1])
   }
@@ -231,7 +231,7 @@ test('a blob that is there already is stored once, and each repo sees only its o
   assert.deepEqual(readFileSync(kept[0]!), content)
 })
 
-test('when there is no room, pushes are told so, reads go on, and nothing is left behind', async () => {
+test('on a full disk, pushes get an error, reads continue, and nothing is left behind', async () => {
   await using registry = await startRegistry({ blobs: '' })
   const content = randomBytes(100_000)
   await registry.pusher.pushBlob(name, content)
@@ -265,7 +265,7 @@ test('when there is no room, pushes are told so, reads go on, and nothing is lef
   }
 })
 
-test('a piece whose commit was never answered is there when the upload goes on', async () => {
+test('a piece whose commit got no answer is there when the upload continues', async () => {
   await using registry = await startRegistry({ blobs: '' })
   const { db } = registry.app
   let loses = false
@@ -332,7 +332,7 @@ test('blobs are mounted from where the caller may read them', async () => {
   await pusher.ok(404, 'HEAD', `${name}/blobs/${theirs.digest}`)
 })
 
-test('a mount from a name that is none is an upload, and is repeated nowhere', async () => {
+test('a mount from an invalid name is an upload, and the name is repeated nowhere', async () => {
   await using registry = await startRegistry()
   const { pusher } = registry
   const { digest } = await pusher.pushBlob('acme/source', 'shared layer')
@@ -367,7 +367,7 @@ test('a mount from a name that is none is an upload, and is repeated nowhere', a
   await pusher.ok(404, 'HEAD', `${name}/blobs/${digest}`)
 })
 
-test('a token that is not good for the source of a mount is told which one would be', async () => {
+test('a token that is not valid for the source of a mount gets a challenge with the right scope', async () => {
   await using registry = await startRegistry()
   const { pusher } = registry
   const { digest } = await pusher.pushBlob('acme/source', 'shared layer')
@@ -393,7 +393,7 @@ test('a token that is not good for the source of a mount is told which one would
   assert.match(String(first.headers['www-authenticate']), /push repository:acme\/source:pull"/)
 })
 
-test('an upload goes on after the server was started again', async () => {
+test('an upload continues after a restart of the server', async () => {
   await using registry = await startRegistry()
   const { pusher } = registry
   const location = await begin(registry)

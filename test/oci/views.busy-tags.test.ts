@@ -1,4 +1,4 @@
-// Tags that move all the time: what they stand for is found by a bounded number of look-ups, however often they have moved.
+// Tags that move all the time: their digest in a view is found with a limited number of look-ups, for any number of moves.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { type Reader, sql } from '#db/sql.ts'
@@ -53,7 +53,7 @@ async function writeRows({ ledger }: RepoRow, tag: string, rows: readonly Writte
       SELECT CAST(${ledger} AS BIGINT), CAST(${tag} AS TEXT), r.time, 2, r.digest, '', '', 0, '', 1
         FROM (${read}) AS r`),
   )
-  // Else the plans of PostgreSQL depend on whether it has looked at the new rows by itself yet.
+  // Otherwise the plans of PostgreSQL depend on its automatic statistics of the new rows.
   if (db.engine === 'postgres') await db.tx((tx) => tx.run(sql`ANALYZE tag_history`))
 }
 
@@ -74,7 +74,7 @@ function counting(): { reader: Reader; asked: () => number } {
   return { reader, asked: () => asked }
 }
 
-test('a tag that has moved a hundred thousand times within days stands for what was good before', async () => {
+test('a tag with a hundred thousand moves within days resolves to the last good digest before them', async () => {
   const [good, bad, worse] = digests as [string, string, string]
   await writeBusy('busy', 10, moves, 6, [bad, worse])
   for (const [until, minDays, expected] of [
@@ -91,7 +91,7 @@ test('a tag that has moved a hundred thousand times within days stands for what 
   }
 })
 
-test('a good digest among a hundred thousand rollbacks is served, and as of any moment one look-up is enough', async () => {
+test('a good digest among a hundred thousand rollbacks is served, and one look-up is enough as of any moment', async () => {
   const [good, bad] = digests as [string, string, string]
   await writeBusy('rolling', 10, moves, 6, [bad, good])
   const { reader, asked } = counting()
@@ -104,7 +104,7 @@ test('a good digest among a hundred thousand rollbacks is served, and as of any 
   assert.equal(then.asked(), 1)
 })
 
-test('a list goes by such tags in a few look-ups', async () => {
+test('a list skips such tags with a few look-ups', async () => {
   const { reader, asked } = counting()
   const age = { ms: 7 * day, hold: 6 * hour, countFrom: 'tag' as const }
   for (const question of [
@@ -118,7 +118,7 @@ test('a list goes by such tags in a few look-ups', async () => {
   assert.ok(asked() <= 200, `${asked()} statements`)
 })
 
-test('a tag whose digests have all been undone again and again is looked into so far and no further', async () => {
+test('limits the look-ups for a tag whose digests were all undone again and again', async () => {
   const { uid } = await pinfold.seed.repo((await pinfold.seed.group()).uid)
   const names = Array.from({ length: 40 }, (_, i) => `undone-${i}`)
   const own: string[] = []

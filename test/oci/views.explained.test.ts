@@ -23,7 +23,7 @@ async function on(days: number): Promise<RegistryClient & { api: Client }> {
 }
 
 let count = 0
-/** A tag that moved on days 0 and 10, a signature of its first image by tag, and somebody whom the rules bind. */
+/** A tag that moved on days 0 and 10, a signature of its first image by tag, and an identity that the rules bind. */
 async function scene(...rules: Json[]) {
   const name = `acme/app${count++}`
   const first = await (await on(0)).pushImage(name, 'stable')
@@ -121,7 +121,7 @@ test('so it does under each mode, for the strictest of several rules, and with e
   }
 })
 
-test('a rule is tried on a tag without anybody whom it binds, also one that only observes', async () => {
+test('a rule can be tried on a tag without a bound identity, also one that only observes', async () => {
   const { resolved, made, first, second, repo } = await scene(
     { name: 'week', mode: 'OBSERVE' },
     { tags: ['v*'] },

@@ -39,7 +39,7 @@ const randomOf = (t: TestContext): { seed: number; random: Random } => {
   return { seed, random: randomFrom(seed) }
 }
 
-/** A repository, the whole history of its tags, and what it has. */
+/** A repository, the whole history of its tags, and its contents. */
 type Scene = {
   name: string
   repo: RepoRow
@@ -48,7 +48,7 @@ type Scene = {
 }
 
 let repos = 0
-/** The clock begins anew with each. */
+/** The clock begins anew with each repository. */
 async function newScene(tags: readonly string[] = []): Promise<Scene> {
   now = start
   const short = `app${repos++}`
@@ -72,7 +72,7 @@ async function plant({ name, repo, contents }: Scene, cameAt: readonly number[])
   return digests
 }
 
-/** Writes to the ledger what happened. */
+/** Writes the moves to the tag history. */
 async function write({ repo, history }: Scene, tag: string, moves: Move[]): Promise<void> {
   history.set(tag, moves)
   const records = moves.map(({ time, digest, source }, i) => {
@@ -133,7 +133,7 @@ function randomQuestion(random: Random, tags: readonly string[], digests: readon
 /** Servers that share a database do not cache results that depend on other tags. */
 const isKept = ({ age, anyTag }: Asked): boolean => !(onPostgres && age !== undefined && anyTag)
 
-/** Asks the ledger, and twice what pulls ask. Answers with what was right, and what was served. */
+/** Asks the tag history once, and as a pull does twice. Returns the right and the served digest. */
 async function ask({ repo, history, contents }: Scene, asked: Asked, isNow: boolean, about: string) {
   const question = questionOf(asked, isNow)
   const expected = judge(history, contents, asked)
@@ -159,7 +159,7 @@ function countKind(verdicts: Map<string, number>, verdict: Verdict) {
 }
 const kinds = ['deleted', 'gone', 'imported', 'no tag', 'served', 'young']
 
-test('random histories resolve as their whole history says, at any moment, age and hold', async (t) => {
+test('random histories resolve to the right digest, at any moment, age and hold', async (t) => {
   const { seed, random } = randomOf(t)
   const verdicts = new Map<string, number>()
   const tags = ['a', 'b', 'c']
@@ -233,7 +233,7 @@ async function releaseAll(scene: Scene) {
   for (const digest of scene.contents.quarantined.keys()) await release(scene, digest)
 }
 
-/** As what follows an upstream does: the content may come later, or never. */
+/** Acts like a mirror: the content may be copied later, or never. */
 async function seeUpstream(scene: Scene, tag: string, digest: string) {
   const { app } = registry
   const by = { now: iso(now), actor: '', source: 'upstream' } as const
@@ -306,7 +306,7 @@ function moveClock(random: Random, { history, contents }: Scene, ages: readonly 
 /** About now, unless it has a moment. */
 type Remembered = Omit<Asked, 'at'> & { moment?: number }
 
-/** Some that differ in one thing, so that none may get the answer of another. */
+/** Questions that differ in one thing, so that none may get the answer of another. */
 function questionsOf(random: Random, tags: readonly string[], digests: readonly string[]): Remembered[] {
   return tags.flatMap((tag) => {
     const aged = { tag, age: oneOf(random, [24, 3 * 24, 7 * 24]) * hour, hold: hour, anyTag: false }
@@ -349,7 +349,7 @@ test('cached results of random histories stay right, whatever happens between th
         if (served) old.add(served)
         return served?.chosen.digest
       }
-      // Often the same one again, some time later; then one that is almost the same.
+      // Repeats the same question some time later, and then asks an almost equal one.
       if (random.below(2) === 0) question = oneOf(random, pool)
       const served = await answer(question)
       if (random.below(2) === 0) await change(scene, random, texts, served)
@@ -413,7 +413,7 @@ function nightlyAt({ moves, kept }: Nights, now: number): Move | undefined {
   )
 }
 
-test('a nightly tag yields nothing younger than a week, and something from the eighth day on, whatever becomes of its builds', async (t) => {
+test('a nightly tag serves no image younger than a week, and one from the eighth day on, with any failed builds', async (t) => {
   const { seed, random } = randomOf(t)
   const scene = await newScene()
   const digests = await plant(
@@ -441,7 +441,7 @@ test('a nightly tag yields nothing younger than a week, and something from the e
   }
 })
 
-test('a nightly tag is pulled so by whom a rule binds, and as it is by others', async (t) => {
+test('a bound caller pulls the nightly tag with its age, and others pull it as it is', async (t) => {
   const { seed, random } = randomOf(t)
   const names = Array.from({ length: 1 + Math.floor(times / 10) }, (_, i) => `nightly-${i}`)
   const scene = await newScene(names)
@@ -509,7 +509,7 @@ test('a digest that is held back is served as of its first day under any tag, ho
   assert.equal((await ask(scene, asked, true, 'flapping')).served?.heldUntil, iso(start + 17 * day))
 })
 
-test('hundreds of moves are looked through as a few are', async () => {
+test('hundreds of moves need as few look-ups as few moves do', async () => {
   const scene = await newScene()
   const digests = await plant(
     scene,

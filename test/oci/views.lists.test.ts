@@ -25,7 +25,7 @@ const listed = async (client: RegistryClient, path: string): Promise<string[]> =
 const statusOf = async (client: RegistryClient, path: string, tag: string): Promise<number> =>
   (await client.call('GET', `${path}/manifests/${tag}`)).status
 
-/** As cosign writes them: nothing can be run of it. */
+/** The manifest of a signature as cosign writes it, which cannot be run. */
 async function pushSignature(client: RegistryClient, name: string, tag: string): Promise<Descriptor> {
   const config = await client.pushBlob(name, `{"of":"${tag}"}`, types.empty)
   const layer = await client.pushBlob(name, tag, 'application/vnd.dev.cosign.simplesigning.v1+json')
@@ -33,7 +33,7 @@ async function pushSignature(client: RegistryClient, name: string, tag: string):
   return client.pushManifest(name, manifest, tag)
 }
 
-test('signatures are listed where they are served, whatever moment or age is asked for', async () => {
+test('signatures are listed if they are served, for any moment or age', async () => {
   const name = 'acme/signed'
   const first = await on(0)
   const image = await first.pusher.pushImage(name, 'stable')

@@ -60,10 +60,10 @@ async function looks(work: () => Promise<unknown>): Promise<number> {
   return count
 }
 
-/** Servers that share a database look where the tag is now. */
+/** Servers that share a database read the present digest of the tag. */
 const again = onPostgres ? 1 : 0
 
-test('a second pull looks into the ledger at most once, with the same answer, for a moment', async () => {
+test('a second pull reads the tag history at most once for a while, with the same answer', async () => {
   const { path, old } = await scene()
   const client = await on(11)
   const first = await client.ok(200, 'GET', path)

@@ -38,7 +38,7 @@ async function nightly(days: number, tag = 'stable'): Promise<{ name: string; im
 const digestIn = async (client: RegistryClient, path: string): Promise<unknown> =>
   (await client.ok(200, 'GET', path)).headers['docker-content-digest']
 
-test('a tag is what it was at a moment, and its image comes with everything as on any other day', async () => {
+test('a tag has its digest of a moment, and the image can be pulled completely', async () => {
   const { name, images } = await nightly(4)
   const { reader } = await on(10)
   const got = await reader.ok(200, 'GET', `at-20260603/${name}/manifests/stable`)
@@ -56,7 +56,7 @@ test('a tag is what it was at a moment, and its image comes with everything as o
   await reader.ok(304, 'GET', `at-20260603/${name}/manifests/stable`, same)
 })
 
-test('at an age a tag is the newest image that has been the tag for so long, and the answer names what is held back', async () => {
+test('with an age a tag is the newest image that has been the tag for that long, and the answer names newer ones', async () => {
   const { name, images } = await nightly(12)
   const { reader } = await on(11.5)
   const got = await reader.ok(200, 'GET', `min-7d/${name}/manifests/stable`)
@@ -110,7 +110,7 @@ test('refusals say why: in the future, before the tag, deleted, or nothing old e
   assert.equal(await digestIn(later, `at-20260603/${name}/manifests/stable`), images[2]!.digest)
 })
 
-test('a view that is none is refused with how to write it, and none can be written to', async () => {
+test('refuses an invalid view with the right syntax, and refuses writes to a view', async () => {
   const { name } = await nightly(1)
   const { reader, ...pusher } = await on(2)
   for (const view of [
@@ -144,7 +144,7 @@ test('a view that is none is refused with how to write it, and none can be writt
   }
 })
 
-test('a list of tags has what can be pulled, page by page, and the history ends where the view reads it', async () => {
+test('a list of tags has the tags that can be pulled, page by page, and the history ends at the time of the view', async () => {
   const { name } = await nightly(3, 'old')
   await (await on(1.5)).pushImage(name, 'gone')
   const { reader: _, ...pusher } = await on(9)
@@ -223,7 +223,7 @@ const withToken =
   (status, method, path) =>
     registry.nobody.ok(status, method, path, { token })
 
-test('a view stands before a path of uids and of a sub-domain, and before what clients of mirrors add', async () => {
+test('a view can be combined with uids, with a subdomain, and with paths of mirror clients', async () => {
   const { name, images } = await nightly(9)
   const { reader, ...pusher } = await on(9.5)
   const uid = registry.org.uid as string
@@ -285,7 +285,7 @@ test('a name that no tag can have is unknown, and no failure of ours', async () 
   }
 })
 
-test('in a view a time is no reason to keep what the client has', async () => {
+test('a time is no validator for cached content in a view', async () => {
   const { name, images } = await nightly(9)
   const { reader } = await on(9.5)
   const headers = { 'if-modified-since': new Date(start + 9 * day).toUTCString() }
@@ -328,7 +328,7 @@ test('an organization with the name of a view keeps it', async () => {
   assert.equal((await reader.get('/v2/min-8d/app/tags/list')).status, 400)
 })
 
-test('resolve says what is chosen, what is passed over and why, and what comes next', async () => {
+test('resolve shows the chosen digest, skipped ones with reasons, and the next one', async () => {
   const { name, images } = await nightly(9)
   const short = await (await on(9)).pushImage(name, 'stable')
   const last = await (await on(9.1)).pushImage(name, 'stable')

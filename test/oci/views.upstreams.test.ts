@@ -1,4 +1,4 @@
-// Views and rules of pulls where tags are those of an upstream: what could not be pulled here has no age yet.
+// Views and pull rules with the tags of an upstream: an image that could not be pulled here has no age yet.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { followUpstreams } from '#domains/mirrors/follows/follows.duty.ts'
