@@ -1,4 +1,4 @@
-// Advisories made up at random, and a plain look at each of them: what a list must find, without any index.
+// Random advisories, and a plain scan of each of them: the result that a list must have, without any index.
 import type { Json, Pinfold } from './pinfold.ts'
 import type { Random } from './random.ts'
 
@@ -25,7 +25,7 @@ const payloads: Record<string, Json> = {
 
 export const day = (n: number) => new Date(Date.UTC(2024, 0, 1) + n * 86_400_000).toISOString()
 
-/** Values come from a few each, so that filters meet several advisories and some none. */
+/** Values are drawn from few candidates each, so that filters match several advisories and some match none. */
 export function sampleAdvisory(random: Random, n: number): Sample {
   const pick = (word: string, of: number) => `${word}-${random.below(of)}`
   const some = (most: number) => Array.from({ length: 1 + random.below(most) }, (_, i) => i)

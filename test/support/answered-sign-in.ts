@@ -1,4 +1,4 @@
-// A sign-in whose provider answers what a test wants it to, and which ends at a program on loopback.
+// A sign-in whose provider gives the answer that a test sets, and which ends at a program on loopback.
 import assert from 'node:assert/strict'
 import { type Browser, openBrowser, type Shown } from './browser.ts'
 import { searchOf } from './exchange.ts'
@@ -44,7 +44,7 @@ export function answerOf({ headers, text }: Shown): Json {
   return Object.fromEntries(new URL(location).searchParams)
 }
 
-/** Refused, and told so to the program; there is no session. */
+/** Asserts that the sign-in is refused, that the program gets the error, and that there is no session. */
 export function assertRefused(shown: Shown, status: string, context: string): void {
   const answer = answerOf(shown)
   assert.deepEqual([Object.keys(answer), answer.status_code], [['error', 'status_code'], status], context)

@@ -22,7 +22,7 @@ export const statementAbout = (digest: string, predicate: Json, predicateType = 
 
 const algorithmOf = ({ asymmetricKeyType }: KeyObject) => (asymmetricKeyType === 'ed25519' ? null : 'sha256')
 
-/** `asType`: what is signed as the type of the payload. */
+/** `asType` is the type of the payload that is signed. */
 export function envelopeOf(statement: Json, keys: readonly Keys[], asType = inTotoType): Json {
   const payload = Buffer.from(JSON.stringify(statement))
   const pae = Buffer.concat([Buffer.from(`DSSEv1 ${asType.length} ${asType} ${payload.length} `), payload])
@@ -52,7 +52,7 @@ export function pushBundle(client: RegistryClient, repo: string, digest: string,
   return refer(client, repo, digest, { type: bundleType, content: bundle, annotations })
 }
 
-/** A manifest that refers to the image, as an envelope by itself. */
+/** Pushes a manifest that refers to the image and contains the envelope by itself. */
 export const pushEnvelope = (client: RegistryClient, repo: string, digest: string, envelope: Json) =>
   refer(client, repo, digest, { type: dsseType, content: envelope, annotations: {} })
 

@@ -88,7 +88,7 @@ export function blobOf(written: Written | string): string {
   return Buffer.from(text).toString('base64').replaceAll('+', '-').replaceAll('/', '_')
 }
 
-/** Knows these credentials, and says who has them. */
+/** Starts a Security Token Service that knows these credentials and their identities. */
 export async function startAwsSts(users: readonly (Credentials & AwsCaller)[]) {
   const fake = {
     url: '',

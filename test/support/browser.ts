@@ -1,4 +1,4 @@
-// A browser without a screen: it keeps cookies by host, follows redirects, and sends what the forms of a page say.
+// A browser without a screen: it keeps cookies by host, follows redirects, and submits the forms of a page.
 export type Shown = { status: number; url: string; text: string; headers: Headers }
 export type Browser = ReturnType<typeof openBrowser>
 
@@ -29,7 +29,7 @@ export function openBrowser() {
     return { status: res.status, url, text: await res.text(), headers: res.headers }
   }
 
-  /** Follows redirects until a page, or until `stop` says that an address is not to be asked; that is then the `url`. */
+  /** Follows redirects until a page, or until `stop` is true for the next address, which is then the `url`. */
   async function go(
     url: string,
     init: RequestInit = {},

@@ -18,7 +18,7 @@ const bucketName = 'pinfold'
 
 export type TestBucket = Awaited<ReturnType<typeof startBucket>>
 
-/** A server with an empty bucket. `stop` freezes nothing: it ends it, and `start` goes on with what there was. */
+/** Starts a server with an empty bucket. `stop` kills the server, and `start` starts it again with the same content. */
 export async function startBucket() {
   const folder = mkdtempSync(join(tmpdir(), 'pinfold-bucket-'))
   for (const name of ['objects', 'sidecar', join('objects', bucketName)]) mkdirSync(join(folder, name))

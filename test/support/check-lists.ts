@@ -4,14 +4,14 @@ import { sql } from '#db/sql.ts'
 import type { Pinfold } from './pinfold.ts'
 import { auditKind, deletedKind, kinds, type Node, nodesOf, rareKinds } from './tree.ts'
 
-/** Everything, each node above, and the parent's own children: the places of `src/db/listing.ts`, spelled once more. */
+/** Everything, each node above, and the own children of the parent: the scopes of `src/db/listing.ts`, written independently. */
 function placesOf(uid: string): string[] {
   const segments = uid.split('/')
   const above = segments.slice(0, -1).map((_, i) => segments.slice(0, i + 1).join('/'))
   return ['/', ...above, `${above.at(-1) ?? '/'}:`]
 }
 
-/** Fails unless the counters and the sorted keys of every list say what its table says. */
+/** Fails unless the counters and the sorted keys of every list agree with its table. */
 export async function checkLists({ app }: Pinfold): Promise<void> {
   const [keys, totals] = [new Set<string>(), new Map<string, number>()]
   const groups = new Set<string>()

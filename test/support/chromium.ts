@@ -1,11 +1,13 @@
-// A real Chromium for the tests of pages: what its pages complain about and ask for, when they have come to rest, and axe.
+// Tests of pages with a real Chromium: console messages and requests of a page, its idle state, and axe.
 import { setTimeout as sleep } from 'node:timers/promises'
 import axe from 'axe-core'
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
 
 export type Check = (name: string, work: () => Promise<void>) => Promise<void>
 
-/** Counts what holds, and says what does not. With words behind the name of the program only checks that have one of them are run. */
+/**
+ * Counts checks that pass, and prints those that fail. Words after the name of the program select the checks with one of them.
+ */
 export function createChecks(only = process.argv.slice(2)) {
   const counts = { passed: 0, failed: 0 }
   return {
@@ -61,7 +63,7 @@ export type Watched = {
   foreign: string[]
 }
 
-/** A person's browser, with nothing kept from anybody else. */
+/** Opens a browser context of a person, separate from all others. */
 export async function openPage(browser: Browser, url: string, { complaints, foreign }: Watched): Promise<Opened> {
   const context = await browser.newContext()
   context.setDefaultTimeout(30_000)
@@ -95,7 +97,7 @@ async function slowDown(context: BrowserContext, page: Page, url: string): Promi
   })
 }
 
-/** Runs in each page before its own scripts: counts what it has asked for, and what of that is still under way. */
+/** Runs in each page before its own scripts: counts its requests, and those that are still pending. */
 function countAsked(): void {
   const counts = { begun: 0, open: 0 }
   const ask = globalThis.fetch
@@ -170,7 +172,7 @@ export async function audit(
   }
 }
 
-/** Waits for the page of a title: what was pressed may lead through others. */
+/** Waits for the page with a title, also through other pages. */
 export async function titled(page: Page, title: string): Promise<void> {
   await page.getByRole('heading', { level: 1, name: title, exact: true }).waitFor()
   await page.waitForLoadState()

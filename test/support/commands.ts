@@ -7,7 +7,7 @@ import { runCommandLine } from '#command-line.ts'
 export type Env = Record<string, string>
 export type Run = { code: number | null; stdout: string; stderr: string }
 
-/** Output and exit code of a command line that reads `input`. Nobody is there to answer questions. */
+/** Output and exit code of a command line that reads `input`, without a terminal for questions. */
 export function commandsIn(env: Env, input = ''): (...args: string[]) => Promise<Run> {
   return async (...args) => {
     const [stdout, stderr]: [string[], string[]] = [[], []]

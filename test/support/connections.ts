@@ -23,7 +23,7 @@ export function recordConnections() {
   }
 }
 
-/** Names have these addresses and no others, so that nobody is asked for them; `asked` are those that were looked up. */
+/** Gives names these addresses only, without DNS requests; `asked` are the names that were looked up. */
 export function resolveOnly(names: ReadonlyMap<string, readonly string[]>) {
   const asked = new Set<string>()
   const { lookup } = dns

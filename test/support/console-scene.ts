@@ -172,7 +172,7 @@ async function importMany(operator: Poster, repo: string): Promise<void> {
 
 type Ruled = { org: string; repo: string; digest: string; pusher: string }
 
-/** One of each kind of rule: above the repo, at it, and what has ended. */
+/** One rule of each kind: above the repo, on it, and ended ones. */
 async function makeRules(operator: Poster, { org, repo, digest, pusher }: Ruled): Promise<void> {
   const reason = 'asked for by the auditors'
   await made(
@@ -206,7 +206,7 @@ async function makeRules(operator: Poster, { org, repo, digest, pusher }: Ruled)
   await made(operator.post(`/registry/v2/pullRuleExceptions/${repo}`, { digest, reason, expireTime }))
 }
 
-/** A repo that follows another one, of a registry that nobody asks. */
+/** Mirror of a repo in a registry that is never asked. */
 async function follow(operator: Poster, org: string, repo: string, password: string): Promise<void> {
   const upstream = { name: 'hub', url: 'https://registry.example.com', username: 'somebody', password }
   const { uid } = await made(operator.post(`/registry/v2/upstreams/${org}`, upstream))
@@ -214,7 +214,7 @@ async function follow(operator: Poster, org: string, repo: string, password: str
   await made(operator.post(`/registry/v2/repos/${repo}/follow`, body))
 }
 
-/** A repo of which one rule lets something go and another one, which is tried out, would; with the plan that says so. */
+/** Repo with one rule that deletes and another one in dry run, and a plan for both. */
 async function planWhatGoes(
   { app, seed, operator }: Pinfold,
   client: RegistryClient,

@@ -1,4 +1,4 @@
-// Loaded into a command before anything else; at its end it leaves what was loaded and the processor time that went by.
+// Loaded into a command before anything else. At the end of the command it writes the loaded modules and the used processor time.
 import { writeFileSync } from 'node:fs'
 import { registerHooks } from 'node:module'
 

@@ -1,4 +1,4 @@
-// Tags that have another image each day, with what these contain and what was found in that: days to count.
+// Tags with another image each day, with contents and findings of these images: days for counts.
 import { hash } from 'node:crypto'
 import type { App } from '#app.ts'
 import { sql } from '#db/sql.ts'
@@ -83,7 +83,7 @@ const nameOf = (i: number): string => `package-${i}`
 const versionOf = (i: number): string => `1.${i}-r0`
 const about = (id: string, name: number, fixed: string) => recordAbout(id, ecosystem, nameOf(name), fixed)
 
-/** All versions of all packages, compared with two records about some of them; answers with their numbers. */
+/** Stores all versions of all packages, compared with two records about some of them. Returns their numbers. */
 async function makePackages(app: App, names: number): Promise<number[][]> {
   const known = Array.from({ length: Math.ceil(names / oneOf) }, (_, i) => [
     about(`CVE-2025-${1000 + i}`, i * oneOf, versionOf(1 + (i % (versions - 1)))),

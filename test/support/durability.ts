@@ -12,7 +12,7 @@ const kinds = {
 type Kind = keyof typeof kinds
 type Verb = 'created' | 'updated' | 'deleted'
 
-/** One resource: its last acknowledged state, what may or may not have happened since, and the events it must have. */
+/** One resource: its last acknowledged state, a write that may have happened since, and its required events. */
 type Entry = {
   kind: Kind
   name: string
@@ -61,7 +61,7 @@ export async function killRounds(
   return sum
 }
 
-/** Fires all writes at once, each at a resource of its own, and kills when a random share of them is acknowledged. */
+/** Starts all writes at once, each to a resource of its own, and kills the server when a random share is acknowledged. */
 async function writeAndKill(
   server: Process,
   client: Client,
@@ -123,7 +123,10 @@ function apply(entry: Entry, verb: Verb, state: Json | undefined): void {
   entry.doubt = undefined
 }
 
-/** Every acknowledged write is there, every doubtful one wholly or not at all. Returns how many of those had happened. */
+/**
+ * Checks that every acknowledged write is there, and every doubtful one completely or not at all. Returns the number of doubtful
+ * writes that had happened.
+ */
 async function check(place: Place, client: Client, group: string, entries: Map<string, Entry>): Promise<number> {
   let happened = 0
   for (const kind of Object.keys(kinds) as Kind[]) {
@@ -174,7 +177,7 @@ async function everything(client: Client, group: string, kind: Kind): Promise<Ma
   return found[0]!
 }
 
-/** Each change has exactly one event, which says what the resource has become; there are no others. */
+/** Checks that each change has exactly one event, with the state of the resource, and that there are no others. */
 async function checkEvents(place: Place, entries: Map<string, Entry>): Promise<void> {
   await using closing = new AsyncDisposableStack()
   const db = closing.adopt(await openDb({ database: place.database, file: `${place.data}/pinfold.db` }), (open) =>

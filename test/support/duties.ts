@@ -1,13 +1,13 @@
-// Runs duties by hand, and other nodes on the same database.
+// Runs background jobs by hand, and other nodes on the same database.
 import type { App } from '#app.ts'
 import { createLeases, type Lease } from '#db/leases.ts'
 import type { Duty, DutyStatus } from '#duty.ts'
 
-/** Runs a duty once, on a node of its own that gets the lease. */
+/** Runs a job once, on a node of its own that gets the lease. */
 export async function runDuty(app: App, duty: Duty): Promise<DutyStatus> {
   const leases = createLeases(app.db, {
     node: 'by-hand',
-    // Nobody renews it, however long the duty takes.
+    // The lease is not renewed, however long the job takes.
     leaseMs: 3_600_000,
     monotonic: () => performance.now(),
     skew: app.skew,

@@ -14,7 +14,7 @@ const placeOfUnscoped: Record<string, string> = {
 }
 export const placeOf = (desc: DescMethod): string | undefined => placeOfUnscoped[`${desc.parent.name}.${desc.name}`]
 
-/** The request field that names the place, as a path of proto names; none for what has no scope. */
+/** Request field that names the scope, as a path of proto names; empty for methods without a scope. */
 export function scopeFieldOf(desc: DescMethod): string[] {
   const field =
     desc.input.fields.find((one) => hasOption(one, iam_scope)) ??
@@ -23,7 +23,7 @@ export function scopeFieldOf(desc: DescMethod): string[] {
   return field.fieldKind === 'message' ? [field.name, 'uid'] : [field.name]
 }
 
-/** None for what gRPC alone has. */
+/** HTTP rules of the method; empty for methods of gRPC only. */
 export function bindingsOf(desc: DescMethod): { verb: string; path: string; body: string }[] {
   if (!hasOption(desc, http)) return []
   const rule = getOption(desc, http)

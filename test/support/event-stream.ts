@@ -9,7 +9,7 @@ export type EventStream = {
   error: Json
   /** Messages with an event, in order. */
   events: StreamMessage[]
-  /** Every id that was sent, also those without an event. */
+  /** Every ID that was sent, also those without an event. */
   ids: string[]
   /** The error that the stream ended with. */
   ending(): Json | undefined
@@ -23,7 +23,7 @@ export type EventStream = {
 
 type Options = { query?: string; headers?: Record<string, string> }
 
-/** Resolves with the head of the answer; on a stream after the first message, so that what happens then is not missed. */
+/** Resolves with the head of the answer. For a stream it waits for the first message, so that no later event is missed. */
 export async function openStream(
   base: string,
   token: string | undefined,

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import type { Json } from './pinfold.ts'
 
-/** Every member is one of these, and these that have to be there are. */
+/** Asserts that every member is one of these, and that the required ones are there. */
 function members(value: Json, required: readonly string[], optional: readonly string[] = []): void {
   for (const name of required) assert.ok(value[name] !== undefined, `${name} is missing in ${JSON.stringify(value)}`)
   const known = [...required, ...optional]

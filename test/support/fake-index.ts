@@ -1,4 +1,4 @@
-// An index of Python packages or a Maven repository on loopback, which answers whatever a test wants.
+// An index of Python packages or a Maven repository on loopback, with the answers that a test sets.
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 

@@ -1,4 +1,4 @@
-// An OpenID provider on loopback that signs whatever a test wants, the way a CI platform would.
+// An OpenID provider on loopback that signs any token for a test, like a CI platform.
 import { KeyObject, sign } from 'node:crypto'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -64,7 +64,7 @@ export async function startIssuer(alg = 'RS256', path = '', port = 0) {
       userInfo = answer
     },
     jwks: () => ({ keys: keys.map(({ jwk }) => jwk) }),
-    /** A token with sensible times; `claims` and `header` are put over what it would say. */
+    /** A token with valid times; `claims` and `header` replace its defaults. */
     async token(claims: Record<string, unknown>, header: Record<string, unknown> = {}): Promise<string> {
       const now = Math.floor(Date.now() / 1000)
       const { kid, privateKey } = keys.at(-1)!

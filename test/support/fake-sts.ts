@@ -1,4 +1,4 @@
-// A small server that answers what `pinfold auth` asks: exchange, who am I, one identity, and GitHub's token request.
+// A small server that answers the requests of `pinfold auth`: exchange, WhoAmI, one identity, and the token request of GitHub.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -9,7 +9,7 @@ import type { Env } from './process.ts'
 export type Seen = { method: string; path: string; query: URLSearchParams; bearer: string }
 type Answer = { status?: number; body: unknown }
 
-/** A compact token with the given claims. Nobody signed it, but its last part looks as if. */
+/** A compact token with the given claims. Its last part looks like a signature, but is none. */
 export function looseToken(claims: object): string {
   const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
   return `${part({ alg: 'ES256', typ: 'JWT' })}.${part(claims)}.c2lnbmF0dXJlLW9mLXRoZS10b2tlbg`

@@ -1,11 +1,11 @@
-// Between a server and its bucket: passes on what it is asked, and fails in one of the ways in which buckets fail.
+// Proxy between a server and its bucket: forwards requests, and fails in one of the ways in which buckets fail.
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
 export const faults = ['500', 'SlowDown', 'error inside 200', 'lost answer', 'hangs', 'cut', 'away'] as const
 /** Errors of a store that has reached a limit, for which a retry does not help. */
 export const limits = ['507', 'QuotaExceeded', '413'] as const
-/** `400` is what S3 answers to a HEAD whose credentials have ended. */
+/** `400` is the answer of S3 to a HEAD with expired credentials. */
 export type Fault = (typeof faults)[number] | (typeof limits)[number] | '400'
 
 /** Returns the fault of a request, or undefined if it passes. */
@@ -32,7 +32,7 @@ export async function startFaultProxy(target: string) {
   ): void {
     const { method, url, headers } = req
     const on = request(target + url, { method: method!, headers, agent: false }, (answer) => {
-      // The head of an answer without a body would be all of it.
+      // Without a body, the head would be the complete answer.
       if (!isSilent) res.writeHead(answer.statusCode!, answer.headers).flushHeaders()
       then(answer)
     })
@@ -41,7 +41,7 @@ export async function startFaultProxy(target: string) {
     req.pipe(on)
   }
 
-  /** Passes it on, and says nothing of how it went, or half of it. */
+  /** Forwards the request, and returns no answer or half of one. */
   function lose(req: IncomingMessage, res: ServerResponse, half: boolean): void {
     const end = (answer: IncomingMessage): void => {
       if (half) answer.once('data', (chunk: Buffer) => res.write(chunk.subarray(0, chunk.length >> 1)))

@@ -47,7 +47,7 @@ function randomPattern(random: Random, depth: number): string {
   return pattern
 }
 
-/** The first are always the same. A part of them is not valid. */
+/** The first patterns are always the same. A part of them is not valid. */
 export function* generatePatterns(seed: number, count: number): Generator<string> {
   const distinct = Array.from({ length: 250 }, (_, i) => String.fromCharCode(0x4e00 + i * 2))
   const fixed = [

@@ -1,4 +1,4 @@
-// Upstreams that are hostile are followed in one of the modes, looked at and pulled from, and what has come of it is judged.
+// Mirrors of hostile upstreams in one of the modes: they are checked and pulled from, and the result is judged.
 import { sql } from '#db/sql.ts'
 import { fetchFollowed } from '#domains/mirrors/follows/fetches.duty.ts'
 import { followUpstreams } from '#domains/mirrors/follows/follows.duty.ts'
@@ -32,7 +32,7 @@ type Canaries = Pick<Awaited<ReturnType<typeof startCanaries>>, 'inner'>
  */
 export async function startHostilePulls(canaries: Canaries, rounds: number) {
   let shift = 0
-  /** Hosts have had their rest whenever somebody pulls. */
+  /** Milliseconds that are added before each pull, so that hosts are no longer paused. */
   let rested = 0
   const now = (): Date => new Date(Date.now() + shift)
   const registry = await startRegistry({

@@ -130,7 +130,7 @@ export function hostileTokens({ rsa, ec, audience, subject, own, now }: Scene): 
     add(`ES256 signature called ${alg}`, ecSigned({}, { alg }), 16, 'ec')
   }
 
-  // Keys of somebody else.
+  // Keys of another issuer.
   const attackerJwk = attacker.publicKey.export({ format: 'jwk' }) as Json
   for (const kid of ['key-1', 'attacker', undefined]) add(`the attacker's key as ${kid}`, byAttacker({ kid }))
   add("another issuer's key", ec.signRaw(text({ ...ecHeader }), text(claims())))
@@ -295,7 +295,7 @@ export function hostileTokens({ rsa, ec, audience, subject, own, now }: Scene): 
     '__proto__',
     ec.url,
   ]) {
-    // The last one is known to us, so that we can tell that its key did not sign this.
+    // The last issuer is known to the server, which can tell that its key did not sign this.
     add(`issuer ${iss}`, signed({ iss }), iss === ec.url ? 16 : 7)
   }
   for (const tail of ['\u0000', '\n', '\ud800']) {

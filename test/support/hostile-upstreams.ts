@@ -11,7 +11,7 @@ import { answering, type Fault, type TestUpstream } from './upstream.ts'
 /** From 1 on; small ones and large ones are as likely. */
 const sizeOf = (random: Random, most: number): number => 1 + random.below(Math.ceil(most ** (random.below(100) / 99)))
 
-/** Names that lead where nobody may go, one of them beside where everybody may. */
+/** Names that resolve to forbidden addresses, one of them beside an allowed one. */
 export const innerNames: ReadonlyMap<string, readonly string[]> = new Map([
   ['inner.example', ['127.0.0.2']],
   ['metadata.example', ['169.254.169.254']],
@@ -43,7 +43,7 @@ export async function startCanaries() {
   return {
     url: `http://127.0.0.2:${port}`,
     connections: () => connections,
-    /** Somewhere that nobody may go. */
+    /** URL at a forbidden address. */
     inner(random: Random): string {
       const path = oneOf(random, ['', '/latest/meta-data', '/v2/', '/token?a=b', '/%2e%2e/', '/v2/app/manifests/1.0'])
       const host = oneOf(random, random.below(3) ? hosts : [...innerNames.keys()])
@@ -76,7 +76,7 @@ export function publishSigned(there: TestUpstream, tag: string, bytes: number) {
 }
 
 type Published = ReturnType<typeof publishSigned>
-/** `inner` is somewhere that nobody may go; what `answer` is given answers before what was given earlier. */
+/** `inner` returns a forbidden address. Faults that `answer` gets take precedence over earlier ones. */
 export type Hostile = {
   there: TestUpstream
   good: Published
@@ -92,7 +92,7 @@ const raw =
     return true
   }
 
-/** Bytes for as long as somebody reads them. */
+/** Sends bytes as long as the client reads them. */
 const endless = (mediaType: string, headers: Record<string, string> = {}): Fault =>
   raw((res) => {
     res.writeHead(200, { 'content-type': mediaType, ...headers })
@@ -118,7 +118,7 @@ const replace = (there: TestUpstream, digest: string, bytes: Buffer | string): v
 /** The manifest of another image with the same contents. */
 const otherOf = ({ config, layer }: Pick<Published, 'config' | 'layer'>, random: Random): string =>
   JSON.stringify(imageOf(config, [layer], { annotations: { note: 'a'.repeat(sizeOf(random, 5_000_000)) } }))
-/** A manifest that is all right but for what it says, under the tag. */
+/** A manifest that is valid except for the given fields, under the tag. */
 const saying =
   (text: (random: Random) => string, mediaType: string = types.image) =>
   ({ there, good, random }: Hostile) => {

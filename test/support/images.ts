@@ -1,4 +1,4 @@
-// Images made of package databases, and when the server has read what was pushed.
+// Images made of package databases, and a wait until the server has read pushed images.
 import { gzipSync } from 'node:zlib'
 import { sql } from '#db/sql.ts'
 import { fixture } from './fixtures.ts'
@@ -22,7 +22,7 @@ export async function pushLayers(
   return client.pushManifest(name, imageOf(config, pushed, extra), reference)
 }
 
-/** The layer of one of the Alpine images of the fixtures. */
+/** Layer of one of the Alpine images of the fixtures. */
 export const alpine = (image: string): LayerEntries => ({
   'etc/os-release': fixture('contents/alpine-3.10/os-release'),
   'lib/apk/db/installed': fixture(`contents/${image}/installed`),

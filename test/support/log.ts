@@ -28,7 +28,7 @@ export function captureLog(level: Level = 'info') {
   return { log: createLogger(out, level), lines, until }
 }
 
-/** Takes what this process writes as its log from now on, instead of showing it; answers with all of it as one text. */
+/** Captures the log that this process writes from now on, instead of showing it. Returns all of it as one text. */
 export function takeStderr(): () => string {
   const taken: string[] = []
   process.stderr.write = ((chunk: string | Uint8Array, ...rest: unknown[]): boolean => {

@@ -1,4 +1,4 @@
-// Loaded before a program with --import: it can reach nothing but this machine, and says what it would have reached.
+// Loaded before a program with --import: limits its connections to this machine, and prints the addresses that it refuses.
 import dns from 'node:dns'
 import { syncBuiltinESMExports } from 'node:module'
 import net from 'node:net'

@@ -12,12 +12,12 @@ const sources = join(import.meta.dirname, '../../src/db')
 const cache = join(import.meta.dirname, '../../node_modules/.cache/pinfold-test')
 /** Schema of the tables of a copy in PostgreSQL. */
 const schema = 'pinfold'
-/** Anything, as long as nobody else uses it. */
+/** Number of an advisory lock that nothing else uses. */
 const turns = 7_040_113
 
 let state: string | undefined
 
-/** Another one once a migration, or what applies them, is another. */
+/** Hash of the migrations and the code that applies them. */
 function stateOfMigrations(): string {
   if (state !== undefined) return state
   const hash = createHash('sha256')

@@ -5,7 +5,7 @@ import type { Json } from './pinfold.ts'
 
 export type Answer = { body: Buffer | string; etag?: string } | { status: number } | { cut: true; body: string }
 
-/** A mirror that answers what it is given, and remembers what it was asked for. */
+/** A mirror that answers with the given files, and records the requests for them. */
 export async function startMirror(files: Record<string, Answer>) {
   const asked: string[] = []
   const server = createServer((request, response) => {

@@ -8,7 +8,7 @@ export type Listing = { path: string; member: string; query?: string }
 
 const hrefOf = ({ path, query = '' }: Listing, more: string) => `${path}?${[query, more].filter(Boolean).join('&')}`
 
-/** All items, `size` at a time. Each page tells the same total, which is how many items there are. */
+/** All items, `size` at a time. Each page has the same total, which is the number of items. */
 export async function walkAll(client: Client, list: Listing, { order = '', size = 1, skip = 0 } = {}): Promise<Json[]> {
   const items: Json[] = []
   let pageToken = ''

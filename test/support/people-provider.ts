@@ -82,7 +82,7 @@ function providerOf(url: string, jwk: Json, client: Json, accounts: Map<string, 
       rpInitiatedLogout: { enabled: true },
     },
     cookies: { keys: ['of the tests'] },
-    // Its own guard keeps it from loopback, where we listen.
+    // The guard of the library refuses loopback, where the provider listens.
     fetch: (url: string, { dispatcher: _, ...options }: Json) => fetch(url, options),
     ttl: { Interaction: 600, Session: 3600, Grant: 3600, IdToken: 600, AccessToken: 600, AuthorizationCode: 60 },
   })

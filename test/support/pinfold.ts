@@ -55,7 +55,7 @@ export async function startPinfold(
   overrides: Partial<Config> &
     Pick<WorkersOptions, 'duties'> & {
       clock?: () => Date
-      /** The milliseconds by which what is remembered grows old. */
+      /** The monotonic clock in milliseconds, which makes cached values expire. */
       monotonic?: () => number
       deliver?: boolean
     } = {},
@@ -84,7 +84,7 @@ export async function startPinfold(
     ...vendorSettings,
     ...settings,
   }
-  // A data folder that a test brings along keeps what is in it.
+  // A data folder that a test provides keeps its content.
   if (config.database === '' && !existsSync(databaseFile(config))) await copyOfSqlite(databaseFile(config))
   const app = await createApp(config, clock, monotonic)
   const server = await startServer(app)
@@ -123,7 +123,7 @@ export async function startPinfold(
     withToken: (token: string) => clientOf(`http://127.0.0.1:${port}`, token),
     seed: {
       ...seedsOf(operator),
-      /** Somebody who has an account, as after a registration, and no rights at all. */
+      /** Person who has an account, as after a registration, without any rights. */
       async person(named: Partial<Identity> = {}): Promise<{ uid: string }> {
         const uid = randomBytes(20).toString('hex')
         const now = app.clock().toISOString()
@@ -185,7 +185,7 @@ export function clientOf(base: string, token: string | undefined): Client {
   }
 }
 
-/** Makes resources through the public API; a failure to do so fails the test with what the server said. */
+/** Creates resources through the public API. A failure fails the test with the message of the server. */
 function seedsOf(operator: Client) {
   let count = 0
   const unique = (word: string) => `${word}-${count++}`

@@ -1,4 +1,4 @@
-// Runs commands of the program, in this process or in one of their own, on SQLite or on the PostgreSQL that PINFOLD_TEST_DATABASE names.
+// Runs commands of the program, in this process or in one of their own, on SQLite or on the PostgreSQL of PINFOLD_TEST_DATABASE.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -16,12 +16,12 @@ export type { Env, Run } from './commands.ts'
 export const project = fileURLToPath(new URL('../..', import.meta.url))
 export const program = join(project, 'bin/pinfold')
 
-/** A fresh data folder, and on PostgreSQL a fresh schema: what `args` and `env` make every command use. */
+/** A new data folder, and on PostgreSQL a new schema. `args` and `env` make commands use them. */
 export async function makePlace() {
   const data = mkdtempSync(join(tmpdir(), 'pinfold-test-'))
   const server = process.env.PINFOLD_TEST_DATABASE
   const schema = `t_${randomBytes(8).toString('hex')}`
-  // The name tells our connections from those of other tests.
+  // The name distinguishes our connections from those of other tests.
   const database = server
     ? `${server}${server.includes('?') ? '&' : '?'}schema=${schema}&application_name=${schema}`
     : ''
@@ -38,13 +38,13 @@ export async function makePlace() {
   return {
     data,
     database,
-    /** On PostgreSQL: where its tables are, and ways to them that are none of the program's. */
+    /** On PostgreSQL: the schema of its tables, and connections to them that do not use the program. */
     schema,
     query,
     connect,
     env,
     args: ['--data', data, ...(server ? ['--database', database] : [])],
-    /** Resolves when PostgreSQL has noticed that a killed process is gone, and has ended what it was doing for it. */
+    /** Resolves when PostgreSQL has noticed the end of a killed process, and has ended its work for it. */
     async settled() {
       for (let left = 1; server && left > 0; await sleep(20)) {
         const { rows } = await query('SELECT count(*)::int AS n FROM pg_stat_activity WHERE application_name = $1', [
@@ -54,7 +54,7 @@ export async function makePlace() {
       }
     },
     async [Symbol.asyncDispose]() {
-      // PostgreSQL may still do what a process had asked for before it was killed, and find a deadlock with that.
+      // PostgreSQL may still run a statement of a killed process, and find a deadlock with this one.
       const drop = async (left = 5): Promise<unknown> => {
         return query(`DROP SCHEMA IF EXISTS ${schema} CASCADE`).catch((error: { code?: string }) => {
           return error.code === '40P01' && left > 0 ? drop(left - 1) : Promise.reject(error)
@@ -99,7 +99,7 @@ export async function runProcess(
   return { code, ...output }
 }
 
-/** Starts a server on a free port and resolves once it says that it is ready. */
+/** Starts a server on a free port and resolves once it prints that it is ready. */
 export async function startProcess(
   place: Where,
   {
@@ -175,7 +175,7 @@ function collect(child: ChildProcess): { stdout: string; stderr: string } {
   return output
 }
 
-/** An address on this machine that nobody listened on a moment ago. */
+/** Address on this machine at which no server listened a moment ago. */
 export async function freeAddress(): Promise<string> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')

@@ -1,4 +1,4 @@
-// A registry for tests of promises, whose clock they set forward, with a place for each of them.
+// Registry for tests of retention, whose clock they set forward, with a folder for each of them.
 import { ok } from './expect.ts'
 import { type Client, type Json, roleUids } from './pinfold.ts'
 import { type RegistryClient, startRegistry } from './registry.ts'

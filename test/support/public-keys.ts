@@ -1,4 +1,4 @@
-/** A set with one public key that nobody has the private half of, for identities whose tokens do not matter. */
+/** A set with one public key without a private half, for identities whose tokens do not matter. */
 export const publicKeys = JSON.stringify({
   keys: [
     {

@@ -1,4 +1,4 @@
-// Concurrent pushes, what their clients were told, and a comparison with what is there after the server was killed.
+// Concurrent pushes with their answers, compared with the stored content after the server was killed.
 import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
 import { createReadStream, existsSync } from 'node:fs'
@@ -9,7 +9,7 @@ import { clientOf } from './pinfold.ts'
 import { freeAddress, type Place, type Process, startProcess, tokenOf } from './process.ts'
 import { digestOf, imageOf, type RegistryClient, registryClient, types } from './registry.ts'
 
-/** `startMs` is what the slowest start after a kill took. */
+/** `startMs` is the duration of the slowest start after a kill. */
 export type PushTally = {
   sent: number
   acknowledged: number

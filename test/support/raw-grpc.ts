@@ -21,7 +21,7 @@ export type GrpcOptions = {
 }
 export type RawGrpc = {
   call(desc: DescMethod, request: Message, options?: GrpcOptions): Promise<GrpcAnswer>
-  /** A method that the contract may not know, with a request and a response in bytes. */
+  /** A method that the contract may not have, with a request and a response in bytes. */
   send(path: string, request: Buffer, options?: GrpcOptions): Promise<GrpcAnswer & { bytes: Buffer | undefined }>
   [Symbol.dispose](): void
 }
@@ -52,7 +52,7 @@ export function openGrpc(port: number): RawGrpc {
         },
       )
       call.on('status', ({ code, details: message, metadata: trailers }) => {
-        // The callback and this event come in no promised order.
+        // The callback and this event come in any order.
         setImmediate(() => {
           const details = detailsOf(failure?.metadata ?? trailers)
           resolve({ code, message, bytes, response: undefined, details, trailers })

@@ -1,5 +1,5 @@
-// A receiver of events as somebody else would write it: checks what it gets with the keys that the issuer publishes, and
-// does as a test says.
+// A receiver of events as another author would write it: verifies deliveries with the published keys of the issuer, and answers
+// as a test sets.
 import { createHash } from 'node:crypto'
 import { createServer, type IncomingHttpHeaders, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -24,7 +24,7 @@ export type Received = {
 }
 export type Answer = { status: number; headers?: Record<string, string> } | 'nothing' | 'cut'
 
-/** `answer` decides, by what came; 200 unless it says otherwise. With `lean` nothing long is kept. */
+/** `answer` decides about a delivery; without it the answer is 200. With `lean`, long bodies are not kept. */
 export async function startReceiver(
   answer: (got: Received, times: number) => Answer | undefined = () => undefined,
   lean = false,
@@ -94,7 +94,7 @@ export async function startReceiver(
     hold(next: (release: () => void) => void) {
       holder = next
     },
-    /** Resolves as soon as `enough` of what has come. */
+    /** Resolves as soon as `enough` is true for the received deliveries. */
     until(enough: (got: Received[]) => boolean): Promise<void> {
       return new Promise((resolve) => {
         const look = () => {

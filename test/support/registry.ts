@@ -54,7 +54,7 @@ export function registryClient(origin: string, token: string | undefined) {
           resolve({ status: res.statusCode!, headers: res.headers, bytes, body: isJson ? JSON.parse(text) : {} })
         })
       })
-      // A connection that is cut may say so more than once.
+      // A connection that is cut may emit several errors.
       req.on('error', reject)
       req.end(body)
     })
@@ -122,7 +122,7 @@ export async function startRegistry(overrides: Parameters<typeof startPinfold>[0
   }
 }
 
-/** Another server of the same application with other times: what is made ready by the first one takes as long as it takes. */
+/** Another server of the same application with other timeouts, which do not limit the preparation by the first one. */
 export async function startHasty(
   { app, url }: Pick<Pinfold, 'app' | 'url'>,
   config: Partial<Pinfold['app']['config']>,

@@ -11,7 +11,7 @@ export type RpmPackage = {
   files?: readonly string[]
 }
 
-/** The header of a package as rpm keeps it: an index of tags, then the data, in network byte order. */
+/** Header of a package in the format of rpm: an index of tags, then the data, in network byte order. */
 export function rpmHeader(one: RpmPackage): Buffer {
   const strings: [tag: number, text: string | undefined][] = [
     [1000, one.name],

@@ -1,5 +1,4 @@
-// A scanner elsewhere that speaks the pluggable scanner API of Harbor, finds what a test says, and has the faults that a test
-// gives it.
+// An external scanner that implements the pluggable scanner API of Harbor, with findings and faults that a test sets.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
@@ -12,7 +11,7 @@ export type Order = {
   enabled_capabilities: Json[]
 }
 export type Scan = { id: string; order: Order; looks: number }
-/** Answers in its place; `true` when it has. `what` is `metadata`, `scan` or `report`. */
+/** Answers instead of the scanner, and returns true if it has. `what` is `metadata`, `scan` or `report`. */
 export type AdapterFault = (what: string, res: ServerResponse, scan?: Scan) => boolean
 
 export const reportType = 'application/vnd.security.vulnerability.report; version=1.1'

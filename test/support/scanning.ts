@@ -1,4 +1,4 @@
-// Pushes images and lets sources speak of their packages, as the server does it in the background.
+// Pushes images and reads sources about their packages, as the server does it in the background.
 import type { App } from '#app.ts'
 import { readImages } from '#domains/registry/images/read-images.duty.ts'
 import { matchPackages } from '#domains/scanning/findings/match.duty.ts'
@@ -66,7 +66,7 @@ export function recordAbout(
   }
 }
 
-/** Has a source of one ecosystem read, or fail with an error, and what follows compared. */
+/** Reads a source of one ecosystem, or makes it fail with an error, and runs the comparisons that follow. */
 export async function readSource(
   app: App,
   ecosystem: string,

@@ -17,7 +17,7 @@ export async function startScene(settings: Parameters<typeof startPinfold>[0] = 
     async holding(...capabilities: string[]): Promise<Client> {
       return member((await seed.role(org.uid, capabilities)).uid)
     },
-    /** Somebody with a valid token and no rights at all. */
+    /** Client with a valid token and no rights at all. */
     stranger: async () => as((await seed.person()).uid),
     /** Owner of another organization. */
     foreigner: async () => member(roleUids.owner, (await seed.group()).uid),

@@ -47,7 +47,7 @@ export function scimClient(endpoint: string, token: string | undefined) {
 
 /** Provider of an organization whose endpoint is open, with a client that has its token. */
 export async function openEndpoint(pinfold: Pinfold, owner: Client, org: string, issuer: string, name = 'scim') {
-  // A second owner, without whom the endpoint stays shut.
+  // A second owner, without whom the endpoint stays closed.
   await pinfold.seed.member(org, roleUids.owner)
   const made = await owner.post(`/iam/v2/identityProviders/${org}`, {
     name,

@@ -62,7 +62,7 @@ export async function startSignInScene(overrides: Parameters<typeof startPinfold
     idp,
     oidc,
     open,
-    /** Somebody whom the company will sign in from now on. */
+    /** Sets the person whom the company signs in from now on. */
     somebody(claims: Json = {}): { sub: string; uid: string; email: string } {
       const sub = `person-${people++}`
       const email = `${sub}@acme.example`
@@ -75,7 +75,7 @@ export async function startSignInScene(overrides: Parameters<typeof startPinfold
       assert.equal(answer.get('error'), null)
       return pinfold.withToken(answer.get('token')!)
     },
-    /** Signs in at the pages, and shows what comes of it. */
+    /** Signs in at the pages, and returns the resulting page. */
     enter: (browser: Browser, idpId: string = idp.uid, to = '/ui/', more: Json = {}): Promise<Shown> =>
       browser.go(`${url}/ui/signin/start?${new URLSearchParams({ idp: idpId, return: to, ...more })}`),
     async [Symbol.asyncDispose]() {

@@ -1,4 +1,4 @@
-// A repo with images of the same packages, about which somebody signs what was made of their vulnerabilities.
+// A repo with images of the same packages, and signed statements about their vulnerabilities.
 import { readReports } from '#domains/scanning/signers/read-reports.duty.ts'
 import { envelopeOf, type Keys, pemOf, pushAttestations, statementAbout } from './attest.ts'
 import { runDuty } from './duties.ts'
@@ -67,7 +67,7 @@ export class SignedImages {
     })
   }
 
-  /** Lets somebody be trusted, and has what is there looked at. */
+  /** Trusts a signer, and reads the existing documents again. */
   async trusted(keys: Keys, more: Json = {}, place = this.repo): Promise<Json> {
     const made = ok(await this.trust(keys, more, place))
     await this.readAll()

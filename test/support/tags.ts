@@ -1,4 +1,4 @@
-// Images and tags to test with, and what is in the ledger, read straight from the table.
+// Images and tags for tests, and the tag history, read straight from the table.
 import { createHash } from 'node:crypto'
 import { type Sql, sql } from '#db/sql.ts'
 import type { Json, Pinfold } from './pinfold.ts'
@@ -48,7 +48,7 @@ export type LedgerRow = {
   size: number
 }
 
-/** Every row of the ledger of a repo, which may be gone; tag by tag, oldest first. */
+/** Rows of the tag history of a repo, which may be deleted; tag by tag, oldest first. */
 export function ledgerOf({ app }: Pinfold, repo: string): Promise<LedgerRow[]> {
   return app.db.all<LedgerRow>(sql`
     SELECT tag, time, event, digest, previous_digest AS previous, actor, source, media_type AS type, size
@@ -58,7 +58,7 @@ export function ledgerOf({ app }: Pinfold, repo: string): Promise<LedgerRow[]> {
      ORDER BY tag, time`)
 }
 
-/** Moves of a ledger, a second apart and with nobody in them, in one statement however many there are. */
+/** Moves in a tag history, a second apart and without an actor, in one statement for any number of moves. */
 export async function plantMoves(
   { app: { db } }: Pick<Pinfold, 'app'>,
   { ledger }: { ledger: number },

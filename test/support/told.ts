@@ -1,10 +1,10 @@
-// Upstreams that tell of their tags' past.
+// Upstreams that report tag history.
 import type { Json } from './pinfold.ts'
 import type { Fault } from './upstream.ts'
 
 const urlOf = (url = '/'): URL => new URL(url, 'http://upstream.invalid')
 
-/** Answers at `_svc/history` with records, as many as a thousand of those from `start` on. */
+/** Answers at `_svc/history` with up to a thousand records, beginning at `start`. */
 export const telling =
   (records: () => Json[]): Fault =>
   (req, res) => {
@@ -18,7 +18,7 @@ export const telling =
 
 export type Drafted = { time: string; digest: string; event: string }
 
-/** Answers as the draft of the distribution specification says with moves, the newest first, a thousand at once. */
+/** Answers in the format of the draft of the distribution specification with moves, the newest first, a thousand at a time. */
 export const drafting =
   (moves: readonly Drafted[]): Fault =>
   (req, res) => {

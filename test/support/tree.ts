@@ -1,4 +1,4 @@
-// A hierarchy with a few of every kind of node, and what is in it read straight from the tables.
+// A hierarchy with a few nodes of every kind, and its contents read straight from the tables.
 import { ident, sql } from '#db/sql.ts'
 import type { Answer, Client, Json, Pinfold } from './pinfold.ts'
 import { roleUids } from './pinfold.ts'
@@ -17,7 +17,7 @@ export const kinds: readonly Kind[] = [
   { plural: 'repos', path: '/registry/v2/repos', table: 'repos', orders: named },
 ]
 
-/** The audit log, whose entries nobody creates, and which has an order of its own. */
+/** The audit log, whose entries cannot be created, and which has an order of its own. */
 export const auditKind: Kind = {
   plural: 'auditEntries',
   path: '/events/v2/audit',
@@ -25,7 +25,7 @@ export const auditKind: Kind = {
   orders: { created_at: 'create_time' },
 }
 
-/** Deleted repos, which nobody creates either. */
+/** Deleted repos, which cannot be created either. */
 export const deletedKind: Kind = {
   plural: 'deletedRepos',
   path: '/registry/v2/deletedRepos',

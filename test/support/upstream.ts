@@ -1,4 +1,4 @@
-// A registry elsewhere that does what a test says, and counts what it is asked.
+// An outside registry with the behavior that a test sets, which counts its requests.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { digestOf } from './registry.ts'
@@ -8,7 +8,7 @@ export type Fault = (req: IncomingMessage, res: ServerResponse) => boolean
 
 export type Content = { bytes: Buffer; mediaType: string }
 
-/** Tags and contents of any repository of it; every request is noted as `METHOD path`. */
+/** Tags and contents of any of its repositories; every request is noted as `METHOD path`. */
 export async function startUpstream() {
   const tags = new Map<string, string>()
   const contents = new Map<string, Content>()
@@ -96,7 +96,7 @@ function subjectIn(bytes: Buffer): string | undefined {
   try {
     return (JSON.parse(bytes.toString()) as { subject?: { digest: string } }).subject?.digest
   } catch {
-    // A test may have put there what is no manifest.
+    // A test may have stored content there that is no manifest.
     return undefined
   }
 }

@@ -122,7 +122,7 @@ const kinds: readonly Kind[] = [
   },
 ]
 
-/** Makes the calls, and compares after every `lookEvery` of them. Answers with how many changed something. */
+/** Makes the calls, and compares after every `lookEvery` of them. Returns the number of calls that changed something. */
 export async function compareVersions(
   pinfold: Pinfold,
   { seed, calls, lookEvery }: { seed: number; calls: number; lookEvery: number },

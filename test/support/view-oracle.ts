@@ -17,7 +17,7 @@ export type Asked = {
   accepted?: readonly string[]
 }
 
-/** The digest, and since when by which kind of row; or why there is none. */
+/** The digest with the time and the kind of the row since which the tag has it, or the reason for none. */
 export type Verdict = { digest: string; since: number; imported: boolean } | 'no tag' | 'deleted' | 'gone' | 'young'
 
 /** The rows of each tag in the order of their times. */
@@ -60,7 +60,7 @@ function served({ digest, time, source }: Move): Verdict {
 
 type OracleStay = { digest: string; begin: number }
 
-/** The stays that say something, under the tag, or under any where that is asked. */
+/** Stays that count, under the tag, or under any tag if the question says so. */
 function goodStays(history: Map<string, Move[]>, contents: Contents, asked: Asked): OracleStay[] {
   const tags = asked.anyTag ? [...history.keys()] : [asked.tag]
   return tags.flatMap((tag) => staysOf(past(history, tag, asked.at), contents, asked.hold!))
@@ -70,7 +70,7 @@ function staysOf(rows: Move[], { came }: Contents, hold: number): OracleStay[] {
   const found: OracleStay[] = []
   for (const [i, { time, digest, source }] of rows.entries()) {
     if (digest === '') continue
-    // Nobody could pull what had only been seen at an upstream.
+    // A stay that was only seen at an upstream could not be pulled here.
     const begin = source === 'upstream' ? Math.max(time, came.get(digest) ?? time) : time
     const next = rows[i + 1]
     const isCut = next !== undefined && next.time - begin < hold

@@ -8,7 +8,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
  */
 export type WireState = 'open' | 'held' | 'cut' | 'moved' | 'mute'
 
-/** Passes connections on, until it is told otherwise. */
+/** Forwards connections until its state is changed. */
 export async function startWire(to: { host: string; port: number }) {
   const pairs = new Set<[Socket, Socket]>()
   /** Connections that are silent for good. */

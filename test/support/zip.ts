@@ -1,6 +1,6 @@
 import { crc32, deflateRawSync } from 'node:zlib'
 
-/** A zip archive; what an entry claims about its size may be said otherwise. */
+/** A zip archive. The declared size of an entry can be given separately. */
 export function zipOf(entries: Record<string, string | Uint8Array>, claims: Record<string, number> = {}): Buffer {
   const [parts, directory]: [Buffer[], Buffer[]] = [[], []]
   let offset = 0

@@ -2,7 +2,7 @@
 const maxBodyBytes = 4 * 1024 * 1024
 const maxFormBytes = 64 * 1024
 
-/** The worst JSON: what costs much to scan or to build for its size. */
+/** The worst JSON: expensive to scan or to build for its size. */
 export const jsonBodies: Record<string, () => string> = {
   members: () => {
     let text = '{'

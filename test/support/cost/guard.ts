@@ -6,11 +6,11 @@ import type { Measured } from './process.ts'
 
 export type Result = {
   sent: number
-  /** Inputs above a limit that nobody knows of. */
+  /** Inputs above a limit that are not known. */
   over: string[]
-  /** Known entries of which inputs were sent, and none was above a limit. */
+  /** Known entries whose inputs were sent, and none was above a limit. */
   stale: string[]
-  /** Inputs that did not reach what they are for, such as those answered with 429. */
+  /** Inputs that did not reach their target, such as those answered with 429. */
   unsent: string[]
 }
 

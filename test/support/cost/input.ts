@@ -1,4 +1,4 @@
-// Inputs of the cost guard, and what is found when one is sent.
+// Inputs of the cost guard, and findings about one that was sent.
 import type { Cost } from './monitor.ts'
 import type { Measured } from './process.ts'
 import type { Sent } from './wire.ts'
@@ -8,7 +8,7 @@ export type Input = {
   target: string
   caller: string
   shape: string
-  /** The short version has each of these, one of the others, and none of the rare. */
+  /** True for inputs that the short version always sends. It also sends one other input for each target, and no rare ones. */
   isSpecial?: boolean
   isRare?: boolean
   /** Makes the request; its result sends the request, and may be called several times. */

@@ -25,7 +25,7 @@ export const endpoints: readonly Endpoint[] = buildEndpoints(services)
 
 export type Base = { endpoint: Endpoint; call: PlayedCall; bytes: Buffer; facts: Facts; wire: Wire }
 
-/** Deletions come last, since a request that succeeds takes away what others need. */
+/** Deletions come last, since a successful request deletes resources that others need. */
 export function methodInputs(facts: Facts, wire: Wire): Input[] {
   return basesOf(facts, wire).flatMap((base) => [...grpcInputs(base), ...restInputs(base)])
 }
@@ -190,7 +190,7 @@ function restInputs(base: Base): Input[] {
     const room = { budget: budget - margin, elementBytes, at, base: baseAt(call.request, spot) }
     return fillings(spot, room).map(([shape, make]): Input => {
       const filled = () => requestOf(desc, jsonWith(call.request, spot, make()))
-      // With such a path another method may be found, or none.
+      // A path with such a value may belong to another method, or to none.
       return { ...input(callers[2]!, `${nameOf(spot)}: ${shape}`, filled), isRare }
     })
   })

@@ -60,7 +60,7 @@ export function createMonitor() {
     async end(): Promise<Cost> {
       await sleep(settleMs)
       isActive = false
-      // A collection within a turn hides what the turn has held until then.
+      // A collection within a turn hides the memory that the turn has used until then.
       const around = (profiler!.stop()?.statistics ?? []).flatMap(({ beforeGC, afterGC }) => {
         return [beforeGC, afterGC].map(({ heapStatistics: of }) => of.usedHeapSize + of.externalMemory)
       })

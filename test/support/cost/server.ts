@@ -54,7 +54,7 @@ export type Report =
 
 const tell = (report: Report): void => void process.send!(report)
 
-/** The upstream of the reference, which the duties ask. Here it is a port of this machine where nobody listens. */
+/** The upstream of the reference, which the jobs ask. Here it is a port of this machine without a listener. */
 function withUpstream([method, template, ...rest]: Call): Call {
   const text = JSON.stringify(template).replaceAll('https://registry.example.com', 'https://127.0.0.1:1')
   return [method, JSON.parse(text), ...rest]
@@ -143,7 +143,7 @@ async function factsOf(world: World): Promise<Facts> {
 }
 
 const log = noteKey('log.example.com', 'log', newKeyPair().publicKey)
-/** Budgets of main-thread time would refuse what is measured; with 100 percent there are none. */
+/** Budgets of main-thread time would refuse the measured requests; 100 percent turns them off. */
 const noBudgets = { budgetCallerPercent: 100, budgetOrganizationPercent: 100 }
 const world = await startWorld({
   ...noBudgets,

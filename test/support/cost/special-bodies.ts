@@ -31,7 +31,7 @@ export const scimBodies: Record<string, () => string> = {
 }
 
 const team = (more: object): string => JSON.stringify({ schemas: [groupSchema], displayName: 'team', ...more })
-/** Id of nobody, in the form that people have. */
+/** ID in the form of those of people, which belongs to no one. */
 const idOf = (at: number): string => `00000000-0000-4000-8000-${at.toString(16).padStart(12, '0')}`
 const members = (count: number): object[] => list(count, (at) => ({ value: idOf(at) }))
 const ofMember = (at: number): string => `members[value eq "${idOf(at)}"]`

@@ -2,7 +2,7 @@
 import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf'
 import type { Json } from '../pinfold.ts'
 
-/** Field with the fields that lead to it; all of those are messages or lists of messages. */
+/** Field with the path of fields to it; all fields of the path are messages or lists of messages. */
 export type Spot = { path: readonly DescField[]; field: DescField }
 
 const deepest = 5

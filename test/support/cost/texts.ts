@@ -19,7 +19,7 @@ const worst: Record<string, (bytes: number) => string> = {
   'letters of many bytes': (bytes) => 'é'.repeat(Math.floor(bytes / 2)),
 }
 
-/** Sizes that a check of the length may let through. */
+/** Sizes that a check of the length may allow. */
 const sizes = [64, 256, 1000, 4000, 64_000]
 /** Fields whose text is read by a parser or becomes a pattern. */
 const parsed = /pattern|allow|deny|match|filter|query|expression|order|mask|glob|regex|range|purl|constraint/

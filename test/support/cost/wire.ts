@@ -4,7 +4,7 @@ import { Agent, request } from 'node:http'
 import http2 from 'node:http2'
 import { gzipSync } from 'node:zlib'
 
-/** `status` is that of HTTP or the code of gRPC; `bytes` is what went over the wire. */
+/** `status` is the HTTP status or the code of gRPC; `bytes` were sent over the wire. */
 export type Sent = { status: string; bytes: number; text: string }
 
 export type HttpRequest = {
@@ -95,7 +95,7 @@ export function openWire(port: number) {
       stream.on('data', () => {
         if (isStream) stream.close()
       })
-      // A refusal comes while the message is still being sent, and nobody reads the rest of that.
+      // The refusal arrives while the message is still being sent, and the rest of the message is not read.
       stream.on('end', () => stream.close(http2.constants.NGHTTP2_CANCEL))
       stream.setTimeout(deadlineMs, () => stream.close())
       stream.end(Buffer.concat([prefix, body]))
