@@ -50,7 +50,7 @@ function assertQuiet({ stdout, stderr }: Run, ...secrets: string[]): void {
   }
 }
 
-test('login exchanges the token of a file, says who is signed in, and keeps everything for this user only', async () => {
+test('login exchanges the token of a file, prints the identity, and stores everything for this user only', async () => {
   await using it = await start()
   const signedIn = await it.login('--audience', 'registry.example')
   assert.deepEqual([signedIn.code, signedIn.stderr], [0, ''])
@@ -85,7 +85,7 @@ test('folders and files that others could read are closed, and a link in their p
   assert.deepEqual([lstatSync(it.profile).isFile(), readFileSync(linked, 'utf8')], [true, before])
 })
 
-test('a broken profile ends with 78 and says how to get rid of it', async () => {
+test('a broken profile ends with 78 and a hint how to remove it', async () => {
   await using it = await start()
   mkdirSync(dirname(it.profile), { recursive: true })
   writeFileSync(it.profile, '{"api":1}')
@@ -95,7 +95,7 @@ test('a broken profile ends with 78 and says how to get rid of it', async () => 
   assert.equal((await it.login()).code, 0)
 })
 
-test('auth token prints only the token, the one that is kept until shortly before it expires', async () => {
+test('auth token prints only the token, which is cached until shortly before it expires', async () => {
   await using it = await start()
   await it.login()
   const kept = readFileSync(it.tokenFile(it.fake.url), 'utf8')
@@ -110,7 +110,7 @@ test('auth token prints only the token, the one that is kept until shortly befor
   assert.equal(stdout, readFileSync(it.tokenFile(it.fake.url), 'utf8'))
   assert.equal(it.fake.exchanges().length, 3)
 
-  // The outside token is gone, so the last minutes of the old one are used.
+  // The outside token no longer exists, so the last minutes of the old one are used.
   it.fake.lifetime = 240
   await it.login()
   rmSync(it.file)
@@ -148,7 +148,7 @@ test('a token that is narrowed, or for several audiences, is exchanged each time
   }
 })
 
-test('a token from standard input is used once and not looked for again', async () => {
+test('a token from standard input is used once and never read again', async () => {
   await using it = await start()
   const script = `printf %s '${outside}' | "${program}" auth login --api ${it.fake.url} --identity ${identity} --identity-token -`
   const piped = await runProcess(['-c', script], { command: 'sh', env: it.env })
@@ -220,7 +220,7 @@ test('the token of the platform is found with nothing but an identity, GitHub be
   })
 })
 
-test('status tells who is signed in, or ends with 77', async () => {
+test('status prints the identity that is signed in, or ends with 77', async () => {
   await using it = await start()
   for (const args of [['status'], ['status', '--quick'], ['token']]) {
     const { code, stdout, stderr } = await it.auth(args)
@@ -331,7 +331,7 @@ test('a server that is not available is tried three times, and ends with 69', as
   assertQuiet(nobody)
 })
 
-test('a token never leaves the machine in the clear, and what is not one is not shown', async () => {
+test('a token is never sent unencrypted, and a text that is no token is not printed', async () => {
   await using it = await start()
   const login = (...args: string[]) => it.auth(['login', '--identity', identity, ...args])
   const plain = await login('--api', 'http://registry.example', '--identity-token', it.file)
@@ -405,7 +405,7 @@ test('identities check explains claim by claim and shows neither the token nor i
   assert.match(broken.stderr, /^pinfold: the token cannot be read: [^.]*\n$/)
 })
 
-test('help and completion know the commands of two words and what their options may be', async () => {
+test('help and completion know the commands of two words and the values of their options', async () => {
   const complete = async (...words: string[]) => (await runProcess(['complete', '--', ...words])).stdout
   assert.match(await complete('auth', ''), /^login\t[\s\S]*^status\t[\s\S]*^token\t[\s\S]*^logout\t/m)
   assert.match(await complete('auth', 'login', '--'), /^--identity-token\t[\s\S]*^--audience\t/m)

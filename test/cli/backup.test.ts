@@ -87,7 +87,7 @@ for (const [store, skip] of [
       await push('v2')
       const known = new Map(pushed)
       if (server) dump(place, dumped)
-      // Others push meanwhile, and what they push may or may not be in it, whole.
+      // Other clients push meanwhile, and the backup may or may not contain their pushes, but only completely.
       let over = false
       const pushing = (async () => {
         for (let i = 0; !over; i++) await push(`meanwhile-${i}`)
@@ -115,7 +115,7 @@ for (const [store, skip] of [
       mkdirSync(blobs, { recursive: true })
       cpSync(join(to, 'blobs'), blobs, { recursive: true })
       const back = { PINFOLD_BLOBS: blobs }
-      // Nobody forgets what has to be done first.
+      // The server refuses to start until the restore was completed.
       await assert.rejects(startProcess(place, { env: back }), /has its blobs in another folder/)
       const settled = await command(['restored'], back)
       assert.deepEqual([settled.code, settled.stderr], [0, ''], settled.stdout)
@@ -171,7 +171,7 @@ test('the second of two concurrent backups into one folder is refused at once', 
   }
 })
 
-test('a backup goes neither where the server keeps its blobs, nor below that, nor where no folder can be', async () => {
+test('refuses a backup into the blob folder of the server, below it, and to an invalid path', async () => {
   await using place = await makePlace()
   const to = mkdtempSync(join(tmpdir(), 'pinfold-backups-'))
   try {

@@ -50,7 +50,7 @@ test('blobs move to a bucket while the server runs, and back to a folder', { ski
   assert.deepEqual([begun.code, begun.stderr], [0, ''])
   assert.match(begun.stdout, /^copied 2 blobs with .*; 0 were there already$/m)
   await first.push(2000)
-  // Two servers of one database with different blobs would lose what the other one gets.
+  // Two servers of one database with different blob stores would each lose the content of the other.
   const tooEarly = await copy(folder, url, '--switch')
   assert.deepEqual([tooEarly.code, /stop every server first/.test(tooEarly.stderr)], [69, true], tooEarly.stderr)
   await first.stop()
@@ -129,7 +129,7 @@ test('finds and deletes pieces in the copy of an upload that ended before the sw
   for (const { digest } of [ended, open]) await after.ok(200, 'GET', `${name}/blobs/${digest}`)
 })
 
-test('a copy that was killed in the middle goes on where it was, and leaves nothing half', async () => {
+test('a killed copy continues where it stopped, and leaves no partial file', async () => {
   await using place = await makePlace()
   const [from, to] = [join(place.data, 'blobs'), join(place.data, 'copied')]
   const contents = Array.from({ length: 40 }, () => randomBytes(500_000))

@@ -98,7 +98,7 @@ test('help and the list of settings are for a terminal, without the marks of a p
   }
 })
 
-test('a reader that goes away early is no failure', async () => {
+test('a reader that closes the output early is no failure', async () => {
   const { code, stderr } = await runProcess(['-c', `"${program}" config | head -n 1; echo "$?" >&2`], { command: 'sh' })
   assert.deepEqual([code, stderr], [0, '0\n'])
 })

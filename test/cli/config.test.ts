@@ -56,7 +56,7 @@ test('shows settings with their origin, stores them for this user only, and rese
   assert.equal(existsSync(it.file), false)
 })
 
-test('a key that is none and a value that cannot be are refused with those that there are', async () => {
+test('refuses unknown keys and invalid values, and lists the valid ones', async () => {
   using it = atHome()
   for (const [args, says] of [
     [['set', 'platform.apl', 'x'], /platform\.apl is no key; there are platform\.api, default\.group, output\.format/],
@@ -76,7 +76,7 @@ test('a key that is none and a value that cannot be are refused with those that 
   assert.equal(existsSync(it.file), false)
 })
 
-test('a file that cannot be used is refused by the commands that read it, and mended by an editor', async () => {
+test('an unusable file is refused by the commands that read it, and can be repaired with an editor', async () => {
   using it = atHome()
   mkdirSync(dirname(it.file), { recursive: true })
   for (const [text, says] of [
@@ -130,7 +130,7 @@ test('commands take the server, the group and the format from it, after options 
     PINFOLD_API: 'http://127.0.0.1:9',
   })
   assert.match(flagged.stdout, new RegExp(`^${org}/`))
-  // A command that cannot show what it finds so shows it as usual.
+  // A command that does not support the format prints its default one.
   await it.done('set', 'output.format', 'env')
   assert.match((await it.cli(['iam', 'folders', 'list', 'acme'], env)).stdout, /^FOLDER /)
   // A command that deletes never takes its group from the settings.

@@ -1,4 +1,4 @@
-// The link that lets one browser in as the operator.
+// The link that signs one browser in as the operator.
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -31,7 +31,7 @@ test('pinfold console prints a link that one browser enters with, and serve prin
 
 const missing = spawnSync('script', ['--version']).status === 0 ? false : 'there is no `script`'
 
-test('npm start with the demo prints to a terminal a link that opens what it has made', { skip: missing }, async () => {
+test('npm start with the demo prints a link to a terminal, which opens the demo data', { skip: missing }, async () => {
   await using place = await makePlace()
   const line = ['npm', 'start', '--', '--demo', ...place.args, '--listen', '127.0.0.1:0']
   const quoted = line.map((one) => `'${one}'`).join(' ')

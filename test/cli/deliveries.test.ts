@@ -1,4 +1,4 @@
-// Deliveries and the process that makes them: what a kill, a stop and another node do to them.
+// Deliveries and the process that sends them, after a kill, after a stop, and with another node.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { clientOf, onPostgres } from '../support/pinfold.ts'
@@ -58,7 +58,7 @@ test('a receiver that was away and a server that was killed miss nothing, and no
   assert.ok(repeated <= 16, `${repeated} were repeated, and no more than 8 were on their way each time`)
 })
 
-test('a server that is asked to end finishes what is on its way, and repeats nothing afterwards', async () => {
+test('a server that stops finishes deliveries in progress, and repeats none afterwards', async () => {
   await using place = await makePlace()
   await using receiver = await startReceiver()
   {
@@ -119,7 +119,7 @@ test('the remaining one of two nodes takes over the deliveries', { skip: !onPost
       await Promise.all(repos.map((uid) => client!.patch(`/registry/v2/repos/${uid}`, { description: `${i}` })))
     }
   }
-  // The receivers answer nothing while the first node dies, so that it has all of them in its hands.
+  // The receivers do not answer while the first node dies, so it has all deliveries in progress.
   for (const { hold } of receivers.list) hold(() => {})
   await describe(one, 0, 3)
   await Promise.all(receivers.list.map(({ until }) => until((got) => got.length >= 1)))

@@ -11,7 +11,7 @@ import { project, run, runProcess } from '../support/process.ts'
 const helper = join(project, 'bin/docker-credential-pinfold')
 const basic = (user: string, password: string) => `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`
 
-/** Somebody who may make pull tokens, signed in by a token of a platform. */
+/** Identity that may create pull tokens, signed in with a token of a platform. */
 async function start() {
   const pinfold = await startPinfold()
   await using issuer = await startIssuer('ES256')
@@ -52,7 +52,7 @@ async function start() {
   }
 }
 
-test('docker is told a token for the registry, which is good as a password and as a bearer token', async () => {
+test('Docker gets a token for the registry, which is valid as a password and as a bearer token', async () => {
   await using it = await start()
   const before = await it.helper('get', it.registry)
   assert.equal(before.code, 77)
@@ -82,7 +82,7 @@ test('the helper knows no other registry, lists none, and stores nothing', async
   assert.equal((await it.helper('frobnicate', '')).code, 64)
 })
 
-test('configure-docker names the helper and leaves what else the file says', async () => {
+test('configure-docker adds the helper and keeps the rest of the file', async () => {
   await using it = await start()
   mkdirSync(join(it.config, '..'))
   const auths = { [it.registry]: { auth: 'old' }, 'other.example.com': { auth: 'kept' } }

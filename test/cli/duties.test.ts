@@ -1,4 +1,4 @@
-// Two nodes as processes: one is killed, and the other does what only one may do.
+// Two nodes as processes: one is killed, and the other takes over the jobs that run on one node only.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { clientOf, onPostgres } from '../support/pinfold.ts'
@@ -41,7 +41,7 @@ test('when the node with the leases is killed, the other has them', { skip: !onP
 
   second.kill('SIGTERM')
   assert.equal((await second.exited).code, 0)
-  // It has given them back, so nobody waits for the length of a lease.
+  // The node has released its leases, so no other node waits until they expire.
   await using _third = await startProcess(place, { env: { ...env, PINFOLD_LEASE_MS: '600000' }, listen: third })
   assert.equal(await held(third), all)
 })

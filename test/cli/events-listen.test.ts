@@ -180,7 +180,7 @@ test('events that are signed with RS256 are printed as well', async () => {
   assert.equal(listener.json()[0].subject, made.uid)
 })
 
-test('after a break it goes on where it was', async () => {
+test('continues after an interruption where it stopped', async () => {
   await using it = await start()
   const { front, pinfold, org, token } = it
   const first = await pinfold.seed.repo(org)

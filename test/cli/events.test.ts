@@ -8,7 +8,7 @@ import { startPinfold } from '../support/pinfold.ts'
 import { run } from '../support/process.ts'
 import { eventually, localSinks, startReceiver } from '../support/receiver.ts'
 
-test('a subscription is made, tested, looked at, replayed and deleted from the command line', async () => {
+test('creates, tests, shows, replays and deletes a subscription from the command line', async () => {
   await using pinfold = await startPinfold(localSinks)
   await using receiver = await startReceiver()
   const { seed, operator, app } = pinfold
@@ -101,7 +101,7 @@ test('a subscription is made, tested, looked at, replayed and deleted from the c
   }
 })
 
-test('a replay that breaks off says where to go on', async () => {
+test('an interrupted replay prints where to continue', async () => {
   const answers = [
     [200, { eventCount: '3', nextPageToken: 'here' }],
     [403, { code: 7, message: 'not any more', details: [] }],

@@ -71,7 +71,7 @@ async function start(place: Place, state: 'open' | 'cut', change: (url: URL) => 
 }
 
 suite('server without its database', { skip: database === '' && 'PINFOLD_TEST_DATABASE is not set' }, () => {
-  test('waits at its start, says so in the words of each entry point, and serves once the database is there', async () => {
+  test('waits for the database at its start, answers in the format of each entry point, and serves once it is there', async () => {
     await using place = await makePlace()
     await using server = await start(place, 'cut')
     await server.answers('/healthz', 200)
@@ -103,7 +103,7 @@ suite('server without its database', { skip: database === '' && 'PINFOLD_TEST_DA
       async () => server.output.stdout,
       (text) => /^ready /m.test(text),
     )
-    // The same connection of the client goes on.
+    // The same connection of the client continues to work.
     await eventually(
       () => client.ping({}).catch(() => undefined),
       (answer) => answer !== undefined,
@@ -124,7 +124,7 @@ suite('server without its database', { skip: database === '' && 'PINFOLD_TEST_DA
     assert.equal(server.output.stdout, '')
   })
 
-  test('does not wait for what waiting does not cure', async () => {
+  test('does not wait for errors that a retry does not fix', async () => {
     await using place = await makePlace()
     await using server = await start(place, 'open', (url) => {
       url.pathname = '/no_such_database'
@@ -141,7 +141,7 @@ suite('server without its database', { skip: database === '' && 'PINFOLD_TEST_DA
     await server.answers('/readyz', 503)
     const { status, retryAfter } = await server.ask('/iam/v2/groups', { authorization })
     assert.deepEqual([status, retryAfter !== undefined], [503, true])
-    // A health check has an answer also from a database that has none.
+    // A health check also gets an answer while the database does not answer.
     server.wire.set('held')
     await eventually(
       () => server.ask('/readyz'),
@@ -149,7 +149,7 @@ suite('server without its database', { skip: database === '' && 'PINFOLD_TEST_DA
     )
     server.wire.set('open')
     await server.answers('/readyz', 200)
-    // Connections of before that nobody answers are replaced.
+    // Former connections that no longer get answers are replaced.
     const before = server.wire.accepted()
     server.wire.set('moved')
     await eventually(

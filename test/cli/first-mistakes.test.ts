@@ -1,4 +1,4 @@
-// Mistakes of the first hour whose answers come before a server runs; docs/first-hour.md has all of them.
+// Mistakes of the first hour that show before a server runs; docs/first-hour.md has all of them.
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -19,7 +19,7 @@ test('distinguishes a wrong database password from an unavailable database', asy
   assert.ok(!stderr.includes('very-wrong'))
 })
 
-test('a data folder of somebody else is named, with whom to give it to', async (t) => {
+test('names a data folder of another user, and the user who should own it', async (t) => {
   if (!mayOthersRun()) return t.skip('another user cannot run the program where it is here')
   const folder = mkdtempSync(join(tmpdir(), 'pinfold-test-'))
   try {
@@ -31,7 +31,7 @@ test('a data folder of somebody else is named, with whom to give it to', async (
   }
 })
 
-test('a server without a URL says once that clients call it by a name that is not its own', async () => {
+test('a server without a URL warns once if clients call it by another name', async () => {
   await using place = await makePlace()
   for (const [args, times] of [
     [[], 1],

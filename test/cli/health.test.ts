@@ -13,7 +13,7 @@ test('health ends with 0 for a server that is ready, also for one on all address
   }
 })
 
-test('health says so when nobody listens there', async () => {
+test('health reports if no server listens at the address', async () => {
   const listen = await freeAddress()
   const { code, stderr } = await run(['health', '--listen', listen])
   assert.equal(code, 69)

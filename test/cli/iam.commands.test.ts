@@ -1,4 +1,4 @@
-// Every command about access, one after the other against one server; what a row leaves is what the next one works on.
+// Every command about access, in order against one server: each row uses the results of the previous ones.
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -39,7 +39,7 @@ after(async () => {
   await place[Symbol.asyncDispose]()
 })
 
-/** A command line, what it must print, and with which code it ends; `$name` is what `keep` has kept. */
+/** A command line, its expected output and its exit code; `$name` is a value that `keep` has stored. */
 type Row = { words: string; prints?: RegExp; says?: RegExp; code?: number; keep?: string; rest?: string[] }
 
 const kept = new Map<string, string>()
@@ -295,7 +295,7 @@ test('an account at each cloud is set, tried and forgotten', async () => {
   ])
 })
 
-test('a text of somebody else steers no terminal, in whatever form it is shown', async () => {
+test('text of other users cannot control the terminal, in any output format', async () => {
   const evil = 'red\u001b[31m\u009b2J\u202egnp'
   assert.equal((await played(['iam', 'folders', 'create', 'evil', '--parent', 'acme', '--description', evil])).code, 0)
   for (const format of ['table', 'wide', 'csv', 'markdown', 'terse', 'tree', 'id']) {
@@ -320,7 +320,7 @@ function day(days: number): string {
   return new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10)
 }
 
-test('explain says whether somebody may, through what, and who could help', async () => {
+test('explain prints whether an identity has access, through which bindings, and members who could grant it', async () => {
   await played(['iam', 'folders', 'create', 'asked', '--parent', 'acme'])
   const made = 'iam identities create robot --parent acme --identity-issuer https://robots.example --subject robot'
   await played(made.split(' '))

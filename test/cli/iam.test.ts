@@ -35,7 +35,7 @@ after(async () => {
 
 const env = () => ({ ...place.env, ...home.env, PINFOLD_API: server.url, DOCKER_CONFIG: join(home.home, 'docker') })
 
-/** Runs `pinfold iam …` as the operator of the data folder, and expects it to go well unless told otherwise. */
+/** Runs `pinfold iam …` as the operator of the data folder, and fails on an error unless a test expects it. */
 async function iam(...args: string[]): Promise<string> {
   const { code, stdout, stderr } = await attempt('iam', ...args)
   assert.equal(code, 0, `iam ${args.join(' ')}: ${stderr}`)
@@ -148,7 +148,7 @@ test('an identity that cannot be bound is not left behind', async () => {
   assert.equal(rowsOf(await iam('identities', 'list', 'hooli')).length, 1)
 })
 
-test('the shortcuts write what the tokens of a platform say, and print what the platform must be told', async () => {
+test('the shortcuts create rules for the tokens of a platform, and print its configuration', async () => {
   await iam('organizations', 'create', 'umbrella')
   const api = server.url
   const matchOf = async (name: string) =>
@@ -313,7 +313,7 @@ test('deletions require --yes without a terminal, and groups that are not empty 
   await iam('organizations', 'delete', 'oscorp', '--yes')
 })
 
-test('a name that leads nowhere says what there is, and one that several have says their uids', async () => {
+test('an unknown name lists the existing ones, and an ambiguous one lists its uids', async () => {
   const missing = await attempt('iam', 'folders', 'list', 'nosuch')
   assert.equal(missing.code, 1)
   assert.match(
@@ -383,7 +383,7 @@ test('a command creates an organization and signs the clients of this machine in
   assert.equal(begun.status, 202)
 })
 
-test('a data folder on which no server runs is said to be so, and nothing is made in a wrong one', {
+test('a data folder without a running server is reported as such, and nothing is created in a wrong one', {
   skip: onPostgres,
 }, async () => {
   await using other = await makePlace()
@@ -438,7 +438,7 @@ test('with a database the server has to be named, and tokens for it go over http
   assert.match(open.stderr, /over https only, and http:\/\/registry\.example\.invalid is not/)
 })
 
-/** A program that is no server of ours; `heard` are the credentials that it was sent. */
+/** A program that is no Pinfold server; `heard` are the credentials that it received. */
 async function listenAt(host: string) {
   const heard: string[] = []
   const listening = createServer((req, res) => {

@@ -18,7 +18,7 @@ async function scene(tags: readonly string[]) {
   return { pinfold, env, isThere, cli: (...args: string[]) => run(['images', 'delete', ...args], { env }) }
 }
 
-/** The command at a terminal, where somebody gives `answer`. */
+/** The command at a terminal, where the user enters `answer`. */
 async function atTerminal(env: Record<string, string>, answer: string) {
   const [printed, said, asked]: [string[], string[], string[]] = [[], [], []]
   const terminal = {
@@ -42,7 +42,7 @@ async function atTerminal(env: Record<string, string>, answer: string) {
 
 const historyOf = async ({ operator }: Pinfold) => (await operator.get('/registry/v2/deletedRepos')).body.deletedRepos
 
-test('without a terminal, images delete refuses an image that holds something, and says what', async () => {
+test('without a terminal, images delete refuses an image with content, and names it', async () => {
   const { pinfold, cli, isThere } = await scene(['1.0', '1.0-r0', 'latest', 'sha256-abc.sig'])
   await using _ = pinfold
   const refused = await cli('acme/app')

@@ -51,7 +51,7 @@ const rowsOf = (stdout: string): string[][] =>
     .split('\n')
     .map((line) => line.split(/ {2,}/))
 
-test('images list shows what the caller can see, by the name to pull it by', async () => {
+test('images list shows the visible images, by the names to pull them by', async () => {
   const { pinfold, org, host, cli, env, repo } = await scene()
   await using _ = pinfold
   const seen = await cli('list')
@@ -73,7 +73,7 @@ test('images list shows what the caller can see, by the name to pull it by', asy
   assert.deepEqual([none.code, none.stdout], [77, ''])
 })
 
-test('images tags lists the latest first, and hides what it is not asked for', async () => {
+test('images tags lists the latest first, and hides excluded tags', async () => {
   const { pinfold, repo, env } = await scene()
   await using _ = pinfold
   const cli = (...args: string[]) =>
@@ -98,7 +98,7 @@ test('images tags lists the latest first, and hides what it is not asked for', a
   assert.deepEqual(rowsOf((await cli('acme/team/app', '--updated-within', '1m')).stdout).length, 1)
 })
 
-test('images history follows a tag, looks at one moment, and tells where a digest has been', async () => {
+test('images history shows a tag, a moment, and the tags that a digest has had', async () => {
   // A caller who cannot see the organization names the image by the same path.
   const { pinfold, cli: images, host } = await scene()
   await using _ = pinfold
@@ -147,7 +147,7 @@ test('images history follows a tag, looks at one moment, and tells where a diges
   assert.equal((await cli('acme/team/app', '--all-tags', '--digest', x)).code, 64)
 })
 
-test('images history finds a deleted image by its old path, and says that it is gone', async () => {
+test('images history finds a deleted image by its old path, and marks it as deleted', async () => {
   const { pinfold, org, team, repo, env } = await scene()
   await using _ = pinfold
   const owner = await pinfold.tokenFor((await pinfold.seed.member(org, roleUids.owner)).uid)
@@ -164,7 +164,7 @@ test('images history finds a deleted image by its old path, and says that it is 
   const byReader = await history(['acme/team/app'], env.PINFOLD_TOKEN)
   assert.deepEqual([byReader.code, byReader.stdout], [1, ''])
 
-  // Another group takes the path, and then its repo goes too.
+  // Another group takes the path, and then its repo is deleted too.
   await pinfold.operator.patch(`/iam/v2/groups/${team}`, { name: 'former' })
   const heir = (await pinfold.seed.group(org, { name: 'team' })).uid
   const other = (await pinfold.seed.repo(heir, { name: 'app' })).uid
@@ -197,7 +197,7 @@ test('prints one line for invalid arguments and missing images', async () => {
   }
 })
 
-test('an import fills a server that runs, says what it did, and does nothing the second time', async () => {
+test('an import fills a running server, prints its result, and does nothing when it is repeated', async () => {
   await using place = await makePlace()
   const file = join(place.data, 'histories.json.gz')
   const history = (...digests: string[]) =>
@@ -240,7 +240,7 @@ test('an import fills a server that runs, says what it did, and does nothing the
   }
 })
 
-test('an import of long histories and of many tags is split into what a request may hold', async () => {
+test('an import of long histories and of many tags is split into requests within the limits', async () => {
   await using place = await makePlace()
   const file = join(place.data, 'histories.json')
   const history = (records: number) =>
@@ -277,7 +277,7 @@ test('an import of long histories and of many tags is split into what a request 
   assert.equal(listed.tags[0].digest, digestOf('1'))
 })
 
-test('images resolve shows what a tag stands for at an age or a moment, why, and what comes next', async () => {
+test('images resolve shows the digest of a tag at an age or a moment, the reason, and the next one', async () => {
   const { pinfold, cli, repo } = await scene()
   await using _ = pinfold
   const digest = (text: string) => digestOf(text)
@@ -341,7 +341,7 @@ test('images repos pull-rules makes, lists, changes and deletes rules, and excep
   assert.equal((await cli('create', '--below', 'acme', '--min-age', '7d')).code, 64, 'somewhere')
 })
 
-test('images referrers and images pulls tell of a tag or a digest, and of nothing that is not there', async () => {
+test('images referrers and images pulls show data of a tag or a digest, and fail for missing ones', async () => {
   const pinfold = await startRegistry()
   await using _ = pinfold
   const image = await pinfold.pusher.pushImage('acme/app', 'v1')
@@ -368,13 +368,13 @@ test('images referrers and images pulls tell of a tag or a digest, and of nothin
   const missing = await cli('pulls', 'acme/app:none')
   assert.deepEqual([missing.code, missing.stdout], [1, ''])
   assert.match(missing.stderr, /acme\/app has no image with the tag none/)
-  // All of it came today, so nothing is to be said of it yet.
+  // All manifests were pushed today, so none is old enough to be listed.
   const nothing = await cli('unpulled', 'acme/app', '--days', '1')
   assert.deepEqual([nothing.code, rowsOf(nothing.stdout)], [0, [['DIGEST', 'TAGS', 'LAST PULL', 'BY', 'SAFE']]])
   assert.match((await cli('unpulled', 'acme/app', '--days', '91')).stderr, /days/)
 })
 
-test('images unpulled says who pulled what last, and what speaks against deleting it', async () => {
+test('images unpulled shows the last puller of each manifest, and reasons against its deletion', async () => {
   let now = Date.now() - 60 * 86_400_000
   const pinfold = await startRegistry({ clock: () => new Date(now) })
   await using _ = pinfold

@@ -110,7 +110,7 @@ test('the real lists of Python versions come out in their order, without a serve
   assert.match(stdout, /652 packages, 35302 versions/)
 })
 
-test('a package that is wrong is named with its file, line and field, and nothing of it is taken in', async () => {
+test('names file, line and field of an invalid package, and imports nothing of it', async () => {
   await using place = await makePlace()
   const [good] = lists.packages
   const file = write(place, 'wrong.json', {
@@ -164,7 +164,7 @@ test('a package that is wrong is named with its file, line and field, and nothin
   )
 })
 
-test('a file that is none of libraries is named', async () => {
+test('names a file that has no libraries in it', async () => {
   await using place = await makePlace()
   const cases: Record<string, [string, RegExp]> = {
     'broken.json': ['{\n "ecosystem": "python",\n oops }', /broken\.json:3: is not valid JSON/],

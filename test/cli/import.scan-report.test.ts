@@ -8,7 +8,7 @@ import { registryClient } from '../support/registry.ts'
 
 const file = (name: string) => fileURLToPath(new URL(`../data/scan-reports/${name}.json`, import.meta.url))
 
-test('a report is handed in for a tag or a digest, and the command says what became of it', async () => {
+test('imports a report for a tag or a digest, and prints its result', async () => {
   await using place = await makePlace()
   await using server = await startProcess(place)
   const client = clientOf(server.url, await tokenOf(place))

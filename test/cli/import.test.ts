@@ -208,7 +208,7 @@ test('imports packages named by vulnerabilities as a source that covers nothing 
   assert.deepEqual(await source(), [['import/osv', '2', [], '']])
 })
 
-test('an import that covers an ecosystem is a source of it, and takes back what is not there any more', async () => {
+test('an import that covers an ecosystem is a source of it, and withdraws missing records', async () => {
   await using place = await makePlace()
   mkdirSync(place.data, { recursive: true })
   const file = join(place.data, 'x.jsonl')
@@ -232,7 +232,7 @@ test('an import that covers an ecosystem is a source of it, and takes back what 
   assert.match(stderr, /--covers: pypi is not an ecosystem that images are compared with/)
 })
 
-test('an import of which a record is wrong counts as a reading that failed of what it covers', async () => {
+test('an import with an invalid record counts as a failed reading of its ecosystems', async () => {
   await using place = await makePlace()
   mkdirSync(place.data, { recursive: true })
   const file = join(place.data, 'x.jsonl')
@@ -257,7 +257,7 @@ test('an import of which a record is wrong counts as a reading that failed of wh
   assert.match((await source())[0]![1], /^\d problems? in the files$/)
 })
 
-test('archives are read member by member, and what is no archive is said', async () => {
+test('reads archives member by member, and names a file that is no archive', async () => {
   await using place = await makePlace()
   mkdirSync(place.data, { recursive: true })
   const tar = pack()
@@ -294,7 +294,7 @@ test('archives are read member by member, and what is no archive is said', async
 
 type Entry = { package: string; id: string; aliases: string[]; events: Json[] }
 
-/** Files of advisories once more, read without anything of ours. */
+/** Files of advisories, read a second time without our own code. */
 function plainly(texts: readonly string[]): Entry[] {
   return texts.flatMap((text) => {
     const content = parse(text) as Json
@@ -304,7 +304,7 @@ function plainly(texts: readonly string[]): Entry[] {
   })
 }
 
-/** Every filter that these files can meet, each told as plainly as possible. */
+/** Every filter that these files can match, in the simplest form. */
 async function checkFilters(client: Client, entries: readonly Entry[]): Promise<void> {
   const inTime = (one: Entry) => one.events.toSorted((a, b) => Date.parse(a.timestamp) - Date.parse(b.timestamp))
   const newest = (one: Entry) => inTime(one).at(-1)!.type as string
@@ -362,7 +362,7 @@ async function checkFilters(client: Client, entries: readonly Entry[]): Promise<
   }
 }
 
-test('filters find in the samples what a plain scan of their YAML finds', async () => {
+test('filters find the same samples as a plain scan of their YAML', async () => {
   await using place = await makePlace()
   await importing(place, 'advisories', samples)
   const texts = globSync(`${samples}/*.yaml`).map((file) => readFileSync(file, 'utf8'))
@@ -378,7 +378,7 @@ async function membersOf(archive: string): Promise<string[]> {
   return texts
 }
 
-test('the whole data set is taken in once, and filters find what a plain scan finds', {
+test('the whole data set is imported once, and filters find the same as a plain scan', {
   // The large data set runs on one engine only; the other one has the samples.
   skip: (onPostgres && 'on SQLite') || (!existsSync(whole) && 'no data beside'),
 }, async () => {

@@ -79,7 +79,7 @@ test('a node shows a token of its own, for the identity that its configuration n
   assert.equal(answer.body.auth[it.host].username, '_token')
 })
 
-test('for the image of another registry no credential is known, and nobody is asked', async () => {
+test('returns no credential for an image of another registry, and sends no request', async () => {
   await using it = await start()
   for (const image of ['docker.io/library/nginx', `x${it.host}/acme/app`, `${it.host}.example/acme/app`]) {
     const answer = await it.ask({ image, serviceAccountToken: it.token }, '--api', 'http://127.0.0.1:1')

@@ -9,7 +9,7 @@ import { onPostgres, startPinfold } from '../support/pinfold.ts'
 import { run } from '../support/process.ts'
 import { plantTag } from '../support/tags.ts'
 
-test('the operator gives a log another key, and goes on with logs that wait', async (t) => {
+test('the operator rotates the key of a log, and resumes suspended logs', async (t) => {
   if (onPostgres) return t.skip('a schema of a test has no address of its own')
   await using pinfold = await startPinfold()
   const org = (await pinfold.seed.group('', { name: 'acme' })).uid as string

@@ -10,7 +10,7 @@ import { type FakeAnswer, mavenMetadata, projectPage, startIndex } from '../supp
 import type { Json } from '../support/pinfold.ts'
 import { makePlace, type Place } from '../support/process.ts'
 
-/** Runs the command in this process; what it throws is its failure. */
+/** Runs the command in this process; an exception is its failure. */
 async function sync(place: Place, options: Options) {
   const [out, err]: [string[], string[]] = [[], []]
   const terminal = {
@@ -98,7 +98,7 @@ test('--all with a limit reads the first projects of a Python index by name', as
   assert.deepEqual(Object.keys(await stored(place)), ['alpha', 'beta'])
 })
 
-test('a run that was broken off goes on where it stopped, and one that ended begins anew', async () => {
+test('an interrupted run continues where it stopped, and a completed one begins anew', async () => {
   await using place = await makePlace()
   const names = Array.from({ length: 150 }, (_, i) => `lib-${String(i).padStart(3, '0')}`)
   await using index = await startIndex(Object.fromEntries(names.map((name) => [`/${name}/`, projectPage(name, '1')])))

@@ -1,4 +1,4 @@
-// A rotation of the master key that is killed while it works, and what it says when its keys are wrong.
+// A rotation of the master key that is killed during its work, and its errors for wrong keys.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -80,7 +80,7 @@ async function filled(place: Place) {
   return { url: server.url, token }
 }
 
-/** A token of before is good, so the signing keys are what they were. */
+/** A former token is still valid, so the signing keys are the same. */
 async function serves(place: Place, env: Env, { url, token }: { url: string; token: string }): Promise<void> {
   await using server = await startProcess({ ...place, env }, { args: ['--url', url], listen: new URL(url).host })
   assert.equal((await clientOf(url, token).get('/iam/v2/groups')).status, 200)

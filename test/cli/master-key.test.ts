@@ -1,4 +1,4 @@
-// The master key: what happens when it is lost, and how it is replaced, with the real program.
+// The master key: its loss and its rotation, with the real program.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
@@ -40,7 +40,7 @@ async function served(place: Place): Promise<{ url: string; token: string }> {
   await server.exited
   return { url: server.url, token }
 }
-/** A token of before is good, so the signing keys are what they were. */
+/** A former token is still valid, so the signing keys are the same. */
 async function opens(place: Place, env: Env, { url, token }: { url: string; token: string }): Promise<void> {
   await using server = await startProcess({ ...place, env }, { args: ['--url', url], listen: new URL(url).host })
   assert.equal((await clientOf(url, token).get('/iam/v2/groups')).status, 200)
@@ -112,7 +112,7 @@ test('the next process completes or discards a rotation that was killed', onFile
   assert.equal(existsSync(`${keyFile(place)}.new`), false)
 })
 
-test('a key in the environment is replaced by the next one, and with both the one that fits is taken', async () => {
+test('a key in the environment is replaced by the next one, and of two keys the matching one is used', async () => {
   await using place = await makePlace()
   const [first, next] = [newKey(), newKey()]
   const own = { ...place, env: { PINFOLD_MASTER_KEY: first } }
@@ -129,7 +129,7 @@ test('a key in the environment is replaced by the next one, and with both the on
   assert.match((await run(['keys', 'rotate-master', ...place.args], { env: both })).stdout, /already/)
 })
 
-test('a database of before is known by what its key opens', onFiles, async () => {
+test('recognizes a database of an earlier version by the values that its key opens', onFiles, async () => {
   await using place = await makePlace()
   const before = await served(place)
   const { DatabaseSync } = await import('node:sqlite')
@@ -156,7 +156,7 @@ test('with PostgreSQL no key is replaced while a server is there', onePostgres, 
   assert.equal(code, 0, stderr)
 })
 
-/** Asks all the time whether somebody answers there, until it is aborted; resolves with what was answered first. */
+/** Sends requests until it is aborted; resolves with the first answer. */
 async function firstAnswer(address: string, signal: AbortSignal): Promise<number | undefined> {
   while (!signal.aborted) {
     const answer = await fetch(`http://${address}/healthz`).catch(() => undefined)
@@ -165,7 +165,7 @@ async function firstAnswer(address: string, signal: AbortSignal): Promise<number
   }
   return undefined
 }
-/** A server that is about to refuse; rejects with the reason, after nobody was answered. `meanwhile` ends with it. */
+/** A server that will refuse to start; rejects with the reason, after it has answered no request. `meanwhile` ends with it. */
 async function refuses(
   place: Where,
   args: string[],
@@ -185,26 +185,30 @@ async function refuses(
   }
 }
 
-test('servers that share a database have one URL, and one with another answers nobody', onePostgres, async () => {
-  await using place = await makePlace()
-  const own = { ...place, env: { ...place.env, PINFOLD_LEASE_MS: '1600' } }
-  await using first = await startProcess(own, { args: ['--url', 'https://one.example.com'] })
-  const other = ['--url', 'https://two.example.com']
-  await assert.rejects(refuses(own, other), /uses this database as https:\/\/one\.example\.com/)
-  assert.deepEqual(await urlsOf(place), ['https://one.example.com'], 'what is refused leaves no sign of life behind')
-  {
-    await using _same = await startProcess(own, { args: ['--url', 'https://one.example.com'] })
-  }
-  first.kill('SIGKILL')
-  await first.exited
-  await using _second = await startProcess(own, { args: other })
-})
+test(
+  'servers that share a database have one URL, and a server with another one answers no request',
+  onePostgres,
+  async () => {
+    await using place = await makePlace()
+    const own = { ...place, env: { ...place.env, PINFOLD_LEASE_MS: '1600' } }
+    await using first = await startProcess(own, { args: ['--url', 'https://one.example.com'] })
+    const other = ['--url', 'https://two.example.com']
+    await assert.rejects(refuses(own, other), /uses this database as https:\/\/one\.example\.com/)
+    assert.deepEqual(await urlsOf(place), ['https://one.example.com'], 'what is refused leaves no sign of life behind')
+    {
+      await using _same = await startProcess(own, { args: ['--url', 'https://one.example.com'] })
+    }
+    first.kill('SIGKILL')
+    await first.exited
+    await using _second = await startProcess(own, { args: other })
+  },
+)
 
-test('a server shows itself before it looks at the master key, and answers after', onePostgres, async () => {
+test('a server registers before it checks the master key, and answers afterwards', onePostgres, async () => {
   await using place = await makePlace()
   const own = { ...place, env: { ...place.env, PINFOLD_LEASE_MS: '1600' } }
   await served(own)
-  // Left behind by one that was killed, so the next one waits for a sign of life of it.
+  // Row of a killed server, because of which the next one waits for a heartbeat of it.
   await place.query(`INSERT INTO ${place.schema}.nodes (id, version, url, local_url, start_time, beat_time, beat, clock_offset_ms)
     VALUES ('gone', '1', 'https://gone.example.com', '', '', '9999', 1, 0)`)
   const replaced = async (signal: AbortSignal) => {
@@ -215,7 +219,7 @@ test('a server shows itself before it looks at the master key, and answers after
   assert.deepEqual(await urlsOf(place), ['https://gone.example.com'])
 })
 
-test('a server that comes while a key is replaced is not taken for one that was there', onePostgres, async () => {
+test('a server that starts during a rotation is not taken for an earlier one', onePostgres, async () => {
   await using place = await makePlace()
   const own = { ...place, env: { ...place.env, PINFOLD_LEASE_MS: '400' } }
   const before = await served(own)
@@ -230,7 +234,7 @@ test('a server that comes while a key is replaced is not taken for one that was 
     const counted = `SELECT count(*)::int AS n FROM pg_locks WHERE NOT granted AND relation = '${nodes}'::regclass`
     while ((await place.query(counted)).rows[0].n < count) await sleep(5)
   }
-  // The command looks at the servers more than once. The first look sees none, any later one a server that has come.
+  // The command checks the servers more than once. The first check sees none, and later ones see a new server.
   const [first, second] = [await alone(), await alone()]
   await first.query(lock)
   const both = { ...own.env, PINFOLD_MASTER_KEY_NEW: newKey() }

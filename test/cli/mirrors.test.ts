@@ -28,7 +28,7 @@ async function scene(settings: Parameters<typeof startPinfold>[0] = {}) {
 
 const following = ['repos', 'follow', 'acme/alpine', '--upstream', 'hub', '--path', 'alpine']
 
-test('an upstream that may not be asked is refused with the setting that would let it', async () => {
+test('an upstream that may not be contacted is refused with the setting that would allow it', async () => {
   const { pinfold, cli } = await scene()
   await using _ = pinfold
   for (const [url, says] of [
@@ -41,7 +41,7 @@ test('an upstream that may not be asked is refused with the setting that would l
   }
 })
 
-test('an upstream can make repositories, and be told not to', async () => {
+test('an upstream can be allowed to create repositories, or not', async () => {
   const { pinfold, cli, done } = await scene()
   await using _ = pinfold
   const makes = async () => JSON.parse(await done('upstreams', 'describe', 'hub', '-o', 'json')).makeRepos ?? false
@@ -93,7 +93,7 @@ test('for a repository that is no mirror, prints that, and the command that make
   await nothing('unfollow', 'acme/alpine', '--yes')
 })
 
-test('content can be asked for beforehand, and a repository with a tag that a rule keeps is told which', async () => {
+test('content can be copied ahead, and a repository with a protected tag is refused with its name', async () => {
   const { pinfold, cli, done } = await scene()
   await using _ = pinfold
   assert.match(await done(...following, '--mode', 'full'), /^mode +full$/m)
@@ -121,7 +121,7 @@ test('an upstream that is followed is not deleted, and the command that shows wh
   await done('upstreams', 'delete', 'hub', '--yes', '--allow-missing')
 })
 
-test('a move that was seen is shown between two looks, a first look as what it is, and the API has the same', async () => {
+test('shows a move between two checks, and the first check as such, like the API', async () => {
   let shift = 0
   const { pinfold, done } = await scene({ ...localUpstreams, monotonic: () => performance.now() * 1000 + shift })
   await using _ = pinfold

@@ -46,7 +46,7 @@ async function startBystander() {
   }
 }
 
-test('the token of the operator goes to nobody who listens at the address of a server in another network', {
+test('the token of the operator is never sent to a stranger at the address of a server in another network', {
   skip,
 }, async () => {
   await using place = await makePlace()
@@ -67,7 +67,7 @@ test('the token of the operator goes to nobody who listens at the address of a s
   assert.equal(bystander.heard.length, 1)
 })
 
-test('in its own network a server is found by its folder, also one of a version that did not say which', {
+test('in its own network a server is found by its folder, also one of a version that did not store its network', {
   skip: onPostgres,
 }, async () => {
   await using place = await makePlace()

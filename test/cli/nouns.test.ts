@@ -273,7 +273,7 @@ test('creates nothing if the Docker configuration cannot be written', async () =
   assert.equal(await done('auth', 'pull-token', 'list', '--parent', 'acme'), '')
 })
 
-test('a name that is taken, or that none may have, is answered with what to do next', async () => {
+test('a taken or reserved name is refused with the next step', async () => {
   await done('iam', 'folders', 'create', 'first', '--parent', 'acme')
   const wrong = async (next: RegExp, ...args: string[]) => {
     const { code, stdout, stderr } = await cli('iam', 'folders', ...args)

@@ -47,7 +47,7 @@ test('without a server in the folder, creates nothing and names the folder that 
   assert.deepEqual(readdirSync(place.data), [])
 })
 
-test('a command of the operator calls the server that runs, whatever it is called from outside', async () => {
+test('a command of the operator calls the running server, with any outside name', async () => {
   await using place = await makePlace()
   await using server = await startProcess(place, { args: ['--url', 'https://registry.example.invalid'] })
   await withOperator(terminalOf(place.env), optionsOf(place), (api) => api.post('/iam/v2/groups/', { name: 'acme' }))
@@ -63,7 +63,7 @@ test('a refusal of the server reaches the user of the command', async () => {
   })
 })
 
-test('ledger erase says what it would erase, and erases it with --yes', async () => {
+test('ledger erase prints its effect, and erases with --yes', async () => {
   await using place = await makePlace()
   await withOperator(terminalOf(place.env), optionsOf(place), async (api) => {
     const org = (await api.post('/iam/v2/groups/', { name: 'acme' })) as { uid: string }
@@ -122,7 +122,7 @@ test('lists, describes and sets quotas by the name of the organization', async (
   assert.match((await quotas('describe', 'nobody')).stderr, /there is no organisation nobody/)
 })
 
-test('a folder whose holder does not answer is said to be in use', { skip: onPostgres }, async () => {
+test('reports a folder as in use if its holder does not answer', { skip: onPostgres }, async () => {
   await using place = await makePlace()
   const lock = takeServeLock(join(place.data, 'serve.lock'))!
   const command = withOperator(terminalOf({}), optionsOf(place), (api) => api.get('/iam/v2/groups'))
@@ -142,7 +142,7 @@ test('with PostgreSQL a named server is called', { skip: !onPostgres }, async ()
   await withOperator(named, optionsOf(place), (api) => api.get('/iam/v2/groups'))
 })
 
-test('progress shows on a terminal only, seldom enough, and goes away', () => {
+test('progress shows only on a terminal, at intervals, and disappears', () => {
   const shown: string[] = []
   let now = 0
   {

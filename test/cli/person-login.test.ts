@@ -1,4 +1,4 @@
-// People sign in from the command line: with a browser on the same machine, and with a code that is typed into one elsewhere.
+// Sign-in of people from the command line: with a browser on the same machine, and with a code that is typed into one elsewhere.
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -39,7 +39,7 @@ function user() {
     home,
     env,
     command,
-    /** Runs a command that waits for its user; `seen` resolves once that matches what it says or asks the browser to open. */
+    /** Runs a command that waits for its user; `seen` resolves once its output or the URL for the browser matches. */
     start(...args: string[]) {
       rmSync(asked, { force: true })
       const child = spawn(program, args, { cwd: project, env: cleanEnv(env), stdio: ['ignore', 'pipe', 'pipe'] })
@@ -130,7 +130,7 @@ test('login opens the browser, keeps a session for this user only, and every com
   assert.deepEqual([claimsOf(Secret).sub, claimsOf(Secret).aud], [uid, host])
   const narrowed = await me.command('auth', 'token', '--capabilities', 'repo.list')
   assert.equal(claimsOf(narrowed.stdout.trim()).narrowed, true)
-  // A token of somebody else goes before the session.
+  // A token of another identity takes precedence over the session.
   const other = await scene.pinfold.tokenFor((await scene.pinfold.seed.person()).uid)
   const before = await run(['auth', 'status', '-o', 'json'], { env: { ...me.env, PINFOLD_TOKEN: other } })
   assert.equal(JSON.parse(before.stdout).subject, claimsOf(other).sub)
@@ -154,7 +154,7 @@ test('twenty commands at once keep one session, and an old refresh token ends it
     [],
   )
 
-  // Somebody has stolen the first one, and comes late.
+  // The first refresh token was stolen, and is used late.
   time += 11 * second
   const stolen = scene.pinfold.withToken(first)
   assert.equal((await stolen.post(`/sts/exchange_refresh_token?aud=${host}`)).status, 401)
@@ -266,7 +266,7 @@ test('auth logout ends the session of a person even if the settings or the profi
   assert.equal((await me.command('auth', 'status')).code, 0)
 })
 
-test('without a browser, and with --device, a code is typed elsewhere', async () => {
+test('without a browser, and with --device, the code is typed in elsewhere', async () => {
   using me = user()
   const { uid } = scene.somebody()
   const { url } = scene.pinfold
@@ -321,7 +321,7 @@ test('the options that have two words do the same by either', async () => {
   }
 })
 
-test('an invite is joined, and whom nobody lets in is told why', async () => {
+test('an invite is redeemed, and a person who is refused sees the reason', async () => {
   using me = user()
   scene.somebody()
   const stranger = me.start('auth', 'login', '--identity-provider', 'company')

@@ -67,7 +67,7 @@ test('a release has its version, its part of the changelog, a tag with it, and c
   assert.ok(listed.includes('pinfold-0.2.0/CHANGELOG.md'))
 })
 
-/** In the place of the builder of images, which needs minutes and packages: a layout that says what it was told. */
+/** Replaces the image builder, which needs minutes and packages: writes a layout that records its arguments. */
 const builder = `import { mkdirSync, writeFileSync } from 'node:fs'
 const out = process.argv[process.argv.indexOf('--out') + 1]!
 mkdirSync(out + '/blobs/sha256', { recursive: true })
@@ -103,7 +103,7 @@ test('a release has the image of its commit as one file, the same each time, wit
   const files = ['./', './blobs/', './blobs/sha256/', blob, './index.json', './oci-layout']
   assert.deepEqual(list('-tf').sort(), files)
   for (const line of list('--numeric-owner', '-tvf')) assert.match(line, /^[d-]rw[x-]r-[x-]r-[x-] 0\/0 /)
-  // The time is that of the commit, for what is in the image and for the files of the archive.
+  // The time is that of the commit, in the image and in the files of the archive.
   const time = made.git('log', '-1', '--format=%ct').trim()
   const index = execFileSync('tar', ['-xOf', 'pinfold-0.2.0-image.tar', './index.json'], {
     cwd: folder,
@@ -116,13 +116,13 @@ test('a release has the image of its commit as one file, the same each time, wit
   })
   const stamp = new Date(Number(time) * 1000).toISOString().replace('T', ' ').slice(0, 19)
   for (const line of stamps.trim().split('\n')) assert.ok(line.includes(stamp), line)
-  // The same commit again, as somebody else makes it.
+  // The same commit again, as another person makes it.
   made.git('tag', '--delete', 'v0.2.0')
   made.git('reset', '--quiet', '--hard', 'HEAD~1')
   assert.ok(release('0.2.0').equals(first))
 })
 
-test('an image that cannot be built leaves no release that looks whole', () => {
+test('an image that cannot be built leaves no release that looks complete', () => {
   using made = makeProject()
   mkdirSync(join(made.folder, 'scripts/image'), { recursive: true })
   cpSync(join(project, 'scripts/release.ts'), join(made.folder, 'scripts/release.ts'))

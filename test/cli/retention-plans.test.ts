@@ -1,4 +1,4 @@
-// Plans of retention, what keeps a manifest and the breaking of promises, as people type them.
+// Commands for retention plans, for reasons that protect a manifest, and for breaking a retention guarantee.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { list, sql } from '#db/sql.ts'
@@ -24,7 +24,7 @@ async function done(...args: string[]): Promise<{ stdout: string; stderr: string
   return { stdout, stderr }
 }
 
-test('a plan is shown with why each manifest goes, and applied when it is told to', async () => {
+test('a plan is shown with the reason for each deletion, and applied on request', async () => {
   const { pusher, operator, org } = registry
   const images = []
   for (let i = 0; i < 3; i++) images.push(await pusher.pushImage('acme/web', 'latest'))

@@ -54,7 +54,7 @@ test('a rule is named by its name, by its place and its name, or by its uid', as
   assert.match(await done('tag-rules', 'update', 'fixed', '--tag', 'r*'), /^tags +r\*$/m)
 })
 
-test('lists of rules say where each was made, and can be narrowed to a place', async () => {
+test('lists of rules show the scope of each, and can be narrowed to a scope', async () => {
   const { pinfold, cli, done } = await scene()
   await using _ = pinfold
   for (const place of ['acme', 'acme/team', 'acme/team/web'])
@@ -75,7 +75,7 @@ test('lists of rules say where each was made, and can be narrowed to a place', a
   )
 })
 
-test('a number that is none is refused, and changes nothing', async () => {
+test('refuses an invalid number, and changes nothing', async () => {
   const { pinfold, cli, done } = await scene()
   await using _ = pinfold
   await done('retention', 'create', 'releases', '--parent', 'acme', ...keeping)
@@ -162,7 +162,7 @@ test('images are listed by the name of a group', async () => {
   assert.match(wrong.stderr, /there is no folder none in acme that you can see/)
 })
 
-test('help calls an upstream an upstream, and a quarantine what it is', async () => {
+test('help explains upstreams and quarantine', async () => {
   assert.match((await run(['images', 'upstreams', '--help'])).stdout, /Make an upstream/)
   assert.match((await run(['images', 'quarantine', 'create', '--help'])).stdout, /nobody is to pull/)
 })

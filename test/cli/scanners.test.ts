@@ -1,4 +1,4 @@
-// Setting up scanners elsewhere by command: what nobody says stays as it was.
+// Commands that configure external scanners: omitted values stay the same.
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'

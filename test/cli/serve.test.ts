@@ -75,7 +75,7 @@ test('a server gives back the memory that only its start took', async () => {
   )
 })
 
-test('the process is the one that was started, and SIGTERM lets it finish what it has begun', async () => {
+test('the server is the process that was started, and SIGTERM lets it finish its requests', async () => {
   await using place = await makePlace()
   await using server = await startProcess(place)
   const token = await tokenOf(place)
@@ -102,7 +102,7 @@ test('the process is the one that was started, and SIGTERM lets it finish what i
   assert.match(answer.slice(more.length), /^HTTP\/1\.1 200 /)
 })
 
-test('for a while after SIGTERM it says that it is not ready, and serves new connections', async () => {
+test('after SIGTERM it reports for a while that it is not ready, and serves new connections', async () => {
   await using place = await makePlace()
   await using server = await startProcess(place, { env: { PINFOLD_LAMEDUCK_MS: '4000' } })
   // Each on a connection of its own.
@@ -167,7 +167,7 @@ test('a second server on the same data folder is refused, also right after the f
   await using _third = await startProcess(place)
 })
 
-test('the demo fills an empty server once, and what it says works', async () => {
+test('the demo fills an empty server once, and its printed instructions work', async () => {
   await using place = await makePlace()
   await using server = await startProcess(place, { args: ['--demo'], env: { PINFOLD_PUBLIC_ORG: 'open' } })
   const { stdout } = await untilPrinted(server.output, /page_size=5"\n/)
@@ -277,7 +277,7 @@ test('warns at the start of organizations that have the names of views', async (
     server.kill('SIGTERM')
     await server.exited
   }
-  // Nobody can make such a name any more.
+  // Such a name cannot be created any more.
   const rename = (groups: string) => `UPDATE ${groups} SET name = 'min-7d' WHERE name = 'older'`
   if (place.database) {
     await place.query(rename(`${place.schema}.groups`))
@@ -292,7 +292,7 @@ test('warns at the start of organizations that have the names of views', async (
   assert.match(again.output.stderr, /"level":"warn".*the names of views.*"names":\["min-7d"\]/)
 })
 
-test('the link of the operator is printed only where somebody sits and nothing keeps it', async () => {
+test('the link of the operator is printed only to an interactive terminal', async () => {
   const shown = async (line: string, env: Record<string, string> = {}) => {
     await using place = await makePlace()
     const serve = [program, 'serve', ...place.args, '--listen', '127.0.0.1:0'].map((word) => `'${word}'`).join(' ')
@@ -307,7 +307,7 @@ test('the link of the operator is printed only where somebody sits and nothing k
       output += text
       if (output.includes('First steps')) child.kill('SIGTERM')
     }
-    // The terminal is gone before the server is.
+    // The terminal ends before the server does.
     await place.settled()
     assert.match(output, /In a browser, as the operator: /)
     return /\/ui\/enter#/.test(output)

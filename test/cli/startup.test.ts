@@ -25,7 +25,7 @@ test('help, version and the list of settings load a handful of modules', async (
   }
 })
 
-test('a command loads what it needs to call a server, and nothing of one', async () => {
+test('a command loads the modules to call a server, and none of the server', async () => {
   await using place = await makePlace()
   await using server = await startProcess(place)
   using home = makeHome()
@@ -78,7 +78,7 @@ test('beside a server a command of the operator opens the database and its keys,
   }
 })
 
-test('completion knows every command, though it runs none', async () => {
+test('completion knows every command, without running any', async () => {
   const { stdout } = await runProcess(['complete', '--', 'import', ''])
   for (const name of ['advisories', 'libraries', 'osv', 'tag-history'])
     assert.match(stdout, new RegExp(`^${name}\t`, 'm'))
@@ -88,7 +88,7 @@ test('completion knows every command, though it runs none', async () => {
   assert.match(await completed('iam', 'roles', 'list', '-o', 'm'), /^markdown\s*\n/)
 })
 
-test('the script for completion, and what completes a line, load no more than what the line names', async () => {
+test('the completion script and the completion of a line load only the modules of that line', async () => {
   assertLight((await costOf(['complete', 'bash'])).modules, 50)
   assertLight((await costOf(['complete', '--', 'events', 'subscriptions', ''])).modules, 60)
 })
@@ -111,7 +111,7 @@ const forLater = [
   'yauzl',
 ]
 
-test('a server has not loaded before it is ready what only some requests need', async () => {
+test('a server is ready before it has loaded modules that only some requests need', async () => {
   await using place = await makePlace()
   using counter = countCost()
   await using server = await startProcess(place, { env: counter.env })

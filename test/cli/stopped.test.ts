@@ -9,7 +9,7 @@ import { onPostgres, startPinfold } from '../support/pinfold.ts'
 
 const skip = onPostgres && 'only SQLite is told where'
 
-test('a work of any size, such as settling what was restored, has temporary files', { skip }, async () => {
+test('large work, such as completing a restore, has temporary files', { skip }, async () => {
   await using pinfold = await startPinfold({ duties: [] })
   const data = mkdtempSync(join(tmpdir(), 'pinfold-stopped-'))
   const stopped = await requireStopped(pinfold.app.db, { ...pinfold.app.config, data })

@@ -22,7 +22,7 @@ async function scene() {
   return { pinfold, org, one, two, cli }
 }
 
-test('tags are made, moved, resolved and deleted, and the history says all of it by name', async () => {
+test('tags are created, moved, resolved and deleted, and the history shows it by name', async () => {
   const { pinfold, one, two, cli } = await scene()
   await using _ = pinfold
   assert.equal((await cli('tags', 'create', 'acme/app:stable', '1.0')).stdout, `acme/app:stable ${one}\n`)
@@ -54,7 +54,7 @@ test('tags are made, moved, resolved and deleted, and the history says all of it
   )
 })
 
-test('a tag is moved only from where it is expected, and made only where there is none', async () => {
+test('a tag is moved only from the expected digest, and created only if it does not exist', async () => {
   const { pinfold, one, two, cli } = await scene()
   await using _ = pinfold
   const stale = await cli('tags', 'move', 'acme/app:1.0', two, '--if', two)
@@ -77,7 +77,7 @@ test('names the member who moved a tag if the caller may see members', async () 
   assert.match((await cli('history', 'acme/app:1.0')).stdout, new RegExp(` {2}api ${bot.name}\\n`))
 })
 
-test('a tag that is in the way, is missing or never was ends with what to do', async () => {
+test('an existing, a missing and an unknown tag end with the next step', async () => {
   const { pinfold, two, cli } = await scene()
   await using _ = pinfold
   const wrong: [string[], RegExp][] = [

@@ -29,7 +29,7 @@ const file = (name: string) => join(folder, name)
 const flags = (cert: string, key: string) => ['--tls-cert', file(cert), '--tls-key', file(key)]
 const portOf = (url: string) => Number(new URL(url).port)
 
-/** The server's certificate and what was agreed upon, of a handshake that trusts anybody. */
+/** Certificate of the server and the negotiated values of a handshake that trusts every certificate. */
 async function handshake(url: string, options: tls.ConnectionOptions = {}) {
   const socket = tls.connect({ port: portOf(url), host: 'localhost', rejectUnauthorized: false, ...options })
   await once(socket, 'secureConnect')
@@ -147,7 +147,7 @@ test('a new certificate is in use after SIGUSR2, and a bad one keeps the old', a
   }
   assert.equal(await over(), false)
 
-  // Half of a pair, as in the middle of a replacement, and then what is no certificate at all.
+  // Half of a new pair, as in the middle of a replacement, and then a file that is no certificate.
   copyFileSync(file('second.crt'), file('live.crt'))
   server.kill('SIGUSR2')
   await said(server, /PINFOLD_TLS_KEY: the key is not that of the first certificate/)
@@ -169,7 +169,7 @@ test('a new certificate is in use after SIGUSR2, and a bad one keeps the old', a
   kept.destroy()
 })
 
-test('a server with files that are no pair does not start, and says which setting is wrong', async () => {
+test('a server with files that do not match does not start, and names the wrong setting', async () => {
   await using place = await makePlace()
   writeFileSync(file('empty'), '')
   const serve = (args: string[]) =>

@@ -7,7 +7,7 @@ import { makeHome } from '../support/fake-sts.ts'
 import { blocksOf, missing, paste } from '../support/pages.ts'
 import { cleanEnv, makePlace, project, startProcess } from '../support/process.ts'
 
-/** Starts the program of a block, on any free port, and resolves with its host once it says that it is ready. */
+/** Starts the program of a block on any free port, and resolves with its host once it prints that it is ready. */
 async function startExample(block: string) {
   const [command, ...args] = block.trim().split(' ')
   const child = spawn(join(project, command!), [...args, '0'], {

@@ -59,7 +59,7 @@ async function judged({ cli, policy }: Scene, image: string, at: string, proof: 
   return ours
 }
 
-test('both verifiers say the same of what a proof proves, and offline', async () => {
+test('both verifiers give the same result for a proof, offline', async () => {
   const at = await scene()
   await using _ = at.closing
   const { times, host, images, closed, open } = at
@@ -87,7 +87,7 @@ test('both verifiers say the same of what a proof proves, and offline', async ()
   }
 })
 
-test('wrong usage is told apart from a wrong proof', async () => {
+test('distinguishes wrong usage from a wrong proof', async () => {
   const at = await scene()
   await using _ = at.closing
   const { cli, times, host, images, closed, policy } = at

@@ -48,7 +48,7 @@ const statusOf = async (place: Place): Promise<Record<string, Json>> => {
 }
 const sha256 = (content: Buffer) => createHash('sha256').update(content).digest('hex')
 
-test('a bundle is packed, copied through a registry, and says the same as the sources where they cannot be reached', async () => {
+test('a bundle is packed, copied through a registry, and gives the same records without access to the sources', async () => {
   await using online = await makePlace()
   await using inside = await makePlace()
   await using mirror = await startMirror(files())
@@ -126,7 +126,7 @@ test('a bundle is packed, copied through a registry, and says the same as the so
   )
 })
 
-test('a broken layer keeps what its source said, and the others are read', async () => {
+test('a broken layer leaves its source unchanged, and the others are read', async () => {
   await using place = await makePlace()
   await using mirror = await startMirror(files())
   const folder = join(place.data, 'bundle')
@@ -166,7 +166,7 @@ test('a broken layer keeps what its source said, and the others are read', async
   )
 })
 
-test('a layer with a line that is no record changes nothing of its source, whatever its digest', async () => {
+test('a layer with an invalid line changes nothing of its source, whatever its digest is', async () => {
   await using place = await makePlace()
   await using mirror = await startMirror(files())
   const folder = join(place.data, 'bundle')

@@ -1,4 +1,4 @@
-// Commands about what has to be so of what is pulled.
+// Commands for admission gates.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { type Json, roleUids } from '../support/pinfold.ts'
@@ -94,7 +94,7 @@ test('an exception lets a digest through, is listed and revoked', async () => {
   assert.equal((await cli('check', 'acme/app')).code, 1)
 })
 
-test('a gate without a place, or with a number that is none, is a mistake', async () => {
+test('a gate without a scope, or with an invalid number, is a usage error', async () => {
   assert.equal((await cli('create', 'a', '--severity', 'high')).code, 64)
   assert.equal((await cli('create', 'a', '--group', 'acme', '--min-age-days', 'many')).code, 64)
   assert.equal((await cli('update', 'acme')).code, 64)
@@ -102,7 +102,7 @@ test('a gate without a place, or with a number that is none, is a mistake', asyn
   assert.deepEqual([wrong.code, /vulnerabilities/.test(wrong.stderr)], [1, true], wrong.stderr)
 })
 
-test('a gate is named by its name, and what is no uid by what shows them', async () => {
+test('a gate is named by its name, and an invalid uid is refused with the command that lists them', async () => {
   const made = await cli('create', 'named', '--group', 'acme', '--min-age-days', '7', '-o', 'json')
   const { uid } = JSON.parse(made.stdout) as Json
   assert.equal((await cli('update', 'named', '--mode', 'off')).stdout, `changed the gate ${uid}\n`)
@@ -117,7 +117,7 @@ test('a gate is named by its name, and what is no uid by what shows them', async
   assert.match(revoked.stderr, /EXCEPTION is no uid; pinfold vulnerabilities gates exceptions shows/)
 })
 
-test('a check of an image that was not scanned says so, and a preview shows what would change', async () => {
+test('a check of an unscanned image says so, and a preview shows the changes', async () => {
   const { seed, org } = registry
   await seed.repo(org.uid, { name: 'quiet' })
   await pushAndScan(registry, 'acme/quiet', apkLayer('alpine', '3.18.1', ['musl 1-r0']), 'latest')

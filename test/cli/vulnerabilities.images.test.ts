@@ -1,4 +1,4 @@
-// Commands that ask which images have a vulnerability or a package, and what differs between two.
+// Commands that list images by vulnerability or package, and that compare two of them.
 import assert from 'node:assert/strict'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
@@ -52,7 +52,7 @@ test('images lists those with a vulnerability', async () => {
   assert.equal((await cli('images', 'a b')).code, 1)
 })
 
-test('an empty list of images says whether everything was compared, and the exit code does', async () => {
+test('an empty list of images reports in text and exit code if everything was compared', async () => {
   await readSource(registry.app, 'Alpine:v3.19', [recordAbout('CVE-2026-3', 'Alpine:v3.19', 'nowhere', '9')])
   const whole = await cli('images', 'CVE-2026-3')
   assert.deepEqual(
@@ -119,7 +119,7 @@ test('packages lists what an image consists of', async () => {
   assert.match(missing.stderr, /there is no tag 9 of acme\/app/)
 })
 
-test('compare shows what differs, and what is not known of either', async () => {
+test('compare shows the differences, and the coverage gaps of both images', async () => {
   const { stdout, stderr } = await cli('compare', 'acme/app', `acme/app@${first}`)
   assert.deepEqual(rowsOf(stdout).slice(1), [
     ['resolved', 'CVE-2026-1', 'high', 'pkg:apk/alpine/libssl3@3.1.4-r2?arch=x86_64'],
@@ -186,7 +186,7 @@ test('signers are trusted, listed and trusted no longer, and no private key is s
   await rm(folder, { recursive: true })
 })
 
-test('export writes a document and says what is not known', async () => {
+test('export writes a document and prints its coverage gaps', async () => {
   const { code, stdout } = await cli('export', 'acme/app:1.0')
   assert.equal(code, 0)
   const document = JSON.parse(stdout)

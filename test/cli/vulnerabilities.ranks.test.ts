@@ -1,4 +1,4 @@
-// Lists of what is being used: they are read like other sources, order what is found, and find nothing.
+// Lists of exploited vulnerabilities: they are read like other sources, order findings, and create none.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
@@ -26,7 +26,7 @@ const status = async (place: Place): Promise<Record<string, Json>> => {
   return Object.fromEntries((JSON.parse(stdout) as Json[]).map((one) => [one.name, one]))
 }
 
-test('lists of what is used are taken in whole, and what is no longer on them is gone', async () => {
+test('lists of exploited vulnerabilities are read completely, and entries that are missing later are deleted', async () => {
   await using place = await makePlace()
   const rows = Array.from({ length: 2500 }, (_, i) => `CVE-2026-${10000 + i},0.0001,0.5`)
   await using mirror = await startMirror({
@@ -50,7 +50,7 @@ test('lists of what is used are taken in whole, and what is no longer on them is
   assert.deepEqual([scored!.records, scored!.licence, scored!.error], ['2500', 'unknown', ''])
 })
 
-test('a list that is damaged, or has a line that is no rank, fails with the reason and keeps what it said', async () => {
+test('a damaged list, or one with an invalid line, fails with the reason and keeps its entries', async () => {
   await using place = await makePlace()
   const good = epss('CVE-2026-1000,0.1,0.5')
   await using mirror = await startMirror({ 'epss.csv.gz': { body: good }, 'kev.json': { body: kev('CVE-2026-1000') } })

@@ -26,7 +26,7 @@ const statusOf = async (place: Place): Promise<{ code: number | null; sources: R
   return { code, sources: Object.fromEntries((JSON.parse(stdout) as Json[]).map((one) => [one.name, one])) }
 }
 
-test('a database of OSV is read whole once, then only what has changed, beside the server or without', async () => {
+test('a database of OSV is read completely once, then only its changes, with a running server or without', async () => {
   await using place = await makePlace()
   const changed = (...lines: string[]) => ({ body: `${lines.join('\n')}\n` })
   const first = changed('2026-11-20T03:00:00Z,PYSEC-2', '2026-11-20T02:00:00Z,PYSEC-1')
@@ -122,7 +122,7 @@ test('beyond 250 changes all of a database is read again', async () => {
   assert.deepEqual(mirror.asked(), ['osv/npm/all.zip', 'osv/npm/modified_id.csv'])
 })
 
-test('Alpine and Debian are read when their ETag is another, and a mirror need not list what has changed', async () => {
+test('Alpine and Debian are read when their ETag changes, and a mirror need not list changes', async () => {
   await using place = await makePlace()
   const secdb = JSON.stringify({
     packages: [{ pkg: { name: 'openssl', secfixes: { '3.0.8-r0': ['CVE-2022-4203'], '0': ['CVE-2022-1'] } } }],
@@ -164,14 +164,14 @@ test('Alpine and Debian are read when their ETag is another, and a mirror need n
   )
 })
 
-test('a source that fails keeps what it said and says why, and the others are read', async () => {
+test('a failing source keeps its records and shows the reason, and the others are read', async () => {
   await using place = await makePlace()
   const zip = zipOf({ 'X-1.json': osv('X-1'), 'X-2.json': osv('X-2') })
   await using mirror = await startMirror({ 'osv/npm/all.zip': { body: zip }, 'osv/Go/all.zip': { body: zip } })
   const args = ['--source', 'osv/npm', '--source', 'osv/Go']
   assert.equal((await syncing(place, mirror, ...args)).code, 0)
   const damaged = Buffer.from(zip)
-  // Behind the header of the first entry and its name stands what is compressed.
+  // The compressed data begins after the header and the name of the first entry.
   damaged.fill(0xff, 40, 60)
   const failures: [Answer, RegExp][] = [
     [{ body: damaged }, /all\.zip cannot be read: /],
@@ -215,7 +215,7 @@ test('names invalid records and skips them, and withdraws nothing in such a read
   assert.equal(after.fetchTime, before.fetchTime)
 })
 
-test('names that stand for no source, and mirrors that are none, are refused', async () => {
+test('refuses unknown names of sources, and invalid mirrors', async () => {
   await using place = await makePlace()
   const trying = (...args: string[]) => run(['vulnerabilities', 'sync', ...place.args, ...args], { env: place.env })
   for (const name of ['osv', 'osv/../x', 'secdb/v3.20', 'secdb/../../main', 'kev/x']) {
@@ -232,7 +232,7 @@ test('names that stand for no source, and mirrors that are none, are refused', a
   assert.deepEqual([code, stdout], [0, 'no source was read yet: see pinfold vulnerabilities sync\n'])
 })
 
-test('verify names what is stored and does not follow from the records, and exits with 1', async () => {
+test('verify names stored rows that do not follow from the records, and exits with 1', async () => {
   await using place = await makePlace()
   await using mirror = await startMirror({
     'osv/PyPI/modified_id.csv': { body: '2026-11-20T02:00:00Z,PYSEC-1\n' },
