@@ -35,7 +35,7 @@ after(() => pinfold[Symbol.asyncDispose]())
 const none: AdvisoryFilter = { values: [], numbers: [], excludedAuthors: [], query: '' }
 const value = (facet: number, ...values: string[]): AdvisoryFilter => ({ ...none, values: [{ facet, values }] })
 
-/** One filter of each kind, and what the plan of its list must search by. */
+/** One filter of each kind, and the index that the plan of its list must use. */
 const filters: Record<string, AdvisoryFilter> = {
   advisory_ids: value(facets.advisoryId, 'TST-0001', 'TST-0007'),
   legacy_advisory_ids: value(facets.legacyAdvisoryId, 'OLD-3'),
@@ -129,7 +129,7 @@ async function queriesOf(ask: (reader: Reader) => Promise<unknown>): Promise<Sql
   return queries
 }
 
-/** Whole tables are read by nothing; what sorts is what was collected or merged, which is little. */
+/** No query reads a whole table. Only collected or merged rows are sorted, which are few. */
 async function checkPlan(query: Sql, what: string): Promise<void> {
   const plan = await pinfold.app.db.plan(query)
   const shown = `${what}\n${compile(query, '?')}\n${plan}`
@@ -149,7 +149,7 @@ test('every query of every filter is answered from an index', async () => {
           for (const query of queries) await checkPlan(query, `${name} ${scope} by ${order.field}, ${way}`)
         }
         for (const query of await queriesOf((reader) => countAdvisories(reader, branches, filter, limits))) {
-          // Only where very many hold a text are all texts looked through.
+          // All texts are searched only if very many contain the text.
           if (way !== 'merged' && compile(query, '?').includes('FROM advisory_texts t')) continue
           await checkPlan(query, `count of ${name} ${scope}, ${way}`)
         }
@@ -178,7 +178,7 @@ test('one value of one filter is counted without looking at an advisory', async 
   }
 })
 
-test('a text that stands several times in each of many terms is found in all of them', async () => {
+test('finds a text that occurs several times in each of many terms in all of them', async () => {
   const { uid } = await pinfold.seed.group()
   const random = randomFrom(9)
   const samples = Array.from({ length: 300 }, (_, n) => {

@@ -61,7 +61,7 @@ test('contents are held for as long as their hold is renewed in time, also by a 
   await forgotten.end()
 })
 
-test('a blob that the copy names and the store has lost since is one of the damaged, an upload that is over is not', {
+test('reports a blob of the copy that the store has lost as damaged, but not an upload that has ended', {
   skip: Boolean(process.env.PINFOLD_TEST_DATABASE) && 'the copy of PostgreSQL is made by others',
 }, async () => {
   await using registry = await startRegistry({ duties: [] })
@@ -96,7 +96,7 @@ test('a blob that the copy names and the store has lost since is one of the dama
   }
 })
 
-test('a backup whose hold was lost meanwhile fails, and leaves none that counts', async () => {
+test('a backup that loses its hold fails, and leaves no valid backup', async () => {
   await using registry = await startRegistry({ duties: [] })
   const { app, pusher } = registry
   const to = mkdtempSync(join(tmpdir(), 'pinfold-backups-'))

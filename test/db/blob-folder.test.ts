@@ -71,7 +71,7 @@ test('data of before gets its ids once some of its blobs are found', async () =>
   await assert.rejects(openWith(registry, other.folder), /has none of the blobs/)
 })
 
-test('a first start that was cut short is gone on with, whichever id was written', async () => {
+test('an interrupted first start is continued, whichever ID was written', async () => {
   await using registry = await startRegistry({ blobs: '' })
   const folder = ownFolder(registry)
   const id = readFileSync(idOf(folder), 'utf8')
@@ -105,7 +105,7 @@ test('one of two concurrent first starts with different folders is refused', asy
   assert.deepEqual(results.map(({ status }) => status).sort(), ['fulfilled', 'rejected'])
 })
 
-test('a server whose blobs are lost starts once the operator has written what the error says', async () => {
+test('a server with lost blobs starts once the operator has written the file that the error names', async () => {
   for (const isOfBefore of [false, true]) {
     await using registry = await startRegistry({ blobs: '' })
     await registry.pusher.pushImage('acme/app', 'v1')

@@ -1,4 +1,4 @@
-// The stores of checkpoints, a folder and a bucket: compare and swap, names, and what the other parts of the store see of them.
+// The stores of checkpoints, a folder and a bucket: compare and swap, names, and separation from other parts of the store.
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
@@ -73,7 +73,7 @@ for (const { name, skip, skipRaces, make } of kinds) {
     store.close()
   })
 
-  test(`only one of many writers to ${name} replaces a version`, { skip: skipRaces }, async () => {
+  test(`one of many concurrent writers to ${name} replaces a version`, { skip: skipRaces }, async () => {
     const open = make()
     const stores = await Promise.all(Array.from({ length: 4 }, open))
     await stores[0]!.keepId('an id')
@@ -128,7 +128,7 @@ test('a folder keeps one file for each checkpoint, and no lock or draft of a wri
   assert.deepEqual(readdirSync(join(own, 'uploads')), [])
 })
 
-test('a folder passes over a checkpoint that a crash has cut short, and goes on behind it', async () => {
+test('a folder skips a checkpoint that a crash has truncated, and continues after it', async () => {
   const own = mkdtempSync(join(folder, 'store-'))
   const { checkpoints } = await openDisk(own)
   const first = await checkpoints.write('one', 'first\n', undefined)
@@ -140,7 +140,7 @@ test('a folder passes over a checkpoint that a crash has cut short, and goes on 
   assert.deepEqual(await checkpoints.read('one'), { text: 'third\n', version: '3' })
 })
 
-test('a folder that cannot be written to refuses, and has what it had', async () => {
+test('a folder that cannot be written to refuses, and keeps its content', async () => {
   const own = mkdtempSync(join(folder, 'store-'))
   const { checkpoints } = await openDisk(own)
   mkdirSync(join(own, checkpointFolder))
@@ -167,7 +167,7 @@ test('a write to a bucket whose answer is lost is found to be there', { skip: no
   store.close()
 })
 
-/** A bucket that ignores the conditions of writes, or says that it does not know them. */
+/** A bucket that ignores the conditions of writes, or answers that it does not support them. */
 async function startSimpleBucket(answer: 'ignores' | 'refuses') {
   const objects = new Map<string, string>()
   const server = createServer(async (req, res) => {

@@ -48,7 +48,7 @@ async function storm(clients: readonly Client[], random: Random): Promise<Record
   return answers
 }
 
-test('after any mix of concurrent changes the counters and keys say what the tables say', async () => {
+test('after any mix of concurrent changes the counters and keys agree with the tables', async () => {
   await using pinfold = await startPinfold()
   const seed = randomInt(2 ** 31)
   const answers = await storm([pinfold.operator], randomFrom(seed))
@@ -58,7 +58,7 @@ test('after any mix of concurrent changes the counters and keys say what the tab
   await checkLists(pinfold)
 })
 
-test('the same holds for tags, whatever their names hide', async () => {
+test('the same is true for tags with every kind of name', async () => {
   await using pinfold = await startPinfold()
   const { seed, operator } = pinfold
   const seeded = randomInt(2 ** 31)

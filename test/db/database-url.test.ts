@@ -5,7 +5,7 @@ import { ConfigError, readConfig } from '#config.ts'
 
 const read = (name: string, value: string) => readConfig({ [name]: value, PINFOLD_MASTER_KEY: '00'.repeat(32) })
 
-test('refuses a database URL with several hosts, and names what to do instead', () => {
+test('refuses a database URL with several hosts, and names the alternative', () => {
   for (const value of [
     'postgres://me@a,b/x',
     'postgresql://me:secret@a:5432,b:5433/x',

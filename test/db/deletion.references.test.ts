@@ -1,4 +1,4 @@
-// Rows that refer to a group, an identity or a role: each goes with it, keeps it from being deleted, or stays on purpose.
+// Rows that refer to a group, an identity or a role: each is deleted with it, blocks its deletion, or stays on purpose.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { type Db, ident, sql } from '#db/sql.ts'
@@ -58,7 +58,7 @@ function tiedTo(target: string, keys: readonly Reference[]): Set<string> {
   return tied
 }
 
-/** Columns of these names that no foreign key decides about, but for those of `declared` tables. */
+/** Columns of these names without a foreign key, except those of `declared` tables. */
 async function undecided(
   target: string,
   names: readonly string[],
@@ -198,7 +198,7 @@ async function countOf(reference: string, uid: string): Promise<number> {
   return Number(row!.count)
 }
 
-test('hooks remove what refers to a group, and nothing of other groups', async () => {
+test('hooks remove rows that refer to a group, and none of other groups', async () => {
   const { app, operator, seed } = pinfold
   const [group, other] = [(await seed.group()).uid, (await seed.group()).uid]
   const plant: Record<string, (uid: string) => Promise<unknown>> = {
@@ -215,7 +215,7 @@ test('hooks remove what refers to a group, and nothing of other groups', async (
   for (const one of removed) assert.deepEqual([await countOf(one, group), await countOf(one, other)], [0, 1], one)
 })
 
-test('hooks remove what refers to an identity, and nothing of other identities', async () => {
+test('hooks remove rows that refer to an identity, and none of other identities', async () => {
   const { app, operator, seed } = pinfold
   const { uid: group } = await seed.group()
   const [person, other] = [(await seed.person()).uid, (await seed.person()).uid]

@@ -19,7 +19,7 @@ before(async () => {
 })
 after(() => pinfold[Symbol.asyncDispose]())
 
-test('anything that blocks keeps a group, by itself and from below, and nothing else does', async () => {
+test('exactly the declared rows block the deletion of a group, in it and below it', async () => {
   const { app, operator, seed } = pinfold
   for (const { kinds, groupDeletion, table } of resources) {
     for (const kind of kinds) {

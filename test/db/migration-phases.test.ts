@@ -1,4 +1,4 @@
-// Migrations that another build can be beside: what is added, filled and taken away, and what waits for whom.
+// Migrations while servers of another build run: additions, backfills and removals, and their locks.
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -52,7 +52,7 @@ test('a build lives with the expansions and backfills of a newer one, and not wi
       await db.all(sql`SELECT length FROM items ORDER BY id`),
       [1, 2, 3, 4, 5].map((length) => ({ length })),
     )
-    // The older one goes on, and starts again.
+    // The older build continues, and starts again.
     assert.deepEqual(await migrate(db, older), [])
     assert.equal(await schemaState(db, idsOf(older)), 'current')
     await addItems(db, ['ffffff'])
@@ -63,7 +63,7 @@ test('a build lives with the expansions and backfills of a newer one, and not wi
     assert.deepEqual(await migrate(db, newer), [])
   }))
 
-test('an empty database gets all of it at once', () =>
+test('an empty database runs all migrations at once', () =>
   withDb(async (db) => {
     assert.deepEqual(await migrate(db, newer), idsOf(newer))
   }))
@@ -83,7 +83,7 @@ test('a batch of a backfill has no time limit', { skip: !onPostgres }, () =>
   }),
 )
 
-test('a backfill that was cut short goes on where it was', () =>
+test('an interrupted backfill continues where it stopped', () =>
   withDb(async (db) => {
     await migrate(db, older)
     await addItems(db, ['a', 'bb', 'ccc', 'dddd', 'eeeee'])
@@ -101,7 +101,7 @@ test('a backfill that was cut short goes on where it was', () =>
   }))
 
 test(
-  'a change that cannot have its lock is tried again, and holds up nobody meanwhile',
+  'a change that cannot get its lock is retried, and blocks no query meanwhile',
   {
     skip: !onPostgres && 'there are no locks of tables',
   },
@@ -137,7 +137,7 @@ const indexed: Migration = {
 }
 
 test(
-  'an index of a table of before is built while others write it, and anew where that was cut short',
+  'an index of an old table is built while others write to it, and again after an interruption',
   {
     skip: !onPostgres && 'nobody else writes',
   },
@@ -163,7 +163,7 @@ test(
       await writer.query('COMMIT')
       await assert.rejects(begun, /killed/)
       assert.equal(await schemaState(db, idsOf(all)), 'old')
-      // As one that was cut short in the middle leaves it.
+      // The index is in the state in which an interruption leaves it.
       await place.query(`CREATE UNIQUE INDEX items_by_colour ON ${place.schema}.items (colour)`).catch(() => {})
       await assert.rejects(
         place.query(`CREATE UNIQUE INDEX CONCURRENTLY items_by_colour ON ${place.schema}.items (colour)`),
@@ -242,7 +242,7 @@ test(
     }),
 )
 
-test('a server leaves a database of before to pinfold migrate, unless it is told to or has it for itself', async () => {
+test('a server leaves an old database to pinfold migrate, unless it is told to migrate or is alone', async () => {
   await using place = await makePlace()
   assert.equal((await run(['migrate', ...place.args], { env: place.env })).code, 0)
   const db = await openDb({ database: place.database, file: join(place.data, 'pinfold.db') })
@@ -283,7 +283,7 @@ test('migrate --finish refuses while a server of another version lives, and not 
   assert.deepEqual((await finish()).code, 0)
 })
 
-test('migrate makes beside servers only what they can be beside', {
+test('migrate runs beside servers only the migrations that allow it', {
   skip: !onPostgres && 'there is one server',
 }, async () => {
   await using place = await makePlace()
@@ -308,7 +308,7 @@ test('migrate makes beside servers only what they can be beside', {
   assert.deepEqual([alone.code, alone.stderr], [0, ''])
 })
 
-/** A server that has seen what the schema is, and that nobody can see yet; `goOn` lets it. */
+/** A server that has read the schema and is held up before others can see it; `goOn` lets it continue. */
 async function startHeldUp(place: Place, env: Place['env']) {
   const holder = await place.connect()
   await holder.query(`BEGIN; LOCK TABLE ${place.schema}.facts IN EXCLUSIVE MODE`)
@@ -322,7 +322,7 @@ async function startHeldUp(place: Place, env: Place['env']) {
 const waitsFor = ({ schema }: Place, table: string) =>
   `SELECT 1 FROM pg_locks WHERE NOT granted AND relation = to_regclass('${schema}.${table}')`
 
-test('migrate sees in the end also a server that has started since it looked', {
+test('migrate also sees a server that has started since its first check', {
   skip: !onPostgres && 'there is one server',
 }, async () => {
   await using place = await makePlace()
@@ -347,7 +347,7 @@ test('migrate sees in the end also a server that has started since it looked', {
   assert.deepEqual([code, stderr.includes(`and one has started, as ${server.url}; stop them all first`)], [69, true])
 })
 
-/** A database as this build has it, open here too, and where servers of it would start. */
+/** A database of this build, open here too, and the place where servers of the build would start. */
 async function migrated() {
   const closing = new AsyncDisposableStack()
   const place = closing.use(await makePlace())

@@ -78,7 +78,7 @@ for (const [name, ask] of Object.entries(asked)) {
   })
 }
 
-test('advisories about a name are read where they count, and not those of everybody', async () => {
+test('reads advisories about a name only of the organizations where they count', async () => {
   const places = ['a'.repeat(40), 'b'.repeat(40)]
   const [query] = await queriesOf((reader) => listAbout(reader, places, ['busybox', 'zlib']))
   const plan = await pinfold.app.db.plan(query!)

@@ -1,4 +1,4 @@
-// Accepted risks, and what events are to tell of findings: each question is answered from an index.
+// Accepted risks, and findings that events report: each query uses an index.
 
 import { after, before, test } from 'node:test'
 import type { Reader } from '#db/sql.ts'

@@ -168,7 +168,7 @@ async function queriesOf({ ask, rows = [] }: (typeof asked)[string]): Promise<Sq
   return queries
 }
 
-// A sort is of no more than was asked about: what counts is that no table is read to find it.
+// Sorts contain only the requested rows, and no table is scanned to find them.
 const bad = onPostgres
   ? /\bSeq Scan\b/
   : /\bSCAN (?!.* USING (?:COVERING )?INDEX|CONSTANT|\w+ USING INTEGER|p\b|matches\b|\()|AUTOMATIC/

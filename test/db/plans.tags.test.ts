@@ -100,7 +100,7 @@ test('reads only the keys of tags that a page skips, from the nearer end', async
 
 async function checkSkipped(branch: TagBranch, page: Page, total: number): Promise<void> {
   const queries = await queriesOf((reader) => listTags(reader, [branch], { ...page, skip: 1000 }, none), total)
-  // Behind a cursor nobody knows how many are left.
+  // After a cursor the number of remaining rows is not known.
   assert.equal(queries.length, page.after ? 1 : 2)
   const query = queries.at(-1)!
   const { plan, shown } = await planOf(query)
@@ -138,7 +138,7 @@ test('a list of several kinds of names reads a page of each', async () => {
       const search =
         page.order.column === 'uid' ? /tags_by_shape/g : onPostgres ? /list_keys_pkey/g : /SEARCH k USING PRIMARY KEY/g
       assert.equal(plan.match(search)?.length, 8, shown)
-      // Only what a page of each has left may be sorted.
+      // Only the merged pages may be sorted.
       if (!onPostgres) assert.doesNotMatch(plan, /SEARCH [^\n]*\n\s*USE TEMP B-TREE/, shown)
       assert.doesNotMatch(plan, /\bSeq Scan\b|\bSCAN t\b(?!.*INDEX)/, shown)
     }
@@ -190,7 +190,7 @@ test('tags are counted from the counters', async () => {
   }
 })
 
-test('a pull, a move and a look into the ledger are one search each', async () => {
+test('a pull, a move and a read of the tag history are one search each', async () => {
   // Without statistics PostgreSQL takes a name to be as rare as a name in a repo.
   const tagKey = onPostgres
     ? /tags_(repo_id_name_key|by_name)/

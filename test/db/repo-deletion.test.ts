@@ -24,7 +24,7 @@ const stays: Readonly<Record<string, string>> = {
   'resolved_later.last_repo': 'how far a background job has come in a list of repositories',
 }
 
-/** Records of what was decided at a repository: they stay, and some of them end with it. */
+/** Records of decisions about a repository: they stay, and some of them end with it. */
 const records: Readonly<Record<string, 'ends' | 'stays'>> = {
   gate_exceptions: 'ends',
   pull_rule_exceptions: 'ends',
@@ -175,7 +175,7 @@ function copyOf({ id, ...row }: Row, digest: string) {
   return sql`INSERT INTO scan_jobs (${names}) VALUES (${list(Object.values({ ...row, digest }))})`
 }
 
-test('rules that were made at a repository are deleted with it, and records say what becomes of them', async () => {
+test('deletes the rules of a deleted repository, and keeps the records of decisions with their end', async () => {
   const repo = repos.get('ruled')!
   const { app } = registry
   const all = referring(/^scope_uid$/)

@@ -1,4 +1,4 @@
-// Every resource has its row, and what is derived from the rows is what the tables and the caches need.
+// Every resource has its row, and the values derived from these rows match the tables and the caches.
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
 import { after, before, test } from 'node:test'
@@ -26,7 +26,7 @@ import { type Pinfold, startPinfold } from '../support/pinfold.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
-/** Tables with a uid that is nobody's resource. */
+/** Tables with a uid that belong to no resource. */
 const notResources = {
   list_keys: 'the keys of lists, which hold the uids of what is listed',
   advisory_texts: 'an index of advisories',
@@ -34,7 +34,7 @@ const notResources = {
   uploads: 'pushes that have begun; their uid is in no hierarchy',
 }
 
-/** Names in errors of what is no resource by itself. */
+/** Names in errors of things that are no resource by themselves. */
 const partsOfOthers = [
   'registry.pinfold.dev/Deployment',
   'registry.pinfold.dev/Package',
@@ -59,7 +59,7 @@ async function tables(column?: string): Promise<string[]> {
   return [...new Set(rows.filter((row) => !column || row.column === column).map(({ name }) => name))].sort()
 }
 
-test('every table whose rows have a uid is that of one resource, or says why not', async () => {
+test('every table with uids belongs to one resource, or has a reason not to', async () => {
   const declared = resources.map(({ table }) => table)
   assert.equal(new Set(declared).size, declared.length, 'two resources share a table')
   const all = await tables()
@@ -105,7 +105,7 @@ test('every name that errors have for a resource is that of one row', () => {
   assert.deepEqual([...resources.map(({ type }) => type), ...partsOfOthers].sort(), names.sort())
 })
 
-test('every domain is listed, with what it keeps', () => {
+test('every domain is listed, with the data that it keeps', () => {
   const domains = globSync('src/domains/*/domain.ts', { cwd: root }).map((file) => file.split('/')[2]!)
   const listed = readFileSync(`${root}/src/domains/domains.ts`, 'utf8')
   assert.deepEqual(
@@ -138,7 +138,7 @@ async function readBy(fill: (reader: Reader) => Promise<unknown>): Promise<strin
   const answer = (query: Sql) => {
     const text = compile(query, '?')
     texts.push(text)
-    // Something is there at every step, so that each goes on to the next.
+    // Every query gets a row, so that the function continues to its next query.
     return { uid: 'a'.repeat(40), name: 'a', id: 1, place: '/', capabilities: '[]' }
   }
   const reader = {

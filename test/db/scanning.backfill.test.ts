@@ -1,4 +1,4 @@
-// Lists of packages of before there were rows of them are brought in step by step, whatever is deleted meanwhile.
+// Package lists of earlier versions are converted to rows step by step, with any deletions meanwhile.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { raw, sql } from '#db/sql.ts'

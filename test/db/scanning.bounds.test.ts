@@ -100,7 +100,7 @@ test('records of organizations wait in queues of their own', async () => {
   await runDuty(pinfold.app, matchPackages)
 })
 
-test('a page of the packages of a name reads what the page has and no more', { skip: onPostgres }, async () => {
+test('a page of the packages of a name reads only its own rows', { skip: onPostgres }, async () => {
   const asked: string[] = []
   const reader = {
     all: async (query: Parameters<typeof pinfold.app.db.plan>[0]) => {

@@ -108,13 +108,13 @@ test('compares a new package with the known records, by its own name and by its 
   assert.deepEqual(await counted(openssl), { 'A-1': 0, 'A-3': 3 })
 })
 
-test('a record that comes later is found in what was there before, without reading any image', async () => {
+test('a record that arrives later is found in existing images, without reading them again', async () => {
   at(2)
   await put('osv/Alpine:v3.19', [recordOf('A-5', [affected('musl', '1.2.4-r3')])])
   assert.deepEqual(await findings(openssl), ['A-1 libssl3 1 0 01-', 'A-3 libssl3 1 3 01-', 'A-5 musl 1 0 02-'])
 })
 
-test('a record that says something else ends what it said, and what followed from that stays known', async () => {
+test('a changed record ends its former findings, which stay known', async () => {
   at(3)
   await put('osv/Alpine:v3.19', [recordOf('A-5', [affected('musl', '1.2.4-r1')])])
   assert.ok((await findings(openssl)).includes('A-5 musl 1 0 02-03'))
@@ -133,7 +133,7 @@ test('a withdrawn record ends its findings and deletes none', async () => {
   assert.ok(all.includes('A-5 musl 1 0 02-03') && all.includes('A-5 musl 1 1 04-05'), all.join('\n'))
 })
 
-test('a version that is none is a gap and not unaffected', async () => {
+test('an invalid version is a coverage gap and not unaffected', async () => {
   const list = await addList('l2', [apk('odd', 'not a version')])
   await put('osv/Alpine:v3.19', [recordOf('A-6', [affected('odd', '1-r0')])])
   assert.deepEqual(await findings(list), ['A-6 odd 2 0 05-'])
@@ -170,7 +170,7 @@ test('a record that is withdrawn, or about another vulnerability, no longer give
   assert.deepEqual(await held(), ['B-4 rerated 1 0 06-'])
 })
 
-test('when more is found than is asked for, the worst and what holds now are told', async () => {
+test('a limited list has the worst findings first, and the present ones', async () => {
   const list = await addList('l3c', [apk('busy', '1-r0')])
   const rated = (id: string, severity: AffectedPackage['severity']) =>
     recordOf(id, [affected('busy', '2-r0', { severity })])

@@ -52,7 +52,7 @@ async function put(ids: readonly string[], name: string, more: { withdrawTime?: 
   )
 }
 
-/** Does what waits, of one kind only or all. */
+/** Does the waiting work, of one kind only or all. */
 async function work(kind?: 'package' | 'list'): Promise<void> {
   for (let next = await take(kind); next; next = await take(kind)) await doMatch(pinfold.app, next, signal)
 }
@@ -88,7 +88,7 @@ async function opens(...lists: PreparedList[]): Promise<string[]> {
   return counted
 }
 
-/** As the sweep does with those that no image has. */
+/** Deletes lists without images, as the sweep does. */
 async function forget(...lists: PreparedList[]): Promise<void> {
   const { db } = pinfold.app
   for (const { listNo } of lists) {
@@ -179,7 +179,7 @@ test('an interrupted step has no effect, and is still queued', async () => {
   assert.deepEqual(await opens(...lists), ['1 of 1', '1 of 1'])
 })
 
-test('a list goes over the limit, and comes back below half of it, by what changes', async () => {
+test('changes can take a list above the limit, and back once it is below half of it', async () => {
   const ids = Array.from({ length: bound }, (_, i) => `L-${i}`)
   const list = await prepare(apk('four'), apk('four-libs', 'four'))
   await complete(list)

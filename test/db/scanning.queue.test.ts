@@ -20,7 +20,7 @@ after(() => pinfold[Symbol.asyncDispose]())
 
 const organization = 'a'.repeat(40)
 
-/** An image that waits to be compared, and that a node is at which is never heard of again. */
+/** An image that waits for comparison, claimed by a node that never returns. */
 async function leftBehind(hash: string): Promise<{ listNo: number; left: DueMatch }> {
   const { app } = pinfold
   const one = { kind: 'apk', name: 'ssl', version: '1-r0', origin: 'ssl', originVersion: '1-r0', arch: hash } as const
@@ -50,7 +50,7 @@ test('another server takes over the work of a server that is gone, which complet
   assert.deepEqual([await found(listNo), await countMatches(app.db)], [['CVE-2026-1'], 0])
 })
 
-test('the duty does so by itself once the server has given no sign of life for as long as a lease lasts', async () => {
+test('the job takes over the work itself once the server has sent no heartbeat for the length of a lease', async () => {
   const { app } = pinfold
   const { listNo } = await leftBehind('second')
   let ms = 0

@@ -1,4 +1,4 @@
-// Everything that is encrypted under the master key gets another one, all of it or nothing.
+// All values that are encrypted under the master key are encrypted under another one, completely or not at all.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
@@ -76,7 +76,7 @@ async function withSecrets() {
   return { pinfold, closing }
 }
 
-/** Leaves what a sign-in that has begun and one that is finished leave. */
+/** Creates the rows that an unfinished and a finished sign-in leave. */
 async function signSomebodyIn({ app }: Pinfold): Promise<void> {
   const { db, sealer } = app
   const seal = (purpose: Purpose) => sealer.seal(purpose, Buffer.from(`for ${purpose}`))
@@ -102,7 +102,7 @@ async function signSomebodyIn({ app }: Pinfold): Promise<void> {
   })
 }
 
-/** The plain text of everything that is sealed; `undefined` for what the key does not open. */
+/** Plain text of all sealed values; `undefined` for values that the key does not open. */
 async function opened(db: Db, sealer: Sealer): Promise<Record<string, (string | undefined)[]>> {
   const all: Record<string, (string | undefined)[]> = {}
   for (const { table, key, column, purpose } of columns) {
@@ -154,7 +154,7 @@ test('changes nothing if one value cannot be opened, and names the value', async
   assert.deepEqual(await opened(db, sealer), before)
 })
 
-test('more values than are read at once are all sealed anew', async () => {
+test('seals more values than fit into one read', async () => {
   await using pinfold = await startPinfold()
   const { db, sealer } = pinfold.app
   const secret = (i: number) => sealer.seal('signing-key', Buffer.from(String(i)))

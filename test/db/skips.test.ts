@@ -1,4 +1,4 @@
-// Pages that pass over items are the same items as those of the whole list, from whichever end they are read.
+// Pages that skip items have the same items as the whole list, from either end.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sql } from '#db/sql.ts'

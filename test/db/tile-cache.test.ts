@@ -10,7 +10,7 @@ import { startPinfold } from '../support/pinfold.ts'
 const size = 600
 const leavesOf = (log: number) => Array.from({ length: size }, (_, i) => leafHash(Buffer.from(`${log} ${i}`)))
 
-test('proofs of a head read the tile of their entry, and what they share once', async () => {
+test('proofs of a checkpoint read the tile of their entry, and shared tiles once', async () => {
   await using pinfold = await startPinfold()
   const { db } = pinfold.app
   const logs = new Map([7, 8].map((log) => [log, leavesOf(log)]))

@@ -85,7 +85,7 @@ async function storm({ registryOperator, operator }: TestRegistry, random: Rando
   return answers
 }
 
-test('after any mix of pushes, mounts, deletions and a collection, what is counted is what is there', async () => {
+test('after any mix of pushes, mounts, deletions and a collection, the counts equal the content', async () => {
   const clock = { now: Date.parse('2026-03-01T00:00:00Z') }
   await using registry = await startRegistry({ clock: () => new Date(clock.now) })
   await registry.seed.group('', { name: 'other' })
@@ -97,7 +97,7 @@ test('after any mix of pushes, mounts, deletions and a collection, what is count
   const used = await checkUsage(registry)
   assert.ok(used.size > 0, `seed ${seed}`)
 
-  // At least one of each, whatever the dice say.
+  // At least one request of each kind, in addition to the random ones.
   const { registryOperator: client } = registry
   await client.pushImage('acme/last', 'v1')
   const location = String((await client.ok(202, 'POST', 'acme/last/blobs/uploads/')).headers.location)

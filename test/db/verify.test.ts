@@ -192,7 +192,7 @@ test('finds tags that differ from their history, and adds a row for the digest t
   await check('ledger says something else')
   assert.deepEqual(await history('v1'), [`1 ${image.digest}`, `2 ${other.digest}`])
 
-  // The tag is gone, and nothing has deleted it.
+  // The tag is missing without a deletion in its history.
   await change(sql`DELETE FROM list_keys WHERE uid IN (SELECT uid FROM tags WHERE repo_id = ${repo} AND name = 'v2')`)
   await change(sql`DELETE FROM tags WHERE repo_id = ${repo} AND name = 'v2'`)
   const gone = await look(registry, { only: ['ledger'] })
@@ -245,7 +245,7 @@ test('writes the links of manifests again from their contents', async () => {
   ])
 })
 
-test('the command runs beside the server, says what is wrong to people and to programs, and ends with 1', async () => {
+test('the command runs beside the server, reports problems as text and as JSON, and ends with 1', async () => {
   await using place = await scene()
   const { registry, digest } = place
   const { data, database, masterKey } = registry.app.config
@@ -311,7 +311,7 @@ test('reads a random share of the contents', async () => {
   assert.ok(reads > 30 && reads < 170, `${reads} of 200`)
 })
 
-test('a tag whose content may be elsewhere is restored without it', async () => {
+test('restores a tag whose content may be elsewhere without it', async () => {
   await using place = await scene()
   const { registry, change } = place
   await registry.pusher.pushImage(name, 'imported')
