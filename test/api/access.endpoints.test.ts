@@ -62,7 +62,10 @@ const pathsOfLists: Record<string, string | undefined> = {
   ListQuarantined: undefined,
 }
 
-/** They take a credential of another kind, or one's own uid, which their handlers judge: the same answer always. */
+/**
+ * These methods take a credential of another kind, or the own uid of the caller, which their handlers check: the answer is always
+ * the same.
+ */
 const decidesItself: Record<string, number> = { Exchange: 3, ExchangeRefreshToken: 3, Register: 7, 'Auth.Delete': 7 }
 
 type Caller = {
@@ -135,7 +138,7 @@ after(async () => {
 /** Services without a place in their requests whose callers need the capability at some place. */
 const heldSomewhere = ['pinfold.platform.events.Identities']
 
-/** The one code that the contract expects, or `through` when the method is to do its own work. */
+/** Expected code of the contract, or `through` if the method runs its own work. */
 function expected(desc: DescMethod, caller: Caller): number | 'through' {
   const { mode } = getOption(desc, iam)
   if (mode.case === 'disabled') return 'through'

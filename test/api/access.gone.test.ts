@@ -1,4 +1,4 @@
-// Tokens live for up to an hour, their identities perhaps not.
+// Tokens are valid for up to an hour, also if their identity is deleted meanwhile. The deletion must end them.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { sql } from '#db/sql.ts'
@@ -57,7 +57,7 @@ for (const [kind, make] of Object.entries(kinds)) {
       }
     }
     await assertGone()
-    // The first event after it is not for them.
+    // The first event after the deletion is not sent to them.
     assert.equal(await stream.ended, true)
     assert.equal(stream.ending()?.code, 16)
     assert.deepEqual(stream.events, [])

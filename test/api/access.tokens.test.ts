@@ -79,7 +79,7 @@ test('the header is the word Bearer, in any case, and one token', async () => {
   assertUnauthenticated(await pinfold.anonymous.get('/iam/v2/groups'), 'none')
 })
 
-test('a token in the query or in a cookie counts for nothing', async () => {
+test('ignores a token in the query or in a cookie', async () => {
   const { anonymous } = pinfold
   const cookie = { cookie: `access_token=${ownerToken}` }
   assertUnauthenticated(await anonymous.call('GET', '/iam/v2/groups', undefined, cookie), 'cookie')

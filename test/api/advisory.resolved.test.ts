@@ -102,7 +102,7 @@ async function resolvedIn(client: Client, images: string[], from: string, to: st
   return Object.fromEntries(days.filter(([, aliases]) => aliases.length > 0))
 }
 
-test('the example of the documentation comes out as it was worked out by hand', async () => {
+test('the example of the documentation gives the result that was computed by hand', async () => {
   const examples = ['../../examples/advisories/busybox.advisories.yaml', '../data/advisories/zlib.advisories.yaml']
   for (const file of examples) {
     const text = readFileSync(new URL(file, import.meta.url), 'utf8')
@@ -210,7 +210,7 @@ test('follows each tag and image by itself, and lists a vulnerability once that 
   assert.deepEqual(await of(`${body.repos[0].uid}:edge`), two)
 })
 
-test('an image of which nothing is known is passed over, and nothing counts as removed by it', async () => {
+test('an image with unknown contents is skipped, and nothing counts as removed by it', async () => {
   await importInto(publicOrg, [
     advisory('gap', 'CVE-GAP', [fixed('2-r0')]),
     advisory('other', 'CVE-OTHER', [fixed('9')]),

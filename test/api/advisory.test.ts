@@ -68,7 +68,7 @@ test('a second import of vulnerabilities changes nothing, and a changed one is r
   assert.equal((await metadata('id=NEW-1')).vulnerabilityMetadata[0].summary, 'new')
 })
 
-test('one wrong vulnerability keeps all of a request out, and is named', async () => {
+test('one wrong vulnerability refuses the whole request, and is named', async () => {
   const good = vulnerability('GOOD-1')
   for (const [wrong, field] of [
     [{ id: '' }, 'id'],

@@ -147,7 +147,7 @@ test('an address counts only if the provider reports it as verified', async () =
   assert.partialDeepStrictEqual(await seenBy(odd.uid), { name: odd.subject, email: '', emailUnverified: '' })
 })
 
-test('only a good token of a trusted issuer is taken', async () => {
+test('accepts only a valid token of a trusted issuer', async () => {
   await using stranger = await startIssuer()
   const person = somebody()
   const register = (token: string) => pinfold.withToken(token).post('/auth/v1/register', {})
@@ -171,7 +171,7 @@ test('only a good token of a trusted issuer is taken', async () => {
   assert.equal((await pinfold.operator.get(`/iam/v2/identities/${person.uid}`)).status, 404)
 })
 
-test('a uid that is given must be that of the person', async () => {
+test('a uid in the request must be that of the person', async () => {
   const [person, other] = [somebody(), somebody()]
   assertInvalid(await person.register({ identityId: 'x' }), 'identity_id')
   assertRefused(await person.register({ identityId: other.uid }), 'PERMISSION_DENIED')
@@ -249,7 +249,7 @@ test('redeeming an invite accepts the bindings that the person has in its organi
   await checkLists(pinfold)
 })
 
-test('an invite dies with the right of its maker to give the role', async () => {
+test('an invite ends when its maker loses the right to grant the role', async () => {
   const roleUid = (await pinfold.seed.role(org, ['repo.list'])).uid
   const inviting = ['group_invites.create', 'role_bindings.create']
   const makerRole = (await pinfold.seed.role(org, [...inviting, 'repo.list'])).uid

@@ -109,7 +109,7 @@ async function racing(
   await reading
 }
 
-test('a read that races a deletion or a rename puts nothing old back', async () => {
+test('a read that races a deletion or a rename puts no outdated value into the cache', async () => {
   await using registry = await startRegistry()
   const { app, seed, operator, org, pusher, registryOperator } = registry
   const folder = await seed.group(org.uid, { name: 'team' })

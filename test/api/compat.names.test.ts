@@ -60,7 +60,7 @@ function call<S extends GenService<GenServiceMethods>, M extends keyof S['method
   return at.call(named, create(desc.input, init as never), { token: operator.token, ...options })
 }
 
-test('every method answers to the names of the vendor as it does to ours', async () => {
+test('every method can be called by the names of the vendor and by ours', async () => {
   const today = await call(ours, GroupsService, 'getGroup', { uid: org })
   assert.equal(today.code, 0)
   for (const names of [preview, acme, acmePreview]) {
@@ -146,7 +146,7 @@ async function bound(): Promise<{ group: string; serviceBindings: Json }> {
   return { group, serviceBindings: { INGESTER: identity.uid } }
 }
 
-test('a member with our name has that of the vendor in JSON, and is taken with either', async () => {
+test('a field with our name has the name of the vendor in JSON, and both names are accepted', async () => {
   const { group, serviceBindings } = await bound()
   const path = `/iam/v2/accountAssociations/${group}`
   const created = ok(await operator.post(path, { name: 'clouds', acme: { serviceBindings } }))

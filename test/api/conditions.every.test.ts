@@ -97,7 +97,7 @@ test('every method that changes something does so from any state where the clien
     }
     seen[subject ? 'missing' : 'none']++
     assert.equal(answer.status, subject ? 412 : 400, `${name}: ${answer.text}`)
-    // And with no condition at all.
+    // The same request without a condition.
     return send()
   })
   assert.ok(seen.there > 40 && seen.missing > 0 && seen.none > 30, JSON.stringify(seen))

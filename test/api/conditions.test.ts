@@ -187,7 +187,7 @@ test('does not store failed answers, and gives no stored answer to a caller that
   assert.equal((await send()).status, 403)
 })
 
-test('an answer that was lost is not made up, and nothing is done twice', async () => {
+test('a lost answer is not made up, and no request runs twice', async () => {
   const group = await folder()
   const { db } = scene.pinfold.app
   assert.equal((await patch(group, 'lost', { 'idempotency-key': 'lost' })).status, 200)

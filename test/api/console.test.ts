@@ -1,4 +1,4 @@
-// The console's page and files, and the API behind its cookie.
+// Page and files of the console, and the API behind its cookie.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { getOption } from '@bufbuild/protobuf'
@@ -71,7 +71,7 @@ test('its files are cached forever under the hash of their content, and nothing 
   }
 })
 
-test('behind its cookie a person is who they are, and the cookie counts nowhere else', async () => {
+test('the cookie gives a person their own rights, and is valid only for the console', async () => {
   await using scene = await startSignInScene()
   const { url } = scene.pinfold
   const { uid, email } = scene.somebody()

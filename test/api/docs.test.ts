@@ -54,7 +54,7 @@ test('the page of a method shows its fields, its permissions and its answer', as
   }
 })
 
-test('nothing but the style of a page counts, and there is no script', async () => {
+test('a page can load only its style, and contains no script', async () => {
   for (const path of ['/docs', '/docs/', '/docs/errors', '/docs/iam.v2.GroupsService']) {
     const { text, headers } = await get(path)
     const style = /<style>([\s\S]*?)<\/style>/.exec(text)![1]!

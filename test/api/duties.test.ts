@@ -46,7 +46,7 @@ async function rowOf(name: string): Promise<Json> {
   return (await pinfold.app.db.get<Json>(sql`SELECT owner, fence, run_result FROM duties WHERE name = ${name}`))!
 }
 
-test('one node has a lease; another takes it when the first has been silent for its length, and not before', async () => {
+test('one node has a lease; another one takes it when the first has been silent for its length, and not before', async () => {
   const name = newName()
   const [one, two] = [nodeOf('one', name), nodeOf('two', name)]
   assert.equal((await one.leases.look()).length, 1)
@@ -66,7 +66,7 @@ test('one node has a lease; another takes it when the first has been silent for 
   assert.equal(one.lease(), undefined)
 })
 
-test('a node stops to trust its lease before another may take it, counted from when the renewal was sent', async () => {
+test('a node stops relying on its lease before another one may take it, counted from the start of the renewal', async () => {
   const name = newName()
   const one = nodeOf('trusting', name)
   await one.leases.look()

@@ -156,7 +156,7 @@ test('malformed requests get an answer that allows no scripts', async () => {
   }
 })
 
-test('nonsense behind a request is not answered in the middle of the answer to it', async () => {
+test('malformed bytes after a request are not answered in the middle of its answer', async () => {
   using connection = await connectRaw(registry.listenPort)
   const authorization = `authorization: Bearer ${registry.operator.token}`
   connection.write(`GET /events/v2/stream HTTP/1.1\r\nhost: a\r\n${authorization}\r\n\r\n`)
@@ -288,7 +288,7 @@ test('the labels of the metrics come from closed sets, whatever a client invents
   assert.doesNotMatch(shown, /invented|BREW|PROPFIND|xxxx/i)
 })
 
-test('a form that does not come to its end in time is answered, over HTTP/2 too', async () => {
+test('a form that does not end in time gets an answer, over HTTP/2 too', async () => {
   await using server = await serve({ requestTimeoutMs: 200, headersTimeoutMs: 200 })
   const session = http2.connect(server.localUrl)
   try {

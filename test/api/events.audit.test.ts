@@ -79,7 +79,7 @@ test('the log names the outside token that a build job has signed in with', asyn
   assert.deepEqual(JSON.parse(last.act), act)
 })
 
-test('every change to access is in the log, and nothing else is', async () => {
+test('every change of access is in the audit log, and nothing else is', async () => {
   await using pinfold = await startPinfold({ clock: ticking() })
   const { seed, operator } = pinfold
   const org = (await seed.group()).uid
@@ -182,7 +182,7 @@ test('entries are filtered by actor, subject, type, time and place, alone and to
   }
 })
 
-test('a filter that is not one is refused, and so is a token with another filter', async () => {
+test('an invalid filter is refused, and so is a page token with another filter', async () => {
   await using pinfold = await startPinfold()
   for (let i = 0; i < 3; i++) await pinfold.seed.group()
   const get = (query: string) => pinfold.operator.get(`${path}?${query}`)

@@ -174,7 +174,7 @@ test('after a crash only events without an ended attempt are sent, in order for 
   assert.deepEqual(await app.db.all(sql`SELECT subject FROM delivery_lanes`), [])
 })
 
-test('a node that has lost a queue writes nothing of events that it has tried', async () => {
+test('a node that has lost a queue writes nothing about events that it has tried', async () => {
   const staged = await stage()
   const { pinfold, folder, routed, own, behind, rows } = staged
   await using _ = pinfold

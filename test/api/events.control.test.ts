@@ -19,7 +19,7 @@ const delivered = (pinfold: Pinfold, uid: string, count: number) =>
   )
 const webhookHeaders = ({ headers }: Received) => headers as Record<string, string>
 
-test('deliveries wait while a subscription is paused, and go when it is resumed', async () => {
+test('deliveries wait while a subscription is paused, and are sent when it is resumed', async () => {
   await using pinfold = await startPinfold(localSinks)
   await using receiver = await startReceiver()
   const { seed, operator } = pinfold
@@ -81,7 +81,7 @@ test('a subscription gets the types that it asks for', async () => {
   }
 })
 
-test('a secret is shown once, signs as the library of Standard Webhooks expects, and overlaps with the next', async () => {
+test('a secret is shown once, its signatures pass the library of Standard Webhooks, and it overlaps with the next one', async () => {
   await using pinfold = await startPinfold(localSinks)
   await using receiver = await startReceiver()
   const { seed, operator } = pinfold

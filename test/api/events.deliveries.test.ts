@@ -118,7 +118,7 @@ test('each subject keeps its order and waits only for itself, while a receiver f
   }
 })
 
-test('a subject that fails holds up no other', async () => {
+test('a failing subject does not block other subjects', async () => {
   await using pinfold = await startPinfold(localSinks)
   const { seed, operator } = pinfold
   const org = await seed.group()

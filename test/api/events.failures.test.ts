@@ -36,7 +36,7 @@ test('a sink that answers 410 is paused with the reason, and others get an event
   assert.ok(gone.accepted().some(({ id }) => id === gone.got[0]!.id))
 })
 
-test('a sink that asks to wait is left alone for as long as it asks', async () => {
+test('a sink that asks for a pause gets no request during it', async () => {
   await using pinfold = await startPinfold(localSinks)
   const org = await pinfold.seed.group()
   for (const answer of [

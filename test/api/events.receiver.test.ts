@@ -1,4 +1,4 @@
-// The receiver of the examples against deliveries of a real server, and against all that is not one.
+// The receiver of the examples with deliveries of a real server, and with forged and broken ones.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -130,7 +130,7 @@ test('each error has its own status, and only valid events are handled', async (
   ])
 })
 
-test('an event that comes again is handled once, unless handling it had failed', async () => {
+test('a repeated event is handled once, unless its handling had failed', async () => {
   const handled: string[] = []
   let broken = true
   let waiting = Promise.withResolvers<void>()

@@ -290,7 +290,7 @@ test('ends a stream whose client does not read', async () => {
   assert.ok(!lazy.received().includes('event: status'))
 })
 
-test('a stop ends every stream in good order', async () => {
+test('a stop ends every stream cleanly', async () => {
   const stopped = await startPinfold({ drainMs: 60_000 })
   const streams = await Promise.all([1, 2, 3].map(() => openStream(stopped.url, stopped.operator.token)))
   await stopped[Symbol.asyncDispose]()

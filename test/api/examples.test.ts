@@ -44,7 +44,7 @@ test('every method that is served has an example', () => {
   )
 })
 
-test('every example still answers as it is written down', () => {
+test('every example still gives the answer that it documents', () => {
   const changed = Object.entries(recorded).flatMap(([method, example]) => {
     const now = fresh[method]
     const found = now ? differences(example, now) : ['is not made any more']

@@ -236,7 +236,7 @@ test('custom claims all have to match, by text, number, truth or any element of 
   )
 })
 
-test('claims that every object inherits do not count', async () => {
+test('ignores claims with names that every JavaScript object inherits', async () => {
   await assertMatches({ ...exact, claimPatterns: { constructor: '.*', toString: '.*' } }, [], [{}])
   const ids = [{ id: '9007199254740992' }, { id: 2 ** 53 }]
   await assertMatches({ ...exact, claims: { id: '9007199254740992' } }, ids, [{ id: 2 ** 53 + 2 }])
@@ -261,7 +261,7 @@ test('one large issuer may be named with or without its scheme', async () => {
   }
 })
 
-test('identities of other kinds are not for tokens', async () => {
+test('tokens do not match identities of other kinds', async () => {
   const { pinfold, org } = scene
   const kinds = [
     { awsIdentity: { awsAccount: '123456789012', arn: 'a' } },

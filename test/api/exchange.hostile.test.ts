@@ -87,7 +87,7 @@ test('the corpus has at least 200 tokens, no two alike', (t) => {
   }
 })
 
-test('over REST each is refused in the words of its code, the same for an identity that does not exist', async () => {
+test('over REST each is refused with the message of its code, the same for an identity that does not exist', async () => {
   const tokens = corpus.filter(fitsHeader)
   assert.ok(tokens.length >= 200)
   for (const { name, token, code, identity } of tokens) {
@@ -104,7 +104,7 @@ test('over REST each is refused in the words of its code, the same for an identi
   }
 })
 
-test('over gRPC it is the same', async () => {
+test('over gRPC each gets the same refusal', async () => {
   const desc = SecurityTokenService.method.exchange
   for (const { name, token, code, identity } of corpus.filter(fitsHeader)) {
     for (const uid of [identities[identity], identities.missing]) {
@@ -116,7 +116,7 @@ test('over gRPC it is the same', async () => {
   }
 })
 
-test('at the OAuth endpoint, where any text can be sent, it is the same', async () => {
+test('at the OAuth endpoint, where any text can be sent, each gets the same refusal', async () => {
   for (const { name, token, code, identity } of corpus) {
     for (const uid of [identities[identity], identities.missing]) {
       const form = new URLSearchParams({

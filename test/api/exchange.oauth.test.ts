@@ -1,4 +1,4 @@
-// RFC 8693 at /oauth/token: the same exchange in the words of OAuth.
+// RFC 8693 at /oauth/token: the same exchange in the format of OAuth.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { claimsOf, type Scene, searchOf, startExchange, subject } from '../support/exchange.ts'
@@ -92,7 +92,7 @@ test('each kind of malformed request has its own error code', async () => {
   for (const [form, error] of wrong) assertRefused(await send({ ...good, ...form }), error)
 })
 
-test('only a form that is posted is read', async () => {
+test('reads only a form that is sent by POST', async () => {
   const { anonymous } = scene.pinfold
   for (const method of ['GET', 'PUT', 'DELETE']) {
     const answer = await anonymous.call(method, `/oauth/token?${searchOf(good)}`)

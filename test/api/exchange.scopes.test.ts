@@ -125,7 +125,7 @@ test('capabilities that are not held are dropped in silence, unknown ones are no
   }
 })
 
-test('a token with nothing in it may do nothing, and gains nothing when its identity does', async () => {
+test('a token without capabilities allows nothing, also after its identity gets more', async () => {
   const { pinfold } = scene
   const bare = (await scene.identity()).uid
   const issued = ok(await scene.exchange(token, { identity: bare })).token

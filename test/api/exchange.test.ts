@@ -268,7 +268,7 @@ test('an issuer is never asked unless the identity trusts it', async () => {
   assert.deepEqual(other.issuer.requests, [])
 })
 
-test('when the issuer signs with a new key no login fails, and the old key is no good any more', async () => {
+test('a new key of the issuer fails no login, and its old key is refused', async () => {
   await using other = await startExchange()
   const { uid: identity } = await other.identity()
   const before = await other.token()
@@ -284,7 +284,7 @@ test('when the issuer signs with a new key no login fails, and the old key is no
   assertUnauthenticated(await other.exchange(before, { identity }))
 })
 
-test('when an identity was last seen is written later, not by each exchange', async () => {
+test('the time when an identity was last seen is written later, not by each exchange', async () => {
   const { pinfold } = scene
   const identity = await scene.identity()
   const stored = async () => {

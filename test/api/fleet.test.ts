@@ -222,7 +222,7 @@ test('lines of servers that share a database name the server', { skip }, async (
   assert.equal(new Set(nodes).size, 2)
 })
 
-test('it is shown how much waits for its removal from the store, and since when in vain', async () => {
+test('metrics show how many blobs wait for removal, and since when removal fails', async () => {
   let shift = 0
   const clock = () => new Date(Date.now() + shift)
   await using pinfold = await startPinfold({ duties: [], metrics: true, clock })

@@ -79,7 +79,7 @@ test('a person finds the verified organization of their email domain, without it
   assertDenied(await client.get(`/iam/v2/groups/${org}`))
 })
 
-test('every reason why not is the same answer', async () => {
+test('every reason for ineligibility gives the same answer', async () => {
   const other = (await pinfold.seed.group('', { name: 'plain.example' })).uid
   await pinfold.seed.group('', { name: 'gmail.com', verified: true, kind: 'ORG_KIND_CUSTOMER' })
   const none = await somebody({ email: 'a@nobody.example' })

@@ -42,7 +42,7 @@ const refuse = (client: Client, uid: string) => client.post(`${pending}/${uid}:r
 const only = (uid: string) => ({ uid, name: '', description: '', subject: '', issuer: '', email: '' })
 const mentions = (value: unknown) => /jane/i.test(JSON.stringify(value))
 
-test('a binding that the person has not accepted gives nothing, and shows the uid alone', async () => {
+test('a binding that the person has not accepted gives no rights, and shows the uid alone', async () => {
   const { uid, client } = await someone()
   let made: Json = {}
   const events = await eventsOf(pinfold, async () => {
@@ -188,7 +188,7 @@ test('bindings by the operator, of oneself and of workloads count at once', asyn
   ok(await (await pinfold.as(job.uid)).get(`/iam/v2/groups/${org.uid}`))
 })
 
-test('a binding that is moved to a person waits for them', async () => {
+test('a binding that is changed to a person waits for their acceptance', async () => {
   const { uid, client } = await someone()
   const job = await pinfold.seed.identity(org.uid)
   const made = await bind(owner, org.uid, job.uid)

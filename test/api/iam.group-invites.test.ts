@@ -68,7 +68,7 @@ test('an invite shows its code once, and its role always', async () => {
   assert.equal((await owner.patch(`${base}/${created.uid}`, {})).status, 405)
 })
 
-test('nothing that is stored is enough to make the code again', async () => {
+test('the stored data is not enough to compute the code', async () => {
   const created = ok(await create())
   const says = JSON.parse(Buffer.from(created.code, 'base64').toString()) as Json
   assert.deepEqual(Object.keys(says), ['grp', 'role', 'kid', 'exp', 'jti', 'sig'])

@@ -211,7 +211,7 @@ test('an update is checked like a create', async () => {
   assert.deepEqual(ok(await owner.get(`${path}/${group.uid}`)), group)
 })
 
-test('verified and kind are set by staff alone', async () => {
+test('verified and kind are set by the operator alone', async () => {
   const domain = await pinfold.seed.group('', { name: 'staff.example.com' })
   const ownerOfIt = await pinfold.as((await pinfold.seed.member(domain.uid, roleUids.owner)).uid)
   assertDenied(await ownerOfIt.patch(`${path}/${domain.uid}`, { verified: true, kind: 'ORG_KIND_CUSTOMER' }))
@@ -299,7 +299,7 @@ test('a group is not deleted while something lives below it: one violation for e
   assertBlocked(await remove(), root.uid, 'RESOURCE_NOT_EMPTY')
 })
 
-test('the bindings on a group go with it', async () => {
+test('deleting a group deletes the bindings on it', async () => {
   const folder = await pinfold.seed.group(org.uid)
   const identity = await pinfold.seed.identity(org.uid)
   const binding = await pinfold.seed.binding(folder.uid, identity.uid, roleUids.viewer)

@@ -158,7 +158,7 @@ test('a group is denied before it is looked up, then NOT_FOUND, and invisible re
   }
 })
 
-test('a repo or an identity is no place to list below, but its ancestors can be asked for', async () => {
+test('a repo or an identity is no scope for descendants, but its ancestors can be listed', async () => {
   const chain = [places.a!, places['a/one']!, places['a/one/deep']!]
   const expected = nodes.get(groups)!.filter(({ uid }) => chain.includes(uid))
   for (const kind of [repos, identities, roles, bindings]) {
@@ -286,7 +286,7 @@ test('role bindings are filtered by identity, group and role', async () => {
   assertLists(bindings, await list(bindings, `group=${places.b}`, viewers[1]!.client), [], 'a group elsewhere')
 })
 
-test('a token narrowed to a place lists no more than that place', async () => {
+test('a token narrowed to a group lists no more than that group', async () => {
   const narrowed = await pinfold.as(operatorUid, { cap: { [places['a/two']!]: [1605] } })
   const expected = nodes.get(repos)!.filter(({ uid }) => isBelow(uid, places['a/two']!))
   assertLists(repos, await list(repos, '', narrowed), expected, 'narrowed')

@@ -121,7 +121,7 @@ test('content that comes late makes the image readable', async () => {
   assert.deepEqual([await queue(), await stateOf(late.digest)], [[], [known, '']])
 })
 
-test('a store that fails is tried again, and a reader that stops gives the image back at once', async () => {
+test('a failing store is tried again, and a reader that stops releases the image at once', async () => {
   const digest = await push()
   const { read } = registry.app.blobs
   registry.app.blobs.read = () => Promise.reject(new Error('the disk is away'))

@@ -41,7 +41,7 @@ const unreadable = 3
 const [sbom, layers, images, layersAndSbom] = [1, 2, 3, 4]
 const namesIn = (found: Json | undefined): string[] => (JSON.parse(found?.packages) as Json[]).map((one) => one[1])
 
-test('after a push it is known which packages the layers of the image contain', async () => {
+test('the packages in the layers of an image are known after a push', async () => {
   const name = newName()
   const image = await pushLayers(registry.pusher, name, [alpine('alpine-3.10'), { 'etc/motd': 'hello' }], 'latest')
   const found = await contentsOf(image.digest)
@@ -162,7 +162,7 @@ test('an SBOM in one repo does not apply to the same image in another', async ()
   )
 })
 
-test('without a database of packages the contents are unknown, which is not the same as empty', async () => {
+test('without a package database the contents are unknown, which is not the same as empty', async () => {
   const scratch = await pushLayers(registry.pusher, newName(), [{ 'app/server': 'binary' }])
   assert.deepEqual((await contentsOf(scratch.digest))?.state, unknown)
   const empty = await pushLayers(registry.pusher, newName(), [{ [apk]: '' }])

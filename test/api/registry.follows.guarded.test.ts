@@ -86,7 +86,7 @@ test('in a mirror, a tag rule protects tags that were set here, and tags of the 
   assertError(elsewhere, 400, 9, 'TAGS_GUARDED', elsewhere.body.details[1])
 })
 
-test('a hold keeps a tag that was set here, though the upstream does not have it', async () => {
+test('a hold protects a tag that was set here, though the upstream does not have it', async () => {
   const { repo, follow, guard, mine } = await scene()
   ok(await follow({ tags: ['mine'] }))
   await guard('holds', { tags: ['mine'], reason: 'the court asks for it' })
@@ -110,7 +110,7 @@ test('a pull serves the tag that was set here with a warning, and asks the upstr
   assert.equal(there.count('HEAD /v2/app/manifests/mine'), 1)
 })
 
-test('a tag that only movers make is made by an upstream only where a mover has the repo follow it', async () => {
+test('the upstream creates a tag that only movers may create only if a mover has configured the mirror', async () => {
   const { there, repo, follow, guard, name } = await scene()
   const mover = (await seed.member(org.uid, roleUids.owner)).uid as string
   await guard('tagRules', { tags: ['release-*'], movers: [mover] })

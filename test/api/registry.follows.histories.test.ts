@@ -198,7 +198,7 @@ test('a registry without tag history is asked twice a day, for any number of tag
   assert.equal(there.count('GET /v2/app/_'), 4)
 })
 
-test('a history without an end ends where no more of a tag is kept', async () => {
+test('an endless history ends at the limit of records for a tag', async () => {
   await using there = await startUpstream()
   there.move('1.0', 'now')
   const begin = Date.now() - day
@@ -225,7 +225,7 @@ test('asks an unavailable upstream again, without delaying scheduled checks', as
   assert.deepEqual(await look(2 * minute), { told: 1, failed: 0 })
 })
 
-test('an upstream that never answers about the past is asked a few times, and then with one tag in a day', async () => {
+test('an upstream that never answers about tag history is asked a few times, and then with one tag a day', async () => {
   await using there = await startUpstream()
   for (let i = 0; i < 8; i++) there.move(`1.${i}`, `${i}`)
   there.breakWith((req, res) => req.url?.includes('/_svc/history/') === true && answering(503)(req, res))
@@ -288,7 +288,7 @@ for (const status of [404, 403]) {
   })
 }
 
-test('one upstream whose password cannot be read keeps no other waiting', async () => {
+test('an upstream whose password cannot be read does not block others', async () => {
   await using there = await startUpstream()
   there.move('1.0', 'now')
   there.breakWith(telling(() => [right()]))

@@ -96,7 +96,7 @@ test('records a move at the upstream with the time of the check before, without 
   assert.equal(there.count('GET /v2/team/app/blobs'), 0)
 })
 
-test('a tag that comes later came between the last two lists', async () => {
+test('a new tag is recorded as created between the last two lists', async () => {
   const { there, repo, follow } = await scene()
   there.move('1.0', 'one')
   ok(await follow({ tags: ['1\\.[0-9]+'] }))

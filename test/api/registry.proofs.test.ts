@@ -419,7 +419,7 @@ test('a new key signs beside the former one for 30 days, and the log names it', 
   assert.throws(() => provedBy(text, former, claim), /not signed with a key/)
 })
 
-test('heads are signed while rows keep coming', async () => {
+test('checkpoints are signed while rows keep arriving', async () => {
   const { pinfold, repo, prefix } = await scene()
   await using _ = pinfold
   const { app, operator } = pinfold

@@ -75,7 +75,7 @@ async function importMoves(repoUid: string, names: readonly string[], each: numb
   assert.equal(status, 200, text)
 }
 
-test('a move waits for no import into its repository or another one, and for that of its own tag by its turn', async () => {
+test('a move waits for no import into its repository or another one, and for an import of its own tag only by its turn', async () => {
   const organization = await newOrganization()
   const repoOf = async (name: string) => (await pinfold.seed.repo(organization, { name })).uid as string
   const [busy, other] = [await repoOf('busy'), await repoOf('other')]
@@ -129,7 +129,7 @@ test('organizations get the same share of a batch, however many ledgers they hav
   assert.deepEqual([await left(large), await left(small)], [19 * (20 - 6), 100])
 })
 
-test('ledgers that cannot be logged are passed over, however many they are', async () => {
+test('skips ledgers that cannot be logged, however many there are', async () => {
   const good = await plantWaiting(await newOrganization(), 1, 1)
   const stopped = await newOrganization()
   await plantWaiting(stopped, 1, 1)

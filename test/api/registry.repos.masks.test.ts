@@ -174,7 +174,7 @@ test('over gRPC faults are named as over REST', async () => {
   assert.equal((await update({ customOverlay: {}, syncConfig: {} }, 'description')).description, '')
 })
 
-test('over gRPC permission is asked for as over REST', async () => {
+test('over gRPC the required permissions are the same as over REST', async () => {
   const { uid } = await fresh()
   using anonymous = grpcClientOf(pinfold, ReposService, undefined)
   await refusedOverGrpc(anonymous.getRepo({ uid }), 16)

@@ -120,7 +120,7 @@ test('a plan announces the bytes that the disk frees, to within one per cent', a
   console.log(`the plan says ${said}, the disk gave back ${freed}`)
 })
 
-test('and so it is by random sets of rules', async (t) => {
+test('the same is true for random sets of rules', async (t) => {
   const seed = seedOf(t)
   const sets = 2 * times
   const found = { sets, freeing: 0, deletions: 0, said: 0, freed: 0, furthest: 0 }

@@ -280,7 +280,7 @@ test('configuring a copy requires pull on the source and push on the target, and
   assert.ok(await digestOf('acme/rights-to/app', 'later'))
 })
 
-test('repos are not copied in a circle, nor from themselves, nor in too long a row', async () => {
+test('refuses copies in a circle, of the repo itself, and in chains that are too long', async () => {
   const group = await folder('chains')
   let last = (await seed.repo(group, { name: 'r0' })).uid
   const first = last

@@ -208,7 +208,7 @@ test('a caller sees the tags where they hold tag.list, merged and counted', asyn
   assertInvalid(await list('uidp.children_of=x'), 'uidp.children_of')
 })
 
-test('a token belongs to its filters', async () => {
+test('page tokens are valid only for their filters', async () => {
   const first: Json = ok(await list('page_size=2'))
   assert.equal((await list(`page_size=2&page_token=${first.nextPageToken}`)).status, 200)
   for (const other of ['include_dates=true', 'name=latest', 'updated_since=2001-01-01T00:00:00Z', 'order_by=name']) {

@@ -107,7 +107,7 @@ test('a witness that reports another size each time is asked a few times, and bl
   assert.deepEqual([count, await suspended(log)], [4, 0])
 })
 
-test('a log of which a witness has seen another head of the same size signs nothing any more', async () => {
+test('a log of which a witness has seen another checkpoint of the same size signs nothing any more', async () => {
   const { closing, log, repo, witnesses } = await witnessed(1)
   await using _ = closing
   await runDuty(log.app, witnessLedgers)

@@ -243,7 +243,7 @@ test('a log sends the proof again to a witness that has forgotten its size, or h
   assert.equal(provedBy(await proof(), await policy(), claim).size, 4)
 })
 
-test('a log of which a witness has seen more than there is signs nothing any more', async () => {
+test('a log of which a witness has seen more entries than it has signs nothing any more', async () => {
   const { closing, log, org, repo, witnesses, checkpoint } = await witnessed(1)
   await using _ = closing
   await runDuty(log.app, witnessLedgers)
@@ -316,7 +316,7 @@ test('a restored witness signs with a new key, since it may have forgotten its s
   assert.notEqual(await key(), before)
 })
 
-test('after a start on a copy of an earlier database, nothing is signed that witnesses know otherwise', async () => {
+test('after a start on a copy of an earlier database, nothing is signed that contradicts the witnesses', async () => {
   const { closing, log, repo, witnesses, checkpoint } = await witnessed(1)
   await using _ = closing
   await runDuty(log.app, witnessLedgers)

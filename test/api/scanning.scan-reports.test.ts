@@ -82,7 +82,7 @@ test('the raw report is the imported document, byte by byte', async () => {
   assertNotFound(await rawOf(''), 'registry.pinfold.dev/VulnReport', image.digest)
 })
 
-test('reports of several scanners stand beside each other, by the time at which they counted', async () => {
+test('reports of several scanners are listed side by side, by the time since which they count', async () => {
   await at('2026-03-03T08:00:00Z')
   ok(await handIn(gzipSync(grype())))
   await read()

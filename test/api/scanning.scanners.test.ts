@@ -169,7 +169,7 @@ test('the token of a scan pulls from the one repository for ten minutes, and doe
   await refused('GET', `acme/app/manifests/${digest}`)
 })
 
-test('a gate that holds an image back does not keep scanners from it', async () => {
+test('a gate that denies an image does not keep scanners from pulling it', async () => {
   ok(await put({ onPush: false }))
   const { uid } = await registry.seed.repo(registry.org.uid, { name: 'gated' })
   const { digest } = await push.pushImage('acme/gated', 'one')
@@ -296,7 +296,7 @@ test('no redirect is followed, wherever it leads', async () => {
   assert.deepEqual(elsewhere.asked, [])
 })
 
-test('a scanner that does not answer keeps no other one waiting', async () => {
+test('a scanner that does not answer does not delay others', async () => {
   await using silent = await startAdapter()
   const held: (() => void)[] = []
   silent.breakWith((what, res) => {
@@ -364,7 +364,7 @@ test('a scanner that was away for a moment is asked again while another one is b
   await running
 })
 
-test('a report that the store does not take keeps no other one waiting, and is asked for again later', async (t) => {
+test('a report that the store refuses does not delay others, and is requested again later', async (t) => {
   ok(await put())
   const digests = [await push.pushImage('acme/app'), await push.pushImage('acme/app')].map(({ digest }) => digest)
   await ask()
@@ -401,7 +401,7 @@ test('a queued image is not sent to a scanner that no longer serves its group', 
   )
 })
 
-test('a scanner for which too much waits is named, and the others are asked all the same', async () => {
+test('a scanner with too many waiting scans is named, and the others are still asked', async () => {
   ok(await put({ name: 'a-full', onPush: false }))
   ok(await put({ name: 'b-free', onPush: false }))
   const { digest } = await push.pushImage('acme/app')

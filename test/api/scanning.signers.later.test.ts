@@ -111,7 +111,7 @@ test('deleting an image deletes statements that hide, but not those that withdra
   assert.deepEqual(await images.counted(digest), without('CVE-2026-1'))
 })
 
-test('a document that is signed outlives many that are not', async () => {
+test('a signed document is kept longer than unsigned ones', async () => {
   const { digest, keys } = await begin('pruned')
   await images.says(digest, keys, [said('CVE-2026-2', 'affected', [])], day(2))
   const hand = async (i: number) => {

@@ -141,7 +141,7 @@ test('SCIM is switched on with two direct owners and the current etag', async ()
   ok(await pinfold.operator.delete(`/iam/v2/identities/${second.uid}`))
 })
 
-test('a replaced token lingers for the overlap, and never beyond its own end', async () => {
+test('a replaced token stays valid for the overlap, and never beyond its own expiry', async () => {
   const { uid, generate, regenerate, read } = await provider()
   assertInvalid(await regenerate({}), 'etag')
   const first = ok(await generate())
@@ -174,7 +174,7 @@ test('a replaced token lingers for the overlap, and never beyond its own end', a
   assert.equal(fifth.previousTokenExpireTime, fourth.expireTime)
 })
 
-test('an expired or revoked token stays dead, and a new one revives the endpoint', async () => {
+test('an expired or revoked token stays invalid, and a new one opens the endpoint again', async () => {
   const { uid, generate, regenerate, revoke, read } = await provider()
   assert.equal((await revoke()).body.code, 5)
   const first = ok(await generate({ expireTime: new Date(Date.now() + offset + hour).toISOString() }))

@@ -105,7 +105,7 @@ test('a deleted user has no access until they are provisioned again', async () =
   assert.equal(await standing(sent.externalId), true)
 })
 
-test('PATCH speaks the dialects of providers', async () => {
+test('PATCH accepts the dialects of providers', async () => {
   const sent = person()
   const { id } = created(await scim.post('/Users', sent))
   const at = `/Users/${id}`
@@ -154,7 +154,7 @@ test('PATCH speaks the dialects of providers', async () => {
   assert.ok(!('password' in kept))
 })
 
-test('a PATCH of which a part is wrong changes nothing', async () => {
+test('a PATCH with one invalid part changes nothing', async () => {
   const sent = person()
   const { id } = created(await scim.post('/Users', sent))
   const at = `/Users/${id}`
@@ -180,7 +180,7 @@ test('a PATCH of which a part is wrong changes nothing', async () => {
   assert.deepEqual((await scim.get(at)).body, before)
 })
 
-test('names that mean something to JavaScript are names', async () => {
+test('attribute names that have a meaning in JavaScript are ordinary names', async () => {
   const sent = `{"schemas":["${userSchema}"],"userName":"proto${people++}","__proto__":{"admin":true},"constructor":{"a":1}}`
   const { id } = created(await scim.call('POST', '/Users', sent))
   const { text } = await scim.get(`/Users/${id}`)

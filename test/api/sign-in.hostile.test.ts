@@ -50,7 +50,7 @@ async function signIn(site: { idp: string; issuer: FakeIssuer }, claims: Json = 
   return { token: token as string, refreshToken: refresh_token as string, client: pinfold.withToken(token) }
 }
 
-test('an answer that is as it should be gets in', async () => {
+test('a valid answer signs the person in', async () => {
   const { token } = await signIn(acme)
   assert.equal(claimsOf(token).sub, personUid(honest.url, 'somebody'))
 })
@@ -76,14 +76,14 @@ test('an ID token that the issuer has not signed is refused, although it comes f
   assertRefused(await finish(begun, {}, {}, forged), '401', 'another key')
 })
 
-test('an ID token of an earlier sign-in is no good for the next one', async () => {
+test('an ID token of an earlier sign-in is refused at the next one', async () => {
   const first = await begin(pinfold, acme)
   const token = await honest.token({ sub: 'somebody', aud: clientId, nonce: first.nonce })
   assert.equal(answerOf(await finish(first, {}, {}, token)).error, undefined)
   assertRefused(await finish(await begin(pinfold, acme), {}, {}, token), '401', 'replayed')
 })
 
-test('a state is good once, in the browser that began it, and for ten minutes', async () => {
+test('a state is valid once, in the browser that began the sign-in, and for ten minutes', async () => {
   const begun = await begin(pinfold, acme)
   const shownTo = async (browser: Browser, state = begun.state) => finish({ ...begun, browser, state })
   const { browser: another } = await begin(pinfold, acme)

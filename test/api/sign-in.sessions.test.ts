@@ -216,7 +216,7 @@ test('over HTTPS the cookie is limited to this host, and is never sent unencrypt
   assert.match(cookie!, /^__Host-pinfold=[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax; Secure$/)
 })
 
-test('forms are taken from our own pages only', async () => {
+test('accepts forms from our own pages only', async () => {
   const { pinfold } = scene
   scene.somebody()
   const browser = openBrowser()

@@ -107,7 +107,7 @@ test('3: an issuer other than the provider, in the ID token and in the answer', 
   assert.equal(await sessionsOf(sub), 0)
 })
 
-test('4: an audience other than us', async () => {
+test('4: an audience other than this server', async () => {
   await assertClaims({
     another: { aud: 'another' },
     none: { aud: undefined },

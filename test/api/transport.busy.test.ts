@@ -42,7 +42,7 @@ test('an overloaded server answers with a retry time, and logs a warning', async
   }
 })
 
-test('so it is at the reference, which reads no database', async () => {
+test('the reference, which reads no database, refuses in the same way', async () => {
   const logged: string[] = []
   const log = {
     warn: (text: string) => logged.push(`warn ${text}`),

@@ -160,7 +160,7 @@ async function ask(headers: http2.OutgoingHttpHeaders, { body = '', end = true, 
   }
 }
 
-test('over HTTP/2 it is the same', async () => {
+test('over HTTP/2 the refusals are the same', async () => {
   const authorization = `Bearer ${operator.token}`
   const many = Object.fromEntries(Array.from({ length: 800 }, (_, i) => [`x-${i}`, 'y'.repeat(20)]))
   const cases: [http2.OutgoingHttpHeaders, status: number, code: number, body?: object][] = [

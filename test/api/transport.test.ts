@@ -143,7 +143,7 @@ test('a body of exactly the limit is accepted, and of one byte more is not', asy
   assert.equal((await server.operator.patch(repoPath(), body(1025))).status, 413)
 })
 
-test('a client that sends on after it was refused gets to read why', async () => {
+test('a client that continues to send after a refusal can read the reason', async () => {
   await using server = await serve({ maxBodyBytes: 1024 })
   const body = 'x'.repeat(16 * 1024 * 1024)
   assert.equal((await server.operator.patch(repoPath(), body)).status, 413)
@@ -190,7 +190,7 @@ test('a client that disconnects in the middle of its body is no failure of the s
   )
 })
 
-test('a handler that takes too long is answered for, over REST and gRPC', async () => {
+test('a handler that takes too long is answered with an error, over REST and gRPC', async () => {
   const slow = heldDb()
   await using server = await serve({ requestTimeoutMs: 200, headersTimeoutMs: 200 }, { db: slow.db })
   using grpc = openGrpc(server.port)

@@ -1,4 +1,4 @@
-// Version 1 of subscriptions: the same ones under other names, listed in full, and deleted without a word on them.
+// Version 1 of subscriptions: the same subscriptions under other names, listed in full, and deleted with an empty answer.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { Subscriptions } from '#gen/pinfold/events/v1/subscriptions_pb.ts'

@@ -104,7 +104,7 @@ test('a list is complete, and a missing or invisible group gives an empty one', 
   assertInvalid(await owner.get(`${path}?uidp.childrenOf=nonsense`), 'uidp.children_of')
 })
 
-test('a deletion answers with nothing, and is refused while something is left', async () => {
+test('a deletion has an empty answer, and is refused while the group is not empty', async () => {
   const folder = await pinfold.seed.group(org.uid)
   const { uid } = await pinfold.seed.group(folder.uid)
   assertBlocked(await owner.delete(`${path}/${folder.uid}`), folder.uid, 'RESOURCE_NOT_EMPTY')

@@ -94,7 +94,7 @@ const reportsOf = async (query: string, client = viewer): Promise<Json[]> =>
   ok(await client.get(`/registry/v1/vuln_reports?${query}`)).items
 
 let first: string
-test('an image of which no source speaks has no report, rather than one without vulnerabilities', async () => {
+test('an image that no source covers has no report, rather than one without vulnerabilities', async () => {
   first = await push(packages('3.19.1', 'libssl3 3.1.4-r2 openssl', 'musl 1.2.4-r2'), 'latest')
   assert.deepEqual(await reportsOf(`digest=${first}`), [])
   assertNotFound(

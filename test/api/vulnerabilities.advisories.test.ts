@@ -130,7 +130,7 @@ test('a second import changes nothing, and one with a changed record changes onl
   }
 })
 
-test('one wrong advisory keeps all of a request out, and is named', async () => {
+test('one wrong advisory refuses the whole request, and is named', async () => {
   const good = sample()
   const total = (await listed('page_size=1')).totalCount
   const cases: [Json, ...string[]][] = [
@@ -282,7 +282,7 @@ test('a group that has advisories is not deleted', async () => {
   assertBlocked(await operator.delete(`/iam/v2/groups/${folder}`), folder, 'RESOURCE_NOT_EMPTY')
 })
 
-test('the same import at the same time is one import', async () => {
+test('concurrent imports of the same data count as one', async () => {
   const group = (await pinfold.seed.group()).uid
   const samples = Array.from({ length: 20 }, (_, i) =>
     sample({ aliases: [`CVE-2030-${i}`], componentName: `new-${i}` }),
@@ -296,7 +296,7 @@ test('the same import at the same time is one import', async () => {
   assert.equal((await listed('aliases=CVE-2030-3')).totalCount, '1')
 })
 
-test('reviews at the same time all count', async () => {
+test('concurrent reviews all count', async () => {
   const advisory = await imported()
   const events = []
   for (let i = 0; i < 6; i++) events.push(ok(await addEvent(editor, advisory, { author: `a${i}`, fixed: {} })))

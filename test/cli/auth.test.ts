@@ -416,7 +416,7 @@ test('help and completion know the commands of two words and the values of their
   assert.match(unknown.stderr, /^pinfold: unknown option '--nope'\n\(see pinfold auth login --help\)\n$/)
 })
 
-test('the server does not mind the settings of the commands', async () => {
+test('the server ignores the settings of the commands', async () => {
   using home = makeHome()
   const env = {
     ...home.env,

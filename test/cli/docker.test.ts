@@ -152,7 +152,7 @@ test('a pull token for docker is printed as a login line, or kept in its configu
   assert.equal((statSync(it.config).mode & 0o777).toString(8), '600')
 })
 
-test('wrong wishes for a pull token make nothing', async () => {
+test('invalid options for a pull token create nothing', async () => {
   await using it = await start()
   await it.login()
   for (const args of [

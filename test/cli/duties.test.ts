@@ -14,7 +14,9 @@ const held = async (address: string): Promise<number> => {
   return [...text.matchAll(/^pinfold_duty_lease_held\{.*\} 1$/gm)].length
 }
 
-test('when the node with the leases is killed, the other has them', { skip: !onPostgres && 'one node' }, async () => {
+test('when the node with the leases is killed, the other one takes them', {
+  skip: !onPostgres && 'one node',
+}, async () => {
   await using place = await makePlace()
   const [here, there, third] = [await freeAddress(), await freeAddress(), await freeAddress()]
   await using first = await startProcess(place, { env, listen: here })

@@ -59,7 +59,7 @@ test('stores compiled code below the data folder if it cannot be stored beside t
   assert.ok((await keptWith({ NODE_COMPILE_CACHE: '/dev/null/nowhere' })) > 100)
 })
 
-test('a server gives back the memory that only its start took', async () => {
+test('a server releases memory that only its start has used', async () => {
   await using place = await makePlace()
   await using server = await startProcess(place)
   const token = await tokenOf(place)

@@ -7,7 +7,7 @@ import { clientOf, onPostgres, roleUids } from '../support/pinfold.ts'
 import { freePort } from '../support/ports.ts'
 import { makePlace, run, startProcess, tokenOf } from '../support/process.ts'
 
-test('before the first start there is no token, and nothing is made on the way', async () => {
+test('before the first start there is no token, and the command creates nothing', async () => {
   await using place = await makePlace()
   const data = join(place.data, 'sub')
   const args = ['token', '--data', data, ...(onPostgres ? ['--database', place.database] : [])]

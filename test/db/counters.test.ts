@@ -111,7 +111,7 @@ test('two servers on one database keep one set of counters', { skip: !onPostgres
   }
 })
 
-test('members of a group are forgotten with it, and a drift would be noticed', async () => {
+test('members of a group are deleted with it, and wrong counters would be noticed', async () => {
   await using pinfold = await startPinfold()
   const { seed, operator } = pinfold
   const root = (await seed.group()).uid

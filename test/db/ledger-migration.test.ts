@@ -114,7 +114,7 @@ test('a filled database keeps every row of its ledgers, and the numbers of its r
   if (!onPostgres) assert.deepEqual(await db.all(sql`PRAGMA foreign_key_check`), [])
 })
 
-test('an empty database is brought up to now', async () => {
+test('an empty database is migrated to the present version', async () => {
   await using opened = await emptyDb()
   await migrate(opened.db, migrations)
   assert.deepEqual(await opened.db.all(sql`SELECT * FROM ledgers`), [])

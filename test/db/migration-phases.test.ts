@@ -41,7 +41,7 @@ const addItems = (db: Db, names: readonly string[]) =>
     for (const name of names) await tx.run(sql`INSERT INTO items (name) VALUES (${name})`)
   })
 
-test('a build lives with the expansions and backfills of a newer one, and not with its contractions', () =>
+test('a build works with the expansions and backfills of a newer one, and not with its contractions', () =>
   withDb(async (db) => {
     assert.deepEqual(await migrate(db, older), idsOf(older))
     await addItems(db, ['a', 'bb', 'ccc', 'dddd', 'eeeee'])

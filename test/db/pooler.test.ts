@@ -88,7 +88,7 @@ suite('pooler', { skip: database === '' && 'PINFOLD_TEST_DATABASE is not set' },
   const { hostname: host, port } = new URL(database || 'postgres://none')
   const target = { host, port: Number(port || 5432) }
 
-  test('migrations take the way past it, and are refused without one', async () => {
+  test('migrations bypass the pooler, and are refused without a direct URL', async () => {
     await using place = await makePlace()
     await place.query(`CREATE SCHEMA ${place.schema}`)
     const wire = await startWire(target)
@@ -115,7 +115,7 @@ suite('pooler', { skip: database === '' && 'PINFOLD_TEST_DATABASE is not set' },
     }
   })
 
-  test('nothing that needs a session runs through it', async () => {
+  test('nothing that needs a session of the database runs through the pooler', async () => {
     await using place = await makePlace()
     const db = await openDb({ database: through(place, target.port), file: '' })
     try {

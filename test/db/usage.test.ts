@@ -119,7 +119,7 @@ test('after any mix of pushes, mounts, deletions and a collection, the counts eq
   await checkUsage(registry)
 })
 
-test('a drift would be noticed', async () => {
+test('wrong usage would be noticed', async () => {
   await using registry = await startRegistry()
   await registry.pusher.pushImage('acme/app', 'v1')
   await checkUsage(registry)
@@ -134,7 +134,7 @@ test('a drift would be noticed', async () => {
   await assert.rejects(checkUsage(registry), assert.AssertionError)
 })
 
-test('a database of before is counted when it is migrated', async () => {
+test('the usage of an old database is counted when it is migrated', async () => {
   await using registry = await startRegistry()
   const { pusher, registryOperator, app } = registry
   await registry.seed.group('', { name: 'other' })

@@ -37,7 +37,7 @@ test('an access token is a password at every path, with the rights of its identi
   assert.equal(put.status, 201, put.text)
 })
 
-test('a push token and an identity with an outside token are taken too', async () => {
+test('accepts a push token, and an outside token for an identity', async () => {
   await using registry = await startRegistry()
   await using issuer = await startIssuer()
   const { org, seed } = registry

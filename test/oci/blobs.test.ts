@@ -6,7 +6,7 @@ import { codeOf, startRegistry } from '../support/registry.ts'
 
 const name = 'acme/app'
 
-test('parts of a blob are served as they are asked for', async () => {
+test('serves the requested ranges of a blob', async () => {
   await using registry = await startRegistry()
   const content = randomBytes(2000)
   const { digest } = await registry.pusher.pushBlob(name, content)
@@ -41,7 +41,7 @@ test('parts of a blob are served as they are asked for', async () => {
   assert.deepEqual([head.status, head.headers['content-length'], head.bytes.length], [200, '2000', 0])
 })
 
-test('a client that has the blob is not sent it again', async () => {
+test('answers 304 to a client that already has the blob', async () => {
   await using registry = await startRegistry()
   const { digest } = await registry.pusher.pushBlob(name, 'content')
   const headers = { 'if-none-match': `"${digest}"` }

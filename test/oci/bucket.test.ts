@@ -65,7 +65,9 @@ async function pushInPieces(client: RegistryClient, pieces: Buffer[]): Promise<s
   return digest
 }
 
-test('a blob is written once, where it stays, however it comes, and nothing else is left', { skip }, async () => {
+test('a blob is written once at its final key, by every way of upload, and nothing else is left', {
+  skip,
+}, async () => {
   await using place = await scene()
   const { registry, proxy } = place
   const { pusher } = registry
@@ -462,7 +464,7 @@ test('deletes unneeded content and unfinished uploads from the bucket', { skip }
   for (const one of begun) await one.discard()
 })
 
-test('an address that a client was given reads to its end, although nothing waits before it is removed', {
+test('a signed URL can be read to its end, although its blob is removed without a waiting time', {
   skip,
 }, async () => {
   const clock = { now: Date.now() }

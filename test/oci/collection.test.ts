@@ -209,7 +209,7 @@ test('retries a file that cannot be removed a day later, and removes the others 
   assert.equal(existsSync(join(folder, stuck)), false)
 })
 
-test('a content waits from when it lost its last row, however long ago the collection began', async () => {
+test('the waiting time of content begins when it loses its last row, however long ago the collection began', async () => {
   await using registry = await startRegistry({ blobs: '', blobTrashSeconds: 600, blobGraceSeconds: 1 })
   const { app, pusher } = registry
   for (const text of ['first', 'second']) await pusher.pushBlob(name, text)
@@ -248,7 +248,7 @@ test('removes nothing from the store while a backup runs, and removes due conten
   assert.deepEqual(files(registry), [])
 })
 
-test('nothing is removed from a folder that was put in the place of ours', async () => {
+test('removes nothing from a folder that has replaced ours', async () => {
   await using place = await scene()
   const { registry, clock, client } = place
   await (await client()).pushBlob(name, 'ours')

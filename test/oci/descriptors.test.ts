@@ -64,7 +64,7 @@ test('refuses a size that differs from the stored one, with the digest and both 
   }
 })
 
-test('a size that could not be checked is not believed later', async () => {
+test('a size that could not be checked is not trusted later', async () => {
   const { pusher, operator } = sparse
   const config = await pusher.pushBlob(name, '{"architecture":"amd64"}', types.config)
   const content = 'comes later'

@@ -371,7 +371,7 @@ test('a pull while the contents were unknown does not exempt the image', async (
   assert.equal((await get(name, 'new')).status, 403)
 })
 
-test('a gate that cannot be asked refuses nothing, and is an error of its own', async () => {
+test('a gate that cannot be evaluated denies nothing, and is an error of its own', async () => {
   const { name, digest, repo, gate } = await scene({ vulnerabilities: {} })
   const { db } = registry.app
   const all = db.all.bind(db)

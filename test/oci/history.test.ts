@@ -131,7 +131,7 @@ test('the same digest again adds a record only after a deletion', async () => {
   assert.deepEqual(recordsOf(await history(`${path}/_svc/history/v1`)).map(minuteOf), [0, 2])
 })
 
-test('an unknown tag is 404, an unknown or forbidden image as everywhere at the registry', async () => {
+test('an unknown tag is 404, and an unknown or forbidden image gets the usual answer of the registry', async () => {
   const { uid, path } = await newRepo()
   await plantTag(pinfold, uid, 'latest')
   for (const tag of ['never', 'lates', 'latest2', '%20', '_svc']) {

@@ -146,7 +146,7 @@ test('bodies that end early leave nothing behind', async () => {
   assert.deepEqual(left(), [])
 })
 
-test('paths and methods that there are not are refused', async () => {
+test('refuses unknown paths and methods', async () => {
   await using registry = await startRegistry()
   const { pusher } = registry
   await pusher.pushBlob(name, 'makes the repo')

@@ -163,7 +163,7 @@ test('a mirror in watch mode copies the images of its tags once the mode is full
   }
 })
 
-test('content comes from an upstream that fails wherever it is asked for the past of its tags', async () => {
+test('copies content from an upstream that fails for every request for tag history', async () => {
   const { there, repo, name } = await scene({ tags: ['1.0'] })
   const { images } = publish(there, '1.0')
   const fails = answering(503, { 'retry-after': '3600' })

@@ -124,7 +124,7 @@ test('a pull creates folders no deeper than other calls can, and does not ask th
   assert.equal((await below(group)).length, 1)
 })
 
-test('many pulls at once make one repository', async () => {
+test('many concurrent pulls create one repository', async () => {
   const { there, group, path } = await scene()
   const { image } = publishAt(there, '1.0')
   const references = Array.from({ length: 8 }, (_, i) => (i % 2 ? '1.0' : image.digest))

@@ -299,7 +299,7 @@ test('refuses content above the quota, and does not store it', async () => {
   assert.ok(repo)
 })
 
-test('a tag that the upstream does not have is asked for once in five minutes', async () => {
+test('asks once in five minutes for a tag that the upstream does not have', async () => {
   const { there, repo, name } = await scene()
   for (let i = 0; i < 3; i++) assert.equal((await puller.call('GET', `${name}/manifests/1.0`)).status, 404)
   assert.equal(there.count('HEAD'), 1)

@@ -280,7 +280,7 @@ async function tryAll(scene: Scene, uid: string): Promise<{ had: Set<string>; br
 /** Attacks and ways that succeed without a rule. A rule can only prevent these. */
 const possible = new Set<string>()
 for (const [name, attack] of Object.entries(attacks)) {
-  test(`${name} is not had in any way`, async () => {
+  test(`${name} gets no young image in any way`, async () => {
     const scene = await sceneOf(attack)
     now += 2 * hour
     for (const mode of ['SERVE_OLDER', 'DENY']) {
@@ -332,6 +332,6 @@ test('a caller bound by a rule of a repository cannot copy its young images, whi
   assert.equal(headers['docker-content-digest'], bad.digest)
 })
 
-test('two hundred pairs of an attack and a way at least are had where no rule binds', () => {
+test('without a rule at least two hundred pairs of an attack and a way succeed', () => {
   assert.ok(possible.size >= 200, `${possible.size}`)
 })

@@ -103,7 +103,7 @@ test('a million pulls of one manifest are one row, and those of very many caller
   assert.equal(late.find(({ caller }) => caller === '')?.gets, 1)
 })
 
-test('counts that cannot be written are written later, and when the server ends', async () => {
+test('counts that cannot be written are written later, and when the server stops', async () => {
   await using registry = await startRegistry()
   let down = true
   const db = {
@@ -270,7 +270,7 @@ test('a change of subscriptions by another server applies after half a second', 
   assert.equal(await audience.includes(org.uid), true)
 })
 
-test('old counts go, but for the last ones of a manifest that is there', async () => {
+test('old counts are deleted, except the last ones of a manifest that exists', async () => {
   await using registry = await startRegistry({ clock: () => new Date('2026-06-01T00:00:00.000Z') })
   const { app, pusher, registryOperator } = registry
   const [kept, gone] = [await pusher.pushImage(name, 'kept'), await pusher.pushImage(name, 'gone')]

@@ -297,7 +297,7 @@ test('a token is deleted with its group', async () => {
   assert.equal((await ask(registry, made, '')).status, 401)
 })
 
-test('it ends when the provider that vouches for its maker is deleted', async () => {
+test('a token ends when the provider of its maker is deleted', async () => {
   await using scene = await startSignInScene()
   const { pinfold, org, idp } = scene
   scene.somebody()
@@ -310,7 +310,7 @@ test('it ends when the provider that vouches for its maker is deleted', async ()
   assert.match(last!, /push_token\.revoked/)
 })
 
-test('it ends with the session that it was made in when that may have been stolen, and not when its maker signs out', async () => {
+test('a token ends with the session that created it if that may have been stolen, but not when its maker signs out', async () => {
   await using scene = await startSignInScene()
   const { pinfold, org } = scene
   scene.somebody()
@@ -345,7 +345,7 @@ test('a session that ends while it asks for a push token makes none', async () =
   assert.deepEqual(await pinfold.app.db.all(sql`SELECT uid FROM push_tokens`), [])
 })
 
-test('made with the token of a provider of the settings, it is refused once they trust that provider no more', async () => {
+test('a token that was made through a provider of the settings is refused once they no longer trust that provider', async () => {
   await using issuer = await startIssuer()
   const peopleIssuers = [{ issuer: issuer.url, audience: 'people' }]
   const settings = { allowInsecureIssuers: true, issuersPrivate: ['127.0.0.1'], openSignIn: true, peopleIssuers }

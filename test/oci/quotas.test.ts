@@ -84,7 +84,7 @@ test('counts each content of an organization once, and refuses bytes above the q
   await checkUsage(registry)
 })
 
-test('an upload in many pieces is refused as it grows, is over then, and takes no room any more', async () => {
+test('an upload in many pieces is refused once it exceeds the quota, is ended then, and no longer counts', async () => {
   await using registry = await startRegistry({ blobs: '' })
   const { pusher } = registry
   await set(registry, { bytes: 1000 })

@@ -87,7 +87,7 @@ test('a repository above the quota leaves none of its folders behind', async () 
   await checkLists(registry)
 })
 
-test('uploads and bytes that have no room make no repository', async () => {
+test('uploads and bytes above a quota create no repository', async () => {
   await using registry = await startRegistry()
   await registry.pusher.pushBlob('acme/there', content)
   await set(registry, { uploads: 1 })
@@ -142,7 +142,7 @@ test('a push with an invalid name, parent or content creates no repository', asy
   )
 })
 
-test('pushes that make the same repository at once make it once', async () => {
+test('concurrent pushes that create the same repository create it once', async () => {
   await using registry = await startRegistry()
   const all = Array.from({ length: 8 }, (_, i) => registry.pusher.pushBlob('acme/one/two/app', `content ${i}`))
   await Promise.all(all)

@@ -102,7 +102,7 @@ test('explanations agree with pulls, in every view, for tags of images and of si
   assert.equal(body.chosen.digest, bound.signed.digest)
 })
 
-test('so it does under each mode, for the strictest of several rules, and with exceptions', async () => {
+test('explanations also agree in each mode, for the strictest of several rules, and with exceptions', async () => {
   for (const rules of [
     [{ mode: 'DENY' }],
     [{ mode: 'OBSERVE' }],

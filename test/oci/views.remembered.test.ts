@@ -94,7 +94,7 @@ test('reads the digest of a tag at a time once in half a second', async () => {
   assert.equal((await client.call('GET', path)).status, 404)
 })
 
-test('another age, another hold and another moment are other questions', async () => {
+test('another age, another hold and another moment are cached separately', async () => {
   const { name, old, young } = await scene()
   const client = await on(11.5)
   const pulled = async (view: string) => digestBy(client, `${view}/${name}/manifests/stable`)

@@ -71,7 +71,7 @@ test('with an age a tag is the newest image that has been the tag for that long,
   assert.equal(await digestIn(reader, `at-20260610_min-7d/${name}/manifests/stable`), images[2]!.digest)
 })
 
-test('a bad push that was corrected within hours is never served at an age, and a rollback is at once', async () => {
+test('a bad push that was corrected within hours is never served at an age, and a rollback is served at once', async () => {
   const { name, images } = await nightly(3)
   const bad = await (await on(3)).pushImage(name, 'stable')
   const good = await (await on(3.1)).pushImage(name, 'stable')
