@@ -9,17 +9,20 @@ import { signLogs } from './proofs/signing.service.ts'
 import { compareCheckpoints, countSuspendedLogs } from './proofs/stored-checkpoints.service.ts'
 import { readWalPosition } from './proofs/stored-checkpoints.store.ts'
 
-/** What it locks is the lease; the rows that wait are only ever added by others. */
+/** The transaction locks the lease. Queued rows are only ever added by others. */
 const rowLocks = { isolation: 'rowLocks' } as const
-/** The commit before a checkpoint is stored waits for the disk, and takes these along; what is lost before that is logged anew. */
+/**
+ * The commit before a checkpoint is stored waits for the disk and makes these commits durable too. Rows of a lost commit are
+ * logged again.
+ */
 const beforeSigning = { ...rowLocks, durability: 'later' } as const
 
-/** Of some hundred rows each; the pauses behind them are a second together, so that no run signs earlier than that. */
+/** Batches of some hundred rows per run. The pauses between them take a second in total, so that no run signs earlier. */
 const batchesPerRun = 50
-/** Where batches take long, so many of them would keep the signature waiting, also with only a few rows each. */
+/** Time limit of a run, since slow batches would otherwise delay the signature. */
 const runMs = 5000
 
-/** The rows of the ledger get into the logs, which are signed once for all that came since the last run. */
+/** Background job that adds queued rows to the transparency logs, and signs the logs once for all rows since the last run. */
 export const sequenceLedgers: Duty = {
   name: 'ledger.sequence',
   everyMs: sequenceEveryMs,
@@ -29,7 +32,7 @@ export const sequenceLedgers: Duty = {
     if (app.config.ledgerProofs === 'off' || !(await isAnythingDue(app))) return {}
     const host = await servedHost(app.db, app.config.url)
     if (host === '') return {}
-    // However much comes, what is there is signed every second or two, and every few on a busy machine.
+    // Logs are signed every second or two, and every few seconds on a busy machine, however many rows arrive.
     let left = batchesPerRun
     const { monotonic } = app.sequencing
     const end = monotonic() + runMs
@@ -50,7 +53,7 @@ export const sequenceLedgers: Duty = {
   },
 }
 
-/** Witnesses are asked to sign the heads of the logs, at most once a minute. */
+/** Background job that asks witnesses to sign the checkpoints of the logs, at most once a minute. */
 export const witnessLedgers: Duty = {
   name: 'ledger.witness',
   everyMs: 60_000,
@@ -62,8 +65,8 @@ export const witnessLedgers: Duty = {
 }
 
 /**
- * Backfill: queues the entries of a ledger that are older than its log. New entries wait for it, and `pinfold restored` requests it
- * while no server runs, so the job runs often.
+ * Background job that queues the rows of a tag history that are older than its log. New entries wait for it, and `pinfold
+ * restored` requests it while no server runs, so the job runs often.
  */
 export const backfillLedgers: Duty = {
   name: 'ledger.backfill',
@@ -78,8 +81,8 @@ export const backfillLedgers: Duty = {
 const watchEveryMs = 5000
 
 /**
- * Compares all logs with their stored checkpoints once in each process, and whenever PostgreSQL went back in time: after a
- * failover or a recovery. Signing compares each log by itself in any case; this finds those that nobody writes to.
+ * Background job that compares all logs with their stored checkpoints. It runs once in each process, and after PostgreSQL was set
+ * back by a failover or a recovery. Signing compares each log anyway; this job finds logs without new entries.
  */
 export const compareLedgers: Duty = {
   name: 'ledger.compare',
@@ -96,7 +99,7 @@ export const compareLedgers: Duty = {
   },
 }
 
-/** Counts the logs for which signing has stopped. */
+/** Background job that counts the logs whose signing is suspended. */
 export const countLedgers: Duty = {
   name: 'ledger.count',
   everyMs: watchEveryMs,

@@ -10,10 +10,10 @@ export type LedgerParts = {
   toWitnesses: Outgoing
   /** Witnesses that this process has asked about the logs. */
   witnessing: Witnessing
-  /** Ledgers whose rows are logged next. */
+  /** Order in which tag histories are logged. */
   sequencing: Sequencing
-  /** Stored checkpoints of the logs that this process knows, and the number of logs whose signing has stopped. */
+  /** Stored checkpoints that this process knows, and the number of suspended logs. */
   checkpointGuard: CheckpointGuard
-  /** Tiles of the logs that proofs used lately. */
+  /** Tiles of the logs that recent proofs used. */
   tiles: TileCache
 }

@@ -5,9 +5,9 @@ import type { Signal } from '#lib/signal.ts'
 /** Caches, signals and clients of this domain, for as long as the process runs. */
 export type MirrorsParts = {
   /**
-   * `due`: an upstream is to be checked before its time. `fetches`: content is to be fetched. `histories`: the history of a tag is to
-   * be asked for. `flights`: what pulls are fetching from upstreams now. `silent`: tags for which upstreams need not be asked again
-   * yet, each with the warning for its pulls, which may be empty.
+   * `due`: an upstream is to be checked early. `fetches`: content is to be fetched. `histories`: the history of a tag is to be
+   * requested. `flights`: fetches in progress for pulls. `silent`: tags for which upstreams are not asked again yet, each with
+   * the warning for its pulls, which may be empty.
    */
   follows: {
     due: Signal

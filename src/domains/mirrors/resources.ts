@@ -4,7 +4,7 @@ import { upstreamType } from './follows/upstreams.model.ts'
 
 export const resources: readonly Resource[] = [
   { type: upstreamType, table: 'upstreams', kinds: ['upstreams'], uid: 'place', groupDeletion: 'blocks' },
-  // It goes with its repo. What it says of the repo is remembered with the path.
+  // Deleted with its repository. The mode of the mirror is cached with the path.
   {
     type: followType,
     table: 'follows',

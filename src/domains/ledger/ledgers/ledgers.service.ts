@@ -1,4 +1,4 @@
-// Ledgers whose repo is gone: who may see them finds them, and the operator can erase one.
+// Tag histories of deleted repositories. Callers with access can list them, and the operator can erase one.
 import type { Call } from '#app.ts'
 import { listNodes } from '#domains/iam/groups/list-nodes.ts'
 import { emit } from '#domains/outbox/emit.ts'
@@ -21,10 +21,10 @@ export async function getDeletedRepo(call: Call, uid: string): Promise<DeletedRe
   return found(await store.findDeletedRepo(call.app.db, uid), deletedRepoType, uid)
 }
 
-/** A history may have millions of rows. */
+/** A tag history may have millions of rows. */
 const ofAnySize = { aside: 'disk' } as const
 
-/** Erases the ledger of a deleted repo for good. Refused while a repo that was made again in its place writes to it. */
+/** Erases the tag history of a deleted repository permanently. Refused while a new repository of the same path writes to it. */
 export async function eraseLedger(call: Call, repoUid: string): Promise<ErasedLedger> {
   const erased = await call.app.db.tx(async (tx): Promise<ErasedLedger> => {
     const { ledger } = found(await store.findDeletedRepo(tx, repoUid), deletedRepoType, repoUid)
@@ -47,7 +47,7 @@ export async function eraseLedger(call: Call, repoUid: string): Promise<ErasedLe
   return erased
 }
 
-/** Others take the places of the ledger logs for which nothing is signed any more; answers with how many there were. */
+/** Replaces suspended logs by new ones. Returns how many there were. */
 export async function resumeLedgerLogs(call: Call): Promise<number> {
   const logs = await call.app.db.tx(async (tx) => {
     const ended = await suspendedOrganizations(tx)
@@ -62,7 +62,7 @@ export async function resumeLedgerLogs(call: Call): Promise<number> {
   return logs
 }
 
-/** Gives the ledger log of the organisation a new key, and answers with it. */
+/** Gives the transparency log of the organization a new key, and returns it. */
 export async function rotateLedgerLogKey(call: Call, organization: string): Promise<string> {
   const key = await call.app.db.tx(
     async (tx) => {
@@ -71,7 +71,7 @@ export async function rotateLedgerLogKey(call: Call, organization: string): Prom
       await emit(tx, call, 'control.registry.ledger.key_rotated', about)
       return made
     },
-    // What it locks is the log.
+    // The transaction locks the row of the log.
     { isolation: 'rowLocks' },
   )
   call.log.info('key of a ledger log rotated', { organization })
