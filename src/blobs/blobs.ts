@@ -4,8 +4,8 @@ import { AppError, type ErrorOptions } from '#lib/errors.ts'
 /** Store for the content of blobs. A location names one content and is never written again. */
 export type Blobs = {
   /**
-   * Begins new content of about `expected` bytes, 0 if unknown. `owner` is the organization whose uploads share memory and disk
-   * fairly with those of others. Empty for none.
+   * Begins new content of about `expected` bytes, 0 if unknown. `owner` is the organization that shares the memory for uploads
+   * with others. Empty for none.
    */
   begin(expected: number, owner: string): Promise<Part>
   /** Begins content at a location of another store, which is permanent once the content is finished. */

@@ -47,7 +47,7 @@ export async function countBytes(tx: Tx, uid: string, bytes: number): Promise<vo
   if (await store.hasUsage(tx, rootOf(uid))) await store.addUsage(tx, rootOf(uid), { bytes })
 }
 
-/** True if the organization is within its quota. Its usage can exceed a quota that was lowered. */
+/** True if the organization stores no more than its quota allows. */
 export async function isWithinQuota(reader: Reader, work: Pick<Work, 'app'>, organization: string): Promise<boolean> {
   const limits = await limitsOf(reader, work, organization)
   if (limits.bytes === Number.POSITIVE_INFINITY) return true
