@@ -277,7 +277,10 @@ async function moveTag({ repo }: Place, name: string, { digest, tags }: Image): 
   tags.push(name)
 }
 
-/** For how many days a rule that says this keeps what such tags have left, or what never had one. */
+/**
+ * Days for which a rule with these values keeps an image that has left such tags, or one that was never tagged. Returns 0 if the
+ * rule does not keep it.
+ */
 function daysOf(says: Says, { tags }: Image): number {
   if (says.mode !== 'ENFORCE') return 0
   if (tags.length === 0) return says.untaggedDays

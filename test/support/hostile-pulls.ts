@@ -18,7 +18,9 @@ import { type Fault, localUpstreams, startUpstream } from './upstream.ts'
 
 export const followingModes = ['WATCH', 'ON_DEMAND', 'FULL'] as const
 export type Drawn = { kinds: readonly string[]; mode: (typeof followingModes)[number]; random: Random }
-/** `problems` is what should not have been; `rows` of the ledger, `told` moves and stored `manifests` is what came of it. */
+/**
+ * `problems` are faults of the server. The result is counted in `rows` of the tag history, `told` moves and stored `manifests`.
+ */
 export type Pulled = { problems: string[]; statuses: number[]; rows: number; told: number; manifests: number }
 
 const minute = 60_000
