@@ -149,7 +149,7 @@ test('the date of an untagged digest stays when the rule ends, when a tag is add
   assert.equal(body.details[0].reason, 'CONTENT_KEPT')
 })
 
-test('a repo is kept for what never was a tag, until a date that stands still; what came with its tag is not its concern', async () => {
+test('an untagged digest blocks the deletion of its repo until a fixed date, also of a former rule; a digest with a tag does not', async () => {
   const [tagged, both, former] = [await place(), await place(), await place()]
   const client = await pushing()
   for (const { name } of [tagged, both, former]) await client.pushImage(name, 'v1')
