@@ -1,4 +1,4 @@
-// What a provider may ask about the endpoint itself (RFC 7644, 4; RFC 7643, 5 to 7).
+// Documents about the SCIM endpoint itself (RFC 7644, 4; RFC 7643, 5 to 7).
 import { groupSchema, userSchema } from './names.ts'
 
 export const maxResults = 200
@@ -69,7 +69,7 @@ const values = (description: string) =>
     ],
   })
 
-/** Of the many attributes of people those that providers send by default; others are kept as well. */
+/** Schemas of people and groups, with the attributes that providers send by default. Other attributes are stored as well. */
 export function schemas(base: string): object[] {
   return [
     {
@@ -115,7 +115,7 @@ export function schemas(base: string): object[] {
   ]
 }
 
-/** A list of ids of other resources, each of which is added and removed as a whole. */
+/** List of IDs of other resources. Each is added and removed as a whole. */
 function references(name: string, description: string, mutability: string): object {
   const part = mutability === 'readOnly' ? 'readOnly' : 'immutable'
   return attribute(name, 'complex', description, {

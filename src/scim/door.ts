@@ -1,4 +1,4 @@
-// The door of SCIM 2.0 (RFC 7644): `/scim/v2/ORGANISATION/PROVIDER/…`, opened by the token of that identity provider.
+// Entry point of SCIM 2.0 (RFC 7644): `/scim/v2/ORGANIZATION/PROVIDER/…`, with the token of that identity provider.
 import type { Work } from '#app.ts'
 import type { Caller } from '#caller.ts'
 import { openScim } from '#domains/iam/scim/scim-users.service.ts'
@@ -15,7 +15,7 @@ import { answerTo, kinds } from './requests.ts'
 
 const place = /^\/scim\/v2\/([0-9a-f]{40}\/[0-9a-f]{16})(\/.*)?$/
 
-/** The door of the people whom identity providers provision. */
+/** Entry point through which identity providers provision people and groups. */
 export function scimDoor(edge: Edge): Door {
   return {
     name: 'scim',
@@ -38,7 +38,7 @@ async function serve(edge: Edge, arrival: HttpArrival): Promise<void> {
   send(arrival, await answerTo(work, { arrival, url: edge.url, provider: provider!, path: rest, search }))
 }
 
-/** The provider, which its token speaks for. Every other credential gets the same answer. */
+/** Identity provider of the token, as the caller. Every other credential gets the same error. */
 async function enter(
   { app }: Edge,
   { authorization, source }: HttpArrival,

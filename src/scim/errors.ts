@@ -1,8 +1,8 @@
-// The errors of SCIM (RFC 7644, 3.12).
+// Errors of SCIM (RFC 7644, 3.12).
 import { isUnavailable } from '#db/unavailable.ts'
 import { AppError, retryHeaders } from '#lib/errors.ts'
 
-/** Words for what is wrong with a request (RFC 7644, table 9). */
+/** Detail codes of invalid requests (RFC 7644, table 9). */
 export type ScimType =
   | 'invalidFilter'
   | 'invalidPath'
@@ -13,7 +13,7 @@ export type ScimType =
   | 'tooMany'
   | 'uniqueness'
 
-/** A failure that the provider is to see. */
+/** Error that is shown to the provider. */
 export class ScimError extends Error {
   override name = 'ScimError'
   readonly status: number
@@ -32,12 +32,12 @@ export class ScimError extends Error {
   }
 }
 
-/** A mistake in the request, with the word of RFC 7644 for it. */
+/** Error in the request, with its detail code of RFC 7644. */
 export function wrong(scimType: ScimType, detail: string): ScimError {
   return new ScimError(400, detail, { scimType })
 }
 
-/** What a service throws, in the words of SCIM; everything that we did not mean to say becomes 500. */
+/** Converts an error to SCIM. Unexpected errors become 500. */
 export function toScimError(error: unknown): ScimError {
   if (error instanceof ScimError) return error
   if (isUnavailable(error)) {
@@ -51,7 +51,7 @@ export function toScimError(error: unknown): ScimError {
   if (code === 'ALREADY_EXISTS') return new ScimError(409, message, { scimType: 'uniqueness' })
   if (code === 'INVALID_ARGUMENT' && http === 400) return wrong('invalidValue', message)
   if (code === 'UNAUTHENTICATED') return new ScimError(401, message, { headers: { 'www-authenticate': 'Bearer' } })
-  // Waiting does not help.
+  // Retrying later does not help.
   if (error.reason === 'RESOURCE_LIMIT_EXCEEDED') return new ScimError(403, message)
   return new ScimError(http, message, { headers: retryHeaders(error), cause: error })
 }

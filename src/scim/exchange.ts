@@ -1,4 +1,4 @@
-// Parts of requests and answers that all kinds of resources share.
+// Parts of requests and responses that all kinds of resources share.
 
 import type { ScimFilter } from '#domains/iam/scim/scim-filter.model.ts'
 import type { HttpArrival } from '#edge/doors.ts'
@@ -13,7 +13,7 @@ import { type Projection, readProjection } from './projection.ts'
 
 export type Answer = { status: number; text?: string; headers?: Record<string, string> }
 
-/** One request whose token was good. `path` is what follows the provider. */
+/** A request with a valid token. `path` is the part after the provider. */
 export type Asked = {
   arrival: HttpArrival
   url: string
@@ -25,7 +25,7 @@ export type Asked = {
 /** Parameters of a list or a search. */
 export type Search = { skip: number; limit: number; filter: ScimFilter | undefined; shown: Projection }
 
-/** The search in the parameters of a GET. */
+/** Search in the parameters of a GET. */
 export function searchOf(asked: Asked, kind: ScimKind, names: FilterNames): Search {
   const query = new URLSearchParams(asked.search)
   const number = (name: string) => readNumber(query.get(name) || undefined, name)
@@ -33,7 +33,7 @@ export function searchOf(asked: Asked, kind: ScimKind, names: FilterNames): Sear
   return { ...page, filter: filterOf(query.get('filter'), names), shown: projectionOf(asked, kind) }
 }
 
-/** The search in the body of a POST. */
+/** Search in the body of a POST. */
 export async function searchOfBody(asked: Asked, kind: ScimKind, names: FilterNames): Promise<Search> {
   const body = await readJson(asked.arrival)
   if (!isObject(body)) throw wrong('invalidSyntax', 'the body must be a JSON object')
@@ -67,20 +67,20 @@ export function projectionOf({ search }: Asked, { schema }: ScimKind): Projectio
   return readProjection(query.get('attributes'), query.get('excludedAttributes'), schema)
 }
 
-/** Throws 412 where the request is for another version of the resource. */
+/** Throws 412 if the request is for another version of the resource. */
 export function requireVersion({ arrival }: Asked, version: string, { name }: ScimKind): void {
   const wanted = arrival.req.headers['if-match']
   if (wanted === undefined || namesVersion(wanted, version)) return
   throw new ScimError(412, `the ${name} was changed meanwhile: read it again, and send its present version as If-Match`)
 }
 
-/** Whether the caller knows the version of the resource already. */
+/** True if the client already has this version of the resource. */
 export function isKnownVersion({ arrival }: Asked, version: string): boolean {
   const known = arrival.req.headers['if-none-match']
   return known !== undefined && namesVersion(known, version)
 }
 
-/** Whether a list of entity tags names the version. Versions are weak, and compare without the mark of that. */
+/** True if a list of entity tags contains the version. Versions are weak, and compare without their `W/` mark. */
 function namesVersion(tags: string, version: string): boolean {
   const bare = (tag: string) => tag.trim().replace(/^W\//, '')
   return tags.trim() === '*' || tags.split(',').some((tag) => bare(tag) === bare(version))

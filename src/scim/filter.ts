@@ -1,20 +1,20 @@
-// Filters of RFC 7644, 3.4.2.2, read into conditions on the attributes that the server can look up.
+// Parser of filters (RFC 7644, 3.4.2.2), for attributes that the server can look up.
 import type { Comparison, FilterAttribute, ScimFilter } from '#domains/iam/scim/scim-filter.model.ts'
 import { wrong } from './errors.ts'
 import { groupSchema, isOwnName, userSchema } from './names.ts'
 
 const maxLength = 2048
-/** Each condition may be looked at for each address of each person. */
+/** Most conditions of a filter. Each may be evaluated for each address of each person. */
 const maxConditions = 5
 const maxDepth = 10
 
 /** Attributes that filters of one kind of resource support. */
 export type FilterNames = {
   schema: string
-  /** The list whose values have attributes of their own. */
+  /** List whose values have their own attributes. */
   list: 'emails' | 'members'
   names: Readonly<Record<string, FilterAttribute>>
-  /** The names for error messages. */
+  /** Names for error messages. */
   text: string
 }
 
@@ -57,7 +57,7 @@ const operators: readonly string[] = ['eq', 'ne', 'co', 'sw', 'ew', 'gt', 'ge', 
 
 const refuse = (detail: string) => wrong('invalidFilter', detail)
 
-/** Throws `invalidFilter` for all that is not a filter on attributes that the server can look up. */
+/** Parses a filter. Throws `invalidFilter` unless all of its attributes can be looked up. */
 export function readFilter(text: string, names: FilterNames = userFilters): ScimFilter {
   if (text.length > maxLength) throw refuse(`the filter must be at most ${maxLength} characters long`)
   const reader = new FilterReader(tokensOf(text), names)
@@ -81,7 +81,7 @@ function tokensOf(text: string): string[] {
   return tokens
 }
 
-/** Reads one filter; `and` binds more closely than `or`. */
+/** Parser of one filter. `and` has a higher precedence than `or`. */
 class FilterReader {
   readonly #tokens: readonly string[]
   readonly #of: FilterNames
@@ -97,7 +97,7 @@ class FilterReader {
     if (this.#at < this.#tokens.length) throw refuse(`the filter cannot go on with ${this.#tokens[this.#at]}`)
   }
 
-  /** `prefix` is the list whose values a filter in brackets is about. */
+  /** `prefix` is the list whose values a filter in brackets selects. */
   readOr(prefix: string, depth: number): ScimFilter {
     if (depth > maxDepth) throw refuse(`a filter nests at most ${maxDepth} levels deep`)
     return this.#readList('or', () => this.#readList('and', () => this.#readOne(prefix, depth)))
@@ -111,7 +111,7 @@ class FilterReader {
 
   #readOne(prefix: string, depth: number): ScimFilter {
     const isNot = this.#peek(1) === '(' && this.#skip('not')
-    // The absence of one member would take a look at all others.
+    // To find the absence of one member, all others would have to be read.
     if (isNot && prefix === 'members.') throw refuse('members: not stands before members')
     if (this.#skip('(')) {
       const part = this.readOr(prefix, depth + 1)
@@ -128,7 +128,7 @@ class FilterReader {
     if (prefix === '' && plain === list && this.#skip('[')) {
       const part = this.readOr(`${list}.`, depth + 1)
       this.#expect(']')
-      // `emails[type eq "work"].value eq "a@b"` has one more condition on the same address.
+      // `emails[type eq "work"].value eq "a@b"` has another condition on the same address.
       if (!this.#peek()?.startsWith('.')) return { kind: 'item', part }
       return { kind: 'item', part: { kind: 'and', parts: [part, this.#readCondition(list, depth)] } }
     }
@@ -186,7 +186,7 @@ function readValue(attribute: FilterAttribute, op: Comparison, literal: string):
   return text
 }
 
-/** Microsoft Entra ID leaves the quotes out at times. */
+/** Text of a literal. Microsoft Entra ID sometimes omits the quotes. */
 function textOf(literal: string): string {
   let text: unknown = literal
   try {

@@ -1,4 +1,5 @@
-// A group as SCIM writes it (RFC 7643, 4.2), and what requests change of it. Members are kept apart from the other attributes.
+// Conversion of SCIM groups (RFC 7643, 4.2), and of requests that change them. Members are stored apart from the other
+// attributes.
 
 import { endpointOf } from '#domains/iam/identity-providers/scim-settings.model.ts'
 import {
@@ -16,7 +17,7 @@ import { groupSchema, isObject, isSameName, type Json, keyOf } from './names.ts'
 import { applyOperations, changesOf, memberOf, type Operation, readOperations } from './patch.ts'
 import { checkSize, keptOf, textOf, withKept } from './resource.ts'
 
-/** A group without its members. */
+/** Reads a group without its members. */
 export function readGroup(given: Json): ScimGroupInput {
   const kept = keptOf(given, groupKind)
   const resource = Object.fromEntries(Object.entries(kept).filter(([name]) => !isMembers(name)))
@@ -26,12 +27,12 @@ export function readGroup(given: Json): ScimGroupInput {
   return { ...input, resource }
 }
 
-/** A whole group in place of another: it keeps its external id if nothing is given of it, and no members. */
+/** Replaces a group. It keeps its external ID if none is given, but no members. */
 export function replaceGroup(before: ScimResource, given: Json): ScimGroupInput {
   return readGroup(withKept(before, given, ['externalId']))
 }
 
-/** The members of a group that is sent as a whole; none where it names none. */
+/** Members of a complete group. None if it has no `members`. */
 export function readMembers(given: Json): MemberChange {
   const value = given[keyOf(given, 'members') ?? ''] ?? []
   const change: MemberChange = { op: 'set', ids: idsOf(value) }
@@ -44,7 +45,7 @@ export type GroupPatch = {
   apply: (before: ScimResource, id: string) => ScimGroupInput
 }
 
-/** The operations of a PATCH: on members, in their order, and on the other attributes. */
+/** Operations of a PATCH: on members, in their order, and on the other attributes. */
 export function readGroupPatch(body: unknown): GroupPatch {
   const operations = readOperations(body, groupKind)
   const ofMembers = operations.filter(isOnMembers)
@@ -68,7 +69,7 @@ function changeOf({ op, path, value }: Operation): MemberChange {
   if (path.member !== undefined) throw wrong('mutability', 'members: a member is added or removed as a whole')
   if (path.filter) return { op: 'remove', ids: [pickedBy(path.filter, op)] }
   if (op === 'remove') {
-    // Entra ID names whom to remove in the value. Without a value, all members are removed (RFC 7644, 3.5.2.2).
+    // Entra ID lists the members to remove in the value. Without a value, all members are removed (RFC 7644, 3.5.2.2).
     if (value === undefined || value === null) return { op: 'set', ids: [] }
     const ids = idsOf(value)
     if (ids.length === 0) throw wrong('invalidValue', 'members: to remove all, leave the value out')
@@ -86,7 +87,7 @@ function pickedBy({ member, value }: NonNullable<Operation['path']['filter']>, o
   return value
 }
 
-/** A member is an object with the id of a person as its `value`; some clients send the id alone. */
+/** IDs of members. A member is an object with the ID of a person as its `value`; some clients send the ID alone. */
 function idsOf(value: unknown): string[] {
   return [value].flat().map((one): string => {
     const id = isObject(one) ? memberOf(one, 'value') : one
@@ -105,7 +106,7 @@ function checkCount(changes: readonly MemberChange[]): void {
   if (count > perRequest) throw wrong('tooMany', `members: a request names at most ${perRequest}`)
 }
 
-/** The group as the provider gets to see it again. */
+/** Group in the format of SCIM, for the provider. */
 export function groupResourceOf(group: ScimGroup, members: readonly ScimMember[], url: string): ScimResource {
   const { id, provider, resource, createTime, updateTime } = group
   return {

@@ -1,20 +1,20 @@
-// Kinds of resources that providers send, with what sets them apart.
+// Kinds of resources that providers send, with their differences.
 import { groupSchema, userSchema } from './names.ts'
 
 export type ScimKind = {
   name: 'user' | 'group'
   schema: string
-  /** Path of all resources below the address of the provider. */
+  /** Path of all resources below the URL of the provider. */
   endpoint: 'Users' | 'Groups'
-  /** Attributes that the server writes, or that nobody may read: what is sent for them is passed over. */
+  /** Attributes that the server sets or that are write-only. Values in requests are ignored. */
   passedOver: readonly string[]
-  /** Attributes that decide something, so that they have one value, and no parts. */
+  /** Attributes with an effect on the server. They have one value, and no parts. */
   decisive: readonly string[]
-  /** Attributes that always have a value, which no operation removes; else the removal of `active` would open an account. */
+  /** Attributes that always have a value and that no operation removes. Otherwise removing `active` would enable an account. */
   alwaysThere: readonly string[]
-  /** The list of a resource that is kept apart from its other attributes. */
+  /** List of a resource that is stored apart from its other attributes. */
   list?: string
-  /** Largest number of values in a request. */
+  /** Most values in a request. */
   maxParts: number
 }
 

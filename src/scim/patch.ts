@@ -1,5 +1,5 @@
-// PATCH of RFC 7644, 3.5.2, in the dialects that providers speak: paths or none, names without regard to case, and value
-// filters of the shape `emails[type eq "work"].value`.
+// PATCH of RFC 7644, 3.5.2, in the variants that providers send: with or without paths, names without regard to case, and value
+// filters such as `emails[type eq "work"].value`.
 import type { ScimResource } from '#domains/iam/scim/scim-users.model.ts'
 import { ScimError, wrong } from './errors.ts'
 import { type ScimKind, userKind } from './kinds.ts'
@@ -9,13 +9,13 @@ import { checkParts, isPassedOver, maxResource, withoutLiteralNames } from './re
 const patchSchema = 'urn:ietf:params:scim:api:messages:2.0:PatchOp'
 const maxOperations = 100
 const maxPath = 512
-/** Those of values without a path included: each is looked for among all that is there. */
+/** Most members in values without a path. Each is searched for among all existing members. */
 const maxMembers = 200
 const maxValues = 1000
 
-/** Where an operation works: an attribute, a member of it, or the members of a list that a filter picks. */
+/** Target of an operation: an attribute, a member of it, or the members of the list items that a filter selects. */
 type Path = {
-  /** Of an extension; undefined for the resource itself. */
+  /** Schema of an extension. Undefined for the resource itself. */
   schema: string | undefined
   /** Empty for the whole extension. */
   attribute: string
@@ -27,15 +27,15 @@ export type Verb = 'add' | 'replace' | 'remove'
 export type Operation = { op: Verb; path: Path; value: unknown }
 
 /**
- * The operations of a body, checked as a whole: nothing is applied of a request of which a part is wrong. The result takes the
- * resource and its id.
+ * Parses the operations of a body, checked as a whole: if a part is wrong, nothing is applied. The result is a function of the
+ * resource and its ID.
  */
 export function readPatch(body: unknown): (before: ScimResource, id: string) => Json {
   const operations = readOperations(body, userKind)
   return (before, id) => applyOperations(before, changesOf(operations, { id, kind: userKind }), userKind)
 }
 
-/** The operations of a body, one for each attribute. */
+/** Operations of a body, one for each attribute. */
 export function readOperations(body: unknown, kind: ScimKind): Operation[] {
   checkParts(body, kind)
   const schemas = isObject(body) ? memberOf(body, 'schemas') : undefined
@@ -52,19 +52,19 @@ export function readOperations(body: unknown, kind: ScimKind): Operation[] {
   return operations.flat()
 }
 
-/** The resource after the operations. */
+/** Resource after the operations. */
 export function applyOperations(before: ScimResource, operations: readonly Operation[], kind: ScimKind): Json {
   const resource = withoutLiteralNames(before, kind)
   for (const { op, path, value } of operations) applyAt(resource, op, path, value)
   return resource
 }
 
-/** The value of a member, which SCIM spells without regard to case. */
+/** Value of a member, without regard to the case of its name. */
 export function memberOf(object: Json, name: string): unknown {
   return object[keyOf(object, name) ?? '']
 }
 
-/** One operation per attribute: those of a value without a path are taken apart. */
+/** Operations on single attributes: splits an operation whose value has no path. */
 function readOperation(given: unknown, kind: ScimKind): Operation[] {
   if (!isObject(given)) throw wrong('invalidSyntax', 'Operations: must hold objects')
   const [rawOp, path, value] = ['op', 'path', 'value'].map((name) => memberOf(given, name))
@@ -82,7 +82,7 @@ function readOperation(given: unknown, kind: ScimKind): Operation[] {
 }
 
 function operationsOf(op: Verb, value: Json, kind: ScimKind): Operation[] {
-  // Some providers write paths as the names of members, and extensions as objects under their schema.
+  // Some providers send paths as the names of members, and extensions as objects under their schema.
   const operations = Object.entries(value).flatMap(([name, one]) => operationsAt(op, name, one, kind))
   if (operations.length === 0) throw wrong('invalidValue', 'value: must have a member')
   return operations
@@ -141,8 +141,8 @@ function readLiteral(text: string): unknown {
 }
 
 /**
- * Operations of a request without those on attributes that the server writes. Refuses another id, and a request that has
- * nothing else, unless it `alsoChanges` what is kept apart.
+ * Operations of a request without those on attributes that the server sets. Throws `mutability` for another ID, and for a request
+ * without other operations, unless it `alsoChanges` the separate list.
  */
 export function changesOf(
   operations: readonly Operation[],
@@ -188,21 +188,21 @@ function tooLarge(): ScimError {
   return new ScimError(413, `a resource must be at most ${maxResource} characters long`)
 }
 
-/** Adding to a list adds what is not in it; to an object, its members; else it replaces. */
+/** Applies an operation: `add` to a list adds missing values, and to an object its members. Otherwise the value is replaced. */
 function setMember(object: Json, key: string, op: Verb, value: unknown): void {
-  // `__proto__` and the like are members as any other.
+  // `__proto__` and the like are ordinary members.
   const write = (next: unknown) =>
     Object.defineProperty(object, key, { value: next, writable: true, enumerable: true, configurable: true })
   const before = Object.hasOwn(object, key) ? object[key] : undefined
   if (op === 'remove' && Array.isArray(before) && Array.isArray(value) && value.length > 0) {
-    // Entra ID names what to remove in the value instead of in the path.
+    // Entra ID lists the values to remove in the value instead of in the path.
     const left = before.filter((one) => !value.some((named) => isNamed(one, named)))
     if (left.length === 0) delete object[key]
     else write(left)
   } else if (op === 'remove' || value === null) delete object[key]
   else if (op === 'add' && Array.isArray(before)) {
     const texts = before.map((one) => JSON.stringify(one))
-    // Each operation of a request looks through the list again, so the list may not be larger than what is kept in the end.
+    // Each operation of a request searches the list again, so the list must not exceed the limit even in between.
     if (texts.reduce((sum, text) => sum + text.length, 0) > maxResource) throw tooLarge()
     const known = new Set(texts)
     const more = (Array.isArray(value) ? value : [value]).filter((one) => !known.has(JSON.stringify(one)))
@@ -213,14 +213,17 @@ function setMember(object: Json, key: string, op: Verb, value: unknown): void {
   } else write(value)
 }
 
-/** Whether a value is the one that another names: the same, or one with the same members as far as those are given. */
+/** True if `named` selects the value: they are equal, or the members of `named` equal those of the value. */
 function isNamed(one: unknown, named: unknown): boolean {
   if (!isObject(one) || !isObject(named)) return JSON.stringify(one) === JSON.stringify(named)
   const given = Object.entries(named).filter(([name]) => !name.startsWith('$'))
   return given.length > 0 && given.every(([name, value]) => isSame(memberOf(one, name), value))
 }
 
-/** An item that the filter picks, or one made by it: that is how providers set the first e-mail address of a person. */
+/**
+ * Applies an operation to items that the filter selects. Creates an item if there is none, since providers set the first e-mail
+ * address of a person in this way.
+ */
 function applyToPicked(
   resource: Json,
   key: string,
@@ -246,7 +249,7 @@ function applyToPicked(
     list.push(made)
     picked.push(made)
   }
-  // All of them refer to the one value until they are written.
+  // All of them share one value until they are serialized.
   if (picked.length * JSON.stringify(value).length > maxResource) {
     throw tooLarge()
   }

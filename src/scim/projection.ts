@@ -1,22 +1,22 @@
-// Parts of a resource that a request asks for: `attributes` and `excludedAttributes` (RFC 7644, 3.9).
+// Parts of a resource that a request selects: `attributes` and `excludedAttributes` (RFC 7644, 3.9).
 import { wrong } from './errors.ts'
 import { isObject, type Json, keyOf } from './names.ts'
 
-/** Lower-case names without the schema of the resource; undefined for all. */
+/** Lower-case names without the schema of the resource. Undefined for all. */
 export type Projection = { only: readonly string[] | undefined; without: readonly string[] }
 
 const maxNames = 30
 const maxNameLength = 256
-/** Members that each answer has. */
+/** Members that each response has. */
 const always: readonly string[] = ['id', 'schemas']
 
-/** Names are separated by commas. Unknown names are passed over. */
+/** Reads the parameters. Names are separated by commas. Unknown names are ignored. */
 export function readProjection(only: string | null, without: string | null, schema: string): Projection {
   const wanted = namesOf('attributes', only, schema)
   return { only: wanted.length === 0 ? undefined : wanted, without: namesOf('excludedAttributes', without, schema) }
 }
 
-/** Whether anything of the attribute is shown. */
+/** True if the attribute, or a part of it, is shown. */
 export function isShown({ only, without }: Projection, attribute: string): boolean {
   const isPart = (name: string) => name === attribute || name.startsWith(`${attribute}.`)
   return !without.includes(attribute) && (only === undefined || only.some(isPart))
@@ -33,7 +33,7 @@ function namesOf(parameter: string, text: string | null, schema: string): string
   return given.map((name) => (name.startsWith(own) ? name.slice(own.length) : name))
 }
 
-/** The resource with what is asked for. */
+/** Resource with the selected parts. */
 export function project(resource: Json, { only, without }: Projection): Json {
   if (only === undefined && without.length === 0) return resource
   const keys = new Map(Object.keys(resource).map((key) => [key.toLowerCase(), key]))
@@ -57,7 +57,7 @@ function pick(resource: Json, keys: Keys, paths: readonly string[]): Json {
   return kept
 }
 
-/** A member of an object, or of each value of a list. */
+/** Selects a member of an object, or of each value of a list. */
 function pickMember(value: unknown, member: string): unknown {
   if (Array.isArray(value)) return value.map((one) => pickMember(one, member) ?? {})
   if (!isObject(value)) return undefined
@@ -83,7 +83,7 @@ function drop(resource: Json, [key, rest]: Split): void {
 
 type Split = [key: string | undefined, rest: string]
 
-/** The member of the resource that a path begins with, and what follows: `name.givenName`, or a schema and its attribute. */
+/** Splits a path into a member of the resource and the rest: `name.givenName`, or a schema and its attribute. */
 function split(keys: Keys, path: string): Split {
   for (let end = path.length; end > 0; end = Math.max(path.lastIndexOf('.', end - 1), path.lastIndexOf(':', end - 1))) {
     const key = keys.get(path.slice(0, end))

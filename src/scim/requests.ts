@@ -1,4 +1,4 @@
-// Requests of SCIM 2.0, routed by path and method.
+// Routing of SCIM 2.0 requests by path and method.
 import type { Work } from '#app.ts'
 import { endpointOf } from '#domains/iam/identity-providers/scim-settings.model.ts'
 import { type ScimGroup, type ScimGroupChange, versionOfGroup } from '#domains/iam/scim/scim-groups.model.ts'
@@ -42,7 +42,7 @@ const userRoutes = createRoutes<ScimUser, ScimInput>({
   create: (work, provider, given) => createScimUser(work, provider, readResource(given)),
   change: changeScimUser,
   delete: deleteScimUser,
-  /** Keeps `active` and `externalId` if the request leaves them out, so that it cannot open a closed account by omission. */
+  /** Keeps `active` and `externalId` if the request omits them, so that the omission cannot enable a disabled account. */
   readReplacement:
     (given) =>
     ({ resource }) =>
@@ -120,7 +120,7 @@ export async function answerTo(work: Work, asked: Asked): Promise<Answer> {
   return route(work, asked, decoded(id))
 }
 
-/** Searches by POST have a path of their own (RFC 7644, 3.4.3); those without a kind are for people. */
+/** Kind of a request. Searches by POST have their own path (RFC 7644, 3.4.3); without a kind of resource, they are for people. */
 function kindOf(head: string, id: string): string {
   if ((head === 'Users' && id === '.search') || (head === '.search' && id === '')) return 'Search'
   if (head === 'Groups' && id === '.search') return 'GroupSearch'
@@ -128,7 +128,7 @@ function kindOf(head: string, id: string): string {
   return { Users: 'User', Groups: 'Group' }[head] ?? head
 }
 
-/** What is no text of a URL is no id either. */
+/** Decodes an ID. Malformed encoding stays unchanged, since it matches no ID. */
 function decoded(id: string): string {
   try {
     return decodeURIComponent(id)

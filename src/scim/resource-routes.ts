@@ -1,4 +1,4 @@
-// Requests about one kind of resource. People and groups differ only in what `Resources` names.
+// Routes of one kind of resource. People and groups differ only in their `Resources`.
 import type { Work } from '#app.ts'
 import { endpointOf } from '#domains/iam/identity-providers/scim-settings.model.ts'
 import type { ScimResource } from '#domains/iam/scim/scim-users.model.ts'
@@ -21,7 +21,7 @@ import type { Json } from './names.ts'
 import { type Projection, project } from './projection.ts'
 import { readAttributes } from './resource.ts'
 
-/** The calls of the service for one kind of resource. `T` is a resource, `C` a change of one. */
+/** Service calls for one kind of resource. `T` is a resource, `C` a change of one. */
 export type Resources<T extends { id: string }, C> = {
   kind: ScimKind
   filters: FilterNames
@@ -29,14 +29,14 @@ export type Resources<T extends { id: string }, C> = {
   list(work: Work, provider: string, search: Search): Promise<{ total: number; found: readonly T[] }>
   get(work: Work, provider: string, id: string): Promise<T>
   create(work: Work, provider: string, given: Json): Promise<T>
-  /** Calls `change` with the present resource. It throws to refuse. */
+  /** Calls `change` with the present resource. It throws to refuse the change. */
   change(work: Work, provider: string, id: string, change: (before: T) => C): Promise<T>
   delete(work: Work, provider: string, id: string, check: (before: T) => void): Promise<void>
-  /** The change of a PUT. */
+  /** Change of a PUT. */
   readReplacement(given: Json): (before: T) => C
-  /** The change of a PATCH. */
+  /** Change of a PATCH. */
   readPatch(body: unknown): (before: T) => C
-  /** The resources as SCIM writes them. Parts that are not shown may be missing. */
+  /** Resources in the format of SCIM. Parts that are not shown may be missing. */
   describe(work: Work, resources: readonly T[], shown: Projection, url: string): Promise<ScimResource[]>
 }
 

@@ -1,5 +1,5 @@
-// A person as SCIM writes them (RFC 7643, 4.1). The provider's words are kept and said again, whatever they are; three of
-// them mean something: userName, externalId and active.
+// Conversion of SCIM users (RFC 7643, 4.1). The provider's attributes are stored and returned unchanged. Only three of them have
+// an effect on the server: userName, externalId and active.
 
 import { endpointOf } from '#domains/iam/identity-providers/scim-settings.model.ts'
 import type { GroupOfUser } from '#domains/iam/scim/scim-groups.model.ts'
@@ -8,20 +8,20 @@ import { ScimError, wrong } from './errors.ts'
 import { type ScimKind, userKind } from './kinds.ts'
 import { isObject, isOwnName, isSameName, type Json, keyOf, splitName, userSchema } from './names.ts'
 
-/** The longest text of an attribute that means something, and the largest resource, in characters of JSON. */
+/** Longest value of an attribute with an effect, and largest resource, in characters of JSON. */
 const maxText = 512
 export const maxResource = 16 * 1024
-/** Largest nesting depth of values. */
+/** Most levels of nested values. */
 const maxDepth = 8
 
-/** Whether an attribute is one of those that are passed over. */
+/** True if an attribute is ignored in requests. */
 export function isPassedOver(name: string, { passedOver }: ScimKind): boolean {
   return passedOver.includes(name.toLowerCase())
 }
 
 /**
- * The attributes of a resource that is sent as a whole: names with a schema and objects of its own schema become plain
- * attributes. Throws `invalidSyntax` where an attribute is given twice.
+ * Attributes of a complete resource: names with a schema, and objects of its own schema, become plain attributes. Throws
+ * `invalidSyntax` if an attribute is given twice.
  */
 export function readAttributes(given: unknown, kind: ScimKind = userKind): Json {
   if (!isObject(given)) throw wrong('invalidSyntax', 'the body must be a JSON object')
@@ -59,10 +59,10 @@ function addExtension(
 function addOnce(object: Json, name: string, value: unknown, kind: ScimKind): void {
   const [attribute] = name.split(/[.[]/, 1)
   if (attribute !== name && isSpelled(attribute!, kind)) throw wrong('invalidValue', `${name}: has no parts`)
-  // An attribute that decides something is not given in two spellings.
+  // An attribute with an effect must not be given in two spellings.
   const isKnownTwice = isSpelled(name, kind) && keyOf(object, name) !== undefined
   if (Object.hasOwn(object, name) || isKnownTwice) throw wrong('invalidSyntax', `${name}: must be given once`)
-  // `__proto__` and the like are members as any other.
+  // `__proto__` and the like are ordinary members.
   Object.defineProperty(object, name, { value, writable: true, enumerable: true, configurable: true })
 }
 
@@ -70,7 +70,7 @@ function isSpelled(name: string, { decisive, list }: ScimKind): boolean {
   return decisive.some((one) => isSameName(one, name)) || (list !== undefined && isSameName(list, name))
 }
 
-/** The attributes that are kept: those that decide something are spelled as SCIM does. null means that there is no value. */
+/** Attributes to store. Attributes with an effect get the spelling of SCIM. null means that there is no value. */
 export function keptOf(given: Json, kind: ScimKind): Json {
   checkParts(given, kind)
   const said = Object.entries(given).filter(([name, value]) => !isPassedOver(name, kind) && value !== null)
@@ -84,7 +84,7 @@ export function checkSize(resource: Json): void {
   }
 }
 
-/** What the resource says, checked. Where it says nothing of `active`, that is as `before`, so that silence opens no account. */
+/** Reads and checks a resource. Without `active`, the value is `before`, so that the omission enables no account. */
 export function readResource(given: Json, before = true): ScimInput {
   const resource = keptOf(given, userKind)
   const input = {
@@ -98,19 +98,19 @@ export function readResource(given: Json, before = true): ScimInput {
   return { ...input, resource: checked }
 }
 
-/** A stored resource without names that an earlier release kept literally and that decided nothing. */
+/** Copy of a stored resource without names that an earlier release stored literally and that had no effect. */
 export function withoutLiteralNames(resource: ScimResource, { schema }: ScimKind): Json {
   const copy = structuredClone(resource) as Json
   for (const name of Object.keys(copy)) if (isOwnName(name, schema)) delete copy[name]
   return copy
 }
 
-/** A whole resource in place of another; it keeps `active` and `externalId` where it says nothing of them. */
+/** Replaces a resource. Keeps `active` and `externalId` if the new one omits them. */
 export function replaceResource(before: ScimResource, given: Json): ScimInput {
   return readResource(withKept(before, given, ['active', 'externalId']), before.active === true)
 }
 
-/** The attributes that are given, with those of these names from before of which nothing is given. */
+/** Given attributes, with the previous values of those in `names` that are not given. */
 export function withKept(before: ScimResource, given: Json, names: readonly string[]): Json {
   const isSaid = (name: string) => Object.keys(given).some((one) => isSameName(one, name) && given[one] !== null)
   const kept = names.filter((name) => !isSaid(name) && before[name] !== undefined)
@@ -118,7 +118,7 @@ export function withKept(before: ScimResource, given: Json, names: readonly stri
   return { ...Object.fromEntries(others), ...Object.fromEntries(kept.map((name) => [name, before[name]])) }
 }
 
-/** Entra ID sends texts such as "False", and some of its versions a list with one value. */
+/** Reads `active`. Entra ID sends texts such as "False", and some of its versions send a list with one value. */
 function readActive(given: unknown): boolean {
   const [only] = Array.isArray(given) && given.length === 1 ? (given as unknown[]) : [given]
   const value = Array.isArray(given) && isObject(only) ? only.value : only
@@ -136,7 +136,7 @@ export function textOf(resource: Json, name: string): string {
   return value
 }
 
-/** Throws where a value has more parts, or nests deeper, than anything about a resource does; before anything is done with it. */
+/** Throws for a value with more parts, or more levels, than a resource can have. Call it before any other processing. */
 export function checkParts(value: unknown, { maxParts }: ScimKind): void {
   let parts = 0
   let level: unknown[] = [value]
@@ -154,7 +154,7 @@ export function checkParts(value: unknown, { maxParts }: ScimKind): void {
   }
 }
 
-/** The person as the provider gets to see them again. */
+/** Person in the format of SCIM, for the provider. */
 export function resourceOf(user: ScimUser, url: string, groups: readonly GroupOfUser[] = []): ScimResource {
   const { id, provider, resource, createTime, updateTime } = user
   const schemas = Array.isArray(resource.schemas) ? resource.schemas : [userSchema]
