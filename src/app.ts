@@ -1,4 +1,4 @@
-// The types of the application and of one request; no code, so that anyone may import them.
+// Types of the application and of one request. Contains no code, so that all files may import it.
 
 import type { DescMethod, Message, MessageShape } from '@bufbuild/protobuf'
 import type { GenService, GenServiceMethods } from '@bufbuild/protobuf/codegenv2'
@@ -41,58 +41,58 @@ import type { Tracer } from './tracing/tracer.ts'
 /** Parts that a process opens before its domains. */
 export type Ground = {
   config: Config
-  /** Which release this is. */
+  /** Version of this release. */
   version: string
-  /** Whose names count beside ours, if the settings name somebody. */
+  /** Vendor whose names are accepted besides ours. Undefined if the settings name none. */
   vendor: Vendor | undefined
   log: Logger
-  /** Failures that repeat, as those of requests while the database is away. */
+  /** Log of repeated failures, such as those of requests while the database is unavailable. */
   failures: FailureLog
   metrics: Metrics
   db: Db
-  /** What the domains keep. */
+  /** Resources that the domains store. */
   resources: readonly Resource[]
-  /** Encrypts under the master key: secrets in rows, page tokens. */
+  /** Encrypts with the master key: secrets in rows, and page tokens. */
   sealer: Sealer
-  /** The issuer's signing keys, current and recent. */
+  /** Signing keys of the issuer, current and recent. */
   keyring: Keyring
-  /** Has the buffers of large bodies collected. */
+  /** Counts the bytes of short-lived buffers, and triggers garbage collections from time to time. */
   buffers: Buffers
-  /** Where the content of blobs is. */
+  /** Store of the content of blobs. */
   blobs: Blobs
-  /** Which clients read blobs from where they are, and not through us. */
+  /** Clients that are redirected to the blob store instead of reading through the server. */
   blobRedirects: ClientRanges
-  /** Records how long parts of requests take, where the settings name a collector. */
+  /** Records the duration of parts of requests, if the settings name a collector. */
   tracer: Tracer
-  /** How often the doors that need no token of ours may be knocked at. */
+  /** Rate limits of endpoints without a token. */
   limits: Limits
-  /** How much of the main thread a caller may use while others wait. */
+  /** Limits on the main-thread time of each caller while others wait. */
   budgets: Budgets
-  /** The request that uses the main thread. */
+  /** Request that is using the main thread. */
   threadTime: ThreadTime
-  /** The one way to ask a server that somebody else named. */
+  /** The only client for servers that users have named. */
   outgoing: Outgoing
-  /** A token with which a scanner pulls from one repo for ten minutes, and does nothing else. */
+  /** Creates a token with which a scanner can only pull from one repository, for ten minutes. */
   scannerToken(pull: ScannerPull): Promise<string>
-  /** What the providers that people sign in with say of themselves. */
+  /** Discovery documents of sign-in providers. */
   providerDirectory: ProviderDirectory
-  /** The keys of the issuers whose tokens identities trust. */
+  /** Keys of the issuers that identities trust. */
   outsideIssuers: OutsideIssuers
-  /** Tries to get credentials from a cloud for a group; `issuer` is what clients call us. */
+  /** Tries to get credentials from a cloud for a group. `issuer` is the URL of the server. */
   checkCloud(issuer: string, group: string, account: CloudAccount): Promise<CloudAnswer>
-  /** Who signed a request to AWS. */
+  /** Finds the signer of an AWS request. */
   awsCallers: AwsCallers
-  /** Which events there are, and what their bodies look like. */
+  /** Events of the contract, and their bodies. */
   eventTable: EventTable
-  /** The time of the database: what one server writes, another one reads. */
+  /** Time of the database, since servers read each other's timestamps. */
   clock: () => Date
   skew: Skew
   fleet: Fleet
-  /** Milliseconds of a clock that never steps. */
+  /** Milliseconds of a monotonic clock. */
   monotonic: () => number
 }
 
-/** Caches, signals and clients of all domains. A domain that has some is one line here. */
+/** Caches, signals and clients of all domains. Each domain that has some is one line here. */
 export type Parts = IamParts &
   RegistryParts &
   EventsParts &
@@ -105,37 +105,37 @@ export type Parts = IamParts &
 /** The application. It lives as long as the process. */
 export type App = Ground &
   Parts & {
-    /** Functions of higher domains that run when lower ones change something. */
+    /** Functions of higher domains that run when lower domains change data. */
     hooks: Hooks
   }
 
-/** What this server knows of those that share its database. `isFirst`: it speaks for all of them. */
+/** Servers that share the database. If `isFirst` is true, this server reports for all of them. */
 export type Fleet = { nodes: number; isFirst: boolean }
 
-/** Work in the name of a caller: a call, a request at the registry, a run of a background job or an import. */
+/** Work for a caller: a call, a request at the registry, a run of a background job or an import. */
 export type Work = By & { app: App }
 
-/** One call of the API. Service functions take it first, or the `Work` that it is. */
+/** One call of the API. Service functions take it, or its `Work`, as their first argument. */
 export type Call = Work & {
   method: Method
-  /** Disjoint places at and below which the caller holds all that an unscoped method requires; empty for other methods. */
+  /** Disjoint groups on which the caller holds all capabilities of an unscoped method. Empty for other methods. */
   reach: readonly string[]
-  /** The time of the cause. */
+  /** Time of the cause. */
   now: string
-  /** The bearer credential of a method that looks at none itself, such as the exchange. */
+  /** Bearer credential of a method that is not authenticated before, such as the exchange. */
   credential: string | undefined
-  /** What clients call us. */
+  /** URL of the server for clients. */
   url: string
-  /** Whose names the client uses, where they are not ours. */
+  /** Vendor whose names the client uses. Undefined for our names. */
   vendor: Vendor | undefined
   signal: AbortSignal
-  /** Calls `listener` once the answer was made, or there is to be none. */
+  /** Calls `listener` once the response was made, or if there is none. */
   whenOver(listener: () => void): void
 }
 
-/** What the contract says about one method; built once from the descriptors (`api/methods.ts`). */
+/** A method of the contract, built once from the descriptors (`api/methods.ts`). */
 export type Method = {
-  /** As the contract spells it: `GetRepo`. */
+  /** Name in the contract: `GetRepo`. */
   name: string
   /** `pinfold.platform.registry.v2.ReposService/GetRepo`. */
   fullName: string
@@ -144,53 +144,53 @@ export type Method = {
   version: Version
 }
 
-/** `scope` is the path of the request field that names the place where the capabilities (numbers) must be held. */
+/** `scope` is the path of the request field with the group on which the caller must hold the capabilities (numbers). */
 export type Access =
   | { mode: 'open' }
   | { mode: 'scoped'; capabilities: readonly number[]; scope: readonly string[] }
   | { mode: 'unscoped'; capabilities: readonly number[] }
-  /** The capabilities must be held everywhere, as only the operator holds them. */
+  /** The caller must hold the capabilities everywhere, as only the operator does. */
   | { mode: 'everywhere'; capabilities: readonly number[] }
 
-/** An event as it is written for one kind of resource, in one version. */
+/** An event for one kind of resource, in one version. */
 export type EventRow = {
-  /** The CloudEvents type. */
+  /** CloudEvents type. */
   type: string
   audience: 'CUSTOMER' | 'INTERNAL'
-  /** The extension attributes that the contract declares. */
+  /** Extension attributes that the contract declares. */
   extensions: readonly string[]
-  /** A path below the API's URL, such as `/registry/v2/repos`; empty where each event has a source of its own. */
+  /** Path below the API's URL, such as `/registry/v2/repos`. Empty if each event has its own source. */
   source: string
-  /** The full name of the message in its body. */
+  /** Full name of the message in its body. */
   bodyType: string
-  /** The JSON of the body. */
+  /** JSON of the body. */
   render(value: unknown): string
 }
 
-/** The events of the contract, built once from the descriptors (`api/event-table.ts`). */
+/** Events of the contract, built once from the descriptors (`api/event-table.ts`). */
 export type EventTable = {
-  /** The row for whoever called this version; the newest where none was called. Throws when there is none. */
+  /** Row of the event for the called version, or for the newest one without a version. Throws if there is none. */
   find(name: EventName, version: Version, kind: string): EventRow
-  /** The full names of the methods that write it. */
+  /** Full names of the methods that write the event. */
   methods(name: EventName): readonly string[]
-  /** The JSON of a body of this type with the names of members that a vendor's clients know. */
+  /** JSON of a body of this type with a vendor's member names. */
   bodyUnder(token: string, bodyType: string, body: string): string
-  /** The method of this full name, and those that do the same in another version. */
+  /** The method of this full name, and its counterparts in other versions. */
   inEveryVersion(method: string): readonly string[]
 }
 
 export type Handler = (call: Call, request: never) => Promise<Message>
 
-/** A call that may last for hours, so that what its caller may do can change meanwhile. */
+/** A call that may last for hours, during which the caller's rights may change. */
 export type StreamCall = Call & {
-  /** The caller as they are now. Throws UNAUTHENTICATED once the token is over. */
+  /** Present state of the caller. Throws UNAUTHENTICATED after the token has expired or was revoked. */
   callerNow(): Promise<Caller>
 }
 
-/** Yields messages as they come, no faster than the client takes them, until the signal of the call ends it. */
+/** Yields messages until the signal of the call is aborted, no faster than the client reads them. */
 export type StreamHandler = (call: StreamCall, request: never) => AsyncIterable<Message>
 
-/** The handlers of one service, by the method's name in lower camel case. A missing one answers UNIMPLEMENTED. */
+/** Handlers of one service, by the method's name in lower camel case. A missing one responds UNIMPLEMENTED. */
 export type Handlers<S extends GenService<GenServiceMethods>> = {
   [K in keyof S['method']]?: S['method'][K]['methodKind'] extends 'server_streaming'
     ? (
@@ -200,5 +200,5 @@ export type Handlers<S extends GenService<GenServiceMethods>> = {
     : (call: Call, request: MessageShape<S['method'][K]['input']>) => Promise<MessageShape<S['method'][K]['output']>>
 }
 
-/** What a domain adds to the server: services, each with the handlers it has. */
+/** Service that a domain adds to the server, with the handlers of the domain. */
 export type Service = { desc: GenService<GenServiceMethods>; handlers: Record<string, Handler | StreamHandler> }

@@ -1,4 +1,4 @@
-// The types of whoever does something; no code. Apart from app.ts, so that hooks can name them.
+// Types of callers. Contains no code. Separate from app.ts, so that hooks can use them.
 import type { Rights } from './domains/iam/access/grants.model.ts'
 import type { AccessToken, CallerSession } from './issuer/access-token.ts'
 import type { Cause } from './lib/cause.ts'
@@ -12,13 +12,13 @@ export type By = {
 }
 
 export type Caller = {
-  /** The identity's uid; empty for a caller without a credential. */
+  /** Uid of the identity. Empty for a caller without a credential. */
   uid: string
-  /** The caller holds the data folder or the master key, and counts as staff. */
+  /** True for the operator, who has access to the data folder or the master key and counts as staff. */
   operator: boolean
   rights: Rights
-  /** The token of the caller; absent for methods that read none. */
+  /** Token of the caller. Undefined for methods that read none. */
   token?: AccessToken
-  /** The session of a person; absent for workloads and the operator's tokens. */
+  /** Session of a person. Undefined for workloads and the operator's tokens. */
   session?: CallerSession
 }

@@ -1,11 +1,11 @@
-// A command line from its words to its exit code: the whole program except the process around it.
+// Runs a command line and returns its exit code: the whole program except for the process around it.
 import { commands } from './cli/commands.ts'
 import { CliError, exitCodes } from './cli/framework/cli-error.ts'
 import { runProgram, type Terminal } from './cli/framework/command.ts'
 import { isUnavailable, whyRefused } from './db/unavailable.ts'
 import { version } from './version.ts'
 
-/** Runs the command that `argv` names, prints the error of one that failed, and returns the exit code. */
+/** Runs the command of `argv`, prints its error if it fails, and returns the exit code. */
 export async function runCommandLine(terminal: Terminal, argv: readonly string[]): Promise<number> {
   try {
     return await runProgram(commands, version, terminal, argv)
@@ -13,19 +13,19 @@ export async function runCommandLine(terminal: Terminal, argv: readonly string[]
     for (const line of messageOf(error).split('\n')) terminal.say(`pinfold: ${line}`)
     if (terminal.env.PINFOLD_LOG_LEVEL === 'debug') terminal.say(String((error as Error).stack))
     if (error instanceof CliError) return error.exitCode
-    // Its class is in the table of settings, which not every command loads.
+    // Compared by name, since not every command loads the table of settings with the class.
     if ((error as Error).name === 'ConfigError' || whyRefused(error)) return exitCodes.config
     return isUnavailable(error) ? exitCodes.unavailable : exitCodes.failed
   }
 }
 
-/** Advice for an error of the network: the database is elsewhere, or should be. Empty for other errors. */
+/** Advice for a network error: check that the database runs at its URL. Empty for other errors. */
 function lookAt(error: unknown): string {
   const isAway = /^E(?!RR_)[A-Z_]+$/.test(String((error as NodeJS.ErrnoException).code))
   return isAway ? '; look whether it runs, and whether the URL of PINFOLD_DATABASE or --database is where it does' : ''
 }
 
-/** Node gives no message to the error of a host that refused on each of its addresses. */
+/** Message of an error. Node gives none to the error of a host that has refused on each of its addresses. */
 function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   const reason = error.message || String((error as NodeJS.ErrnoException).code ?? error.name)

@@ -1,20 +1,20 @@
-// Figures of a database that several servers share: one of the servers shows them.
+// Figures of a database that several servers share. One of the servers shows them.
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Wanted } from './domains/events/delivery/depth.store.ts'
 
 /**
- * View of a database by one of its servers. The server that `isFirst` shows the figures that are the same on all of them. `clock`
- * is that of the database. `wants` says whether a subscription wants events of a type.
+ * View of a database by one of its servers. If `isFirst` returns true, the server shows the figures that are the same on all of
+ * them. `clock` is that of the database. `wants` is true if a subscription wants events of a type.
  */
 export type Sight = { isFirst: () => boolean; clock: () => Date; wants?: Wanted }
 export const alone: Sight = { isFirst: () => true, clock: () => new Date() }
 
-/** So long a database may take for its part of what is shown. */
+/** Longest time for the database to return its figures, in milliseconds. */
 const answerMs = 2000
 
 /**
- * What the database says of all servers: `undefined` where another one shows it, and where it does not answer, since the
- * rest is wanted most then.
+ * Figures of the database for all servers. Undefined if another server shows them, and if the database does not respond: the
+ * other figures are needed most then.
  */
 export async function inCommon<T>({ isFirst }: Sight, read: () => Promise<T>): Promise<T | undefined> {
   if (!isFirst()) return undefined
@@ -29,7 +29,7 @@ export async function inCommon<T>({ isFirst }: Sight, read: () => Promise<T>): P
   }
 }
 
-/** Callers at the same time share one read, such as the gauges of one scrape. */
+/** Shares one read among simultaneous callers, such as the gauges of one scrape. */
 export function atOnce<T>(read: () => Promise<T>): () => Promise<T> {
   let reading: Promise<T> | undefined
   return () => {

@@ -23,7 +23,7 @@ import { vulnerabilitySettings } from './config/vulnerabilities.ts'
 
 export { ConfigError, vendorOf }
 
-/** Every setting there is. `docs/config.md` and `pinfold config` are made from this table. */
+/** All settings. `docs/config.md` and `pinfold config` are made from this table. */
 export const settings = {
   listen: setting({
     env: 'PINFOLD_LISTEN',
@@ -336,7 +336,7 @@ export const settings = {
   ...compatSettings,
 }
 
-/** Settings of the commands that call a server. The server does not read them, and does not mind them. */
+/** Settings of commands that call a server. The server ignores them. */
 export const clientVariables: Record<string, string> = {
   PINFOLD_API: 'The URL of the server.',
   PINFOLD_IDENTITY: 'The uid of the identity to sign in as.',
@@ -345,11 +345,11 @@ export const clientVariables: Record<string, string> = {
 }
 
 export type Config = { [K in keyof typeof settings]: ReturnType<(typeof settings)[K]['parse']> } & {
-  /** What the tools of AWS read of the environment, for a bucket. */
+  /** Environment variables of AWS tools, for a bucket. */
   aws: Record<string, string>
 }
 
-/** Throws one ConfigError that lists every bad setting. Flags, where given, are named as such. */
+/** Reads the settings. Throws one ConfigError that lists every invalid setting, with the name of its flag if that was used. */
 export function readConfig(
   env: Record<string, string | undefined>,
   flags: Record<string, string | undefined> = {},

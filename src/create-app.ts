@@ -40,9 +40,9 @@ import { noTracer, type Tracer } from './tracing/tracer.ts'
 import { version } from './version.ts'
 
 /**
- * Opens everything once, in order; `close` undoes it in reverse, also when a later step fails. `monotonic` gives the
- * milliseconds by which what is remembered grows old, `machine` those of the clocks that are compared with the database's, and
- * `ours` a time that is a test's own.
+ * Opens all parts of the application, in order. `close` closes them in reverse, also if a later step fails. `monotonic` returns
+ * milliseconds for the age of cache entries. `machine` has the clocks that are compared with the database's. `ours` is the clock
+ * of a test.
  */
 export async function createApp(
   config: Config,
@@ -101,7 +101,7 @@ async function openGround(
   }
 }
 
-/** Whether an error says that the database, or another server, is away. */
+/** True if an error means that the database, or another server, is unavailable. */
 const isAway = (error: unknown): boolean =>
   isUnavailable(error) || (error instanceof AppError && error.code === 'UNAVAILABLE')
 
@@ -112,7 +112,7 @@ function openParts(ground: Ground, opening: AsyncDisposableStack): Parts {
   return opened as Parts
 }
 
-/** The log, the traces, and the database that shows in both. */
+/** Opens the log, the tracer, and the database that uses both. */
 async function openData(config: Config, opening: AsyncDisposableStack) {
   const log = createLogger(process.stderr, config.logLevel)
   opening.defer(() => log.flush())
@@ -122,7 +122,7 @@ async function openData(config: Config, opening: AsyncDisposableStack) {
   return { log, tracer, sealer, db: traceDatabase(db, tracer) }
 }
 
-/** Loads what sends traces only where there is somebody to send them to. */
+/** Loads the exporter of traces only if the settings name a collector. */
 async function openTracing({ traces, tracesHeaders, tracesPercent }: Config, log: Logger): Promise<Tracer> {
   if (traces === '') return noTracer
   const { openTracer } = await import('./tracing/otlp.ts')
@@ -130,7 +130,7 @@ async function openTracing({ traces, tracesHeaders, tracesPercent }: Config, log
   return openTracer({ url: traces, headers: tracesHeaders, share: tracesPercent / 100, version, onLost })
 }
 
-/** A clock that goes by the database's; one that is given stays as it is. */
+/** A clock with the time of the database. A given clock stays unchanged. */
 async function openClock(db: Db, machine?: Clocks, ours?: () => Date) {
   const skew = createSkew(db, machine)
   await skew.measure()
@@ -140,7 +140,7 @@ async function openClock(db: Db, machine?: Clocks, ours?: () => Date) {
 async function openKeys(config: Config, { db, sealer }: Pick<App, 'db' | 'sealer'>, clock: () => Date) {
   const keyring = await keyringOf(config, { db, sealer }, clock)
   const published = keyring.algorithms()
-  // A further algorithm is for the server to add: the settings of a command may be others.
+  // Only the server adds another algorithm, since the settings of a command may differ.
   if (!config.signingAlgorithms.every((one) => published.includes(one))) {
     await keyring.rotate((work, options) => db.tx(work, options))
   }
@@ -161,13 +161,13 @@ async function openStore(
   return { blobs, blobRedirects: clientRanges(config.blobRedirects) }
 }
 
-/** How many codes of programs one person may try; nobody mistypes more often. */
+/** Most device codes that one person can try per minute; more are not typing errors. */
 const codesPerMinute = 10
 
-/** How often AWS is asked for one identity from one network; a token lasts an hour. */
+/** Most AWS requests per minute for one identity from one network. A token is valid for an hour. */
 const awsPerMinute = 60
 
-/** Users of the main thread, and the share that each may use. */
+/** Accounting of main-thread time, and the budget of each caller. */
 function openBudgets(
   config: Config,
   metrics: Metrics,
@@ -200,7 +200,7 @@ function perMinuteOf(config: Config): Record<LimitKind, number> {
   }
 }
 
-/** Metrics of this process, and of the database that several may share. */
+/** Metrics of this process, and of the database that several servers may share. */
 function openMetrics(config: Config, db: Db, sight: Sight, isTraced: boolean): Metrics {
   const vendor = vendorOf(config)
   const wanted: Wanted = (one, type) =>
@@ -208,7 +208,7 @@ function openMetrics(config: Config, db: Db, sight: Sight, isTraced: boolean): M
   return createMetrics(db, config.vulnerabilitySources, { ...sight, wants: wanted }, isTraced)
 }
 
-/** Services know neither the clouds nor the issuer; here the two meet. */
+/** Check of cloud credentials. Services depend on neither clouds nor the issuer, so both are combined here. */
 function cloudCheck(config: Config, outgoing: Outgoing, keyring: Keyring, clock: () => Date): App['checkCloud'] {
   const clouds = createClouds(outgoing, {
     amazonSts: config.awsStsUrl,

@@ -1,5 +1,5 @@
-// Lifecycle hooks: each of them is declared by the domain that calls it, in its hooks.ts, and implemented by higher domains in
-// files that end in .hooks.ts. They run in the transaction of the caller, in the order of the layers.
+// Lifecycle hooks. The domain that calls a hook declares it in its hooks.ts. Higher domains implement it in files that end in
+// .hooks.ts. Hooks run in the transaction of the caller, in the order of the layers.
 
 import type { AdvisoryHooks } from './domains/advisories/hooks.ts'
 import type { IamHooks } from './domains/iam/hooks.ts'
@@ -7,13 +7,13 @@ import type { RegistryHooks } from './domains/registry/hooks.ts'
 
 type Declared = IamHooks & RegistryHooks & AdvisoryHooks
 
-/** The hooks that a domain implements. */
+/** Hooks that a domain implements. */
 export type DomainHooks = Partial<Declared>
 
-/** The functions of all domains for each hook, the lowest domain first. */
+/** Functions of all domains for each hook, the lowest domain first. */
 export type Hooks = { readonly [K in keyof Declared]: readonly Declared[K][] }
 
-/** Brings the hooks of the domains together; the domains are given in the order of their layers. */
+/** Merges the hooks of domains, given in the order of their layers. */
 export function joinHooks(implemented: readonly DomainHooks[]): Hooks {
   const of = <K extends keyof Declared>(name: K): Declared[K][] =>
     implemented.map((hooks) => hooks[name]).filter((hook): hook is Declared[K] => hook !== undefined)

@@ -19,18 +19,18 @@ import { codes } from './lib/errors.ts'
 import { ClosedSet } from './lib/labels/closed-set.ts'
 import { ociCodes } from './oci/errors.ts'
 
-/** What `/metrics` shows. Labels never hold names, uids or other data of users; all of them come from closed sets. */
+/** Metrics of `/metrics`. Labels never contain names, uids or other data of users; all of them come from closed sets. */
 export type Metrics = {
   registry: Registry
-  /** In seconds, by door (`transport`), method, and code of google.rpc or status of HTTP; `edge/` fills them in. */
+  /** Duration in seconds, by entry point (`transport`), method, and google.rpc code or HTTP status. `edge/` records it. */
   requests: Traced<'transport' | 'method' | 'code'>
-  /** The same metrics in the format of OpenMetrics, with examples by trace; absent where nothing is traced. */
+  /** The same metrics in the OpenMetrics format, with trace exemplars. Undefined without tracing. */
   openMetrics: Registry | undefined
-  /** The doors, and the methods that they serve; each door declares its own. */
+  /** Entry points and their methods. Each entry point declares its own. */
   doors: { transports: ClosedSet; methods: ClosedSet }
   inFlight: Gauge
   deliveryAttempts: Counted<'result'>
-  /** By what was to be done (pull, push, delete) and the code of the distribution specification. */
+  /** Refused requests by action (pull, push, delete) and code of the distribution specification. */
   registryRefusals: Counted<'action' | 'code'>
   connectionsRefused: Counter
   /** Requests that were refused since their caller was over budget. */
@@ -38,32 +38,32 @@ export type Metrics = {
   /** Sets the source of the main-thread time that requests have used. */
   watchBudgets(spentMs: () => number): void
   gateErrors: Counter
-  /** Of what the registry notes in memory, what found no room. */
+  /** Registry data in memory that was dropped because a buffer was full. */
   registryDropped: Counted<'what'>
-  /** In seconds, from the event to the first attempt. */
+  /** Time from the event to the first attempt, in seconds. */
   deliveryLatency: Histogram
   duties: DutyMetrics
-  /** In seconds, by what was asked of the bucket of the blobs and how that ended. */
+  /** Duration of requests to the blob bucket in seconds, by operation and result. */
   blobRequests: Timed<'operation' | 'result'>
-  /** Each time that it is noticed that a blob which a client needs has lost its content. */
+  /** Reads of a needed blob whose content is missing. */
   blobsMissing: Counter
-  /** Tells who knows how far our clock is from the database's, in milliseconds. */
+  /** Sets the source of the difference between our clock and the database's, in milliseconds. */
   watchClock(offsetMs: () => number): void
-  /** Tells who knows whether the store of the blobs can be reached. */
+  /** Sets the source of the blob store's availability. */
   watchBlobStore(isUp: () => boolean): void
-  /** Shows the number of transparency logs for which signing has stopped. */
+  /** Sets the source of the number of transparency logs for which signing has stopped. */
   watchLedgerLogs(suspended: () => number): void
 }
 
 export type DutyMetrics = {
-  /** The duties; `workers.ts` declares them. */
+  /** Names of the background jobs, declared by `workers.ts`. */
   names: ClosedSet
   runs: Counted<'duty' | 'result'>
-  /** In seconds since 1970. */
+  /** Time in seconds since 1970. */
   lastSuccess: Shown<'duty'>
-  /** In seconds. */
+  /** Duration in seconds. */
   lastDuration: Shown<'duty'>
-  /** In a row. */
+  /** Number of consecutive failures. */
   failures: Shown<'duty'>
   leaseHeld: Shown<'duty'>
 }
@@ -71,10 +71,10 @@ export type DutyMetrics = {
 type Counted<L extends string> = { inc(labels: Record<L, string>, by?: number): void }
 type Shown<L extends string> = { set(labels: Record<L, string>, value: number): void; reset(): void }
 type Timed<L extends string> = { observe(labels: Record<L, string>, seconds: number): void }
-/** `traceId` is that of an example of what took so long. */
+/** Histogram. `traceId` is that of an exemplar. */
 type Traced<L extends string> = { observe(labels: Record<L, string>, seconds: number, traceId?: string): void }
 
-/** The only way to a metric with labels: each label says which words it can be. */
+/** The only way to create a metric with labels: each label has a closed set of values. */
 function labelled<L extends string>(sets: Record<L, ClosedSet>) {
   const names = Object.keys(sets) as L[]
   const closed = (given: Record<L, string>): Record<L, string> => {
@@ -84,7 +84,7 @@ function labelled<L extends string>(sets: Record<L, ClosedSet>) {
   }
   type About = { name: string; help: string; registers: Registry[] }
   return {
-    /** `collect` is told when it is shown, of what is counted elsewhere. */
+    /** Counter. `collect` runs before each scrape, for values that are counted elsewhere. */
     counter(about: About, collect?: (counter: Counted<L>) => void): Counted<L> {
       const counted: Counted<L> = { inc: (labels, by) => metric.inc(closed(labels), by) }
       const anew = () => {
@@ -99,9 +99,9 @@ function labelled<L extends string>(sets: Record<L, ClosedSet>) {
       const metric = new Gauge({ ...about, labelNames: names, ...(collect && { collect: () => collect(shown) }) })
       return shown
     },
-    /** With examples of traces where there are any. */
+    /** Histogram, with trace exemplars if tracing is on. */
     histogram(about: About & { buckets: number[] }, isTraced = false): Traced<L> {
-      // Only a registry of OpenMetrics takes one with examples to begin with; others write it without them.
+      // Only an OpenMetrics registry accepts a metric with exemplars first; others write it without them.
       const registers = isTraced ? [openMetricsRegistry()] : about.registers
       const metric = new Histogram<string>({ ...about, registers, labelNames: names, enableExemplars: isTraced })
       if (isTraced) for (const registry of about.registers) registry.registerMetric(metric)
@@ -129,7 +129,7 @@ function commonGauge(
   new Gauge({ ...about, collect })
 }
 
-/** `sources` are those of vulnerabilities that are shown by their names. */
+/** Creates the metrics. `sources` are the vulnerability data sources that are shown by name. */
 export function createMetrics(db: Db, sources: readonly string[], sight: Sight = alone, isTraced = false): Metrics {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
@@ -233,11 +233,11 @@ function databaseRetries(db: Db, registry: Registry): void {
   })
 }
 
-/** Of so many contents that wait for their removal the number is shown; of more, this one. */
+/** Most waiting contents that are counted. For more, this number is shown. */
 const mostTrash = 100_000
 
 function trashMetrics(db: Db, registry: Registry, sight: Sight): void {
-  // All that is shown is collected at once.
+  // All gauges of a scrape are collected at once, and share one read.
   let reading: Promise<TrashDepth> | undefined
   const read = (): Promise<TrashDepth> => {
     reading ??= trashDepth(db, mostTrash).finally(() => {
@@ -260,7 +260,7 @@ function trashMetrics(db: Db, registry: Registry, sight: Sight): void {
   )
 }
 
-/** A registry writes in one format alone. */
+/** A registry that writes the OpenMetrics format. A registry has only one format. */
 function openMetricsRegistry(): Registry {
   const open: Registry<PrometheusContentType | OpenMetricsContentType> = new Registry()
   open.setContentType(Registry.OPENMETRICS_CONTENT_TYPE)
@@ -295,7 +295,7 @@ function blobMetrics(registry: Registry): Pick<Metrics, 'blobRequests' | 'blobsM
   }
 }
 
-/** Of sources that were never read there is nothing to show. */
+/** Metrics of data sources. A source that was never read has none. */
 function sourceMetrics(db: Db, registry: Registry, { names, ...sight }: Sight & { names: readonly string[] }): void {
   const gauge = (name: string, help: string, value: (one: StoredSource) => number | undefined): void => {
     const about = { name: `pinfold_vulnerability_source_${name}`, help, registers: [registry] }
@@ -367,7 +367,7 @@ function deliveryMetrics(
   const gauge = (name: string, help: string, value: (one: QueueDepth) => number): void => {
     labelled({ state: new ClosedSet(states) }).gauge({ name, help, registers: [registry] }, async (shown) => {
       const depths = await inCommon(sight, read)
-      // What was shown may be shown by another server now.
+      // Another server may show the previous values now.
       shown.reset()
       if (depths) for (const [state, one] of Object.entries(depths)) shown.set({ state }, value(one))
     })

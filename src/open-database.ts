@@ -1,4 +1,4 @@
-// Opens the database with the master key that fits. A key that does not fit is refused before anything is written.
+// Opens the database with the matching master key. With another key, it fails before anything is written.
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Config } from './config.ts'
@@ -22,17 +22,20 @@ import { version } from './version.ts'
 export type OpenDatabase = {
   db: Db
   sealer: Sealer
-  /** The migrations that were missing. */
+  /** Migrations that were applied. */
   applied: string[]
   close(): Promise<void>
 }
 
-/** No server has been there yet, so there is nothing to open. */
+/** No server has used this database or data folder yet, so there is nothing to open. */
 export class NotServedYet extends Error {
   override name = 'NotServedYet'
 }
 
-/** A server is there that would break: by a change that all have to be stopped for, or else since what it needs goes away. */
+/**
+ * A running server would break: because of a change that needs all servers stopped, or because the change removes data that it
+ * needs.
+ */
 export class ServerThere extends Error {
   override name = 'ServerThere'
   constructor({ version, url }: SeenNode, does: 'runs' | 'has started', change?: string) {
@@ -45,8 +48,8 @@ export class ServerThere extends Error {
 }
 
 /**
- * Brings the database up to this version, and makes what is missing at a first start. Servers that share a database leave what
- * there is to be migrated to `pinfold migrate`, unless the settings say otherwise; `finish` is its option of this name.
+ * Migrates the database to this version, and creates missing parts at the first start. Servers that share a database leave
+ * migrations to `pinfold migrate`, unless the settings allow them. `finish` is its option of this name.
  */
 export async function openDatabase(
   config: Config,
@@ -55,10 +58,10 @@ export async function openDatabase(
 ): Promise<OpenDatabase> {
   return open(config, async (db) => {
     const isPooled = await checkPooler(config)
-    // The key comes first: a database that cannot be used is left as it is.
+    // The key is checked first, so that an unusable database stays unchanged.
     const sealer = (await findKey(config, db)) ?? createSealer(makeMasterKey(config.data))
     if (db.shared && how === 'serve' && !config.migrateAtStart) await requireCurrent(db)
-    // A database that is up to date needs no migration, and so no `PINFOLD_DATABASE_DIRECT`.
+    // An up-to-date database needs no migration, and so no `PINFOLD_DATABASE_DIRECT`.
     const isDone = isPooled && how === 'serve' && (await schemaState(db, migrationIds())) === 'current'
     const applied = isDone ? [] : await migrateAll(config, isPooled ? await openDirect(config) : db, db, how, progress)
     const kept = await db.tx((tx) => keepFact(tx, 'master_key', sealer.fingerprint))
@@ -67,7 +70,7 @@ export async function openDatabase(
   })
 }
 
-/** Migrates `target`, which is `db` or a way to it of its own; that one is closed. */
+/** Migrates `target`, which is `db` or a separate connection to it. A separate one is closed. */
 async function migrateAll(
   config: Config,
   target: Db,
@@ -89,7 +92,7 @@ async function migrateAll(
   }
 }
 
-/** Throws where an earlier build has left tables: others may be at work on them. */
+/** Throws if the tables are those of an earlier version, since other servers may be using them. */
 async function requireCurrent(db: Db): Promise<void> {
   if ((await schemaState(db, migrationIds())) !== 'old') return
   throw new Error(
@@ -98,8 +101,8 @@ async function requireCurrent(db: Db): Promise<void> {
 }
 
 /**
- * Throws while servers run that would break by what is missing. So does what it answers with, in the transaction of such a
- * change, when one has started since: from then on those that start wait until they can see it.
+ * Throws if running servers would break because of missing migrations. The returned function checks the same in the transaction
+ * of such a change, for servers that have started since. Servers that start later wait until they can see the change.
  */
 export async function requireNobody(
   db: Db,
@@ -109,12 +112,12 @@ export async function requireNobody(
   const breaking = () => breakingChange(db, migrationIds(), finish)
   const isBreaking = (await breaking()) !== undefined
   const isWatched = (finish || isBreaking) && (await hasTable(db, 'nodes'))
-  // First of all: whoever comes while the others are watched is not one of those that were there and are silent.
+  // Read first: a server that starts during the check is not one of those that were present and silent.
   const still = isWatched ? await nodeBeats(db) : new Map<string, NodeBeat>()
   const other = isWatched && finish && (await livingNode(db, isOther, leaseMs))
   if (other) throw new ServerThere(other, 'runs')
   const alive = isWatched && isBreaking && (await livingNode(db, () => true, leaseMs))
-  // Not where it has made the change itself meanwhile.
+  // The other server may have made the change itself meanwhile.
   const change = alive ? await breaking() : undefined
   if (alive && change !== undefined) throw new ServerThere(alive, 'runs', change)
   return async (tx, id) => {
@@ -127,7 +130,7 @@ export async function requireNobody(
 
 const isOther = (node: SeenNode): boolean => node.version !== version
 
-/** For commands that a server should have been there for: makes and changes nothing. */
+/** Opens an existing database, for commands that need one. Creates and changes nothing. */
 export async function openExisting(config: Config): Promise<OpenDatabase> {
   const none = `nothing has been served from ${config.database === '' ? config.data : 'this database'} yet`
   if (config.database === '' && !existsSync(databaseFile(config))) throw new NotServedYet(`${none}: it has no database`)
@@ -143,7 +146,7 @@ export async function openExisting(config: Config): Promise<OpenDatabase> {
   })
 }
 
-/** Why nothing has been served from there, where that is so; makes and changes nothing. */
+/** Reason why no server has used this database or data folder. Undefined if one has. Creates and changes nothing. */
 export async function notServedYet(config: Config): Promise<string | undefined> {
   const none = `nothing has been served from ${config.database === '' ? config.data : 'this database'} yet`
   if (config.database === '') return existsSync(databaseFile(config)) ? undefined : `${none}: it has no database`
@@ -165,20 +168,20 @@ async function open(config: Config, prepare: (db: Db) => Promise<Omit<OpenDataba
   }
 }
 
-/** Throws unless the database answers and takes writes. */
+/** Throws unless the database responds and accepts writes. */
 export async function checkDatabase(config: Config): Promise<void> {
   const db = await openDb({ ...config, file: databaseFile(config) })
   await db.ping().finally(() => db.close())
 }
 
-/** Where the embedded database is. */
+/** Path of the embedded database. */
 export function databaseFile({ data }: Config): string {
   return join(data, 'pinfold.db')
 }
 
 /**
- * The key that everything in the database is encrypted under; where nothing is, the present one, if there is any. A
- * rotation that did not come to its end leaves two keys, of which one fits.
+ * Key with which the database is encrypted. If nothing is encrypted yet, the present key, if there is one. An unfinished rotation
+ * leaves two keys, of which one matches.
  */
 async function findKey(config: Config, db: Db): Promise<Sealer | undefined> {
   const inFile = config.masterKey === ''
@@ -196,7 +199,7 @@ async function findKey(config: Config, db: Db): Promise<Sealer | undefined> {
     if (inFile) promoteMasterKey(config.data)
     return next
   }
-  // Any key will do to learn whether there is anything that it would have to open.
+  // Any key is sufficient to find out if there is encrypted data.
   if (wanted !== undefined || (await opensRows(db, present ?? createSealer(new Uint8Array(32)))) !== undefined) {
     throw wrongKey(config, present)
   }

@@ -1,10 +1,10 @@
-// What commands beside a server need of it: the database and its keys, and nothing of what answers requests.
+// Opens the database and its keys for commands next to a server, without the parts that serve requests.
 import type { App } from './app.ts'
 import type { Config } from './config.ts'
 import { type Keyring, openKeyring } from './issuer/keyring.ts'
 import { openExisting } from './open-database.ts'
 
-/** What signs tokens, from a database that has been served before, also beside a running server. */
+/** Opens the issuer of an existing database, also next to a running server. */
 export async function openIssuer(
   config: Config,
   clock: () => Date = () => new Date(),
@@ -16,7 +16,7 @@ export async function openIssuer(
   return { db: opened.db, keyring, clock, close: () => done.disposeAsync() }
 }
 
-/** The keys that sign tokens, as the settings have them. */
+/** Keyring with the signing keys and rotation of the settings. */
 export function keyringOf(
   config: Config,
   { db, sealer }: Pick<App, 'db' | 'sealer'>,

@@ -5,10 +5,10 @@ import { domains } from './domains/domains.ts'
 import { joinHooks } from './hooks.ts'
 import type { CacheName, Resource } from './lib/resource.ts'
 
-/** Every resource of the server. */
+/** All resources of the server. */
 export const resources: readonly Resource[] = domains.flatMap((domain) => domain.resources)
 
-/** Clears each cache after every commit that changes what it depends on. */
+/** Clears each cache after every commit that changes its data. */
 export function clearOnCommit(db: Db, caches: Record<CacheName, { clear(): void }>): void {
   const watched = Object.entries(caches).map(([name, cache]) => ({
     cache,
@@ -21,7 +21,7 @@ export function clearOnCommit(db: Db, caches: Record<CacheName, { clear(): void 
   })
 }
 
-/** The hooks of the domains belong to an application, and use it. */
+/** Adds the hooks of the domains to the application that they use. */
 export function withHooks<T extends Omit<App, 'hooks'>>(parts: T): T & App {
   const app = Object.assign(parts, { hooks: joinHooks([]) })
   app.hooks = joinHooks(domains.map(({ hooks }) => hooks?.(app) ?? {}))

@@ -1,7 +1,7 @@
 import type { Db } from './db/sql.ts'
 import type { Tracer } from './tracing/tracer.ts'
 
-/** The same database, whose transactions show in the traces of what asks for them, waits and repetitions included. */
+/** Database whose transactions are part of the traces of their callers, including waits and retries. */
 export function traceDatabase<D extends Db>(db: D, tracer: Tracer): D {
   if (!tracer.isOn) return db
   const attributes = { 'db.system.name': db.engine === 'sqlite' ? 'sqlite' : 'postgresql' }

@@ -1,5 +1,5 @@
-// The background duties, and what runs them. A duty runs by its period and by its signal, never twice at once on a node,
-// and what one node at a time may run waits for its lease. Nothing else has timers for duties.
+// Background jobs and their runner. A job runs by its interval and by its signal, and never twice at once on a node. Jobs for one
+// node at a time wait for their lease. Nothing else has timers for jobs.
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { randomBytes } from 'node:crypto'
 import { performance } from 'node:perf_hooks'
@@ -15,7 +15,7 @@ import { version } from './version.ts'
 
 const dayMs = 24 * 60 * 60_000
 
-/** Forgets the servers that have said nothing for a day. */
+/** Deletes servers without a heartbeat for a day. */
 const sweepNodes: Duty = {
   name: 'nodes.sweep',
   everyMs: 60 * 60_000,
@@ -26,39 +26,39 @@ const sweepNodes: Duty = {
   },
 }
 
-/** What a server does besides answering. */
+/** All background jobs of a server. */
 export const duties: readonly (Duty | LongDuty)[] = [...domains.flatMap((domain) => domain.duties), sweepNodes]
 
-/** What a command of the operator does that opens the data folder itself: only what it may ask for. */
+/** Background jobs of an operator command that opens the data folder itself: only those that it can request. */
 export const dutiesOfCommands: readonly Duty[] = [collectBlobs]
 
 export type Workers = {
-  /** This process among those that share the database. */
+  /** ID of this process among those that share the database. */
   node: string
   /**
-   * Ends what runs, at the next step where it can be taken up again, and gives every lease back. What is on its way to
-   * others has `graceMs`, unless said otherwise as long as requests in flight.
+   * Stops running jobs at the next step from which they can continue, and releases all leases. Deliveries in flight have
+   * `graceMs`; by default as long as requests in flight.
    */
   close(graceMs?: number): Promise<void>
 }
 
 export type WorkersOptions = {
   duties?: readonly (Duty | LongDuty)[]
-  /** Of a process that serves: what clients call it, and where it listens. */
+  /** URLs of a server process: for clients, and for callers on this machine. */
   server?: { url: string; localUrl: string }
-  /** Asked once the others can see this node, and before it does anything. What it throws ends the start. */
+  /** Called once other servers can see this node, and before it does anything. If it throws, the start fails. */
   mayServe?: () => Promise<void>
   monotonic?: () => number
-  /** The wait before a duty that has failed runs again, doubled each time until it is the duty's period. */
+  /** Delay before a failed job runs again, in milliseconds. Doubles each time up to the job's interval. */
   retryMs?: number
 }
 
-/** Starts the duties. Resolves once each has been started, not once it has run. */
+/** Starts the background jobs. Resolves once each has been started, not once it has run. */
 export async function startWorkers(app: App, options: WorkersOptions = {}): Promise<Workers> {
   const { server, mayServe, monotonic = () => performance.now(), retryMs = 1000 } = options
   const list = options.duties ?? duties
   const node = randomBytes(8).toString('hex')
-  // Lines of several servers come together where somebody looks for one.
+  // Lines of several servers are read together.
   if (app.db.shared) app.log.mark({ node })
   const stop = new AbortController()
   const repeated = list.filter((one): one is Duty => 'run' in one)
@@ -75,7 +75,7 @@ export async function startWorkers(app: App, options: WorkersOptions = {}): Prom
   const warnOfClock = clockWarning(app)
   const beat: Duty = {
     name: 'nodes.beat',
-    // Without others there is nobody to tell.
+    // Without other servers, nobody needs the heartbeat.
     everyMs: app.db.shared ? app.config.leaseMs / 4 : 60_000,
     runsOn: 'every node',
     async run() {
@@ -97,7 +97,7 @@ export async function startWorkers(app: App, options: WorkersOptions = {}): Prom
   }
   wakeOnCommit(app, [...runners.values()])
   if (mayServe) await askWhileThere(leases, app.config.leaseMs / 4, mayServe)
-  // First of all, so that the node is there before it has anything.
+  // First, so that the node is registered before it owns anything.
   await runners.get(beat.name)!.first()
   for (const { duty, first } of runners.values()) if (duty.runsOn === 'every node' && duty !== beat) void first()
   const started: RunningDuty[] = []
@@ -115,23 +115,23 @@ export async function startWorkers(app: App, options: WorkersOptions = {}): Prom
   }
 }
 
-/** Runs duties after commits of this process that give them work. */
+/** Runs jobs after commits of this process that give them work. */
 function wakeOnCommit({ db }: App, runners: readonly Runner[]): void {
   const waiting = runners.filter(({ duty }) => duty.wakeOn)
-  // A job that a request has woken is no part of that request.
+  // A job that a request has started is not part of that request.
   const listener = AsyncLocalStorage.bind((changes: ReadonlySet<Change>) => {
     for (const { duty, wake } of waiting) if (duty.wakeOn!.some((one) => changes.has(one))) wake()
   })
   db.onCommit(listener)
 }
 
-/** What the answer takes may be longer than others wait for a sign of life. */
+/** Sends heartbeats while `ask` runs, since it may take longer than other servers wait for one. */
 async function askWhileThere(leases: Leases, everyMs: number, ask: () => Promise<void>): Promise<void> {
   await leases.announce()
   const asked = new AbortController()
   const announcing = (async () => {
     for await (const _ of setInterval(everyMs, undefined, { signal: asked.signal })) await leases.announce()
-  })().catch(() => {}) // Either it has been asked, or the database is away, which whoever asks it finds out.
+  })().catch(() => {}) // Either `ask` has finished, or the database is unavailable, which `ask` reports.
   const refused = await ask().then(
     () => undefined,
     (error: unknown) => ({ error }),
@@ -145,18 +145,18 @@ async function askWhileThere(leases: Leases, everyMs: number, ask: () => Promise
 
 type Runner = {
   duty: Duty
-  /** Runs it soon, unless it fails just now. */
+  /** Runs the job soon, unless it is failing. */
   wake(): void
-  /** Runs it now; resolves once it has run. */
+  /** Runs the job now. Resolves once it has run. */
   first(): Promise<void>
-  /** The lease is ours: runs it as soon as the period since the last run is over. */
+  /** Called with the lease: runs the job as soon as the interval since the last run is over. */
   taken(last: LastRun): void
   close(): Promise<void>
 }
 
 type RunnerNeeds = { leases: Leases; retryMs: number; monotonic: () => number; signal: AbortSignal }
 
-/** Notes how a run ended that begins now; what runs all the time and did nothing is not worth a write. */
+/** Records the result of a run that starts now. Frequent runs without work are not recorded. */
 function recorder({ skew }: App, leases: Leases, lease: Lease, name: string, everyMs: number) {
   const now = () => skew.now().toISOString()
   const start = now()
@@ -184,7 +184,7 @@ function createRunner(app: App, duty: Duty, needs: RunnerNeeds): Runner {
 
   function run(): Promise<void> {
     if (running) again = true
-    // Begun in a moment, so that what ends at once does not end before it is known to run.
+    // Starts a moment later, so that a job that ends at once does not end before it counts as running.
     running ??= Promise.resolve().then(runAll)
     return running
   }
@@ -195,17 +195,17 @@ function createRunner(app: App, duty: Duty, needs: RunnerNeeds): Runner {
       do {
         again = false
         const lease = duty.runsOn === 'every node' ? leases.everyNode : leases.find(duty.name)
-        // Without the lease nothing is planned; whoever gets it begins anew.
+        // Without the lease nothing is planned; the next owner starts anew.
         if (!lease || signal.aborted) return
         plan(await runOnce(lease))
       } while (again && failures === 0)
     } finally {
-      // At once: whoever asks after the last look must not be told that it still runs.
+      // Set at once: a caller after the last check must not see the job as running.
       running = undefined
     }
   }
 
-  /** Answers with when to run again. */
+  /** Runs the job. Returns the delay until the next run, in milliseconds. */
   async function runOnce(lease: Lease): Promise<number> {
     const began = needs.monotonic()
     const record = recorder(app, leases, lease, duty.name, everyMs)
@@ -221,18 +221,18 @@ function createRunner(app: App, duty: Duty, needs: RunnerNeeds): Runner {
       if (signal.aborted) return everyMs
       if (error instanceof LeaseLost) {
         log.lost()
-        // It may be ours still, or again.
+        // The node may still own the lease, or own it again.
         return leases.find(duty.name) ? Math.min(retryMs, everyMs) : everyMs
       }
       failures++
       log.failed(error, failures)
-      await record('failed', {}).catch(() => {}) // The log has it, and the database may be what fails.
+      await record('failed', {}).catch(() => {}) // The log has the failure, and the database may be its cause.
       return Math.min(retryMs * 2 ** (failures - 1), everyMs)
     }
   }
 
   const wake = (): void => {
-    // One that fails keeps its wait, however often it is asked.
+    // A failing job keeps its delay, whatever the number of signals.
     if (failures === 0) void run()
   }
   const unsubscribe = duty.wake?.(app).subscribe(wake)
@@ -254,13 +254,13 @@ function createRunner(app: App, duty: Duty, needs: RunnerNeeds): Runner {
 
 const didAnything = (status: DutyStatus): boolean => Object.values(status).some((count) => count !== 0)
 
-/** How often the log may say that a job fails. */
+/** Shortest time between two log lines about a failing job, in milliseconds. */
 const failedLineMs = 60_000
 
-/** One line for a run that did something, one a minute for those that failed, and the metrics of all of them. */
+/** Logs a line for each run that did something, at most one a minute for failed runs, and updates the metrics. */
 function createDutyLog({ log, metrics: { duties: metrics } }: App, duty: string, monotonic: () => number) {
   let said: number | undefined
-  /** Runs that have failed since the last line, and since the job last worked. */
+  /** Failed runs since the last line, and since the last success. */
   const failed = { unsaid: 0, since: 0, isSaid: false }
   function works(): void {
     if (failed.isSaid) log.info('duty works again', { duty, failures: failed.since })
@@ -277,7 +277,7 @@ function createDutyLog({ log, metrics: { duties: metrics } }: App, duty: string,
       works()
       if (!didAnything(status)) return
       const fields = { duty, ms: Math.round(ms), ...status }
-      // What every node does each second would hide the rest.
+      // Frequent runs on every node would hide other lines.
       if (fence === 0) log.debug('duty ran', fields)
       else log.info('duty ran', fields)
     },
@@ -320,7 +320,7 @@ async function startLong(
   })
 }
 
-/** Warns when the clock begins to differ, not each time it is looked at. */
+/** Returns a function that warns when the clock starts to differ, not each time it is checked. */
 function clockWarning({ log }: App): (offsetMs: number) => void {
   let differed = false
   return (offsetMs) => {
