@@ -30,7 +30,7 @@ export function narrow(
 /**
  * Shorter `cap` claim for a token that cannot name every group. With scopes, each scope has the union of its capabilities and all
  * below. Without scopes, the kept capabilities on everything, or undefined for no narrowing. Each request is also limited by the
- * grants, so the token allows only additionally what is granted during its life.
+ * present grants, so the token allows no more than `narrow`, except for grants added during its life.
  */
 export function narrowBriefly(
   identity: string,

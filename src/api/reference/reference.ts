@@ -48,7 +48,7 @@ function sendReference(arrival: HttpArrival, page: string | undefined): void {
 }
 
 /**
- * Pages by name; the index has an empty name. Each page is rendered at its first request and kept, since their number is fixed.
+ * Pages by name; the index has an empty name. Each page is rendered at its first request and cached, since their number is fixed.
  */
 function createPages(): (name: string) => Promise<string | undefined> {
   const files = new Map<string, URL>([['errors', new URL('errors.md', docs)]])

@@ -17,7 +17,7 @@ export type IamHooks = {
   groupDeleting(tx: Tx, uid: string): Promise<void>
   /** An identity is being deleted. Removes its rows, or throws if the identity must not be deleted. */
   identityDeleting(tx: Tx, deletion: IdentityDeletion): Promise<void>
-  /** A session was ended because somebody else may have had its token. */
+  /** A session was ended by a caller outside of it. Somebody else may have used it. */
   sessionEnded(tx: Tx, cause: Cause, uid: string): Promise<void>
   /** An identity provider is being deleted. */
   providerDeleting(tx: Tx, uid: string): Promise<void>

@@ -10,7 +10,7 @@ import { after, endSomeUntrusted } from './sessions/sessions.service.ts'
 import { sweepSessions } from './sessions/sessions.store.ts'
 import { sweepSignIns } from './sessions/sign-ins.store.ts'
 
-/** Writes when identities were last used. Each node writes what it has seen. */
+/** Writes the times of last use of identities. Each node writes those that it has seen. */
 export const writeLastSeen: Duty = {
   name: 'identities.seen',
   everyMs: 30_000,
