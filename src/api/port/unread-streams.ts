@@ -31,7 +31,7 @@ type Connection = {
 
 /** Most held bytes of all responses on one connection. */
 const mostBytes = 64 * 2 ** 20
-/** Least progress within the limit that counts as reading. The response to a ping has 17 bytes. */
+/** Fewest bytes that must be sent within the limit to count as reading. The response to a ping has 17 bytes. */
 const leastBytes = 1024
 /** Slow readers have this multiple of the limit. */
 const slowest = 10

@@ -27,8 +27,8 @@ export const auditFields = { createTime: { column: 'create_time', sort: true } }
 export type AuditFilter = { actor: string; subject: string; type: string; since: string; until: string }
 
 /**
- * Audited events: permissions, subscriptions, deleted tag histories, cooldown policies, quotas, accepted risks, trusted signers,
- * mirrors, retention and the like.
+ * Audited events: permissions, subscriptions, deleted tag histories, cooldown and retention policies, quotas, accepted risks,
+ * admission policies, trusted signers, mirrors and upstreams.
  */
 const audited =
   /^(?:iam|auth|events|control\.iam|control\.registry\.(?:ledger|pull_rule|follow|retention|upstream(?!\.moved))|control\.quotas|control\.scanning\.(?:risk|gate|signer))\./

@@ -4,7 +4,7 @@ import { AppError } from '#lib/errors.ts'
 
 /**
  * Throws PERMISSION_DENIED for a token that is narrower than the rights of its subject. Such a token must not add rights to the
- * subject, nor show invitations and the like. `what` names the refused action in the error.
+ * subject, nor show the subject's sessions, push tokens and pending bindings. `what` names the refused action in the error.
  */
 export function requireWholeToken({ token }: Pick<Caller, 'token'>, what: string): void {
   if (!token?.narrowed) return
