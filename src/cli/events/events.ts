@@ -4,7 +4,7 @@ import { isUid } from '#lib/uid.ts'
 import { ApiError } from '../framework/api-client.ts'
 import { apiCommand, parentOf } from '../framework/api-pages.ts'
 import type { ApiReader } from '../framework/api-reader.ts'
-import { exitCodes, failure, usageError } from '../framework/cli-error.ts'
+import { CliError, exitCodes, failure, usageError } from '../framework/cli-error.ts'
 import { type ArgumentSpec, type Commands, type OptionSpec, type Options, outputOption } from '../framework/command.ts'
 import { actorsOf, NothingNamed } from '../framework/names.ts'
 import { plain } from '../framework/plain-text.ts'
@@ -217,8 +217,9 @@ how to go on later.`,
           pageToken = made.nextPageToken
         } catch (error) {
           // Deliveries that are already made stay, so the answer names the position to continue from.
-          if (count === 0 || !(error instanceof ApiError)) throw error
-          if (error.code !== codes.FAILED_PRECONDITION.number) trouble = error.message
+          if (count === 0 || !(error instanceof CliError)) throw error
+          const isFull = error instanceof ApiError && error.code === codes.FAILED_PRECONDITION.number
+          if (!isFull) trouble = error.message
           break
         }
       } while (pageToken !== '')
