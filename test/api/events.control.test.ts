@@ -318,3 +318,27 @@ test('all methods require the capability on the subscription, before anything is
   assertNotFound(await editor.get(`${base}/${gone}/settings`), type, gone)
   assertNotFound(await editor.patch(`${base}/${gone}/settings`, { types: [] }), type, gone)
 })
+
+test('events of subscription settings have neither the state of the queue nor the end of an old secret', async () => {
+  await using pinfold = await startPinfold(localSinks)
+  const { seed, operator, app } = pinfold
+  const { uid } = await seed.subscription((await seed.group()).uid, 'http://127.0.0.1:9/sink')
+  ok(await operator.post(`${base}/${uid}:rotateSecret`, {}))
+  await app.db.tx((tx) =>
+    tx.run(sql`UPDATE delivery_queues SET blocked_until = '2031-01-01T00:00:00.000Z' WHERE paused = 0`),
+  )
+  const events = await eventsOf(pinfold, async () => {
+    assert.ok(ok(await operator.post(`${base}/${uid}:rotateSecret`, {})).settings.oldSecretExpireTime)
+    ok(await operator.post(`${base}/${uid}:pause`, {}))
+    ok(await operator.patch(`${base}/${uid}/settings`, { types: ['registry.*'] }))
+  })
+  const bodies = events.map(({ body }) => (body as Json).settings ?? body)
+  assert.equal(bodies.length, 3)
+  for (const body of bodies) {
+    const known = ['uid', 'types', 'paused', 'pause_reason', 'waiting', 'given_up', 'failures']
+    assert.deepEqual(
+      Object.keys(body).filter((name) => !known.includes(name)),
+      [],
+    )
+  }
+})

@@ -108,8 +108,8 @@ function readState(state: Delivery_State): DeliveryState | undefined {
 }
 
 /** Settings without the state of the queue, which is not part of the change. */
-function toShown(settings: ShownSettings): SubscriptionSettings {
-  return toSettings({ ...settings, waiting: 0, givenUp: 0, failures: 0 })
+function toShown({ uid, types, paused, pauseReason }: ShownSettings): SubscriptionSettings {
+  return toSettings({ uid, types, paused, pauseReason, waiting: 0, givenUp: 0, failures: 0 })
 }
 
 function endOf({ createTime, durationMs }: DeliveryAttempt): string {

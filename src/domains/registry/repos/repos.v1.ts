@@ -66,7 +66,6 @@ async function withReadme(call: Parameters<typeof service.getRepoReadme>[0], rep
 
 function fromMessage(message: RepoMessage | undefined) {
   const repo = required(message, 'repo')
-  if (!repo) throw invalid({ field: 'repo', description: 'is required' })
   const catalogTier = tiers.indexOf(repo.catalogTier)
   if (catalogTier < 0) throw invalid({ field: 'catalog_tier', description: noKnownValue(CatalogTierSchema) })
   if (repo.customOverlay) {
