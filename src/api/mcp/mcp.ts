@@ -169,12 +169,12 @@ function send(arrival: HttpArrival, { code, http, text }: Answer, headers: Recor
   reply(arrival, http, text, { ...type, ...headers, ...afterUnread(arrival) }, code)
 }
 
-/** Of the JSON of one answer, which a result holds twice: more than any page of 200 has in practice. */
+/** Largest JSON of one answer, in bytes. A result holds it twice. No page of 200 items needs more in practice. */
 const maxResultBytes = 1024 * 1024
 
 type ToolAnswer = { code: string; result: string }
 
-/** What goes wrong is part of the result, for the agent to read; the call of a tool never throws. */
+/** Calls a tool. Never throws: an error is part of the result, so that the agent can read it. */
 async function callTool(
   api: Api,
   endpoint: Endpoint,
