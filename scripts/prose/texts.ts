@@ -1,4 +1,5 @@
 // Prose of a file: paragraphs of Markdown, comments and names of tests. Code is left out.
+import { commentsOf } from './scan.ts'
 
 /** A piece of prose: where it begins, and what it is. Code in it is replaced by "CODE". */
 export type Text = { line: number; kind: 'docs' | 'comment' | 'test name'; text: string }
@@ -54,24 +55,12 @@ function plain(text: string): string {
     .replace(/https?:\/\/\S+/g, 'CODE')
 }
 
-/** Strings, which are passed over, and comments. Lines of comments that follow each other are one comment. */
-const stringsAndComments = new RegExp(
-  [
-    /'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\])*`/.source,
-    /\/\*\*?(?<block>[\s\S]*?)\*\//.source,
-    /(?<lines>(?<=^[ \t]*)\/\/[^\n]*(?:\n[ \t]*\/\/[^\n]*)*|\/\/[^\n]*)/.source,
-  ].join('|'),
-  'gm',
-)
-
+/** Comments. Lines of comments that follow each other are one comment. */
 function comments(content: string): Text[] {
   const texts: Text[] = []
-  for (const match of content.matchAll(stringsAndComments)) {
-    const { block, lines } = match.groups!
-    const words = block ?? lines?.replace(/^[ \t]*\/\/ ?/gm, '')
-    if (words === undefined) continue
-    const line = content.slice(0, match.index).split('\n').length
-    for (const paragraph of words.replace(/^\s*\* ?/gm, '').split(/\n\s*\n/)) {
+  for (const { start, words } of wholeComments(content)) {
+    const line = content.slice(0, start).split('\n').length
+    for (const paragraph of words.split(/\n\s*\n/)) {
       // Lines that are indented are commands.
       const prose = paragraph.replace(/^ {2,}.*$/gm, '')
       const text = plain(prose).replace(/\s+/g, ' ').trim()
@@ -80,6 +69,19 @@ function comments(content: string): Text[] {
     }
   }
   return texts
+}
+
+function wholeComments(content: string): { start: number; words: string }[] {
+  const found: { start: number; end: number; isLine: boolean; words: string }[] = []
+  for (const { start, end, isBlock, isAlone } of commentsOf(content)) {
+    const text = content.slice(start, end)
+    const words = isBlock ? text.replace(/^\/\*\*?|\*\/$/g, '').replace(/^\s*\* ?/gm, '') : text.replace(/^\/\/ ?/, '')
+    const last = found.at(-1)
+    const continues = last?.isLine && isAlone && !isBlock && /^\n[ \t]*$/.test(content.slice(last.end, start))
+    if (continues) Object.assign(last, { end, words: `${last.words}\n${words}` })
+    else found.push({ start, end, isLine: isAlone && !isBlock, words })
+  }
+  return found
 }
 
 /** The first argument of `test(…)`, where it is written in place. */

@@ -91,3 +91,24 @@ test('reads comments and names of tests, with the line where they begin', () => 
     ],
   )
 })
+
+test('reads comments behind nested templates, regular expressions and addresses', () => {
+  const open = ['$', '{'].join('')
+  const file = [
+    `const a = \`one ${open}b ? \`two ${open}c('}')}\` : { d: '//' }} // text\``,
+    '/** First. */',
+    "const e = /['`/]\\//.test(f) ? 4 / 2 : 'https://example.com'",
+    '// Second.',
+    'const g = h[1] / 3 // Third.',
+    'return /[//]`/ // Fourth.',
+  ]
+  assert.deepEqual(
+    textsOf('a.ts', file.join('\n')).map(({ line, text }) => [line, text]),
+    [
+      [2, 'First.'],
+      [4, 'Second.'],
+      [5, 'Third.'],
+      [6, 'Fourth.'],
+    ],
+  )
+})

@@ -40,13 +40,13 @@ Each thing has a uid, which begins with that of the group it is in; find uids wi
 uidp.descendantsOf. Lists come in pages: pageSize (200 at most), then pageToken with the nextPageToken of the page before. \
 An update changes the members that are given.`
 
-/** How long, in milliseconds, the list of tools stays good; another release may have another. */
+/** Time for which a client may cache the list of tools, in milliseconds. Another release may have other tools. */
 const cacheable = { ttlMs: 300_000, cacheScope: 'public' }
 
-/** What is answered; JSON text, empty for a notification. */
+/** Answer to a message. `text` is JSON, and empty for a notification. */
 type Answer = { code: string; http: number; text: string }
 
-/** The door of the tools. */
+/** Entry point of the tools. */
 export function mcpDoor(api: Api, endpoints: readonly Endpoint[]): Door {
   const tools = createTools(endpoints)
   const ids = new WeakMap<HttpArrival, RequestId>()
@@ -68,7 +68,7 @@ export function mcpDoor(api: Api, endpoints: readonly Endpoint[]): Door {
   }
 }
 
-/** A page that somebody else has made must not call us with what the browser of its reader has. */
+/** Checks the method and the origin. A page of another site must not call the server with the cookies of its reader. */
 function checkRequest(api: Api, arrival: HttpArrival): void {
   const { req } = arrival
   if (req.method !== 'POST') {
@@ -100,7 +100,7 @@ async function answer(api: Api, tools: Tools, message: Message, arrival: HttpArr
   const known = id === undefined ? 'notification' : method
   if (protocolMethods.includes(known)) arrival.method = { name: known, fullName: known }
   const modern = method !== 'initialize' && isModern(message, arrival.req.headers)
-  // There is nothing to take back, since an answer is never waited for elsewhere.
+  // A notification, such as a cancellation, changes nothing: answers are sent at once.
   if (id === undefined) return { code: 'OK', http: 202, text: '' }
 
   const serverInfo = { name: 'pinfold', title: 'Pinfold', version: tools.texts().version }
@@ -116,7 +116,7 @@ async function answer(api: Api, tools: Tools, message: Message, arrival: HttpArr
     return result('OK', `"tools":${tools.texts().list}${fresh}`)
   }
   if (method === 'tools/call') {
-    // An object may have a member `toString`, so only texts are shown.
+    // Only a text is shown: an object could have a member `toString`.
     const name = typeof params.name === 'string' ? params.name : ''
     const endpoint = tools.find(name)
     if (!endpoint) return refused(id, invalidParams, `Unknown tool: ${name.slice(0, 128)}`)
@@ -158,7 +158,7 @@ function refuse(api: Api, arrival: HttpArrival, error: unknown, id: RequestId | 
   send(arrival, { code, http, text: errorText(id, rpcCode, message, data) }, headers)
 }
 
-/** The API's own numbers, which are none of those that the protocol reserves. */
+/** Error number of a response: the number of the API, which the protocol does not reserve. */
 function rpcCodeOf(code: AppError['code'], error: unknown): number {
   if (code === 'INTERNAL') return internalError
   return error instanceof AppError && code === 'INVALID_ARGUMENT' ? invalidRequest : codes[code].number
@@ -183,7 +183,7 @@ async function callTool(
   numbers: readonly number[],
 ): Promise<ToolAnswer> {
   try {
-    // The rights are those that hold together with this one, so nowhere it is held, nothing is.
+    // The caller must hold the capabilities of tools and of the method in the same group.
     if (arrival.caller.rights.roots(numbers).length === 0) throw permissionDenied()
     const { request, bodyKeys } = readWhole(endpoint.desc.input, args)
     const response = await invoke(api, endpoint, request, bodyKeys, arrival)

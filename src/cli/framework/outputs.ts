@@ -136,7 +136,7 @@ export const yesOption: OptionSpec = { flags: '-y, --yes', summary: 'Do it witho
 
 const common: Readonly<Record<string, string>> = { uid: 'id', createTime: 'createdAt', updateTime: 'updatedAt' }
 
-/** An item of version 2 with the names of version 1; `more` are those of one resource. What has no name there keeps its own. */
+/** Renames the fields of an item from version 2 to version 1. `more` has the names of one resource. Other fields keep theirs. */
 export function v1(more: Readonly<Record<string, string>> = {}): (item: object) => object {
   const names = { ...common, ...more }
   return (item) => Object.fromEntries(Object.entries(item).map(([name, value]) => [names[name] ?? name, value]))
