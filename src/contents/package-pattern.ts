@@ -22,7 +22,7 @@ export function patternOf(url: string): PackagePattern | undefined {
 }
 
 /** The one way to write it. */
-export function patternText({ kind, name, version, distribution }: PackagePattern): string {
+function patternText({ kind, name, version, distribution }: PackagePattern): string {
   const text = packageUrl({ kind, name, version, arch: '' }, distribution)
   return version === '' ? text.slice(0, -1) : text
 }

@@ -2,7 +2,7 @@
 
 /** Kinds of packages of distributions and of languages whose versions we can compare, as types of package URLs. */
 export const distributionKinds = ['apk', 'deb', 'rpm'] as const
-export const languageKinds = ['cargo', 'gem', 'golang', 'maven', 'npm', 'pypi'] as const
+const languageKinds = ['cargo', 'gem', 'golang', 'maven', 'npm', 'pypi'] as const
 export const packageKinds = [...distributionKinds, ...languageKinds] as const
 export type DistributionKind = (typeof distributionKinds)[number]
 export type PackageKind = (typeof packageKinds)[number]

@@ -2,7 +2,7 @@
 import http from 'node:http'
 
 /** Entry points that show pages pass a policy of their own to `writeHead`, which overrides this one. */
-export const safeHeaders = {
+const safeHeaders = {
   'x-content-type-options': 'nosniff',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'; sandbox",
 }

@@ -29,7 +29,7 @@ export type AwsRequest = {
 }
 
 /** Headers that bind a signature to an audience and an identity, by their lower-case names. */
-export function bindingHeaders(product: string): { audience: string; identity: string } {
+function bindingHeaders(product: string): { audience: string; identity: string } {
   const prefix = product.toLowerCase()
   return { audience: `${prefix}-audience`, identity: `${prefix}-identity` }
 }

@@ -3,7 +3,7 @@ import { wrong } from './errors.ts'
 
 export const userSchema = 'urn:ietf:params:scim:schemas:core:2.0:User'
 export const groupSchema = 'urn:ietf:params:scim:schemas:core:2.0:Group'
-export const enterpriseSchema = 'urn:ietf:params:scim:schemas:extension:enterprise:2.0:User'
+const enterpriseSchema = 'urn:ietf:params:scim:schemas:extension:enterprise:2.0:User'
 
 export type Json = Record<string, unknown>
 

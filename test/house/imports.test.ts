@@ -270,3 +270,19 @@ test('a forbidden import would be noticed', () => {
   assert.equal(allowed[roomOf(planted.from)]!(planted, roomOf(planted.to)), false)
   assert.ok(all.length > 100, 'the pattern that finds imports no longer finds them')
 })
+
+test('every source file is used by another file', () => {
+  const users = globSync(['{src,test,bench,scripts}/**/*.{ts,mjs}', 'bin/*'], { cwd: root })
+  const used = new Set<string>()
+  for (const user of users) {
+    const text = readFileSync(join(root, user), 'utf8')
+    for (const [, path] of text.matchAll(/['"`]((?:#|\.{1,2}\/)[^'"`\n]+\.(?:ts|mjs))['"`]/g)) {
+      used.add(path!.startsWith('#') ? `src/${path!.slice(1)}` : join(dirname(user), path!))
+    }
+  }
+  // Started by bin/pinfold.
+  assert.deepEqual(
+    files.filter((file) => !used.has(file)),
+    ['src/main.ts'],
+  )
+})

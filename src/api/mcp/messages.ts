@@ -12,12 +12,12 @@ export type Params = Record<string, unknown>
 /** `id` is undefined for a notification, which gets no response. */
 export type Message = { id: RequestId | undefined; method: string; params: Params }
 
-export const modernVersion = '2026-07-28'
+const modernVersion = '2026-07-28'
 const olderVersions: readonly string[] = ['2025-11-25', '2025-06-18']
 /** Supported versions, newest first. */
 export const versions: readonly string[] = [modernVersion, ...olderVersions]
 
-export const parseError = -32700
+const parseError = -32700
 export const invalidRequest = -32600
 export const methodNotFound = -32601
 export const invalidParams = -32602

@@ -12,7 +12,7 @@ const mostSmall = 16_384
 const mostOfTurn = 128 * 1024
 
 /** Code of the error for a body with too many small chunks. */
-export const smallChunksCode = 'PINFOLD_SMALL_CHUNKS'
+const smallChunksCode = 'PINFOLD_SMALL_CHUNKS'
 
 /** Request that reads its body in turns, and whose connection is refused after too many small chunks. */
 export class BoundedMessage extends IncomingMessage {

@@ -23,7 +23,7 @@ export async function requireNamedStatements(url: string, quickMs = defaultTimes
 }
 
 /** Throws unless both URLs lead to the same schema of the same running database. */
-export async function requireSameDatabase(pooled: string, direct: string): Promise<void> {
+async function requireSameDatabase(pooled: string, direct: string): Promise<void> {
   const text = `SELECT current_database() AS database, current_schema() AS schema, pg_postmaster_start_time()::text AS started`
   const [ours, theirs] = await Promise.all([asked(pooled, { text }), asked(direct, { text })])
   if (JSON.stringify(ours.rows) === JSON.stringify(theirs.rows)) return

@@ -15,7 +15,7 @@ import { accessTokenOf, refresh, refreshTokenOf } from './tokens.ts'
 type Doing = Pick<Work, 'app' | 'cause' | 'log'>
 
 /** Page on which a person enters the code of a program. */
-export const devicePath = '/ui/device'
+const devicePath = '/ui/device'
 
 /** POST /oauth/device_authorization (RFC 8628, 3.1). */
 export async function authorizeDevice(work: Doing, issuing: Issuing, form: URLSearchParams): Promise<object> {

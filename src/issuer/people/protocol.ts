@@ -138,7 +138,7 @@ async function userInfo(
  * Claims of an ID token, completed from the user info. `email_verified` applies to the address it came with, so it is not taken
  * from a source with another address.
  */
-export function joinClaims(token: Claims, userInfo: Claims, groupsClaim: string): Claims {
+function joinClaims(token: Claims, userInfo: Claims, groupsClaim: string): Claims {
   const claims: Record<string, unknown> = { ...userInfo, ...token }
   const source = token.email === undefined ? userInfo : token
   const isOther = source === token && token.email_verified === undefined && userInfo.email === token.email

@@ -1,6 +1,6 @@
 // Orders that many lists have.
 
-export const uidOrder = { uid: { column: 'uid', sort: true } } as const
+const uidOrder = { uid: { column: 'uid', sort: true } } as const
 export const nameOrder = { name: { column: 'name', sort: true } } as const
 export const createdOrders = { ...uidOrder, createTime: { column: 'create_time', sort: true } } as const
 

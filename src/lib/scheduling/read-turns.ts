@@ -21,7 +21,7 @@ export type TurnLimits = {
   /** An image that takes less time causes no rest. */
   shortMs: number
 }
-export const turnLimits: TurnLimits = { giveWayMs: 30_000, shortMs: 1000 }
+const turnLimits: TurnLimits = { giveWayMs: 30_000, shortMs: 1000 }
 /** Most reports take milliseconds, and none more than half a minute. */
 export const reportTurnLimits: TurnLimits = { giveWayMs: 5_000, shortMs: 200 }
 

@@ -73,7 +73,7 @@ export function termsOf(advisory: Advisory): Term[] {
 }
 
 /** True if the advisory documents include the advisory. They cannot express a patch or a move of the component. */
-export function isPublished({ events }: Pick<Advisory, 'events'>): boolean {
+function isPublished({ events }: Pick<Advisory, 'events'>): boolean {
   return events.some(isTold)
 }
 
@@ -105,7 +105,7 @@ export function latestButMovesIs(number: number): string[] {
 }
 
 /** Bit set of small numbers as text. Few different sets occur, so their counters can be added. */
-export function setOf(numbers: readonly number[]): string {
+function setOf(numbers: readonly number[]): string {
   return String(numbers.reduce((mask, number) => mask | (1 << number), 0))
 }
 

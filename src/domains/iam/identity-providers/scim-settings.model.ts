@@ -17,7 +17,7 @@ export type ScimSettings = {
 }
 
 /** CredentialState of the contract. */
-export const credentialStates = { notIssued: 1, live: 2, expired: 3, revoked: 4, rotating: 5 } as const
+const credentialStates = { notIssued: 1, live: 2, expired: 3, revoked: 4, rotating: 5 } as const
 
 /** Description of a new token, without its text. */
 export type IssuedToken = {
@@ -74,7 +74,7 @@ function isSame(one: string, other: string): boolean {
 }
 
 /** State of the tokens at a time. Times that are not set are empty. */
-export function describeTokens(
+function describeTokens(
   settings: ScimSettings | undefined,
   now: string,
 ): { state: number; expireTime: string; previousExpireTime: string } {

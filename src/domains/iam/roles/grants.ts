@@ -11,7 +11,7 @@ export function createGrantCache(reader: Reader, monotonic: () => number): Grant
 }
 
 /** Grants of the present bindings of an identity. Undefined if the identity does not exist. */
-export async function loadGrants(reader: Reader, identity: string): Promise<Grants | undefined> {
+async function loadGrants(reader: Reader, identity: string): Promise<Grants | undefined> {
   const rows = await listGrants(reader, identity)
   return rows && grantsOf(rows)
 }

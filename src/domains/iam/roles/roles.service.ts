@@ -103,7 +103,7 @@ async function useOf(reader: Reader, { app, now }: Call, uid: string): Promise<s
 }
 
 /** Role that can be used on `group`: built-in, or of the group or one above it. Throws NOT_FOUND otherwise. */
-export async function requireUsableRole(reader: Reader, uid: string, group: string): Promise<Role> {
+async function requireUsableRole(reader: Reader, uid: string, group: string): Promise<Role> {
   const role = await store.findRole(reader, uid)
   if (!role || !isAtOrBelow(group, parentOf(uid))) throw notFound(roleType, uid)
   return role

@@ -218,7 +218,7 @@ export async function end(tx: Tx, work: EventWork, session: Session, reason: End
 const perCommit = 200
 
 /** Ends up to 200 sessions of a provider; of one of its own sessions or of one person if `of` names them. */
-export async function endSomeOfProvider(
+async function endSomeOfProvider(
   tx: Tx,
   work: EventWork,
   provider: string,

@@ -44,14 +44,14 @@ async function judgeRule(work: Work, repo: GatedRepo, digest: string, { rule }: 
 
 type Known = Support | 'unknown' | undefined
 
-export function judgeLife(support: Known): Judged {
+function judgeLife(support: Known): Judged {
   return judged(support, ({ line, over, overSince }) => {
     if (!over) return passes(`${line} is supported`)
     return fails(`${line} has come to the end of its life`, overSince === '' ? {} : { since: () => overSince })
   })
 }
 
-export function judgeWindow(support: Known, months: number, now: string): Judged {
+function judgeWindow(support: Known, months: number, now: string): Judged {
   const span = plural(months, 'month')
   return judged(support, ({ line, eolDate, ended }) => {
     const began = eolDate === '' ? {} : { since: () => plusMonths(eolDate, -months) }

@@ -131,7 +131,7 @@ export const quarantineKind = markKind('quarantine', {
  * Stores the former settings of a rule if they gave dates that `after` does not give. `after` is undefined for a deleted rule.
  * Throws RESOURCE_EXHAUSTED if the organization has too many former rules or patterns.
  */
-export async function keepFormer(
+async function keepFormer(
   tx: Tx,
   at: { group: string; now: string },
   { uid, scopeUid, says }: RetentionRule,
@@ -155,7 +155,7 @@ export async function keepFormer(
 }
 
 /** Throws INVALID_ARGUMENT and names every invalid field. */
-export function checkRetention(says: Retention): void {
+function checkRetention(says: Retention): void {
   const { keepDaysAfter, keepLast, untaggedDays, forever, mode } = says
   const problems = problemsOfTags(says)
   const check = (field: string, value: number, most: number) => {
@@ -173,7 +173,7 @@ export function checkRetention(says: Retention): void {
 }
 
 /** Throws INVALID_ARGUMENT and names every invalid field. */
-export function checkLaw(says: TagLaw): void {
+function checkLaw(says: TagLaw): void {
   const { immutable, movers, keepListed = false } = says
   const problems = problemsOfTags(says)
   if (movers.length > maxMovers)
@@ -198,7 +198,7 @@ function problemsOfTags({ tags, exceptTags }: Pick<Retention, 'tags' | 'exceptTa
 }
 
 /** Throws INVALID_ARGUMENT and names every invalid field. Only a hold can be on tags. */
-export function checkMark(mark: { digest: string; tags: string[]; reason: string }, what: 'hold' | 'quarantine'): void {
+function checkMark(mark: { digest: string; tags: string[]; reason: string }, what: 'hold' | 'quarantine'): void {
   const { digest, tags } = mark
   const problems = problemsOfTags({ tags, exceptTags: [] })
   const member = (name: string): string => (what === 'hold' ? `hold.${name}` : name)

@@ -59,7 +59,7 @@ export async function readImage(reading: Reading, manifest: Manifest): Promise<I
 }
 
 /** Contents named by SBOMs and statements about an image or an index. Returns undefined if there are none. */
-export async function readAttached(reading: Reading, digest: string): Promise<ImageContents | undefined> {
+async function readAttached(reading: Reading, digest: string): Promise<ImageContents | undefined> {
   const said = [
     await readReferrers(reading, digest),
     await readAttestationTag(reading, digest),

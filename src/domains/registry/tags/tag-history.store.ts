@@ -254,7 +254,7 @@ export function movesBefore(
 }
 
 /** Deletion time of the last repository of this history. Rows up to it belong to an earlier repository of the same name. */
-export function beganAfter(ledger: number): Sql {
+function beganAfter(ledger: number): Sql {
   return sql`(SELECT coalesce(max(d.delete_time), '') FROM deleted_repos d WHERE d.ledger_id = ${ledger})`
 }
 

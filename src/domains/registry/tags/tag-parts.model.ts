@@ -3,7 +3,7 @@
 import { shapeOf, type Tag } from './tags.model.ts'
 
 export const segmentSize = 8192
-export const bucketSize = 64
+const bucketSize = 64
 export const bucketsPerSegment = segmentSize / bucketSize
 
 const gramSizes = [1, 2, 3] as const

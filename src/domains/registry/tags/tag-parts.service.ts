@@ -41,7 +41,7 @@ const namesAtOnce = 200
 const mostLookedUp = 10_000
 
 /** Matching tags after `last`. Returns undefined if no index can answer. */
-export async function findByPart(
+async function findByPart(
   reader: Reader,
   repo: number,
   filter: NameFilter,

@@ -13,7 +13,7 @@ import { type Window, within } from './tag-history.store.ts'
 export type Teller = { ledger: number; upstream: string; origin: string; path: string }
 type TellerRow = { id: number; moves: number }
 
-export async function findTeller(reader: Reader, { ledger, origin, path }: Teller): Promise<TellerRow | undefined> {
+async function findTeller(reader: Reader, { ledger, origin, path }: Teller): Promise<TellerRow | undefined> {
   return reader.get<TellerRow>(sql`
     SELECT id, moves FROM history_tellers WHERE ledger_id = ${ledger} AND origin = ${origin} AND path = ${path}`)
 }

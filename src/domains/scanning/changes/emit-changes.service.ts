@@ -76,7 +76,7 @@ export type Telling = Pick<Change, 'vulnerability' | 'place' | 'kind' | 'lastRep
 type Resolved = { told: Set<number>; later: Set<number> }
 
 /** Emits the events of repositories that were not processed yet, by number. Returns the number of events. */
-export async function tellRepos(app: App, lease: Lease, telling: Telling, repos: readonly RepoAt[]): Promise<number> {
+async function tellRepos(app: App, lease: Lease, telling: Telling, repos: readonly RepoAt[]): Promise<number> {
   const name =
     telling.kind === 'found' ? 'control.registry.vulnerability.found' : 'control.registry.vulnerability.resolved'
   const left = repos.filter(({ repo }) => repo > telling.lastRepo).sort((one, other) => one.repo - other.repo)

@@ -98,7 +98,7 @@ type Progress = { after: number; upTo: number; row: number; pair: PairCursor | u
 
 const start: Progress = { after: 0, upTo: Number.MAX_SAFE_INTEGER, row: 0, pair: undefined }
 
-export async function doPackage(doing: Doing): Promise<void> {
+async function doPackage(doing: Doing): Promise<void> {
   const { app, item } = doing
   const { name } = readPackageItem(item.item)
   const turn: Turn = { added: 0, most: app.config.findingsPerList / turnsOfList }
@@ -145,7 +145,7 @@ const componentsAtOnce = 64
 const heldAtOnce = 200
 const pairsAtOnce = 500
 
-export async function doList(doing: Doing): Promise<void> {
+async function doList(doing: Doing): Promise<void> {
   const { app, item } = doing
   const listNo = Number(item.item)
   const list = await findListByNo(app.db, listNo)
@@ -171,7 +171,7 @@ export async function doList(doing: Doing): Promise<void> {
 }
 
 /** Passes a change of the findings in a package on to its lists, or counts one list completely. */
-export async function doCounts(doing: Doing): Promise<void> {
+async function doCounts(doing: Doing): Promise<void> {
   const what = readCountsItem(doing.item.item)
   return 'listNo' in what ? countAll(doing, what.listNo) : spread(doing, what.componentNo)
 }

@@ -104,6 +104,6 @@ function lastUntil(reads: readonly SourceRead[], time: string): SourceRead | und
 }
 
 /** True if a source of these ecosystems covers `one`. An ecosystem without a release covers all of its releases. */
-export function speaksOf(ecosystems: readonly string[], one: string): boolean {
+function speaksOf(ecosystems: readonly string[], one: string): boolean {
   return one !== '' && withAllReleases(one).some((each) => ecosystems.includes(each))
 }

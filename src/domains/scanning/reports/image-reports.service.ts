@@ -118,7 +118,7 @@ function reportOf({ digest, phases, told }: KnownImage, createTime: string): Ima
 }
 
 /** Newest report of an image in a repository. Returns undefined if there is none. The caller checks the permission. */
-export async function newestReport(call: Call, repoUid: string, digest: string): Promise<ImageReport | undefined> {
+async function newestReport(call: Call, repoUid: string, digest: string): Promise<ImageReport | undefined> {
   const repo = await findRepoByUid(call.app.db, repoUid)
   const spans = repo ? (await contentsOverTime(call.app.db, repo.id, [digest])).get(digest) : undefined
   if (spans?.[0]?.state !== 'known') return undefined

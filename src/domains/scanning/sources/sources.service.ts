@@ -85,7 +85,7 @@ export async function finishSource(
 }
 
 /** Ends a run, for records and ranks. */
-export async function endSource(
+async function endSource(
   work: Pick<Work, 'app' | 'log'>,
   run: records.SourceRun,
   end: records.SourceEnd,
