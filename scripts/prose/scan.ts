@@ -1,6 +1,6 @@
-// Places of the comments of a TypeScript file. Strings, templates and regular expressions are passed over.
+// Positions of the comments of a TypeScript file. Strings, templates and regular expressions are passed over.
 
-/** Where a comment begins and ends, and whether it stands alone on its line. */
+/** Position of a comment, and whether it stands alone on its line. */
 type Place = { start: number; end: number; isBlock: boolean; isAlone: boolean }
 
 /** Words that a regular expression may follow. */
