@@ -1,4 +1,4 @@
-// Settings of V8 that keep the heap of a server small, and the memory that a request leaves behind (docs/decisions/0055-memory.md
+// Settings of V8 that keep the heap of a server small, and the memory that a request leaves behind (docs/decisions/0055-memory-use.md
 // and 0140-what-outlives-a-request.md).
 import { setFlagsFromString } from 'node:v8'
 

@@ -1,5 +1,5 @@
 // Runs in a thread of its own. Started by `checkpoints.ts` only. Not in TypeScript: a thread does without the cache of compiled
-// code, so Node would load its compiler for these lines, and keep it (docs/decisions/0055-memory.md).
+// code, so Node would load its compiler for these lines, and keep it (docs/decisions/0055-memory-use.md).
 import { DatabaseSync } from 'node:sqlite'
 import { parentPort, workerData } from 'node:worker_threads'
 
