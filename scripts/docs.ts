@@ -33,37 +33,53 @@ export function errorsPage(): string {
   return `${notice}
 # Errors
 
-A failed call answers with \`code\`, \`message\` and \`details\` (AIP-193), the same over REST and gRPC (trailer
-\`grpc-status-details-bin\`). Every error has an \`ErrorInfo\` with the reason, the domain and the request id, which the
-\`x-request-id\` header and the server's log have too.
+All errors of the API: codes, reasons and types of violations. Clients should compare \`reason\` or \`type\`, not the message:
+
+\`\`\`json
+{
+  "code": 3,
+  "message": "Invalid argument: name: is required",
+  "details": [
+    { "@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "INVALID_ARGUMENT", "domain": "…", "metadata": { "requestId": "…" } },
+    { "@type": "type.googleapis.com/google.rpc.BadRequest", "fieldViolations": [{ "field": "name", "description": "is required" }] }
+  ]
+}
+\`\`\`
+
+The response of a failed call has \`code\`, \`message\` and \`details\` (AIP-193). gRPC has the same in the trailer
+\`grpc-status-details-bin\`. Every error has an \`ErrorInfo\` with the reason, the domain and the request ID. The
+\`x-request-id\` header and the log of the server have this ID, too.
 
 | Code | Name | HTTP status |
 | --- | --- | --- |
 ${rows.join('\n')}
 
-Three cases use a more exact HTTP status: 405 (with \`Allow\`) when a path has no such method, 412 when the resource is not what
-\`If-Match\` or \`If-None-Match\` says, and 413 when a body is too large.
+Three cases have a more exact HTTP status:
 
-| Detail | With | What it says |
+- 405 (with \`Allow\`) if the path exists, but not with this HTTP method
+- 412 if the condition of \`If-Match\` or \`If-None-Match\` is not met
+- 413 if the body is too large
+
+| Detail | With | Content |
 | --- | --- | --- |
 | \`ErrorInfo\` | every error | \`reason\`: the name of the code, or one of the reasons below |
-| \`BadRequest\` | \`INVALID_ARGUMENT\` | every field that is wrong, in the spelling of the contract |
+| \`BadRequest\` | \`INVALID_ARGUMENT\` | every invalid field, in the spelling of the contract, with the reason |
 | \`ResourceInfo\` | \`NOT_FOUND\`, \`ALREADY_EXISTS\` | type and uid or name of the resource |
 | \`PreconditionFailure\` | \`FAILED_PRECONDITION\` | violations, each with one of the types below |
-| \`TermsNotAcceptedDetail\` | \`TERMS_NOT_ACCEPTED\` | the documents that the organisation has to accept first |
-| \`RetryInfo\` | \`UNAVAILABLE\`, \`RATE_LIMITED\` | after how long to try again; over REST the \`Retry-After\` header too |
+| \`TermsNotAcceptedDetail\` | \`TERMS_NOT_ACCEPTED\` | the documents that the organization has to accept first |
+| \`RetryInfo\` | \`UNAVAILABLE\`, \`RATE_LIMITED\` | the time to wait before the next attempt; over REST also in the \`Retry-After\` header |
 
-| Reason | With | What it means |
+| Reason | With | Meaning |
 | --- | --- | --- |
 ${finer.join('\n')}
 
-| Type of a violation | What it means |
+| Type of a violation | Meaning |
 | --- | --- |
 ${violations.join('\n')}
 
-Permission is decided before anything is looked up: a caller without the capability gets \`PERMISSION_DENIED\` whether or not
-the resource exists.
+The server checks permissions before it looks up the resource. A caller without the capability gets \`PERMISSION_DENIED\`
+whether or not the resource exists.
 
-\`/oauth/token\` answers in the words of OAuth 2.0 instead: \`error\` and \`error_description\` (RFC 6749).
+\`/oauth/token\` uses the format of OAuth 2.0 instead: \`error\` and \`error_description\` (RFC 6749).
 `
 }
