@@ -19,7 +19,10 @@ export const advisoryControl: Handlers<typeof AdvisoryControlService> = {
   async createAdvisoryEvent(call, { parent, advisoryEvent }) {
     if (!advisoryEvent) throw invalid({ field: 'advisory_event', description: 'is required' })
     if (advisoryEvent.reviewState > ReviewState.PENDING) {
-      throw invalid({ field: 'review_state', description: 'of a new event is pending' })
+      throw invalid({
+        field: 'review_state',
+        description: 'must be empty or PENDING for a new event; use ReviewAdvisoryEvent to approve it',
+      })
     }
     return toEventMessage(await addEvent(call, parent, fromEventMessage(advisoryEvent)))
   },

@@ -126,7 +126,7 @@ export function newAdvisoryId(): string {
 function checkImport(imported: readonly ImportedAdvisory[]): void {
   if (imported.length === 0) throw invalid({ field: 'advisories', description: 'is required' })
   if (imported.length > maxImported) {
-    throw invalid({ field: 'advisories', description: `must hold at most ${maxImported} advisories` })
+    throw invalid({ field: 'advisories', description: `must have at most ${maxImported} advisories` })
   }
   const seen = new Set<string>()
   refuseIfAny(

@@ -26,7 +26,7 @@ export function advisoryProblems(advisory: NewAdvisory): FieldViolation[] {
   )
   if (advisory.aliases.length > maxAliases) problems.push(tooMany('aliases', maxAliases))
   if (new Set(advisory.aliases).size < advisory.aliases.length) {
-    problems.push({ field: 'aliases', description: 'holds one twice' })
+    problems.push({ field: 'aliases', description: 'must not have the same ID twice' })
   }
   if (advisory.events.length > maxEvents) problems.push(tooMany('events', maxEvents))
   for (const [i, event] of advisory.events.entries()) {
@@ -60,5 +60,5 @@ export function eventProblems(event: NewEvent): FieldViolation[] {
 }
 
 function tooMany(field: string, most: number): FieldViolation {
-  return { field, description: `must hold at most ${most} entries` }
+  return { field, description: `must have at most ${most} entries` }
 }

@@ -30,7 +30,7 @@ export function toEventMessage(event: AdvisoryEvent): EventMessage {
 export function fromEventMessage(message: EventMessage, path = ''): NewEvent {
   const { author, reviewer, issue, findings, type, status } = message
   if (type.case === undefined) {
-    throw invalid({ field: `${path}type`, description: 'must be exactly one of the types of an event' })
+    throw invalid({ field: `${path}type`, description: 'is required: set exactly one type of event' })
   }
   if (type.case === 'falsePositiveDetermination') {
     knownNumber(FalsePositiveType, `${path}false_positive_determination.type`, type.value.type)
@@ -49,7 +49,7 @@ export function fromEventMessage(message: EventMessage, path = ''): NewEvent {
 type Detection = Extract<EventMessage['type'], { case: 'detection' }>['value']
 
 function dataOfDetection(type: Detection['type'], path: string): EventData {
-  if (type.case === undefined) throw invalid({ field: `${path}detection`, description: 'must say how it was made' })
+  if (type.case === undefined) throw invalid({ field: `${path}detection`, description: 'must have exactly one type' })
   if (type.case !== 'scanv1') return { method: type.case, ...dataOf(type.value) }
   const { subpackageName: subpackage, componentName: component, ...rest } = type.value
   return { method: type.case, ...dataOf({ ...rest, subpackage, component }) }

@@ -32,7 +32,7 @@ export function toEventMessage(event: AdvisoryEvent): EventMessage {
 export function fromEventMessage(message: EventMessage, path = '') {
   const { author, reviewer, issue, findings, type } = message
   if (type.case === undefined) {
-    throw invalid({ field: join(path, 'type'), description: 'must be exactly one of the types of an event' })
+    throw invalid({ field: join(path, 'type'), description: 'is required: set exactly one type of event' })
   }
   if (
     type.case === 'falsePositiveDetermination' &&
@@ -56,7 +56,7 @@ function dataOfDetection(
   path: string,
 ): EventData {
   if (type.case === undefined) {
-    throw invalid({ field: join(path, 'detection'), description: 'must say how it was made' })
+    throw invalid({ field: join(path, 'detection'), description: 'must have exactly one type' })
   }
   return { method: type.case, ...dataOf(type.value) }
 }

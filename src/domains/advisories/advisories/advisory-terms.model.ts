@@ -179,7 +179,7 @@ export function filterFrom({ origin, latest, excludedAuthors, query, ...asked }:
 function distinct({ field, values }: Omit<AskedValues, 'facet'>): string[] {
   const found = [...new Set(values)]
   if (found.length <= maxValues) return found
-  throw invalid({ field, description: `must hold at most ${maxValues} different values` })
+  throw invalid({ field, description: `must have at most ${maxValues} different values` })
 }
 
 /** Checks an enum number from gRPC. Throws INVALID_ARGUMENT if it is not in the enum. */

@@ -84,7 +84,8 @@ function checkContent(advisory: Advisory): void {
 /** Imports can have several advisories on the same subject, each with its own ID, so only changes of the subject are checked. */
 async function refuseTwin(tx: Tx, advisory: Advisory): Promise<void> {
   if (!(await store.hasTwin(tx, parentOf(advisory.uid), advisory))) return
-  const description = 'the group has an advisory about this vulnerability in this component of the artifact'
+  const description =
+    'the group already has an advisory for this vulnerability in this component of the artifact; update that one'
   throw alreadyExists(advisoryType, advisory.artifactName, description)
 }
 

@@ -34,7 +34,7 @@ export function newEvent(call: Call, parent: string, input: NewEvent): AdvisoryE
   const { pending, approved } = reviewStates
   const reviewState = input.reviewState || pending
   if (reviewState !== pending && reviewState !== approved) {
-    throw invalid({ field: 'review_state', description: 'of a new event is pending or approved' })
+    throw invalid({ field: 'review_state', description: 'must be empty, PENDING or APPROVED for a new event' })
   }
   checkMayApprove(call, parent, reviewState)
   return { ...input, uid: newUid(parent), createTime: call.now, reviewState, imported: false }
@@ -46,7 +46,10 @@ export async function addEvent(call: Call, parent: string, input: NewEvent): Pro
   refuseIfAny(eventProblems(event))
   await change(call, parent, (advisory) => {
     if (advisory.events.length >= maxEvents) {
-      throw invalid({ field: 'parent', description: `has ${maxEvents} events, as many as an advisory may have` })
+      throw invalid({
+        field: 'parent',
+        description: `has ${maxEvents} events, which is the most that an advisory can have`,
+      })
     }
     return { ...advisory, events: inOrder([...advisory.events, event]) }
   })
@@ -66,7 +69,7 @@ export async function reviewEvent(
   { state, reviewer }: { state: number; reviewer: string },
 ): Promise<AdvisoryEvent> {
   if (!Object.values<number>(reviewStates).includes(state)) {
-    throw invalid({ field: 'review_state', description: 'must be a state' })
+    throw invalid({ field: 'review_state', description: 'must be a review state' })
   }
   checkMayApprove(call, uid, state)
   const event = await changeEvent(call, uid, (before) => {
@@ -116,7 +119,7 @@ async function changeEvent(
 
 function checkMayApprove({ caller }: Call, uid: string, state: number): void {
   if (state === reviewStates.approved && !caller.rights.holds(uid, [approve])) {
-    throw permissionDenied('only those with advisories.approve approve an event')
+    throw permissionDenied('approving an event needs the capability advisories.approve')
   }
 }
 
@@ -126,12 +129,17 @@ function checkTransition({ uid, reviewState }: AdvisoryEvent, to: number): void 
   throw failedPrecondition({
     type: 'REVIEW_STATE',
     subject: uid,
-    description: 'the review of the event cannot move to this state from where it is',
+    description:
+      'the review of the event cannot change from its state to this one: a pending event can be approved or rejected, or get a request for changes, and is then set to pending again',
   })
 }
 
 function isOver(uid: string) {
-  return failedPrecondition({ type: 'REVIEW_STATE', subject: uid, description: 'the review of the event is over' })
+  return failedPrecondition({
+    type: 'REVIEW_STATE',
+    subject: uid,
+    description: 'the event was approved or rejected, and this is final; add a new event instead',
+  })
 }
 
 async function change(

@@ -16,7 +16,7 @@ export async function listDocuments(
   { page, filter }: ListQuery<DocumentFilter>,
 ): Promise<Listed<Publication>> {
   if (filter.aliases.length > maxAliases) {
-    throw invalid({ field: 'cves', description: `must hold at most ${maxAliases} different ids` })
+    throw invalid({ field: 'cves', description: `must have at most ${maxAliases} different IDs` })
   }
   return listPublications(call, page, filter)
 }

@@ -26,7 +26,7 @@ export async function listVulnerabilities(
   { page, filter }: ListQuery<{ ids: readonly string[] }>,
 ): Promise<Listed<Vulnerability>> {
   const names = [...new Set(filter.ids)]
-  if (names.length > maxIds) throw invalid({ field: 'ids', description: `must hold at most ${maxIds} different ids` })
+  if (names.length > maxIds) throw invalid({ field: 'ids', description: `must have at most ${maxIds} different IDs` })
   const { db } = call.app
   const [rows, total] = await Promise.all([
     store.listVulnerabilities(db, page, names),
@@ -102,7 +102,7 @@ function textOf({
 function checkImport(imported: readonly Vulnerability[]): void {
   if (imported.length === 0) throw invalid({ field: 'vulnerabilities', description: 'is required' })
   if (imported.length > maxImported) {
-    throw invalid({ field: 'vulnerabilities', description: `must hold at most ${maxImported} vulnerabilities` })
+    throw invalid({ field: 'vulnerabilities', description: `must have at most ${maxImported} vulnerabilities` })
   }
   const seen = new Set<string>()
   refuseIfAny(
@@ -119,7 +119,7 @@ function problemsOf(one: Vulnerability): FieldViolation[] {
   const problems = violationsOf<Vulnerability>(vulnerabilityFields, one)
   for (const member of ['aliases', 'references', 'severities'] as const) {
     if (one[member].length > maxListed) {
-      problems.push({ field: member, description: `must hold at most ${maxListed} entries` })
+      problems.push({ field: member, description: `must have at most ${maxListed} entries` })
     }
   }
   const below = (member: string, i: number, found: FieldViolation[]) =>

@@ -30,7 +30,7 @@ export async function resolvedByDay(
   const resolved = new Map<string, Map<string, Advisory>>()
   const knowledge = new Map<string, AdvisoriesOf>()
   const walk = new Walk(reportWalk, call.signal, (limit) => {
-    const description = `their images list packages of more than ${limit}; name fewer of them, or ask for fewer days at once`
+    const description = `the package lists of the images have more than ${limit}; use fewer tags, or a shorter time between start_time and end_time`
     return invalid({ field: 'image_refs', description })
   })
   let left = maxMoves
@@ -98,7 +98,7 @@ type Range = { from: string; to: string; most: number }
 async function stepsOf({ app: { db } }: Call, { repo, tag }: FollowedTag, { from, to, most }: Range) {
   const moves = await movesBetween(db, repo.ledger, tag, { from, to, most: most + 1 })
   if (moves.length > most) {
-    const description = `their tags moved more than ${maxMoves} times; name fewer of them, or ask for fewer days at once`
+    const description = `the tags were updated more than ${maxMoves} times in this time; use fewer tags, or a shorter time between start_time and end_time`
     throw invalid({ field: 'image_refs', description })
   }
   if (moves.length === 0) return { before: undefined, steps: [], moves: 0 }

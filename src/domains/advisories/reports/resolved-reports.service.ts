@@ -68,18 +68,19 @@ function checkRequest({ images, start, end }: ReportRequest): void {
   if (images.length === 0) say('image_refs', 'is required')
   if (start === '') say('start_time', 'is required')
   if (end === '') say('end_time', 'is required')
-  else if (start !== '' && end < start) say('end_time', 'must not be before the start')
+  else if (start !== '' && end < start) say('end_time', 'must not be before start_time')
   else if (start !== '' && Date.parse(end) - Date.parse(start) > maxRangeMs) {
-    say('end_time', 'must be at most 366 days after the start')
+    say('end_time', 'must be at most 366 days after start_time')
   }
   for (const [i, { repo, tags }] of images.entries()) {
     if (repo === '') say(`image_refs[${i}].repo`, 'is required')
-    else if (!isUid(repo) && !isRepoPath(repo)) say(`image_refs[${i}].repo`, 'is neither a uid nor a path of a repo')
-    if (!tags.every(isTagName)) say(`image_refs[${i}].tags`, 'holds a text that is not the name of a tag')
+    else if (!isUid(repo) && !isRepoPath(repo))
+      say(`image_refs[${i}].repo`, 'must be the uid or the path of a repository')
+    if (!tags.every(isTagName)) say(`image_refs[${i}].tags`, 'must have valid names of tags only')
   }
   refuseIfAny(problems)
   const total = images.reduce((sum, { tags }) => sum + Math.max(tags.length, 1), 0)
-  if (total > maxTags) throw invalid({ field: 'image_refs', description: `must name at most ${maxTags} tags` })
+  if (total > maxTags) throw invalid({ field: 'image_refs', description: `must have at most ${maxTags} tags` })
 }
 
 /** Midnight of each day in the requested range, in order. */
