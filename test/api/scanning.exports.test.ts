@@ -101,7 +101,7 @@ test('OpenVEX states each vulnerability of the image with its packages as subcom
   ])
   const accepted = document.statements.find(({ vulnerability }: Json) => vulnerability.name === 'CVE-2026-2')
   assert.match(accepted.action_statement, /^The risk is accepted until/)
-  assert.match(document.tooling, /does not speak of all of the image: VERSION/)
+  assert.match(document.tooling, /The image was not scanned completely: VERSION/)
   assert.deepEqual(document.statements[0].products[0].hashes, { 'sha-256': image.slice(7) })
 })
 

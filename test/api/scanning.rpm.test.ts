@@ -131,5 +131,5 @@ test('shows a coverage gap for a database that is damaged, has a log, or is of a
     gaps: ['var/lib/rpm/rpmdb.sqlite-wal UNSUPPORTED: changes in the log of the database are not read'],
   })
   const { gaps } = await scan({ ...release('fedora', '40'), ...flask, 'var/lib/rpm/Packages.db': ndbDatabase(blobs) })
-  assert.deepEqual(gaps, ['packages of a distribution or kind that no ecosystem is known for'])
+  assert.deepEqual(gaps, ['packages of an unsupported distribution or type'])
 })

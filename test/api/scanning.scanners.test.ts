@@ -228,15 +228,18 @@ for (const [name, fault] of Object.entries(passing)) {
 const lasting: Record<string, { fault: AdapterFault; reason: string; message: RegExp }> = {
   'reports that always fail': {
     fault: (what, res) => what === 'report' && status(500)(what, res),
-    ...{ reason: 'SCANNER_FAILED', message: /^finder: it answered 500 for the report$/ },
+    ...{
+      reason: 'SCANNER_FAILED',
+      message: /^finder: the scanner responded with HTTP 500 to the request for the report$/,
+    },
   },
   'reports that are never ready': {
     fault: (what, res) => what === 'report' && status(302, { 'refresh-after': '99999999' })(what, res),
-    ...{ reason: 'SCANNER_FAILED', message: /^finder: it was not ready after 30 minutes$/ },
+    ...{ reason: 'SCANNER_FAILED', message: /^finder: the scan did not finish within 30 minutes$/ },
   },
   'an order that is refused': {
     fault: (what, res) => what === 'scan' && status(422)(what, res),
-    ...{ reason: 'SCANNER_FAILED', message: /^finder: it answered 422 to the order of a scan$/ },
+    ...{ reason: 'SCANNER_FAILED', message: /^finder: the scanner responded with HTTP 422 to the scan request$/ },
   },
   'reports that are larger than they may be': {
     fault: (what, res) => {
@@ -253,7 +256,7 @@ const lasting: Record<string, { fault: AdapterFault; reason: string; message: Re
   },
   'reports that are empty': {
     fault: (what, res) => what === 'report' && status(200)(what, res),
-    ...{ reason: 'SCANNER_FAILED', message: /^finder: its report is empty$/ },
+    ...{ reason: 'SCANNER_FAILED', message: /^finder: the report of the scanner is empty$/ },
   },
   'reports that are garbage': {
     fault: (what, res) => what === 'report' && status(200, {}, '\u0000<html>')(what, res),
@@ -414,7 +417,7 @@ test('a scanner with too many waiting scans is named, and the others are still a
   )
   const answer = await operator.post(`${path(digest)}/scans`, {})
   assert.equal(answer.status, 429)
-  assert.match(answer.body.message, /wait for a-full$/)
+  assert.match(answer.body.message, /queued images for a-full; try again in a minute$/)
   await ask()
   assert.deepEqual(
     adapter.orders().map(({ artifact }) => artifact.digest),

@@ -108,7 +108,10 @@ test('a link expires after five minutes, and an invalid ticket opens nothing', a
     now += 5 * minute - 1
     assert.equal((await fetch(rawReportUrl)).status, 200)
     now += 1
-    assert.deepEqual(await fetchText(rawReportUrl), [403, 'the link has expired; ask for the report again\n'])
+    assert.deepEqual(await fetchText(rawReportUrl), [
+      403,
+      'the link has expired; request the report again to get a new one\n',
+    ])
   }
 })
 

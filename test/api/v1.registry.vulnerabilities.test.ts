@@ -371,7 +371,7 @@ test('the findings of an image have reasons, and name coverage gaps', async () =
   assert.deepEqual(ok(await of(uncovered)), {
     digest: uncovered,
     findings: [],
-    gaps: [{ reason: 'NO_SOURCE', subject: 'Alpine:v3.18', message: 'no data source covers it' }],
+    gaps: [{ reason: 'NO_SOURCE', subject: 'Alpine:v3.18', message: 'no data source covers this ecosystem' }],
     coverage: {
       ...{ state: 'NOT_SCANNED', unknownSeverity: 0 },
       summary: 'not scanned: Alpine:v3.18 has no data source',

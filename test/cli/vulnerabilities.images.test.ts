@@ -63,7 +63,7 @@ test('an empty list of images reports in text and exit code if everything was co
   assert.equal(unheard.code, 1)
   assert.match(
     unheard.stdout,
-    /no image is known to have CVE-1999-1, but not scanned: CVE-1999-1: no data source has a record/,
+    /no image is known to have CVE-1999-1, but not scanned: CVE-1999-1: no data source has an advisory/,
   )
   const { seed, org } = registry
   await seed.repo(org.uid, { name: 'older' })
@@ -73,7 +73,7 @@ test('an empty list of images reports in text and exit code if everything was co
   assert.match(silent.stdout, /, but not scanned: Alpine:v3\.18 has no data source$/m)
   const found = await cli('images', 'CVE-2026-1')
   assert.equal(found.code, 0)
-  assert.match(found.stderr, /not known: Alpine:v3\.18: no data source covers it \(NO_SOURCE\)/)
+  assert.match(found.stderr, /not known: Alpine:v3\.18: no data source covers this ecosystem \(NO_SOURCE\)/)
   const same = await cli('compare', 'acme/app', 'acme/app')
   assert.match(same.stdout, /^no vulnerability differs; everything was compared$/m)
   const silentPair = await cli('compare', 'acme/older', 'acme/older')

@@ -209,7 +209,10 @@ test('names invalid records and skips them, and withdraws nothing in such a read
   assert.equal(code, 1)
   assert.match(stdout, /^osv\/npm: 0 new, 1 changed, 0 as before, 0 withdrawn; 2 problems, see above$/m)
   assert.match(stderr, /^pinfold: X-2\.json: the document is not valid JSON$/m)
-  assert.match(stderr, /^pinfold: osv\/npm\/X-3: id: and aliases must be characters without spaces$/m)
+  assert.match(
+    stderr,
+    /^pinfold: osv\/npm\/X-3: id: must be visible ASCII characters without spaces, and so must all aliases$/m,
+  )
   const after = (await statusOf(place)).sources['osv/npm']!
   assert.deepEqual([after.records, after.error], ['2', '2 records are wrong'])
   assert.equal(after.fetchTime, before.fetchTime)
@@ -256,7 +259,10 @@ test('verify names stored rows that do not follow from the records, and exits wi
     )
     const { code, stdout } = await verify()
     assert.equal(code, 1, stdout)
-    assert.match(stdout, /^PyPI \S+ 1\.0: \d+ is not found\n1 packages and lists checked, 1 differences, /)
+    assert.match(
+      stdout,
+      /^PyPI \S+ 1\.0: missing finding for affected entry \d+\n1 packages and lists checked, 1 differences, /,
+    )
     const json = await verify('-o', 'json')
     assert.deepEqual([json.code, JSON.parse(json.stdout).differences.length], [1, 1])
   } finally {

@@ -246,7 +246,7 @@ test('findings of single steps are the same as those of one complete comparison'
       sql`UPDATE findings SET gone_time = ${now.toISOString()} WHERE id = (SELECT max(id) FROM findings WHERE gone_time = '')`,
     ),
   )
-  assert.match((await verify()).join('\n'), /is not found/)
+  assert.match((await verify()).join('\n'), /missing finding/)
 })
 
 test('reports wrong counts of findings of a package or a list', async () => {
@@ -256,7 +256,7 @@ test('reports wrong counts of findings of a package or a list', async () => {
     const before = (await verify()).length
     await more(1)
     assert.ok((await verify()).length > before)
-    assert.match((await verify()).join('\n'), /\d+ findings are counted rather than \d+/)
+    assert.match((await verify()).join('\n'), /stored count of findings is \d+ instead of \d+/)
     await more(-1)
     assert.equal((await verify()).length, before)
   }

@@ -228,7 +228,7 @@ test('a list that an earlier release has compared is counted after the next swee
   await put(['S-1'], 'six')
   await work()
   await pinfold.app.db.tx((tx) => tx.run(sql`UPDATE component_lists SET open_findings = -1 WHERE id = ${list.listNo}`))
-  assert.match((await differences()).join('\n'), /is not counted/)
+  assert.match((await differences()).join('\n'), /findings are not counted/)
   await sweepLists({ app: pinfold.app, tx: pinfold.app.db.tx, check() {} })
   assert.deepEqual(await differences(), [], 'it waits')
   await work()

@@ -56,7 +56,7 @@ test('allows an image whose findings are within the limit', async () => {
 
 test('reports a coverage gap if an image has more findings than the gate reads', async () => {
   const { pull, pass } = await scene('many', looked / 100 + 1)
-  assert.equal(reasonOf(await pull()), 'not scanned: there are more findings than are listed')
+  assert.equal(reasonOf(await pull()), 'not scanned: the image has more findings than the list')
   await pass()
   assert.equal(reasonOf(await pull()), 200)
 })
@@ -65,7 +65,7 @@ test('reports a coverage gap if an image has more findings than are stored for i
   const { pull, pass } = await scene('over', kept / 100 + 20)
   assert.equal(
     reasonOf(await pull()),
-    'not scanned: more is found in its packages than is kept of one image, there are more findings than are listed',
+    'not scanned: the image has more findings than are stored for one image, the image has more findings than the list',
   )
   await pass()
   assert.equal(reasonOf(await pull()), 200)
@@ -90,6 +90,6 @@ test('reports a coverage gap if an organization has more records of a package th
   await say(999, 1)
   assert.equal(
     reasonOf(await pull()),
-    'not scanned: more than 999 advisories of the organisation are about one of its packages',
+    'not scanned: more than 999 advisories of the organization apply to one of the packages',
   )
 })

@@ -65,7 +65,7 @@ test('without a data source an image is allowed, and the verdict says that it wa
   assert.deepEqual([list.images, list.coverage.state], [[], 'NOT_SCANNED'])
   assert.match(
     list.coverage.summary,
-    /^not scanned: Alpine:v3\.19 has no data source, CVE-2026-1: no data source has a/,
+    /^not scanned: Alpine:v3\.19 has no data source, CVE-2026-1: no data source has an/,
   )
   const path = `/registry/v2/repos/${made.repo}/digests/${made.digest}/findings/cyclonedx`
   assert.equal(ok(await operator.get(path)).coverage.state, 'NOT_SCANNED')
@@ -83,11 +83,11 @@ test('a check reports an image that waits to be read, or is never read, as not s
   const pusher = await registry.registryAs(registry.pusher.uid)
   const { digest } = await pushLayers(pusher, made.name, [alpine('waits 1-r0')], 'waits')
   const reasonOf = async (of: string) => (await checked({ repo: made.repo, digest: of })).parameters.reason
-  assert.match(await reasonOf(digest), /^not scanned: it waits to be read$/)
+  assert.match(await reasonOf(digest), /^not scanned: the image has not been read yet$/)
   await runDuty(registry.app, readImages)
-  assert.match(await reasonOf(digest), /^not scanned: its packages wait to be compared$/)
+  assert.match(await reasonOf(digest), /^not scanned: the packages have not been compared with advisories yet$/)
   const none = await pushAndScan(registry, made.name, { 'etc/hostname': 'x' })
-  assert.match(await reasonOf(none), /, but not scanned: nothing in it says what is installed$/)
+  assert.match(await reasonOf(none), /, but not scanned: no package database or SBOM was found in the image$/)
 })
 
 test('an image that was compared completely is reported as such', async () => {
@@ -97,8 +97,8 @@ test('an image that was compared completely is reported as such', async () => {
   ])
   const made = await scene(alpine('musl 4-r0'), { leastSeverity: 'HIGH' })
   const { parameters, coverage, gaps } = await checked(made)
-  assert.equal(parameters.reason, 'it has no known vulnerabilities of severity high or worse; everything was compared')
-  assert.deepEqual(coverage, { state: 'COMPARED', unknownSeverity: 0, summary: 'everything was compared' })
+  assert.equal(parameters.reason, 'it has no known vulnerabilities of severity high or worse; everything was scanned')
+  assert.deepEqual(coverage, { state: 'COMPARED', unknownSeverity: 0, summary: 'everything was scanned' })
   assert.deepEqual([gaps, (await findingsOf(made)).coverage], [[], coverage])
   const asked = async (id: string) =>
     ok(await operator.get(`/registry/v2/vulnerableImages?vulnerability=${id}&scopeUid=${made.repo}`))
@@ -118,7 +118,7 @@ test('a search does not report an image without packages as compared', async () 
   const { gaps } = await findingsOf({ ...made, digest })
   assert.deepEqual(
     gaps.map(({ message }: Json) => message),
-    ['no package was found in it'],
+    ['no packages were found in the image'],
   )
   const path = `/registry/v2/vulnerableImages?vulnerability=CVE-2026-1&scopeUid=${made.repo}`
   const { images, coverage, unknownImages } = ok(await operator.get(path))
@@ -181,16 +181,16 @@ test('findings of unknown severity count as high for a new gate, and otherwise t
   await change({ leastSeverity: 'HIGH', unknownSeverity: 'NOT_COUNTED' })
   const left = '1 finding of unknown severity, not counted by this policy'
   const none = 'it has no known vulnerabilities of severity high or worse'
-  assert.deepEqual(await reasonOf(), ['RESULT_ALLOWED', `${none}; everything was compared; ${left}`, 1])
+  assert.deepEqual(await reasonOf(), ['RESULT_ALLOWED', `${none}; everything was scanned; ${left}`, 1])
   assert.equal((await pull(made)).status, 200)
   await change({ leastSeverity: 'CRITICAL', unknownSeverity: 'COUNTED_AS_HIGH' })
   const critical = 'it has no known vulnerabilities of severity critical'
-  assert.deepEqual(await reasonOf(), ['RESULT_ALLOWED', `${critical}; everything was compared; ${left}`, 1])
+  assert.deepEqual(await reasonOf(), ['RESULT_ALLOWED', `${critical}; everything was scanned; ${left}`, 1])
   await change({})
   assert.deepEqual(await reasonOf(), ['RESULT_DENIED', 'it has 1 vulnerability', 0])
   assert.deepEqual((await findingsOf(made)).coverage, {
     ...{ state: 'COMPARED', unknownSeverity: 1 },
-    summary: 'everything was compared; 1 finding of unknown severity',
+    summary: 'everything was scanned; 1 finding of unknown severity',
   })
 })
 
@@ -245,7 +245,7 @@ test('imported records are no missing source, and nothing counts as completely c
     [gaps.map(({ reason, subject }: Json) => `${reason} ${subject}`), parameters.reason],
     [
       ['SOURCE_IMPORTED PyPI'],
-      'it has no known vulnerabilities, but PyPI: compared with imported records only, and there may be others',
+      'it has no known vulnerabilities, but PyPI: compared only with imported advisories, which may be incomplete',
     ],
   )
   await bring('import/osv/PyPI', ['PyPI'])

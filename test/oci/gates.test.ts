@@ -93,7 +93,7 @@ test('an enforced gate denies vulnerable images, by tag and digest, with the rea
       ...{ digest, kind: 'vulnerabilities', count: 2 },
       reason: 'it has 2 vulnerabilities of severity high or worse',
     },
-    coverage: { state: 'COMPARED', unknownSeverity: 0, summary: 'everything was compared' },
+    coverage: { state: 'COMPARED', unknownSeverity: 0, summary: 'everything was scanned' },
     gaps: [],
   }
   assert.deepEqual(await check(repo, { digest }), [expected])
@@ -191,9 +191,9 @@ test('allows images that wait for scanning, and treats unreadable ones as the ga
     assert.deepEqual([said!.result, said!.parameters.pending], ['RESULT_ALLOWED', true])
     assert.match(said!.parameters.reason, new RegExp(what))
   }
-  await waiting('waits to be read')
+  await waiting('has not been read yet')
   await runDuty(registry.app, readImages)
-  await waiting('wait to be compared')
+  await waiting('have not been compared')
   await pushAndScan(registry, name, layer('other 1-r0'))
   machine += 6000
   assert.equal((await get(name, 'waits')).status, 403)

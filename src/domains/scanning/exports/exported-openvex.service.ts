@@ -11,15 +11,23 @@ export function toOpenVex(image: StatedImage): object {
   const made = `${tool.name} ${tool.version}`
   if (statements.length === 0) {
     const known =
-      gaps.length === 0 ? 'nothing is found in the image' : `nothing is found, but not known: ${listed(image)}`
-    throw new AppError('FAILED_PRECONDITION', `OpenVEX has no document without a statement, and ${known}`, {
-      details: [
-        {
-          type: 'PreconditionFailure',
-          violations: [{ type: 'NOTHING_TO_STATE', subject: digest, description: 'use another format' }],
-        },
-      ],
-    })
+      gaps.length === 0
+        ? 'the image has no findings'
+        : `the image has no findings, but was not scanned completely: ${listed(image)}`
+    throw new AppError(
+      'FAILED_PRECONDITION',
+      `No document was exported, because an OpenVEX document needs a statement and ${known}`,
+      {
+        details: [
+          {
+            type: 'PreconditionFailure',
+            violations: [
+              { type: 'NOTHING_TO_STATE', subject: digest, description: 'use another format, such as cyclonedx' },
+            ],
+          },
+        ],
+      },
+    )
   }
   return {
     '@context': 'https://openvex.dev/ns/v0.2.0',
@@ -28,13 +36,13 @@ export function toOpenVex(image: StatedImage): object {
     timestamp: time,
     version: 1,
     // The format has no other member for coverage gaps.
-    tooling: gaps.length === 0 ? made : `${made}. The document does not speak of all of the image: ${listed(image)}`,
+    tooling: gaps.length === 0 ? made : `${made}. The image was not scanned completely: ${listed(image)}`,
     statements: statements.map((one) => statementOf(one, image)),
   }
 }
 
 const listed = ({ gaps }: StatedImage): string =>
-  [...gaps.slice(0, mostGaps).map(gapText), ...(gaps.length > mostGaps ? ['and more'] : [])].join('; ')
+  [...gaps.slice(0, mostGaps).map(gapText), ...(gaps.length > mostGaps ? ['and others'] : [])].join('; ')
 
 const statuses: Readonly<Record<StatedStatus, string>> = {
   affected: 'affected',

@@ -61,7 +61,7 @@ export const gapText = ({ reason, subject, message }: Gap): string =>
 export function actionOf({ status, note, fixes, packages }: Statement): string {
   if (status !== 'affected') return note
   const names = [...new Set(packages.map(({ name }) => name))].slice(0, 20).join(', ')
-  return fixes.length > 0 ? `Update ${names} to ${fixes.join(' or ')}.` : `No version of ${names} is known to be fixed.`
+  return fixes.length > 0 ? `Update ${names} to ${fixes.join(' or ')}.` : `No fixed version of ${names} is known.`
 }
 
 /** Algorithm and hexadecimal digits of a digest. */

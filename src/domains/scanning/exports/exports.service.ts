@@ -37,9 +37,13 @@ export async function exportFindings(
   const image = await statedImage(call, repoUid, digest)
   const document = JSON.stringify(writers[format](image))
   if (document.length > maxRaw) {
-    throw new AppError('RESOURCE_EXHAUSTED', `the document is longer than ${maxRaw} characters`, {
-      reason: 'LIST_TOO_LONG',
-    })
+    throw new AppError(
+      'RESOURCE_EXHAUSTED',
+      `the document was not exported, because it is longer than ${maxRaw} characters`,
+      {
+        reason: 'LIST_TOO_LONG',
+      },
+    )
   }
   return { digest, format, mediaType: exportFormats[format], document, gaps: image.gaps, coverage: image.coverage }
 }

@@ -35,19 +35,19 @@ function saidOf(one: ShownFinding): Said[] {
     const risk = acceptedBy.find((by) => by.vulnerability === vulnerability)
     if (suppressedBy) {
       const { source, record, purl } = suppressedBy
-      const note = `${source} says in ${record} that ${purl}, which the files belong to, is fixed or not affected.`
+      const note = `The files belong to the package ${purl}, which is fixed or not affected according to ${record} of ${source}.`
       return { vulnerability, status: 'suppressed', note, fixes, of: one }
     }
     if (risk) {
-      const what = risk.signer === '' ? 'The risk is accepted' : 'A signer is trusted'
-      const note = `${what} until ${risk.expireTime} by ${risk.actor}: ${risk.reason}`
+      const what = risk.signer === '' ? 'Risk accepted' : 'Signer trusted'
+      const note = `${what} by ${risk.actor} until ${risk.expireTime}: ${risk.reason}`
       return { vulnerability, status: 'accepted', note, fixes, of: one }
     }
     return { vulnerability, status: 'affected', note: '', fixes, of: one }
   })
 }
 
-const uncertainNote = 'The versions cannot be compared, so nobody knows whether it is vulnerable.'
+const uncertainNote = 'The versions cannot be compared, so it is unknown whether the package is vulnerable.'
 
 const uncertainOf = (one: UncertainFinding): Said[] =>
   one.vulnerabilities.map((vulnerability) => {

@@ -36,7 +36,13 @@ async function matchOne(app: App, item: DueMatch, signal: AbortSignal): Promise<
   } catch (error) {
     if (signal.aborted) return postponeMatch(app, item, 0)
     const { kind, place, attempts } = item
-    app.log.error('packages were not compared', { kind, place, item: item.item, attempts, error })
+    app.log.error('comparison with advisories failed and is tried again', {
+      kind,
+      place,
+      item: item.item,
+      attempts,
+      error,
+    })
     await postponeMatch(app, item, Math.min(backOffMs * 2 ** Math.min(attempts, 20), longestBackOffMs))
   }
 }

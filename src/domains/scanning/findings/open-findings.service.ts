@@ -70,7 +70,7 @@ export async function countList(tx: Tx, work: Work, listNo: number): Promise<voi
   let open = 0
   for (let after = 0; ; ) {
     const page = await store.openOfPage(tx, listNo, { after, most: packagesAtOnce.added })
-    if (!page.isCounted) throw new Error(`a package of list ${listNo} is not counted`)
+    if (!page.isCounted) throw new Error(`package list ${listNo} has a package without a count`)
     open += page.open
     if (page.isLast) break
     after = page.last

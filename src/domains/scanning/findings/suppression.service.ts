@@ -48,8 +48,8 @@ export async function suppressionDifferences(reader: Reader, componentNo: number
       const { open, wanted } = await suppressedOf(reader, pairs, found)
       const [stored, expected] = [new Set(open.map(keyOf)), new Set(wanted.map(keyOf))]
       differences.push(
-        ...[...expected].flatMap((key) => (stored.has(key) ? [] : [`${key} is not suppressed`])),
-        ...[...stored].flatMap((key) => (expected.has(key) ? [] : [`${key} is suppressed without a reason`])),
+        ...[...expected].flatMap((key) => (stored.has(key) ? [] : [`missing suppression: ${key}`])),
+        ...[...stored].flatMap((key) => (expected.has(key) ? [] : [`suppression without a reason: ${key}`])),
       )
       after = found.at(-1)
       if (found.length < findingsAtOnce) break

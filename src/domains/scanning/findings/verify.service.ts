@@ -51,10 +51,12 @@ async function differencesOf(db: App['db'], component: MatchedComponent): Promis
   // A package on hold has only some of its findings.
   const missing = component.held ? [] : [...wanted].filter(([key]) => !stored.has(key))
   return [
-    ...missing.map(([, { affectedNo }]) => `${name}: ${affectedNo} is not found`),
+    ...missing.map(([, { affectedNo }]) => `${name}: missing finding for affected entry ${affectedNo}`),
     ...(await suppressionDifferences(db, component.componentNo)).map((text) => `${name}: ${text}`),
     ...differenceOf(name, await openOfComponent(db, component.componentNo)),
-    ...open.flatMap((one) => (wanted.has(keyOf(one)) ? [] : [`${name}: ${one.affectedNo} is found without a reason`])),
+    ...open.flatMap((one) =>
+      wanted.has(keyOf(one)) ? [] : [`${name}: finding without a reason for affected entry ${one.affectedNo}`],
+    ),
   ]
 }
 
@@ -66,11 +68,11 @@ async function verifyLists(db: App['db'], after: number, waiting: number): Promi
   const differences: string[] = []
   for (const list of lists) {
     const [packages, expected] = [await countEntries(db, list), (await findListByNo(db, list))?.packages]
-    if (packages !== expected) differences.push(`list ${list}: ${packages} packages rather than ${expected}`)
+    if (packages !== expected) differences.push(`package list ${list}: has ${packages} packages instead of ${expected}`)
     const { stored, wanted } = await openOfList(db, list)
-    if (stored >= 0) differences.push(...differenceOf(`list ${list}`, { stored, wanted }))
+    if (stored >= 0) differences.push(...differenceOf(`package list ${list}`, { stored, wanted }))
     // Lists from earlier versions are counted in the background.
-    else if (waiting === 0) differences.push(`list ${list}: what is found in it is not counted`)
+    else if (waiting === 0) differences.push(`package list ${list}: findings are not counted`)
   }
   const last = lists.at(-1)
   return { checked: lists.length, differences, next: last === undefined ? '' : `l:${last}` }
@@ -78,5 +80,5 @@ async function verifyLists(db: App['db'], after: number, waiting: number): Promi
 
 function differenceOf(name: string, open: { stored: number; wanted: number | undefined } | undefined): string[] {
   if (!open || open.stored === open.wanted) return []
-  return [`${name}: ${open.stored} findings are counted rather than ${open.wanted ?? 'what is not known'}`]
+  return [`${name}: stored count of findings is ${open.stored} instead of ${open.wanted ?? 'unknown'}`]
 }

@@ -33,13 +33,19 @@ export async function listOfImage(
   const [contents] = await contentsOf(db, repo.id, [digest])
   if (!contents && !(await isKnownImage(db, repo.id, digest))) throw notFound('registry.pinfold.dev/Image', digest)
   if (contents?.state !== 'known') {
-    const message = contents?.message || (contents ? 'nothing in it says what is installed' : 'it waits to be read')
+    const message =
+      contents?.message ||
+      (contents ? 'no package database or SBOM was found in the image' : 'the image has not been read yet')
     return { listNo: undefined, distribution: '', gaps: [{ reason: 'CONTENTS_UNREAD', subject: '', message }] }
   }
   const { packages, distribution, gaps } = contents
   const list = await findList(db, { hash: packages, distribution })
   // Lists from releases without package rows are added in the background.
-  const waits: Gap = { reason: 'CONTENTS_UNREAD', subject: '', message: 'its list of packages waits to be taken in' }
+  const waits: Gap = {
+    reason: 'CONTENTS_UNREAD',
+    subject: '',
+    message: 'the package list of the image has not been processed yet',
+  }
   return {
     listNo: list?.listNo,
     distribution: distribution.id,

@@ -121,20 +121,23 @@ function wantedBy({ name, ecosystem, version, versionRange, purl }: PackageQuery
     if (text.length > maxText) problems.push({ field, description: `must be at most ${maxText} characters long` })
   }
   refuseIfAny(problems)
-  if (name === '' && purl === '') throw invalid({ field: 'name', description: 'is required unless purl is given' })
-  if (name !== '' && purl !== '') throw invalid({ field: 'purl', description: 'must not be given with a name' })
+  if (name === '' && purl === '') throw invalid({ field: 'name', description: 'is required if purl is empty' })
+  if (name !== '' && purl !== '') throw invalid({ field: 'purl', description: 'must be empty if name is set' })
   const pattern = purl === '' ? undefined : patternOf(purl)
   if (purl !== '' && !pattern) {
-    throw invalid({ field: 'purl', description: 'is not a package URL of a type that is compared' })
+    throw invalid({
+      field: 'purl',
+      description: 'must be a package URL of a supported type, such as pkg:deb/debian/openssl',
+    })
   }
   if (version !== '' && versionRange !== '') {
-    throw invalid({ field: 'version_range', description: 'must not be given with a version' })
+    throw invalid({ field: 'version_range', description: 'must be empty if version is set' })
   }
   const bounds = versionRange === '' ? undefined : boundsOf(versionRange)
   if (versionRange !== '' && !bounds) {
     throw invalid({
       field: 'version_range',
-      description: 'must be comparisons parted by commas, such as >=1.2.0,<1.2.7',
+      description: 'must be comparisons separated by commas, such as >=1.2.0,<1.2.7',
     })
   }
   return { name: pattern?.name ?? name, ecosystem, version, bounds, pattern }

@@ -90,7 +90,9 @@ async function gapsIn(
   return [
     ...(moreEcosystems ? [otherEcosystems] : []),
     ...coverage.gapsAt(call.now),
-    ...(isNamed ? [] : [{ reason: 'NO_RECORD', subject: name, message: 'no data source has a record of it' }]),
+    ...(isNamed
+      ? []
+      : [{ reason: 'NO_RECORD', subject: name, message: 'no data source has an advisory for this vulnerability' }]),
     ...(unknown > 0 || moreUnknown ? [unreadImages(unknown, moreUnknown)] : []),
   ]
 }
@@ -98,12 +100,17 @@ async function gapsIn(
 const otherEcosystems: Gap = {
   reason: 'NOT_COMPARED',
   subject: '',
-  message: 'too many images, or too old lists of packages, to tell which ecosystems were compared',
+  message:
+    'some ecosystems may be missing here, because there are too many images or package lists of an earlier version',
 }
 
 function unreadImages(count: number, more: boolean): Gap {
-  const images = `${count}${more ? ' or more' : ''} image${count === 1 && !more ? '' : 's'}`
-  return { reason: 'CONTENTS_UNREAD', subject: '', message: `${images} not read or compared completely` }
+  const isOne = count === 1 && !more
+  return {
+    reason: 'CONTENTS_UNREAD',
+    subject: '',
+    message: `${count}${more ? ' or more' : ''} ${isOne ? 'image was' : 'images were'} not scanned completely`,
+  }
 }
 
 /** Packages in which the vulnerability is an accepted risk. */

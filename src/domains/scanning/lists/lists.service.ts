@@ -79,7 +79,7 @@ export async function completeList(
   }
   // The list existed before, unless it was just deleted because no image had it any more.
   const list = await store.findListByNo(tx, listNo)
-  if (list?.state !== listStates.complete) throw new Error(`the list of packages ${listNo} has gone meanwhile`)
+  if (list?.state !== listStates.complete) throw new Error(`package list ${listNo} was deleted in the meantime`)
 }
 
 /** Smaller changes of a charge are not stored, because each record changes the findings of many lists. */

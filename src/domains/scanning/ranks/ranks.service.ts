@@ -44,12 +44,13 @@ export function countRanks({ db }: Pick<App, 'db'>): Promise<Map<number, number>
 function problemsOf({ cve, exploited, likelihood }: Rank, path: string, seen: Set<string>): FieldViolation[] {
   const problems: FieldViolation[] = []
   const say = (field: string, description: string) => problems.push({ field: `${path}.${field}`, description })
-  if (!/^CVE-\d{4}-\d{4,19}$/.test(cve)) say('cve', 'must be the id of a CVE')
+  if (!/^CVE-\d{4}-\d{4,19}$/.test(cve)) say('cve', 'must be a CVE ID, such as CVE-2024-3094')
   if (seen.has(cve)) say('cve', 'is given twice')
   seen.add(cve)
-  if (!exploited && !likelihood) say('exploited', 'or likelihood is required')
+  if (!exploited && !likelihood) say('exploited', 'is required if likelihood is not set')
   for (const member of ['addDate', 'dueDate'] as const) {
-    if (exploited && !/^(?:\d{4}-\d{2}-\d{2})?$/.test(exploited[member])) say(`exploited.${member}`, 'must be a day')
+    if (exploited && !/^(?:\d{4}-\d{2}-\d{2})?$/.test(exploited[member]))
+      say(`exploited.${member}`, 'must be empty or a date such as 2026-08-01')
   }
   for (const member of ['epss', 'percentile'] as const) {
     if (likelihood && !(likelihood[member] >= 0 && likelihood[member] <= 1)) {

@@ -77,7 +77,7 @@ export async function finishSource(
     if (end.complete && error === '') await store.endEcosystems(tx, run.sourceNo, run.generation)
     await store.closeSource(tx, run.sourceNo, { ...end, error }, app.clock().toISOString())
   })
-  log.info('vulnerability source read', { source: run.name, withdrawn, failed: error !== '' })
+  log.info('vulnerability data source read', { source: run.name, withdrawn, failed: error !== '' })
   return { withdrawn }
 }
 
@@ -175,7 +175,7 @@ function slicesOf(records: readonly SourceRecord[]): SourceRecord[][] {
 
 function problemsOf(record: SourceRecord, i: number): FieldViolation[] {
   const over = (field: string, count: number, most: number): FieldViolation[] => {
-    return count > most ? [{ field: `records[${i}].${field}`, description: `must hold at most ${most} entries` }] : []
+    return count > most ? [{ field: `records[${i}].${field}`, description: `must have at most ${most} entries` }] : []
   }
   const long = (field: string, text: string, most: number): FieldViolation[] => {
     return text.length > most

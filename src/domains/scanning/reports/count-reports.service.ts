@@ -38,12 +38,12 @@ export async function listCounts(call: Call, query: CountQuery, cumulative: bool
     (limit) => new Error(`more than ${limit}`),
   )
   const knowledge = createKnowledge(call.app, () => {
-    return tooMuch(`have images with more than ${maxFindings} findings; ask for fewer of them, or for fewer days`)
+    return tooMuch(`have images with more than ${maxFindings} findings; request fewer tags or fewer days`)
   })
   const counting: Counting = {
     ...{ call, knowledge, walk, named: maxCounted, left: maxMoves, risky: new Map(), repos: new Map() },
     outside: createOutsideKnowledge(call.app.db, () =>
-      tooMuch('have too much in reports of scanners; ask for fewer days'),
+      tooMuch('have scanner reports with too much data; request fewer tags or fewer days'),
     ),
     accepted: new Map(),
   }
@@ -78,7 +78,7 @@ type Day = { start: string; end: string }
 function daysOf(call: Call, { references, from, to }: CountQuery): Day[] {
   if (from !== '' && to !== '' && to < from) throw invalid({ field: 'to', description: 'must not be before from' })
   if (references.length > maxTags)
-    throw invalid({ field: 'references', description: `must hold at most ${maxTags} tags` })
+    throw invalid({ field: 'references', description: `must have at most ${maxTags} tags` })
   const dayOf = (time: string) => Math.floor(Date.parse(time) / dayMs)
   const last = dayOf(to === '' || to > call.now ? call.now : to)
   const first = from === '' ? last : dayOf(from)
@@ -96,7 +96,10 @@ async function repoFor({ call, repos }: Counting, named: string): Promise<RepoNa
   const sees = ({ uid }: RepoNamed) => call.reach.some((place) => isAtOrBelow(uid, place))
   const found = (await reposNamed(call.app.db, named, call.reach)).filter(sees)
   if (found.length > 1) {
-    throw invalid({ field: 'repo', description: 'is the name of several repos; give its path or its uid' })
+    throw invalid({
+      field: 'repo',
+      description: 'is the name of several repositories; use the path or the uid instead',
+    })
   }
   repos.set(named, found[0])
   return found[0]
@@ -134,9 +137,7 @@ async function countsOfTag(
     if (shown.size === 0 && !theirs && !ours?.isCertain) continue
     counting.named -= shown.size
     if (counting.named < 0) {
-      throw tooMuch(
-        `have more than ${maxCounted} vulnerabilities on these days; ask for fewer of them, or for fewer days`,
-      )
+      throw tooMuch(`have more than ${maxCounted} vulnerabilities on these days; request fewer tags or fewer days`)
     }
     const checked = theirs && theirs.createTime >= day.start ? theirs.createTime : day.start
     reports.push({
@@ -190,7 +191,7 @@ async function imagesOn(counting: Counting, { repo, tag }: Followed, days: reado
   if (counting.left < 0) {
     throw invalid({
       field: 'references',
-      description: `their tags moved more than ${maxMoves} times; ask for fewer days`,
+      description: `have more than ${maxMoves} tag updates on these days; request fewer tags or fewer days`,
     })
   }
   const history = [...within, ...(await listHistory(db, repo.ledger, tag, { before: first.start }, 1))]

@@ -46,7 +46,7 @@ function gapsOf(
   { time, maxAgeDays }: { time: string; maxAgeDays: number },
 ): Gap[] {
   if (ecosystem === '') {
-    const message = 'packages of a distribution or kind that no ecosystem is known for'
+    const message = 'packages of an unsupported distribution or type'
     return [{ reason: 'NO_SOURCE', subject: '', message }]
   }
   const those = histories.flatMap(({ all, whole }) => {
@@ -58,23 +58,45 @@ function gapsOf(
   }
   const missing = missingParts(those.map(({ read: { name } }) => name))
   const parts = missing.map((subject): Gap => {
-    return { reason: 'NO_SOURCE', subject, message: `what was read is only a part of what speaks of ${ecosystem}` }
+    return {
+      reason: 'NO_SOURCE',
+      subject,
+      message: `this data source has a part of the advisories for ${ecosystem} and was not read`,
+    }
   })
   const failures = those.flatMap(({ read: { name, fetchTime }, last }): Gap[] => {
     if (last.error !== '')
-      return [{ reason: 'SOURCE_FAILED', subject: name, message: `of ${fetchTime}: ${last.error}` }]
+      return [
+        {
+          reason: 'SOURCE_FAILED',
+          subject: name,
+          message: `the last attempt to read it failed, so its data is from ${fetchTime}: ${last.error}`,
+        },
+      ]
     const isStale = Date.parse(time) - Date.parse(fetchTime) > maxAgeDays * dayMs
-    return isStale ? [{ reason: 'SOURCE_STALE', subject: name, message: `was last read at ${fetchTime}` }] : []
+    return isStale
+      ? [
+          {
+            reason: 'SOURCE_STALE',
+            subject: name,
+            message: `was last read at ${fetchTime}, more than ${maxAgeDays} days ago`,
+          },
+        ]
+      : []
   })
   return [...parts, ...failures]
 }
 
-const noSource = (subject: string): Gap => ({ reason: 'NO_SOURCE', subject, message: 'no data source covers it' })
+const noSource = (subject: string): Gap => ({
+  reason: 'NO_SOURCE',
+  subject,
+  message: 'no data source covers this ecosystem',
+})
 
 /** An import brings some records, which need not be complete. */
 const importedOnly = (subject: string): Gap => ({
   ...{ reason: 'SOURCE_IMPORTED', subject },
-  message: 'compared with imported records only, and there may be others',
+  message: 'compared only with imported advisories, which may be incomplete',
 })
 
 const isImported = (ecosystem: string, histories: readonly History[], time: string): boolean =>

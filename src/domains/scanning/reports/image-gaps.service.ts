@@ -53,18 +53,26 @@ export async function unreadGap(
 ): Promise<Gap> {
   if (contents) return gapOfUnread(contents)
   const isImage = await isKnownImage(db, repo.id, digest)
-  const message = isImage ? 'it waits to be read' : 'manifests of its type are not read'
+  const message = isImage ? 'the image has not been read yet' : 'manifests of this type are not scanned'
   return { reason: 'CONTENTS_UNREAD', subject: '', message }
 }
 
 export const gapOfUnread = ({ message }: ContentsRecord): Gap => ({
-  ...{ reason: 'CONTENTS_UNREAD', subject: '', message: message || 'nothing in it says what is installed' },
+  ...{
+    reason: 'CONTENTS_UNREAD',
+    subject: '',
+    message: message || 'no package database or SBOM was found in the image',
+  },
 })
 
 /** Gap of an image that was read and has no packages. An empty SBOM looks the same, so this proves nothing. */
-const noPackages: Gap = { reason: 'CONTENTS_UNREAD', subject: '', message: 'no package was found in it' }
+const noPackages: Gap = { reason: 'CONTENTS_UNREAD', subject: '', message: 'no packages were found in the image' }
 
-const notCompared: Gap = { reason: 'NOT_COMPARED', subject: '', message: 'its packages wait to be compared' }
+const notCompared: Gap = {
+  reason: 'NOT_COMPARED',
+  subject: '',
+  message: 'the packages have not been compared with advisories yet',
+}
 
 export type Compared = {
   contents: ContentsRecord
@@ -102,6 +110,6 @@ function versionGap(one: Known, distribution: string): Gap {
   return {
     reason: 'VERSION',
     subject: purlOf(one, distribution),
-    message: `${record.id} speaks of versions of ${affected.name} that cannot be compared`,
+    message: `the version cannot be compared with the versions of ${affected.name} in ${record.id}`,
   }
 }

@@ -170,18 +170,18 @@ const isOverAt =
 export const overLimit: Gap = {
   reason: 'LIMIT',
   subject: '',
-  message: 'more is found in its packages than is kept of one image',
+  message: 'the image has more findings than are stored for one image',
 }
 
 /** One of the packages has more findings from the organization's own advisories than are stored for one package. */
 export const ownLimit: Gap = {
   reason: 'LIMIT',
   subject: '',
-  message: `more than ${mostOwn - 1} advisories of the organisation are about one of its packages`,
+  message: `more than ${mostOwn - 1} advisories of the organization apply to one of the packages`,
 }
 
 /** More findings exist than are read. */
-export const truncated: Gap = { reason: 'TRUNCATED', subject: '', message: 'there are more findings than are listed' }
+export const truncated: Gap = { reason: 'TRUNCATED', subject: '', message: 'the image has more findings than the list' }
 
 /**
  * Adds accepted risks to the findings. Returns the same object if there are none. For an image in several repositories, a risk

@@ -68,7 +68,7 @@ export function roomForReports(): { takes(report: ImageReport): boolean } {
 const tooLong = (digest: string) =>
   new AppError(
     'RESOURCE_EXHAUSTED',
-    `the newest report of ${digest} has more than ${maxRaw} characters; ask for another`,
+    `the newest report of ${digest} has more than ${maxRaw} characters; request the reports of another image`,
     {
       reason: 'LIST_TOO_LONG',
     },
@@ -130,7 +130,10 @@ async function newestReport(call: Call, repoUid: string, digest: string): Promis
 }
 
 const tooMuchOfDigest = () =>
-  invalid({ field: 'digest', description: `has more than ${maxFindings} findings over time` })
+  invalid({
+    field: 'digest',
+    description: `has more than ${maxFindings} findings, including earlier ones, which is too many for one response`,
+  })
 
 /** Result of an image while its known contents were the same. `until` is empty for the current contents. */
 type Phase = { knowledge: ImageKnowledge; from: string; until: string }
@@ -162,7 +165,7 @@ async function imageOf(call: Asking, knowledge: Knowledge, { digest, spans, repo
 /** Throws INVALID_ARGUMENT if the images have too many findings. */
 function knowledgeFor({ app }: Asking, { digest }: ReportQuery): Knowledge {
   const field = digest === '' ? 'repo_id' : 'digest'
-  const description = `has more than ${maxFindings} findings in its images; name a tag or a digest`
+  const description = `has images with more than ${maxFindings} findings; set a tag or a digest`
   return createKnowledge(app, () => invalid({ field, description }))
 }
 
@@ -189,7 +192,7 @@ async function contentsFor(call: Call, { repo, digest, tag }: ReportQuery): Prom
     const placed = await placedEverywhere(call, digest, sees)
     return placed ? [placed] : []
   }
-  if (repo === '') throw invalid({ field: 'repo_id', description: 'is required unless digest is given' })
+  if (repo === '') throw invalid({ field: 'repo_id', description: 'is required if digest is empty' })
   if (!isUid(repo)) throw invalid({ field: 'repo_id', description: 'is not a uid' })
   const row = sees(repo) ? await findRepoByUid(db, repo) : undefined
   if (!row) return []
@@ -239,6 +242,6 @@ export async function getVulnReport(call: Call, repo: string, digest: string): P
     0,
   )
   if (length <= maxRaw) return found(report, vulnReportType, digest)
-  const message = `the report has more than ${maxRaw} characters; ListVulnReports names each vulnerability once`
+  const message = `the report has more than ${maxRaw} characters; use ListVulnReports, which lists each vulnerability once`
   throw new AppError('RESOURCE_EXHAUSTED', message, { reason: 'LIST_TOO_LONG' })
 }

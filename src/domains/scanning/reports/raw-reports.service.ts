@@ -113,7 +113,8 @@ export async function openRaw(opening: Opening, ticket: string): Promise<OpenRep
   const plain = sealed.toString('base64url') === ticket ? app.sealer.unseal(purpose, sealed) : undefined
   if (!plain) throw gone()
   const { until, ...opened } = JSON.parse(plain.toString()) as { until: number } & Opened
-  if (app.clock().getTime() >= until) throw permissionDenied('the link has expired; ask for the report again')
+  if (app.clock().getTime() >= until)
+    throw permissionDenied('the link has expired; request the report again to get a new one')
   return 'ours' in opened ? openOurs(opening, ...opened.ours) : openKept(opening, ...opened.kept)
 }
 

@@ -140,7 +140,7 @@ function vulnerabilityOf(
   }
 }
 
-const uncertain = 'The versions cannot be compared, so nobody knows whether it is vulnerable.'
+const uncertain = 'The versions cannot be compared, so it is unknown whether the package is vulnerable.'
 const isUncertain = ({ state }: Known): boolean => state === findingStates.unknown
 
 function fixOf(found: readonly Known[]): { state: FixState; versions: string[] } {

@@ -20,7 +20,7 @@ const uncounted = 'not counted by this policy'
  */
 export function resultCoverage(gaps: readonly Gap[], unknownSeverity: number, { policy = false } = {}): ResultCoverage {
   const state = gaps.length === 0 ? 'COMPARED' : 'NOT_SCANNED'
-  const compared = state === 'COMPARED' ? 'everything was compared' : notScanned(gaps)
+  const compared = state === 'COMPARED' ? 'everything was scanned' : notScanned(gaps)
   const unknown = unknownSeverity === 0 ? '' : unknownText(unknownSeverity, policy)
   return { state, unknownSeverity, summary: [compared, unknown].filter(Boolean).join('; ') }
 }
@@ -40,7 +40,7 @@ export function withCoverage(found: string, { state, summary }: ResultCoverage):
 export function notScanned(gaps: readonly Gap[]): string {
   const imported = gaps.filter(isImported).map(({ subject }) => subject)
   const others = gaps.filter((one) => !isImported(one))
-  const only = `${named(imported)}: compared with imported records only, and there may be others`
+  const only = `${named(imported)}: compared only with imported advisories, which may be incomplete`
   return [
     ...(others.length === 0 ? [] : [`not scanned: ${named(others.map(gapWords))}`]),
     ...(imported.length === 0 ? [] : [only]),

@@ -42,8 +42,12 @@ export const riskKind: EndingKind<RiskAcceptance, NewRisk> = {
   async limit(tx, { scopeUid, vulnerability }) {
     const live = await store.countLive(tx, scopeUid, mostLive)
     const same = await store.countOf(tx, scopeUid, vulnerability, mostOfOne)
-    if (live >= mostLive) throw tooMany(`the organisation has accepted ${mostLive} risks already`)
-    if (same >= mostOfOne) throw tooMany(`the risk was accepted ${mostOfOne} times there already`)
+    if (live >= mostLive)
+      throw tooMany(`the organization has ${mostLive} accepted risks, which is the limit; revoke some of them first`)
+    if (same >= mostOfOne)
+      throw tooMany(
+        `the vulnerability has ${mostOfOne} accepted risks in this scope, which is the limit; revoke some of them first`,
+      )
   },
 }
 
@@ -52,7 +56,7 @@ async function adopting(call: Call, repoUid: string, given: NewRisk): Promise<Ne
   const { digest, statement, package: named } = given
   const adopted = await adoptedStatement(call, { repoUid, digest, statement, package: named })
   if (given.vulnerability !== '' && given.vulnerability !== adopted.vulnerability) {
-    const description = `must be empty, or ${adopted.vulnerability} as in the statement`
+    const description = `must be empty or ${adopted.vulnerability}, the vulnerability of the statement`
     throw invalid({ field: 'risk_acceptance.vulnerability', description })
   }
   return { ...given, ...adopted }
@@ -69,7 +73,7 @@ function problemsOf(input: NewRisk, now: string): FieldViolation[] {
   add('vulnerability', problemOfName(input.vulnerability))
   if (input.digest !== '' && !isDigest(input.digest)) add('digest', 'is not a digest')
   if (input.package.length > 512 || (input.package !== '' && keptPattern(input.package) === undefined)) {
-    add('package', 'is not a package URL of a type that is compared')
+    add('package', 'must be a package URL of a supported type, such as pkg:deb/debian/openssl')
   }
   add('reason', problemOfReason(input.reason))
   add('expire_time', problemOfUntil(input.expireTime, now, maxDays))

@@ -70,7 +70,7 @@ async function problemOfSubjects(
   { subjects, sealed }: ScanReport,
 ): Promise<string | undefined> {
   if (!subjects || (subjects.length === 0 && !sealed) || (await areOf(db, repo, digest, subjects))) return undefined
-  return 'the statement is about something else than what it refers to'
+  return 'the statement is not about the image that it refers to'
 }
 
 /** True if one of the subjects is the digest of the image or of an image that the index lists. */
@@ -87,7 +87,7 @@ export async function areOf(
 /** Opens the stored content of a report. Throws Unreadable if the blob is missing or has more than 32 MiB. */
 export async function opened({ db, blobs }: App, { repo, rawDigest }: Pick<WaitingReport, 'repo' | 'rawDigest'>) {
   const blob = await locationIn(db, repo, rawDigest)
-  if (!blob) throw new Unreadable('BLOB_MISSING', `the repo has no ${rawDigest}`)
+  if (!blob) throw new Unreadable('BLOB_MISSING', `the repository does not have the blob ${rawDigest}`)
   if (blob.size > maxReportBytes) {
     throw new Unreadable('LIMIT_EXCEEDED', `the report has more than ${maxReportBytes} bytes`)
   }
@@ -98,7 +98,9 @@ export async function opened({ db, blobs }: App, { repo, rawDigest }: Pick<Waiti
       until.addEventListener('abort', () => stream.destroy(), { once: true })
       return stream
     } catch (error) {
-      throw error instanceof ContentMissing ? new Unreadable('BLOB_MISSING', `the store has no ${rawDigest}`) : error
+      throw error instanceof ContentMissing
+        ? new Unreadable('BLOB_MISSING', `the blob store does not have the blob ${rawDigest}`)
+        : error
     }
   }
 }
@@ -108,11 +110,14 @@ async function fail(app: App, waiting: WaitingReport, error: unknown, write: Wri
   const attempts = waiting.attempts + 1
   const isFaulty = error instanceof Unreadable && error.reason !== 'BLOB_MISSING'
   if (!isFaulty && attempts < maxAttempts) {
-    if (!(error instanceof Unreadable)) app.log.error('report was not read', { repo, digest, attempts, error })
+    if (!(error instanceof Unreadable))
+      app.log.error('reading a scanner report failed and is tried again', { repo, digest, attempts, error })
     return write((tx) => store.postponeReport(tx, id, attempts, laterTry(app, attempts)))
   }
   const [reason, message] =
-    error instanceof Unreadable ? [error.reason, error.message] : ['FAILED', 'it could not be read, again and again']
+    error instanceof Unreadable
+      ? [error.reason, error.message]
+      : ['FAILED', `the report could not be read in ${maxAttempts} attempts`]
   await write(async (tx) => {
     // A pushed CycloneDX SBOM without vulnerabilities is not a faulty report, so it is deleted without a message.
     if (reason === 'UNSUPPORTED' && isPushed.has(origin)) return store.deleteReport(tx, id)
@@ -142,7 +147,7 @@ async function keep(app: App, waiting: WaitingReport, read: ScanReport, write: W
       const same = await store.findSame(tx, waiting, report)
       if (same !== undefined) {
         await store.noteSeen(tx, same, now)
-        return ignore(tx, waiting, 'SAME', `it says what report ${same} said`)
+        return ignore(tx, waiting, 'SAME', `the report has the same content as report ${same}`)
       }
       if (!(await store.finishReport(tx, id, report, now))) return
       await giveBack(tx, organization, await store.pruneReports(tx, repo, digest))
@@ -152,5 +157,11 @@ async function keep(app: App, waiting: WaitingReport, read: ScanReport, write: W
     if (!(error instanceof AppError) || error.code !== 'RESOURCE_EXHAUSTED') throw error
     await write((tx) => ignore(tx, waiting, 'QUOTA_EXCEEDED', error.message))
   }
-  app.log.info('report read', { repo, digest, tool: tool.name, format, vulnerabilities: vulnerabilities.length })
+  app.log.info('scanner report read', {
+    repo,
+    digest,
+    tool: tool.name,
+    format,
+    vulnerabilities: vulnerabilities.length,
+  })
 }

@@ -11,7 +11,7 @@ const waitMs = 10_000
 export const createReportMemory = (bytes = mostBytes, ms = waitMs): Memory =>
   createMemory(bytes, {
     waitMs: ms,
-    crowded: 'too many long reports are asked for at once',
+    crowded: 'too many long reports are requested at once; try again',
     refusal: (why) =>
       new AppError('UNAVAILABLE', why, {
         reason: 'TOO_BUSY',

@@ -76,11 +76,14 @@ async function queueOne(tx: Tx, by: By, one: NewReport): Promise<void> {
 
 async function refusal(tx: Tx, { caller }: By, { repo }: NewReport) {
   if (!caller.rights.holds(repo.uid, mayReport)) {
-    return { reason: 'NOT_ALLOWED', message: 'whoever pushed it does not hold vuln_report.create' }
+    return {
+      reason: 'NOT_ALLOWED',
+      message: 'the user or identity that pushed the report does not have the capability vuln_report.create',
+    }
   }
   const organization = repo.uid.slice(0, 40)
   if ((await store.countWaiting(tx, organization, mostWaiting)) < mostWaiting) return undefined
-  return { reason: 'TOO_MANY', message: `${mostWaiting} reports of the organisation wait already` }
+  return { reason: 'TOO_MANY', message: `the organization already has ${mostWaiting} reports in the queue` }
 }
 
 /** Deletes at most `limit` reports and signed statements of a deleted repository. Returns the number of deleted rows. */

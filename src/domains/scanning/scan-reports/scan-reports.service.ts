@@ -40,7 +40,7 @@ async function contentOf(report: Uint8Array): Promise<Buffer> {
     if (content.length > 0) return content
   } catch (error) {
     const isLarge = (error as { code?: string }).code === 'ERR_BUFFER_TOO_LARGE'
-    const description = isLarge ? `must have at most ${maxReportBytes} bytes` : 'is not compressed with gzip'
+    const description = isLarge ? `must have at most ${maxReportBytes} bytes` : 'is not valid gzip'
     throw invalid({ field: 'report', description })
   }
   throw invalid({ field: 'report', description: 'is required' })
@@ -61,7 +61,10 @@ export async function importReport(
   const content = await contentOf(given)
   const organization = rootOf(repoUid)
   if ((await store.countWaiting(db, organization, mostWaiting)) >= mostWaiting) {
-    throw tooMany(`${mostWaiting} reports of the organisation wait to be read`, 60)
+    throw tooMany(
+      `the report was not imported, because the organization already has ${mostWaiting} reports in the queue; try again in a minute`,
+      60,
+    )
   }
   const rawDigest = await keepReport(call, row, content, call.url)
   const id =
@@ -196,9 +199,13 @@ export async function newestOutside(call: Call, repoUid: string, digest: string)
 export const headOf = (facts: ReportFacts): ImageReport => toImageReport({ ...facts, vulnerabilities: [] })
 
 const tooLong = () =>
-  new AppError('RESOURCE_EXHAUSTED', 'the reports of all scanners together are too long; list them for one scanner', {
-    reason: 'LIST_TOO_LONG',
-  })
+  new AppError(
+    'RESOURCE_EXHAUSTED',
+    'the reports of all scanners together are too long for one response; list them for one scanner',
+    {
+      reason: 'LIST_TOO_LONG',
+    },
+  )
 
 /** Cache of report severities for the lifetime of one request. */
 export type OutsideKnowledge = {

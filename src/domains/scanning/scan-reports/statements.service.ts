@@ -80,26 +80,28 @@ export async function adoptedStatement(
 ): Promise<Adopted> {
   const refuse = (description: string, member = 'statement') =>
     invalid({ field: `risk_acceptance.${member}`, description })
-  if (digest === '') throw refuse('is required with a statement', 'digest')
+  if (digest === '') throw refuse('is required if statement is set', 'digest')
   const one = (await listStatements(call, repoUid, digest)).find(({ uid }) => uid === statement)
-  if (!one) throw refuse('is no statement about the image')
+  if (!one) throw refuse('is not a VEX statement on this image')
   const { vulnerability, status, justification, text, author } = one
-  if (status !== 'not_affected' && status !== 'fixed') throw refuse(`says ${status}, so there is nothing to adopt`)
+  if (status !== 'not_affected' && status !== 'fixed')
+    throw refuse(`has the status ${status}; only statements with the status not_affected or fixed can be adopted`)
   const stated = [status, justification, text].filter(Boolean).join(', ').slice(0, 1000)
-  const of = { vulnerability, stated: `${author || 'somebody'}: ${stated}` }
+  const of = { vulnerability, stated: `${author || 'unknown author'}: ${stated}` }
   const wanted = named === '' ? undefined : keptPattern(named)
-  if (named !== '' && !wanted) throw refuse('is no package URL of a kind that is compared', 'package')
+  if (named !== '' && !wanted)
+    throw refuse('must be a package URL of a supported type, such as pkg:deb/debian/openssl', 'package')
   const { image, parts } = aboutImage(one, digest)
   if (image) return { ...of, package: named }
   if (parts.length === 0) throw refuse('is about another image')
   // A product without a supported package URL would hide more findings than the statement covers.
   const packages = parts.map((part) => keptPattern(part) ?? '')
   if (wanted) {
-    if (!packages.includes(wanted)) throw refuse('is no package that the statement is about', 'package')
+    if (!packages.includes(wanted)) throw refuse('must be a package of the statement', 'package')
     return { ...of, package: named }
   }
   const [only, ...others] = new Set(packages)
-  if (others.length > 0) throw refuse('is required, since the statement is about several packages', 'package')
-  if (!only) throw refuse('is about something that is no package which is compared')
+  if (others.length > 0) throw refuse('is required, because the statement is about several packages', 'package')
+  if (!only) throw refuse('is about a product that has no package URL of a supported type')
   return { ...of, package: only }
 }

@@ -38,13 +38,15 @@ const updatedAt = 'harbor.scanner-adapter/vulnerability-database-updated-at'
 /** Reads the metadata of a scanner. Throws ScannerError if it is unavailable or has no known report type for vulnerabilities. */
 export async function readMetadata(asked: Asked): Promise<Metadata> {
   const answer = await ask(asked, 'metadata', { method: 'GET', headers: { accept: 'application/*' } }, 10_000)
-  if (answer.status !== 200) throw new ScannerError('away', `it answered ${answer.status} for its metadata`)
+  if (answer.status !== 200)
+    throw new ScannerError('away', `the scanner responded with HTTP ${answer.status} to the request for its metadata`)
   const said = jsonOf(answer.body)
   // A capability without a type is for vulnerabilities, because other types were added later.
   const able = objectsIn(said?.capabilities).filter(({ type }) => (textOf(type) || 'vulnerability') === 'vulnerability')
   const produced = able.flatMap((one) => textsIn(one.produces_mime_types)).map(plainType)
   const produces = reportTypesAsked.find((type) => produced.includes(plainType(type)))
-  if (!said || produces === undefined) throw new ScannerError('away', 'its metadata name no report that is known here')
+  if (!said || produces === undefined)
+    throw new ScannerError('away', 'the metadata of the scanner has no supported type of report')
   const { name, vendor, version } = asObject(said.scanner)
   const title = [textOf(name), textOf(version), vendor ? `by ${textOf(vendor)}` : ''].filter(Boolean).join(' ')
   const built = Date.parse(textOf(asObject(said.properties)[updatedAt]))
@@ -77,10 +79,10 @@ export async function beginScan(asked: Asked, order: ScanOrder): Promise<string>
   const type = 'application/vnd.scanner.adapter.scan.request+json; version=1.0'
   const headers = { 'content-type': type, accept: 'application/vnd.scanner.adapter.scan.response+json; version=1.0' }
   const answer = await ask(asked, 'scan', { method: 'POST', headers, body }, 30_000)
-  if (answer.status < 200 || answer.status > 299) throw troubleOf(answer, 'to the order of a scan')
+  if (answer.status < 200 || answer.status > 299) throw troubleOf(answer, 'to the scan request')
   const id = textOf(jsonOf(answer.body)?.id)
   if (id === '' || id.length > maxId || !id.isWellFormed() || id.includes('\0')) {
-    throw new ScannerError('failed', 'it took the scan and said nothing by which to ask for it')
+    throw new ScannerError('failed', 'the scanner accepted the scan, but did not return a valid ID')
   }
   return id
 }
@@ -97,8 +99,8 @@ export async function fetchReport(
   if (answer.status === 200) return { body: answer.body }
   // The target of the redirect is not needed, because the report is at the same path.
   if (answer.status === 302) return { waitMs: waitOf(answer) }
-  if (answer.status === 404) throw new ScannerError('lost', 'it knows nothing of the scan any more')
-  throw troubleOf(answer, 'for the report')
+  if (answer.status === 404) throw new ScannerError('lost', 'the scanner does not know the scan any more')
+  throw troubleOf(answer, 'to the request for the report')
 }
 
 async function ask(
@@ -120,7 +122,7 @@ async function ask(
 
 function troubleOf(answer: OutgoingAnswer, to: string): ScannerError {
   const { status } = answer
-  const message = `it answered ${status} ${to}`
+  const message = `the scanner responded with HTTP ${status} ${to}`
   if (status === 429 || status === 502 || status === 503 || status === 504) {
     return new ScannerError('away', message, waitOf(answer))
   }

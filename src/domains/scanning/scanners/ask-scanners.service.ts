@@ -121,7 +121,7 @@ async function serve({ app, lease, url }: Serving, lane: Lane, job: ScanJob): Pr
   } catch (error) {
     if (!lease.holds()) throw error
     // For example a full store. Other jobs go on, and this one is postponed.
-    app.log.error('scan could not go on', { error, scanner: scanner.name, digest: job.digest })
+    app.log.error('scan step failed and is tried again', { error, scanner: scanner.name, digest: job.digest })
     await postpone({ app, lease }, job)
     return 'waits'
   }

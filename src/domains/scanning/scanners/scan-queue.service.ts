@@ -21,7 +21,8 @@ export async function queueScans(
   for (const scanner of await listScanners(tx)) {
     if (!scanner.onPush || !isFor(scanner, repo)) continue
     const kept = await queueFor(tx, { actor: cause.actor, now: cause.now }, scanner, repo, [image])
-    if (!kept) log.warn('image was not queued for a scanner', { scanner: scanner.name, digest: image.digest })
+    if (!kept)
+      log.warn('image not queued for a scanner: queue is full', { scanner: scanner.name, digest: image.digest })
   }
 }
 

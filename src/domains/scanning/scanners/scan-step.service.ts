@@ -43,7 +43,7 @@ export async function stepScan(scanning: Scanning, job: ScanJob): Promise<Steppe
     return 'given up'
   }
   if (scanner.consumes.length > 0 && !scanner.consumes.includes(job.mediaType)) {
-    return giveUp(scanning, repo, job, 'UNSUPPORTED', `${scanner.name} does not look at ${job.mediaType}`)
+    return giveUp(scanning, repo, job, 'UNSUPPORTED', `${scanner.name} does not scan images of type ${job.mediaType}`)
   }
   try {
     return job.remote === '' ? await begin(scanning, repo, job) : await look(scanning, repo, job)
@@ -80,7 +80,7 @@ async function look(scanning: Scanning, repo: RepoNamed, job: ScanJob): Promise<
   const answer = await fetchReport(asked, job.remote, scanner.produces)
   if ('body' in answer) return take(scanning, repo, job, Buffer.from(answer.body))
   if (app.clock().getTime() - Date.parse(job.beginTime) > longestScanMs) {
-    throw new ScannerError('failed', `it was not ready after ${longestScanMs / 60_000} minutes`)
+    throw new ScannerError('failed', `the scan did not finish within ${longestScanMs / 60_000} minutes`)
   }
   await note(scanning, job, Math.max(answer.waitMs || nextLookMs, 1000))
   return 'waits'
@@ -88,7 +88,7 @@ async function look(scanning: Scanning, repo: RepoNamed, job: ScanJob): Promise<
 
 async function take(scanning: Scanning, repo: RepoNamed, job: ScanJob, content: Buffer): Promise<Stepped> {
   const { app, lease, scanner, url } = scanning
-  if (content.length === 0) throw new ScannerError('failed', 'its report is empty')
+  if (content.length === 0) throw new ScannerError('failed', 'the report of the scanner is empty')
   // The image and its job may have been deleted during the request, so no blob is stored for them.
   if (!(await store.isWaiting(app.db, job.id))) return 'given up'
   try {
@@ -165,6 +165,6 @@ async function giveUp(
     await insertReport(tx, about(scanning, repo, job), { reason, message }, app.clock().toISOString())
     await giveBack(tx, repo.uid, await pruneReports(tx, repo.id, job.digest))
   })
-  app.log.warn('scan was given up', { scanner: scanner.name, repo: repo.uid, digest: job.digest, reason, why: message })
+  app.log.warn('scan failed', { scanner: scanner.name, repo: repo.uid, digest: job.digest, reason, why: message })
   return 'given up'
 }

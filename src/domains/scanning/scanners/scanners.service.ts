@@ -49,12 +49,12 @@ export async function putScanner(call: Call, input: ScannerInput): Promise<Shown
     }
     const isKept = input.credential === undefined
     if (isKept && before.hasCredential && before.url !== input.url) {
-      throw invalid({ field: 'scanner.credential', description: 'has to be given again with a new url' })
+      throw invalid({ field: 'scanner.credential', description: 'is required if the url changes' })
     }
     const credential = isKept ? await store.sealedCredentialOf(tx, before.id) : sealed
     return store.patchScanner(tx, before.id, input, credential, call.now)
   })
-  call.log.info('scanner set up', { name: input.name })
+  call.log.info('scanner saved', { name: input.name })
   call.app.scanning.scans.notify()
   return found(
     (await listScanners(call)).find(({ name }) => name === input.name),
@@ -108,7 +108,11 @@ export async function scanImage(call: Call, repoUid: string, digest: string): Pr
   } finally {
     scanning.scans.notify()
   }
-  if (full.length > 0) throw tooMany(`too many images of the organisation wait for ${full.join(', ')}`, 60)
+  if (full.length > 0)
+    throw tooMany(
+      `some images were not queued, because the organization has too many queued images for ${full.join(', ')}; try again in a minute`,
+      60,
+    )
   return jobsOf(
     db,
     repo.id,
@@ -128,7 +132,8 @@ export async function placeOf(
   const { url } = place
   if (place.credential.length === 0) return { url, headers: {} }
   const credential = sealer.unseal(purpose, place.credential)?.toString()
-  if (credential === undefined) throw new ScannerError('away', 'its credential was sealed under another master key')
+  if (credential === undefined)
+    throw new ScannerError('away', 'the credential of the scanner is encrypted with another master key; set it again')
   const key = credential.startsWith(`${headerOf}: `) ? credential.slice(headerOf.length + 2) : undefined
   return { url, headers: key === undefined ? { authorization: credential } : { [headerOf.toLowerCase()]: key } }
 }
@@ -138,12 +143,16 @@ function checkScanner({ name, url, groups, registryUrl, credential }: ScannerInp
   const problems: FieldViolation[] = []
   const wrong = (field: string, description: string) => problems.push({ field: `scanner.${field}`, description })
   if (!/^[a-z0-9]+(?:[._-]+[a-z0-9]+)*$/.test(name) || name.length > 63) {
-    wrong('name', 'must be lower case letters, digits and single separators, 63 characters at most')
+    wrong(
+      'name',
+      'must be lowercase letters and digits, with ".", "_" or "-" only between them, and at most 63 characters',
+    )
   }
-  if (!isPlace(url)) wrong('url', 'must be an http or https URL without user, query and a slash at its end')
-  if (registryUrl !== '' && !isPlace(registryUrl)) wrong('registry_url', 'must be such a URL as well, or empty')
+  if (!isPlace(url)) wrong('url', 'must be an http or https URL without user, query and trailing slash')
+  if (registryUrl !== '' && !isPlace(registryUrl))
+    wrong('registry_url', 'must be empty, or an http or https URL without user, query and trailing slash')
   if (groups.length > mostGroups || !groups.every(isUid))
-    wrong('groups', `must be at most ${mostGroups} uids of groups`)
+    wrong('groups', `must have at most ${mostGroups} entries, which are uids of groups`)
   const forms = new RegExp(`^(?:Bearer|Basic|${headerOf}:) [\\x21-\\x7e]{1,8192}$`)
   if (credential !== undefined && credential !== '' && !forms.test(credential)) {
     wrong('credential', `must be "Bearer TOKEN", "Basic BASE64" or "${headerOf}: KEY"`)

@@ -85,7 +85,7 @@ async function postpone(app: App, unchecked: UncheckedReport, error: unknown, wr
   const { id, repo, digest } = unchecked
   const attempts = unchecked.attempts + 1
   await write((tx) => store.postponeCheck(tx, id, attempts, attempts < maxAttempts ? laterTry(app, attempts) : ''))
-  if (!(error instanceof Unreadable)) app.log.error('signatures were not looked at', { repo, digest, attempts, error })
+  if (!(error instanceof Unreadable)) app.log.error('checking signatures failed', { repo, digest, attempts, error })
 }
 
 /** An image that a document is about, and the digests that can name it there. */
@@ -96,7 +96,8 @@ type Meant = { digest: string; names: readonly string[] }
  * Throws Unreadable if the repository does not have the image yet.
  */
 async function imagesOf({ db }: App, { repo, digest }: UncheckedReport, subjects: readonly string[]): Promise<Meant[]> {
-  if (!(await isKnownImage(db, repo, digest))) throw new Unreadable('BLOB_MISSING', `the repo has no image ${digest}`)
+  if (!(await isKnownImage(db, repo, digest)))
+    throw new Unreadable('BLOB_MISSING', `the repository does not have the image ${digest}`)
   const isWhole = subjects.includes(digest)
   const listed = (await scannableIn(db, repo, digest)).filter((one) => one.digest !== digest)
   return [
@@ -132,7 +133,7 @@ async function take(app: App, unchecked: UncheckedReport, signed: Signed, { writ
       await sleep(pauseMs)
     }
   }
-  if (!hadRoom) app.log.warn('too much was signed of an image', { repo, digest: unchecked.digest })
+  if (!hadRoom) app.log.warn('signed statements ignored: an image has too many', { repo, digest: unchecked.digest })
   return listed.facts.tool === author && JSON.stringify(listed.statements) === JSON.stringify(statements)
 }
 

@@ -97,7 +97,7 @@ async function inTurn(app: App, lease: Lease, due: DueDocument, work: (signal: A
       await work(AbortSignal.any([lease.signal, giveWay]))
     } catch (error) {
       if (!giveWay.aborted || lease.signal.aborted) throw error
-      app.log.info('report put back, since others wait', { repo, digest })
+      app.log.info('scanner report postponed for other organizations', { repo, digest })
     }
   })
 }

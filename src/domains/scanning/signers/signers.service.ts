@@ -25,8 +25,12 @@ export const signerKind: EndingKind<Signer, NewSigner> = {
   },
   async limit(tx, { scopeUid }) {
     const { there, all } = await store.countLive(tx, scopeUid, most.organization)
-    if (there >= most.place) throw tooMany(`${most.place} signers are trusted there already`)
-    if (all >= most.organization) throw tooMany(`the organisation trusts ${most.organization} signers already`)
+    if (there >= most.place)
+      throw tooMany(`the scope has ${most.place} trusted signers, which is the limit; revoke some of them first`)
+    if (all >= most.organization)
+      throw tooMany(
+        `the organization has ${most.organization} trusted signers, which is the limit; revoke some of them first`,
+      )
   },
   /** No documents are searched for a signer who is no longer trusted. */
   changed: async (tx, { uid, endTime }) => (endTime === '' ? undefined : store.noteLooked(tx, uid, -1)),
@@ -42,7 +46,7 @@ function problemsOf({ name, reason, expireTime }: NewSigner, now: string): Field
   }
   if (name.trim() === '') add('name', 'is required')
   else if (name.length > maxName) add('name', `must be at most ${maxName} characters long`)
-  else if (/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u.test(name)) add('name', 'must be one line')
+  else if (/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u.test(name)) add('name', 'must be one line without control characters')
   add('reason', problemOfLength(reason, maxReason))
   add('expire_time', problemOfUntil(expireTime, now, maxDays))
   return problems

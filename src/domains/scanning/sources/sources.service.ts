@@ -29,11 +29,13 @@ export async function beginSource(call: Pick<Work, 'app'>, facts: records.Source
   const say = (field: string, description: string) => problems.push({ field: `source.${field}`, description })
   if (!/^[\x21-\x7e]{1,128}$/.test(facts.name)) say('name', 'must be 1 to 128 characters without spaces')
   const url = URL.parse(facts.url)
-  if (!url || !/^(?:https?|file|oci):$/.test(url.protocol) || facts.url.length > 2048) say('url', 'must be a URL')
-  else if (url.username !== '' || url.password !== '') say('url', 'must be without a user and password')
+  if (!url || !/^(?:https?|file|oci):$/.test(url.protocol) || facts.url.length > 2048)
+    say('url', 'must be an http, https, file or oci URL of at most 2048 characters')
+  else if (url.username !== '' || url.password !== '') say('url', 'must not have a user or a password')
   if (!/^[\x20-\x7e]{1,128}$/.test(facts.licence)) say('licence', 'must be 1 to 128 characters')
-  if (facts.ecosystems.length > 1000) say('ecosystems', 'must hold at most 1000 entries')
-  if (facts.ecosystems.some((one) => !/^[^\p{Cc}]{1,128}$/u.test(one))) say('ecosystems', 'must be 1 to 128 characters')
+  if (facts.ecosystems.length > 1000) say('ecosystems', 'must have at most 1000 entries')
+  if (facts.ecosystems.some((one) => !/^[^\p{Cc}]{1,128}$/u.test(one)))
+    say('ecosystems', 'must have entries of 1 to 128 characters')
   refuseIfAny(problems)
   return records.beginSource(call, facts)
 }
@@ -41,7 +43,8 @@ export async function beginSource(call: Pick<Work, 'app'>, facts: records.Source
 /** Finds the present run. Throws INVALID_ARGUMENT if a later run of the source has begun. */
 async function requireRun(call: Pick<Work, 'app'>, { name, generation }: RunName): Promise<records.SourceRun> {
   const source = await stored.findSource(call.app.db, name)
-  if (source?.generation !== generation) throw invalid({ field: 'run', description: 'was begun anew meanwhile' })
+  if (source?.generation !== generation)
+    throw invalid({ field: 'run', description: 'is not the current run: the data source was started again' })
   return { sourceNo: source.sourceNo, name, generation }
 }
 
@@ -51,7 +54,7 @@ export async function putRecords(
   given: readonly records.SourceRecord[],
 ): Promise<records.PutCounts> {
   if (given.length > maxRecords)
-    throw invalid({ field: 'records', description: `must hold at most ${maxRecords} records` })
+    throw invalid({ field: 'records', description: `must have at most ${maxRecords} records` })
   const ids = new Set<string>()
   refuseIfAny(
     given.flatMap((one, i) => {
@@ -69,7 +72,7 @@ export async function putRanks(
   run: RunName,
   given: readonly records.Rank[],
 ): Promise<records.PutCounts> {
-  if (given.length > maxRanks) throw invalid({ field: 'ranks', description: `must hold at most ${maxRanks} ranks` })
+  if (given.length > maxRanks) throw invalid({ field: 'ranks', description: `must have at most ${maxRanks} ranks` })
   return ranks.putRanks(call, await requireRun(call, run), given)
 }
 
@@ -103,10 +106,11 @@ function problemsOf(record: records.SourceRecord): FieldViolation[] {
   const problems: FieldViolation[] = []
   const say = (field: string, description: string) => problems.push({ field, description })
   const plain = [record.id, ...record.aliases, ...record.upstream]
-  if (!plain.every((one) => /^[\x21-\x7e]+$/.test(one))) say('id', 'and aliases must be characters without spaces')
-  if (record.summary.includes('\0')) say('summary', 'must not hold a NUL')
+  if (!plain.every((one) => /^[\x21-\x7e]+$/.test(one)))
+    say('id', 'must be visible ASCII characters without spaces, and so must all aliases')
+  if (record.summary.includes('\0')) say('summary', 'must not have a NUL character')
   if (!record.references.every((one) => /^https?:\/\/[^\s\0]+$/.test(one) && one.length <= 2048)) {
-    say('references', 'must be URLs of http or https of at most 2048 characters')
+    say('references', 'must be http or https URLs of at most 2048 characters')
   }
   for (const [i, { type, vector, score, source }] of record.severities.entries()) {
     if (!scores.includes(type)) say(`severities[${i}].type`, `must be one of: ${scores.join(', ')}`)
@@ -114,7 +118,7 @@ function problemsOf(record: records.SourceRecord): FieldViolation[] {
     if (!/^[\x20-\x7e]{0,128}$/.test(source)) say(`severities[${i}].source`, 'must be at most 128 characters')
     if (score !== undefined && !(score >= 0 && score <= 10)) say(`severities[${i}].score`, 'must be from 0 to 10')
   }
-  if (record.severities.length > 1000) say('severities', 'must hold at most 1000 entries')
+  if (record.severities.length > 1000) say('severities', 'must have at most 1000 entries')
   for (const [i, one] of record.affected.entries()) {
     const path = `affected[${i}]`
     if (one.ecosystem === '' || one.ecosystem.includes('\0')) say(`${path}.ecosystem`, 'is required')
@@ -124,13 +128,14 @@ function problemsOf(record: records.SourceRecord): FieldViolation[] {
     if (one.severity !== '' && !Object.hasOwn(severityLevels, one.severity)) {
       say(`${path}.severity`, `must be one of: ${Object.keys(severityLevels).join(', ')}`)
     }
-    if (!one.ranges.every(({ type }) => rangeTypes.includes(type))) say(`${path}.ranges`, 'must be ECOSYSTEM or SEMVER')
+    if (!one.ranges.every(({ type }) => rangeTypes.includes(type)))
+      say(`${path}.ranges`, 'must have the type ECOSYSTEM or SEMVER')
     const texts = [
       ...one.versions,
       ...one.ranges.flatMap(({ events }) => events.flatMap((event) => Object.values(event))),
     ]
     if (!texts.every((text) => /^[^\p{Cc}]{1,256}$/u.test(text as string))) {
-      say(`${path}.versions`, 'must be 1 to 256 characters')
+      say(`${path}.versions`, 'must have entries of 1 to 256 characters, and so must ranges')
     }
   }
   return problems

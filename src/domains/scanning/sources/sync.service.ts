@@ -44,7 +44,11 @@ export async function syncDue(work: SyncWork, site: SyncSite): Promise<{ sources
     sum.sources++
     if (error === '') continue
     sum.failed++
-    work.log.warn('vulnerability source could not be read', { source: name, reason: error, refused: refused.length })
+    work.log.warn('reading a vulnerability data source failed', {
+      source: name,
+      reason: error,
+      refused: refused.length,
+    })
   }
   return sum
 }
@@ -74,8 +78,8 @@ async function syncOne(work: SyncWork, source: Source, known: StoredSource | und
     const { fetchSource } = await import('#sources/fetch.ts')
     const fetch = () => fetchSource(source, { ...fetching, signal: AbortSignal.any([signal, overdue]) })
     const onProgress = () => {
-      if (overdue.aborted) throw new WrongRecord(`reading it takes longer than ${mostMs / hourMs} hours`)
-      if (!site.holds()) lost.abort(new Error('another node reads the sources'))
+      if (overdue.aborted) throw new WrongRecord(`reading the data source takes longer than ${mostMs / hourMs} hours`)
+      if (!site.holds()) lost.abort(new Error('another server reads the data sources'))
     }
     return await syncSource(fetch, sinkOf(work, run), { signal, onProgress })
   } finally {
