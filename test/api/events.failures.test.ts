@@ -21,11 +21,14 @@ test('a sink that answers 410 is paused with the reason, and others get an event
   const told = other.got.find(({ type }) => type.endsWith('subscription.updated.v1'))!
   // The event is the same as for a pause by a member, and has no data of the queue.
   const queue = { waiting: '0', given_up: '0', failures: 0 }
-  const pause = { paused: true, pause_reason: 'the sink answered 410 Gone' }
+  const pause = { paused: true, pause_reason: 'the endpoint URL responded with 410 Gone' }
   assert.deepEqual(told.json.body, { uid, types: [], ...pause, ...queue })
   assert.equal(told.headers['ce-bodytype'], 'pinfold.control.events.v1.SubscriptionSettings')
   const paused = await settings(pinfold, uid)
-  assert.deepEqual([paused.paused, paused.pauseReason, paused.waiting], [true, 'the sink answered 410 Gone', '1'])
+  assert.deepEqual(
+    [paused.paused, paused.pauseReason, paused.waiting],
+    [true, 'the endpoint URL responded with 410 Gone', '1'],
+  )
 
   const repo = await seed.repo(org.uid)
   await other.until((got) => got.some(({ subject }) => subject === repo.uid))

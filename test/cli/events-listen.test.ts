@@ -269,7 +269,7 @@ test('reports errors at once that a retry would not change', async () => {
   const cases: [args: string[], token: string, code: number, says: RegExp][] = [
     [['--group', org], stranger, 77, /does not hold/],
     [[], earlier, 77, /expired/],
-    [['--after', '00000000-0000-4000-8000-000000000000'], token, 1, /not kept any more/],
+    [['--after', '00000000-0000-4000-8000-000000000000'], token, 1, /no longer stored/],
     [['--type', 'Not A Type'], token, 1, /types: must be types of events/],
     [['--group', 'x'], token, 1, /there is no organisation x that you can see/],
     [['--forward', 'nowhere'], token, 64, /--forward must be an http or https URL/],

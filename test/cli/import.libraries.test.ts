@@ -153,7 +153,7 @@ test('names file, line and field of an invalid package, and imports nothing of i
     `${javaFile}:42: packages[3].versions[0]: must be an object`,
     `${file}:27: name: must match "^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?$"`,
     `${file}:36: versions[1].version: must be visible ASCII characters`,
-    `${file}:50: versions: must hold at least one version`,
+    `${file}:50: versions: must have at least one version`,
     `${javaFile}:7: versions[0].description: must be one line of at most 512 characters`,
     `${javaFile}:15: name: must match "^[A-Za-z0-9_.-]+:[A-Za-z0-9_.-]+$"`,
     `${javaFile}:34: versions[1].version: must be visible ASCII characters`,

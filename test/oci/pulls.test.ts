@@ -159,8 +159,8 @@ test('reports events of pulls only if they were wanted and dropped: as a number,
   for (let i = 0; i < 3; i++) await puller.ok(403, 'PUT', 'acme/team/app/manifests/v1', { body: '{}', headers })
   assert.deepEqual(await droppedNow(), { ...none, pull_event: 4, refused_push_event: 1 })
   assert.deepEqual(warned, [
-    ['events of pulls dropped', { count: 3 }],
-    ['events of refused pushes dropped', { count: 1 }],
+    ['pull events dropped', { count: 3 }],
+    ['refused push events dropped', { count: 1 }],
   ])
 })
 

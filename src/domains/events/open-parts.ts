@@ -18,7 +18,7 @@ export function openEvents(ground: Ground, opening: AsyncDisposableStack): Event
     allowed: allowedAddresses(config, config.sinksPrivate),
     allowHttp: config.allowInsecureSinks,
   })
-  const refusals = createRefusalLog(db, (error) => failures.repeated('refusals could not be written', error))
+  const refusals = createRefusalLog(db, (error) => failures.repeated('storing refused requests failed', error))
   return {
     events,
     feed: opening.adopt(createFeed({ db, failures, events }, config.streamsPerCaller), (open) => open.close()),
@@ -41,14 +41,12 @@ function openRegistryEvents(ground: Ground, events: EventsParts['events'], openi
     return opening.adopt(createDropped(count, warn, monotonic), (open) => open.close())
   }
   const dropped = {
-    pulls: droppedOf('pull_event', (count) => log.warn('events of pulls dropped', { count })),
-    'refused pushes': droppedOf('refused_push_event', (count) =>
-      log.warn('events of refused pushes dropped', { count }),
-    ),
+    pulls: droppedOf('pull_event', (count) => log.warn('pull events dropped', { count })),
+    'refused pushes': droppedOf('refused_push_event', (count) => log.warn('refused push events dropped', { count })),
   }
   const perMinute = () => config.registryEventsPerOrganization / fleet.nodes
   const registryEvents = createRegistryEvents({ db, events, eventTable }, audiences, perMinute, {
-    failed: (error: unknown) => failures.repeated('registry events could not be written', error),
+    failed: (error: unknown) => failures.repeated('storing registry events failed', error),
     dropped: (kind, count) => dropped[kind].add(count),
   })
   return opening.adopt(registryEvents, (open) => open.close())

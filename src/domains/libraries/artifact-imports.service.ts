@@ -138,7 +138,9 @@ function countsOf(changes: readonly Change[], heard: readonly Heard[]): ImportCo
 function checkSources(sources: readonly ArtifactFacts[], run: ImportRun | undefined): void {
   const total = sources.reduce((sum, { versions }) => sum + versions.length, 0)
   const tooMany: FieldViolation[] = [
-    ...(sources.length > maxArtifacts ? [{ field: 'artifacts', description: `must be at most ${maxArtifacts}` }] : []),
+    ...(sources.length > maxArtifacts
+      ? [{ field: 'artifacts', description: `must have at most ${maxArtifacts} entries` }]
+      : []),
     ...(total > maxVersions
       ? [{ field: 'artifacts', description: `must have at most ${maxVersions} versions together` }]
       : []),
@@ -155,7 +157,7 @@ function violationsOf({ ecosystem, name, versions }: ArtifactFacts, at: string):
   const add = (field: string, description: string) => found.push({ field: `${at}.${field}`, description })
   if (name.length > maxNameLength) add('name', `must be at most ${maxNameLength} characters long`)
   else if (!namePatterns[ecosystem].test(name)) add('name', `must match "${namePatterns[ecosystem].source}"`)
-  if (versions.length === 0) add('versions', 'must hold at least one version')
+  if (versions.length === 0) add('versions', 'must have at least one version')
   for (const [i, { version, description, sizeBytes }] of versions.entries()) {
     if (version.length > maxVersionLength) {
       add(`versions[${i}].version`, `must be at most ${maxVersionLength} characters long`)
@@ -172,7 +174,8 @@ function violationsOf({ ecosystem, name, versions }: ArtifactFacts, at: string):
 
 function runViolations({ id, after }: ImportRun, at: string): FieldViolation[] {
   const problems: FieldViolation[] = []
-  if (!/^[0-9a-f]{64}$/.test(id)) problems.push({ field: `${at}id`, description: 'must be 64 hex digits' })
+  if (!/^[0-9a-f]{64}$/.test(id))
+    problems.push({ field: `${at}id`, description: 'must be 64 lowercase hexadecimal digits' })
   if (after.length > maxNameLength) {
     problems.push({ field: `${at}after`, description: `must be at most ${maxNameLength} characters long` })
   }

@@ -68,7 +68,7 @@ export async function listAllVersions(call: Call, artifact: string): Promise<Art
     versions.push(...items)
     if (next === '') return versions
     if (versions.length >= maxVersions) {
-      const message = `the library has more than ${maxVersions} versions; use version 2, which has pages`
+      const message = `the library has more than ${maxVersions} versions, which are too many for one response; use version 2 of the API, which has pages`
       throw new AppError('RESOURCE_EXHAUSTED', message, { reason: 'LIST_TOO_LONG' })
     }
   }
@@ -92,6 +92,6 @@ function seesNone(call: Call): boolean {
 
 function checkEcosystems(ecosystems: readonly Ecosystem[]): void {
   const missing: FieldViolation[] =
-    ecosystems.length === 0 ? [{ field: 'ecosystems', description: 'must name at least one ecosystem' }] : []
+    ecosystems.length === 0 ? [{ field: 'ecosystems', description: 'must have at least one ecosystem' }] : []
   refuseIfAny(missing)
 }

@@ -67,7 +67,7 @@ function asked(ecosystems: readonly EcosystemNumber[]): EcosystemNumber[] {
   const known: readonly number[] = Object.values(EcosystemNumber)
   for (const one of ecosystems) {
     if (one !== EcosystemNumber.UNKNOWN && known.includes(one)) continue
-    throw invalid({ field: 'ecosystems', description: 'must be known values of Ecosystem, other than UNKNOWN' })
+    throw invalid({ field: 'ecosystems', description: 'must be known values of Ecosystem except UNKNOWN' })
   }
   return [...new Set(ecosystems)]
 }

@@ -26,7 +26,7 @@ function checkFilter({ actor, subject, type }: AuditFilter): void {
     if (uid !== '' && !isUid(uid)) problems.push({ field, description: 'is not a uid' })
   }
   if (type !== '' && !/^[a-z0-9_.]{1,255}$/.test(type)) {
-    problems.push({ field: 'type', description: 'is not the type of an event' })
+    problems.push({ field: 'type', description: 'must be an event type, such as iam.roles.deleted' })
   }
   refuseIfAny(problems)
 }

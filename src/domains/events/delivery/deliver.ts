@@ -103,7 +103,7 @@ class DeliveryWorker implements Deliveries {
     await db
       .tx((tx) => queueStore.freeQueuesOf(tx, node), rowLocks)
       .catch((error: unknown) => {
-        log.warn('deliveries could not be handed over', { error })
+        log.warn('releasing delivery queues failed', { error })
       })
   }
 

@@ -103,7 +103,7 @@ const states: readonly (readonly [DeliveryState, Delivery_State])[] = [
 function readState(state: Delivery_State): DeliveryState | undefined {
   if (state === Delivery_State.STATE_UNSPECIFIED) return undefined
   const found = states.find(([, message]) => message === state)
-  if (!found) throw invalid({ field: 'state', description: 'is not a state of deliveries' })
+  if (!found) throw invalid({ field: 'state', description: 'must be a delivery state: WAITING, DELIVERED or GIVEN_UP' })
   return found[0]
 }
 

@@ -89,7 +89,7 @@ export async function sendTestEvent(call: Call, uid: string): Promise<model.Deli
   const { db } = call.app
   const { subscriber } = await requireSettings(db, uid)
   const target = found(await store.findTargetOf(db, subscriber.id), subscriptionType, uid)
-  const resource = model.aTestEvent({ subscription: uid, message: 'a test, as you asked' })
+  const resource = model.aTestEvent({ subscription: uid, message: 'test event requested over the API' })
   const about = { subject: uid, group: subscriber.group, resource }
   const event = withId(newEvent(call.app, call.cause, 'control.events.subscription.test', about))
   const outcome = await attempt(call.app, call.url, target, { ...event, id: 0, extensions: '' })
@@ -138,7 +138,7 @@ export async function getDelivery(
 /** Creates new deliveries of the same events, in the order given. */
 export async function redeliver(call: Call, uid: string, uids: readonly string[]): Promise<model.Delivery[]> {
   if (uids.length === 0 || uids.length > model.maxRedeliveries) {
-    throw invalid({ field: 'delivery_uids', description: `must hold 1 to ${model.maxRedeliveries} uids` })
+    throw invalid({ field: 'delivery_uids', description: `must have 1 to ${model.maxRedeliveries} uids` })
   }
   const made = await call.app.db.tx(async (tx) => {
     await lockRouting(tx)
@@ -156,7 +156,7 @@ export async function redeliver(call: Call, uid: string, uids: readonly string[]
     return (await store.findDeliveries(tx, subscriber, ids)).sort((a, b) => (a.uid < b.uid ? -1 : 1))
   }, rowLocks)
   call.app.events.queued.notify()
-  call.log.info('events sent once more', { uid, count: made.length })
+  call.log.info('events queued for redelivery', { uid, count: made.length })
   return made
 }
 
@@ -164,8 +164,10 @@ function redeliverable(delivery: model.Delivery | undefined, uid: string): model
   if (!delivery) throw notFound(model.deliveryType, uid)
   const refuse = (type: ViolationType, description: string): AppError =>
     failedPrecondition({ type, subject: uid, description })
-  if (delivery.state === model.deliveryStates.waiting) throw refuse('STILL_WAITING', 'the delivery still waits')
-  if (delivery.eventId === '') throw refuse('EVENT_NOT_KEPT', 'the event is not kept any more')
+  if (delivery.state === model.deliveryStates.waiting)
+    throw refuse('STILL_WAITING', 'the delivery is still pending, so it cannot be sent again')
+  if (delivery.eventId === '')
+    throw refuse('EVENT_NOT_KEPT', 'the event of the delivery is no longer stored, so it cannot be sent again')
   return delivery
 }
 
@@ -207,10 +209,10 @@ async function requireSettings(reader: Reader, uid: string) {
 function checkTypes(types: readonly string[]): void {
   const problems: FieldViolation[] = []
   if (types.length > model.maxTypes) {
-    problems.push({ field: 'types', description: `must hold at most ${model.maxTypes} patterns` })
+    problems.push({ field: 'types', description: `must have at most ${model.maxTypes} patterns` })
   }
   if (!types.every((one) => /^[a-z0-9._*-]+$/.test(one) && one.length <= model.maxTypeLength)) {
-    const description = `must be event types of at most ${model.maxTypeLength} characters, in which * stands for any text`
+    const description = `must be event types of at most ${model.maxTypeLength} characters; * matches any text`
     problems.push({ field: 'types', description })
   }
   refuseIfAny(problems)

@@ -178,7 +178,7 @@ function createBatches({ db, failures }: Pick<App, 'db' | 'failures'>, node: str
       settle(await db.tx(work, { isolation: 'rowLocks', durability: 'later' }))
       return true
     } catch (error) {
-      failures.repeated('results of deliveries could not be written', error)
+      failures.repeated('storing delivery results failed', error)
       if (tried) unsure = tried
       else waiting = [...batch, ...waiting]
       return false

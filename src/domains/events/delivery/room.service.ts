@@ -46,6 +46,6 @@ export async function refuseForRoom(app: Pick<App, 'config'>, tx: Tx, { id, uid,
   throw failedPrecondition({
     type: 'QUEUE_FULL',
     subject: uid,
-    description: `at most ${mostWaiting} deliveries of a subscription may wait; ask again when some have gone out`,
+    description: `no delivery was added, because the subscription would have more than ${mostWaiting} pending deliveries; try again when some have been sent`,
   })
 }

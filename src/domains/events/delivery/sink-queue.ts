@@ -45,7 +45,7 @@ const mostAtOnce = 250
  * events.
  */
 const behindMs = 30_000
-const goneReason = 'the sink answered 410 Gone'
+const goneReason = 'the endpoint URL responded with 410 Gone'
 
 export class SinkQueue {
   readonly subscription: number
@@ -139,7 +139,7 @@ export class SinkQueue {
         await this.#step()
       }
     } catch (error) {
-      this.#deps.app.failures.repeated('deliveries could not be read', error)
+      this.#deps.app.failures.repeated('reading pending deliveries failed', error)
       this.#pumpIn(keepMs)
     } finally {
       this.#pumping = false
@@ -235,7 +235,7 @@ export class SinkQueue {
     let entry: Entry
     if (event) {
       const outcome = await attempt(app, url, target, event).catch((error: unknown): Outcome => {
-        app.failures.request(app.log, 'delivery could not be made', error, {})
+        app.failures.request(app.log, 'delivery attempt failed in the server', error, {})
         return { result: 'unreachable', status: 0, durationMs: 0, waitMs: 0 }
       })
       app.metrics.deliveryAttempts.inc({ result: outcome.result })
@@ -358,7 +358,7 @@ export class SinkQueue {
       if (state?.owner === node) this.note(state)
       else this.drop()
     } catch (error) {
-      app.failures.repeated('a queue could not be read', error)
+      app.failures.repeated('reading the state of a delivery queue failed', error)
       this.drop()
     }
   }

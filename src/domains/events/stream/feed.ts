@@ -104,7 +104,7 @@ class EventFeed implements Feed {
   #start(): View {
     const { failures, events } = this.#parts
     const tryLook = (): void => {
-      this.#look().catch((error: unknown) => failures.repeated('new events could not be read', error))
+      this.#look().catch((error: unknown) => failures.repeated('reading new events failed', error))
     }
     const timer = setInterval(tryLook, lookMs)
     const unsubscribe = events.routed.subscribe(tryLook)
@@ -119,7 +119,7 @@ class EventFeed implements Feed {
   #enter(caller: string): View {
     const streams = this.#followers.get(caller) ?? 0
     if (streams >= this.#perCaller) {
-      const message = `a caller may have ${this.#perCaller} streams at once`
+      const message = `the stream was not opened, because the caller already has ${this.#perCaller} open event streams; close one first`
       throw new AppError('RESOURCE_EXHAUSTED', message, { reason: 'TOO_MANY_STREAMS' })
     }
     this.#followers.set(caller, streams + 1)

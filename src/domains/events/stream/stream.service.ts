@@ -63,12 +63,12 @@ export async function* streamEvents(call: StreamCall, request: StreamRequest): A
 function checkRequest({ group, types, after }: StreamRequest): void {
   const problems: FieldViolation[] = []
   if (group !== '' && !isUid(group)) problems.push({ field: 'group', description: 'is not a uid' })
-  if (types.length > maxTypes) problems.push({ field: 'types', description: `must hold at most ${maxTypes} patterns` })
+  if (types.length > maxTypes) problems.push({ field: 'types', description: `must have at most ${maxTypes} patterns` })
   if (!types.every((type) => /^[a-z0-9_.*]{1,255}$/.test(type))) {
-    problems.push({ field: 'types', description: 'must be types of events, in which * stands for any text' })
+    problems.push({ field: 'types', description: 'must be event types; * matches any text' })
   }
   if (after !== '' && after !== beginning && !/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(after)) {
-    problems.push({ field: 'after', description: 'is not the id of an event' })
+    problems.push({ field: 'after', description: 'must be the ID of an event' })
   }
   refuseIfAny(problems)
 }
@@ -79,9 +79,13 @@ async function startOf({ app }: StreamCall, after: string, newest: number): Prom
   if (after === '') return { position: newest, id: (await store.eventIdAt(app.db, newest)) ?? beginning }
   const position = await store.positionOf(app.db, after)
   if (position === undefined) {
-    throw new AppError('OUT_OF_RANGE', 'this event is not kept any more, so others may be missing after it', {
-      reason: 'EVENT_NOT_KEPT',
-    })
+    throw new AppError(
+      'OUT_OF_RANGE',
+      'the event after which the stream should resume is no longer stored, so later events may be missing, too; start a stream without it',
+      {
+        reason: 'EVENT_NOT_KEPT',
+      },
+    )
   }
   return { position, id: after }
 }
@@ -166,7 +170,7 @@ export async function announce(
       await db
         .tx((tx) => deleteStream(tx, stream), writes)
         .catch((error: unknown) => {
-          log.warn('an ended stream could not be taken away', { error })
+          log.warn('removing an ended event stream failed', { error })
         })
     },
   }

@@ -14,7 +14,7 @@ export function newSecret(sealer: Sealer): Uint8Array {
 /** Unseals a secret. Throws if it was sealed with another master key. */
 export function unsealSecret(sealer: Sealer, sealed: Uint8Array): Buffer {
   const plain = sealer.unseal(purpose, sealed)
-  if (!plain) throw new Error('a secret was sealed under another master key')
+  if (!plain) throw new Error('the secret of a subscription is encrypted with another master key')
   return plain
 }
 

@@ -83,9 +83,9 @@ export async function deleteSubscription(call: Call, uid: string): Promise<void>
 }
 
 const explanations: Record<string, string> = {
-  insecure: 'must be an https URL; PINFOLD_ALLOW_INSECURE_SINKS=on lets the server call others too',
+  insecure: 'must be an https URL; the operator can allow http with PINFOLD_ALLOW_INSECURE_SINKS=on',
   'private-address':
-    'must not be a private or loopback address; PINFOLD_SINKS_PRIVATE lists those that the server may call',
+    'must not be a private or loopback address; the operator can allow some of them with PINFOLD_SINKS_PRIVATE',
 }
 
 /** Validates the sink. Errors never repeat it, since it may contain a secret. */
