@@ -94,7 +94,7 @@ await shown(last)
 const nodes = await page.evaluate<number>("document.querySelectorAll('*').length")
 const found = await timed(async () => {
   const name = `build-${String(tags - 1).padStart(8, '0')}`
-  await page.getByLabel('Tags with this in their names').fill(name.slice(3))
+  await page.getByLabel('Part of the tag name').fill(name.slice(3))
   await page.keyboard.press('Enter')
   await page.getByRole('rowheader', { name }).waitFor()
 })

@@ -34,9 +34,9 @@ async function checkProofs({ check, scene, asOperator, goTo }: Kit): Promise<voi
     const folder = mkdtempSync(join(tmpdir(), 'pinfold-console-proof-'))
     try {
       await goTo(page, `/ui/r/${scene.path}/~/tags/stable?at=${scene.lastTuesday}`)
-      await page.getByText('A proof of it').click()
-      const proof = await saved(page, folder, () => press(page, /^Download the proof of what stable was/))
-      const policy = await saved(page, folder, () => press(page, 'Download the keys'))
+      await page.getByText('Proof', { exact: true }).click()
+      const proof = await saved(page, folder, () => press(page, /^Download proof of stable/))
+      const policy = await saved(page, folder, () => press(page, 'Download keys'))
       const command = await page.getByText(/^pinfold verify /).innerText()
       expect(command.includes(proof.name) && command.includes(policy.name), command)
       // As the page says it, but for where the files are.
@@ -55,12 +55,12 @@ async function checkProofs({ check, scene, asOperator, goTo }: Kit): Promise<voi
       expect(refused.code !== 0, refused)
 
       await goTo(page, `/ui/r/${scene.path}/~/digests/${scene.digestThen}`)
-      const again = await saved(page, folder, () => press(page, /^Download the proof of what stable was/))
+      const again = await saved(page, folder, () => press(page, /^Download proof of stable/))
       expect(readFileSync(again.file, 'utf8') === readFileSync(proof.file, 'utf8'), 'it is another proof')
 
       const body = 'what the tag was then is not in the log yet; try again in a moment\n'
       await page.route(/\/proof\?/, (route) => route.fulfill({ status: 503, contentType: 'text/plain', body }))
-      await press(page, /^Download the proof of what stable was/)
+      await press(page, /^Download proof of stable/)
       await page.getByRole('alert').filter({ hasText: 'not in the log yet' }).waitFor()
     } finally {
       rmSync(folder, { recursive: true, force: true })
@@ -78,23 +78,23 @@ async function checkPlans({ check, scene, asOperator, goTo }: Kit): Promise<void
     await goTo(page, `/ui/r/${scene.orgName}/payments/worker?view=promises`)
     // It is looked at again and again, each time later than the next look would be.
     await page.route(/\/retentionPlans\?/, (asked) => sleep(2000).then(() => asked.continue().catch(() => {})))
-    await press(page, 'Make a plan')
-    const making = rowOf(page, 'being made')
+    await press(page, 'Create plan')
+    const making = rowOf(page, 'being created')
     await making.waitFor()
     await runDuty(app, sweepRetention)
     // It takes the place of the one before.
     await making.waitFor({ state: 'detached' })
-    const ready = rowOf(page, 'to be read')
+    const ready = rowOf(page, 'ready for review')
     await ready.waitFor()
     await page.unroute(/\/retentionPlans\?/)
     expect((await ready.getByText(/^1 manifest of/).count()) === 2, await ready.innerText())
     await ready.getByRole('link').click()
     await settled(page)
-    const planned = page.getByRole('table', { name: 'What the plan lets go' }).locator('tbody tr')
+    const planned = page.getByRole('table', { name: 'Planned deletions' }).locator('tbody tr')
     expect((await planned.count()) === 2, await page.innerText('main'))
-    expect((await planned.filter({ hasText: 'only by a rule that is tried out' }).count()) === 1, 'not told apart')
+    expect((await planned.filter({ hasText: 'dry run: will not be deleted' }).count()) === 1, 'not told apart')
 
-    await press(page, /^Apply the plan for/)
+    await press(page, /^Apply the deletion plan of/)
     const dialog = page.getByRole('dialog')
     await dialog.getByLabel(/Type worker/).fill('something-else')
     await dialog.getByRole('button', { name: 'Apply' }).click()
@@ -106,7 +106,7 @@ async function checkPlans({ check, scene, asOperator, goTo }: Kit): Promise<void
     await dialog.getByRole('button', { name: 'Apply' }).click()
     await dialog.waitFor({ state: 'detached' })
     await runDuty(app, sweepRetention)
-    await rowOf(page, 'applied').filter({ hasText: '1 deleted, 0 left' }).waitFor()
+    await rowOf(page, 'applied').filter({ hasText: '1 deleted, 0 skipped' }).waitFor()
     expect((await stateOf()) === 'APPLIED', await stateOf())
     await planned.filter({ hasText: 'deleted' }).first().waitFor()
     await context.close()
@@ -120,16 +120,18 @@ async function checkTriedGates({ check, scene, asOperator, goTo }: Kit): Promise
     async () => {
       const { context, page } = await asOperator()
       const path = `/ui/r/${scene.path}?view=gates`
-      const tried = page.getByRole('table', { name: 'What gates refuse, or would, of the tags that moved last' })
+      const tried = page.getByRole('table', {
+        name: 'Recently updated tags that admission policies deny, or would deny',
+      })
       const ofStable = tried.getByRole('row').filter({ hasText: 'stable' }).filter({ hasText: 'old-enough' })
       await goTo(page, path)
-      await ofStable.filter({ hasText: 'would be refused' }).waitFor()
+      await ofStable.filter({ hasText: 'would be denied' }).waitFor()
 
-      await page.getByText('New exception').click()
+      await page.getByText('New exemption').click()
       await page.getByLabel('Digest', { exact: true }).fill(scene.digest)
       await page.getByLabel('Reason').fill('looked at by hand')
       await page.getByLabel('Until (UTC)').fill(new Date(Date.now() + 2 * 86_400_000).toISOString().slice(0, 16))
-      await press(page, 'Let it through')
+      await press(page, 'Create exemption')
       const made = rowOf(page, 'looked at by hand')
       await made.waitFor()
       const listed = async () => {
@@ -138,8 +140,8 @@ async function checkTriedGates({ check, scene, asOperator, goTo }: Kit): Promise
       }
       expect((await listed()).length === 1, await listed())
       await goTo(page, `/ui/r/${scene.path}/~/digests/${scene.digest}`)
-      const says = page.getByRole('table', { name: 'What the gates say now' }).getByRole('row')
-      await says.filter({ hasText: 'old-enough' }).filter({ hasText: 'an exception lets it through' }).waitFor()
+      const says = page.getByRole('table', { name: 'Results of admission policies' }).getByRole('row')
+      await says.filter({ hasText: 'old-enough' }).filter({ hasText: 'allowed by an exemption' }).waitFor()
       await goTo(page, path)
       await tried.waitFor()
       expect((await ofStable.count()) === 0, await tried.innerText())
@@ -167,7 +169,7 @@ async function checkTimeline({ check, scene, asOperator, goTo }: Kit): Promise<v
     await bars.last().focus()
     await page.keyboard.press('ArrowLeft')
     const middle = await label()
-    expect(middle.startsWith(scene.digestThen.slice(0, 19)) && middle.includes('moved'), middle)
+    expect(middle.startsWith(scene.digestThen.slice(0, 19)) && middle.includes('updated'), middle)
     expect((await stops()).join() === '-1,0,-1', await stops())
     await page.keyboard.press('Home')
     await page.keyboard.press('ArrowLeft')
@@ -176,14 +178,14 @@ async function checkTimeline({ check, scene, asOperator, goTo }: Kit): Promise<v
     expect((await label()).endsWith(', now'), await label())
     await page.keyboard.press('ArrowLeft')
     await page.keyboard.press('Enter')
-    const status = page.getByRole('status').filter({ hasText: 'it was' })
+    const status = page.getByRole('status').filter({ hasText: /^Digest on/ })
     await status.waitFor()
     expect((await status.locator('code').first().getAttribute('title')) === scene.digestThen, await status.innerText())
     expect((await bars.nth(1).getAttribute('aria-pressed')) === 'true', 'what was chosen is not told')
     expect((await label()) === middle, 'the focus is lost')
     await page.keyboard.press('ArrowRight')
     await page.keyboard.press('Shift+Enter')
-    await page.getByRole('heading', { name: /^From sha256:/ }).waitFor()
+    await page.getByRole('heading', { name: /^Changes from sha256:/ }).waitFor()
     await context.close()
   })
 }
@@ -193,7 +195,7 @@ async function checkCopies({ check, scene, asOperator, goTo }: Kit): Promise<voi
     const { context, page } = await asOperator()
     const source = page.getByRole('link', { name: scene.path, exact: true })
     await goTo(page, `/ui/r/${scene.orgName}/payments/copy?view=mirror`)
-    await page.getByText('It copies').waitFor()
+    await page.getByText('Copy of').waitFor()
     await source.first().waitFor()
     for (const path of [`/ui/r/${scene.path}?view=mirror`, `/ui/g/${scene.orgName}/~/mirrors`]) {
       await goTo(page, path)

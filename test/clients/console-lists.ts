@@ -40,10 +40,10 @@ async function checkPages({ check, scene, asOperator, goTo }: Kit): Promise<void
       await rows.nth(shown - 1).waitFor()
       await settled(page)
       const focused = await page.evaluate<string>("document.activeElement.querySelector('caption')?.textContent")
-      expect(focused === `History, page ${shown / 100}`, { focused })
+      expect(focused === `Tag history, page ${shown / 100}`, { focused })
     }
     expect(
-      (await namesOfRegions(page)).join() === 'History,History, page 2,History, page 3',
+      (await namesOfRegions(page)).join() === 'Tag history,Tag history, page 2,Tag history, page 3',
       await namesOfRegions(page),
     )
     await audit(page)
@@ -78,11 +78,11 @@ async function checkPages({ check, scene, asOperator, goTo }: Kit): Promise<void
     )
     const of: [screen: string, path: string, list: string][] = [
       ['folders of a group', `/ui/g/${scene.orgName}`, 'Folders'],
-      ['moves', `/ui/r/${scene.path}/~/tags/stable`, 'Moves'],
-      ['tags', `/ui/r/${scene.path}/~/digests/${scene.digest}`, 'Tags that carry or carried it'],
+      ['tag updates', `/ui/r/${scene.path}/~/tags/stable`, 'Tag updates'],
+      ['tags', `/ui/r/${scene.path}/~/digests/${scene.digest}`, 'Current and former tags'],
       ['packages', `/ui/r/${scene.path}/~/digests/${scene.digest}`, 'Packages'],
-      ['plan', `/ui/r/${scene.orgName}/payments/worker?view=promises&plan=${scene.plan}`, 'What the plan lets go'],
-      ['mirrors', `/ui/g/${scene.orgName}/~/mirrors`, 'Repositories that follow others'],
+      ['plan', `/ui/r/${scene.orgName}/payments/worker?view=promises&plan=${scene.plan}`, 'Planned deletions'],
+      ['mirrors', `/ui/g/${scene.orgName}/~/mirrors`, 'Mirrors'],
     ]
     for (const [screen, path, list] of of) {
       await goTo(page, path)
@@ -145,21 +145,21 @@ async function checkBehind({ check, scene, asOperator, goTo }: Kit): Promise<voi
     await goTo(page, `/ui/g/${scene.orgName}/~/events`)
     const note = page.locator('.notice').filter({ hasText: 'Behind since' })
     expect((await note.locator('time').getAttribute('datetime')) === behindTime, { behindTime })
-    await note.getByText('It catches up by itself.').waitFor()
+    await note.getByText('The webhook catches up by itself.').waitFor()
     await press(page, 'Pause')
-    await note.getByText('Resume it, and it catches up.').waitFor()
+    await note.getByText('To catch up, resume the webhook.').waitFor()
     await audit(page)
     await press(page, 'Resume')
-    await note.getByText('It catches up by itself.').waitFor()
+    await note.getByText('The webhook catches up by itself.').waitFor()
 
     await caughtUp(scene, uid)
     const waiting = async () => Number((await operator.get(`/events/v2/subscriptions/${uid}/settings`)).body.waiting)
     const before = await waiting()
-    await press(page, /^Send a time again to/)
+    await press(page, /^Redeliver a time range to/)
     const dialog = page.getByRole('dialog')
     await dialog.getByLabel('From (UTC)').fill(new Date(Date.now() - 86_400_000).toISOString().slice(0, 16))
-    await dialog.getByRole('button', { name: 'Send a time again' }).click()
-    const said = await page.getByRole('status').filter({ hasText: 'will be sent once more' }).innerText()
+    await dialog.getByRole('button', { name: 'Redeliver a time range' }).click()
+    const said = await page.getByRole('status').filter({ hasText: 'will be sent again' }).innerText()
     await note.waitFor({ state: 'detached' })
     const sent = Number(said.replaceAll(',', '').match(/\d+/)![0])
     expect(sent > 0 && (await waiting()) === before + sent, { said, before, after: await waiting() })
@@ -181,14 +181,14 @@ async function sendInParts(page: Page): Promise<void> {
     bodies.push(route.request().postDataJSON())
     await route.fulfill(answers[bodies.length - 1]!)
   })
-  await press(page, /^Send a time again to/)
+  await press(page, /^Redeliver a time range to/)
   const dialog = page.getByRole('dialog')
   await dialog.getByLabel('From (UTC)').fill('2026-01-01T00:00')
-  await dialog.getByRole('button', { name: 'Send a time again' }).click()
-  await page.getByText('7 events will be sent once more.').waitFor()
+  await dialog.getByRole('button', { name: 'Redeliver a time range' }).click()
+  await page.getByText('7 events will be sent again.').waitFor()
   await audit(page)
   await press(page, 'Send the rest')
-  await page.getByText('12 events will be sent once more.').waitFor()
+  await page.getByText('12 events will be sent again.').waitFor()
   await page.getByRole('button', { name: 'Send the rest' }).waitFor({ state: 'detached' })
   expect(new Set(bodies.map(({ endTime }) => endTime)).size === 1, { bodies })
   expect(bodies.map(({ pageToken }) => pageToken).join() === ',here,here', { bodies })
@@ -210,16 +210,16 @@ async function checkLive({ check, scene, asOperator, goTo }: Kit): Promise<void>
     const { context, page } = await asOperator()
     await goTo(page, `/ui/g/${scene.orgName}/~/events`)
     const stream = page.waitForResponse(/\/ui\/api\/events\/v2\/stream/)
-    await page.getByRole('button', { name: 'Follow', exact: true }).click()
+    await page.getByRole('button', { name: 'Show live events', exact: true }).click()
     expect((await stream).status() === 200, (await stream).status())
-    await page.getByText('Nothing has happened since you look.').waitFor()
+    await page.getByText('There were no events since you started.').waitFor()
     const repo = await seed.repo(scene.folder.uid, { name: 'seen-live' })
-    const row = page.getByRole('table', { name: 'As it happens' }).getByRole('row').filter({ hasText: repo.uid })
+    const row = page.getByRole('table', { name: 'Live events' }).getByRole('row').filter({ hasText: repo.uid })
     // Nothing is delivered here, so nothing else puts what has happened into its order.
     await app.db.tx((tx) => routeEverything(app, tx, app.clock().toISOString()))
     app.events.routed.notify()
     await row.filter({ hasText: 'repo.created' }).waitFor()
-    await page.getByRole('button', { name: 'Stop', exact: true }).click()
+    await page.getByRole('button', { name: 'Stop live events', exact: true }).click()
     await row.waitFor({ state: 'detached' })
     await context.close()
   })
@@ -264,10 +264,10 @@ async function checkStates({ check, scene, asOperator, goTo }: Kit): Promise<voi
     const held = Promise.withResolvers<void>()
     await page.route(/\/ui\/api\/auth\/v1\/ok/, (asked) => held.promise.then(() => asked.continue()))
     await page.goto(`${scene.pinfold.url}/ui/g/${scene.orgName}/~/people`)
-    await page.getByRole('heading', { name: 'Invites', exact: true }).waitFor()
-    expect((await page.getByText(/^You may not see/).count()) === 0, await page.innerText('main'))
+    await page.getByRole('heading', { name: 'Invitations', exact: true }).waitFor()
+    expect((await page.getByText(/^You do not have permission to see/).count()) === 0, await page.innerText('main'))
     held.resolve()
-    await page.getByText('Invite somebody').waitFor()
+    await page.getByText('Invite a person').waitFor()
     await context.close()
   })
 

@@ -77,7 +77,9 @@ async function checkPulls({ check, scene, asOperator, goTo }: Kit): Promise<void
     const { context, page } = await asOperator()
     await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: pinfold.url })
     await goTo(page, `/ui/r/${path}/~/tags/stable`)
-    const pin = await copied(page, () => page.getByRole('button', { name: 'Copy pin of stable', exact: true }).click())
+    const pin = await copied(page, () =>
+      page.getByRole('button', { name: 'Copy with digest: stable', exact: true }).click(),
+    )
     await context.close()
     expect(pin.endsWith(`@${digest}`), pin)
 
@@ -104,7 +106,7 @@ async function checkRefusedCopy({ check, scene, asOperator, goTo }: Kit): Promis
     await page.evaluate(`
       navigator.clipboard.writeText = () => Promise.reject(new Error('not allowed'))
       document.execCommand = () => false`)
-    await page.getByRole('button', { name: 'Copy pin of stable', exact: true }).click()
+    await page.getByRole('button', { name: 'Copy with digest: stable', exact: true }).click()
     await page.getByRole('alert').getByText('Not copied').waitFor()
     const selected = await page.evaluate<string>(`(() => {
       const { value, selectionStart, selectionEnd } = document.activeElement

@@ -57,20 +57,20 @@ async function checkLooking({ check, scene, asOperator, goTo }: Kit): Promise<vo
       await tabTo(page, bars.last())
       await page.keyboard.press('ArrowLeft')
       await page.keyboard.press('Enter')
-      const status = page.getByRole('status').filter({ hasText: 'it was' })
+      const status = page.getByRole('status').filter({ hasText: /^Digest on/ })
       await status.waitFor()
       await page.locator('h1').focus()
       const pin = await copied(page, () =>
-        use(page, page.getByRole('button', { name: 'Copy pin of stable', exact: true })),
+        use(page, page.getByRole('button', { name: 'Copy with digest: stable', exact: true })),
       )
       expect(pin.endsWith(`${scene.path}@${scene.digestThen}`), pin)
 
       await search(page, `${scene.path}@${scene.digest}`)
-      const ever = page.getByRole('table', { name: 'Tags that carry or carried it' })
+      const ever = page.getByRole('table', { name: 'Current and former tags' })
       await ever.getByRole('row').filter({ hasText: 'gone' }).filter({ hasText: 'deleted' }).waitFor()
 
       await search(page, `${scene.orgName}/payments/many`)
-      await type(page, page.getByLabel('Tags with this in their names'), 'ild-44')
+      await type(page, page.getByLabel('Part of the tag name'), 'ild-44')
       await page.keyboard.press('Enter')
       await page.getByText('build-449').waitFor()
       await settled(page)
@@ -86,7 +86,7 @@ async function checkLooking({ check, scene, asOperator, goTo }: Kit): Promise<vo
         .waitFor()
       await goTo(page, `/ui/r/${scene.path}/~/tags/gone`)
       await use(page, page.getByRole('link', { name: /^Compare/ }).first())
-      await page.getByRole('heading', { name: /^From sha256:/ }).waitFor()
+      await page.getByRole('heading', { name: /^Changes from sha256:/ }).waitFor()
       await context.close()
     },
   )
@@ -97,14 +97,14 @@ async function checkAccess({ check, scene, asOperator, goTo }: Kit): Promise<voi
     const viewer = await scene.pinfold.seed.member(scene.org.uid, roleUids.viewer)
     const { context, page } = await asOperator()
     await goTo(page, `/ui/g/${scene.orgName}/payments`)
-    await use(page, page.getByRole('link', { name: 'Why', exact: true }))
-    await type(page, page.getByLabel('Uid of the identity'), viewer.uid)
-    await tabTo(page, page.getByLabel('To do what'))
+    await use(page, page.getByRole('link', { name: 'Explain access', exact: true }))
+    await type(page, page.getByLabel('Identity UID'), viewer.uid)
+    await tabTo(page, page.getByLabel('Action'))
     // The fourth of them: to delete tags.
     for (let i = 0; i < 3; i++) await page.keyboard.press('ArrowDown')
     await use(page, page.getByRole('button', { name: 'Explain', exact: true }))
-    await page.getByText('No, it may not.').waitFor()
-    await page.getByText('Any of these roles would be enough:').waitFor()
+    await page.getByText(/^Not allowed:/).waitFor()
+    await page.getByText('Roles with this permission:').waitFor()
     expect(new URL(page.url()).searchParams.get('capability') === 'CAP_TAG_DELETE', page.url())
 
     await page.locator('h1').focus()
@@ -112,7 +112,7 @@ async function checkAccess({ check, scene, asOperator, goTo }: Kit): Promise<voi
     await rowOf(page, `inherited from ${scene.orgName}`).first().waitFor()
 
     await page.locator('h1').focus()
-    await use(page, page.getByRole('link', { name: 'Audit', exact: true }))
+    await use(page, page.getByRole('link', { name: 'Audit log', exact: true }))
     await goTo(page, `/ui/g/${scene.orgName}/~/audit?type=${encodeURIComponent(bindingMade)}`)
     const made = rowOf(page, bindingMade)
     await made.first().waitFor()
@@ -131,7 +131,7 @@ async function checkBuildsAndEvents({ check, scene, asOperator, goTo }: Kit): Pr
   await check('6, recipes 8 and 9 by keyboard: a build is let in, and what was given up is sent again', async () => {
     const { context, page } = await asOperator()
     await goTo(page, `/ui/g/${scene.orgName}/~/keyless`)
-    await type(page, page.getByLabel(/Address of the repository/), 'https://github.com/acme/keys')
+    await type(page, page.getByLabel(/^Repository URL/), 'https://github.com/acme/keys')
     await use(page, page.getByRole('button', { name: 'Preview' }))
     await use(page, page.getByRole('button', { name: 'Create' }))
     await page.getByText('id-token: write').waitFor()
@@ -142,11 +142,11 @@ async function checkBuildsAndEvents({ check, scene, asOperator, goTo }: Kit): Pr
     const waiting = async () => Number((await operator.get(`/events/v2/subscriptions/${uid}/settings`)).body.waiting)
     const before = await waiting()
     // The last of the choices: what was given up.
-    await tabTo(page, page.getByLabel('Deliveries:'))
+    await tabTo(page, page.getByLabel('Delivery status'))
     await page.keyboard.press('End')
     const list = page.getByRole('region', { name: /^Deliveries to/ }).locator('tbody')
-    await list.getByRole('row').filter({ hasNotText: 'given up' }).first().waitFor({ state: 'detached' })
-    await use(page, list.getByRole('button', { name: /^Send again/ }).first())
+    await list.getByRole('row').filter({ hasNotText: 'failed' }).first().waitFor({ state: 'detached' })
+    await use(page, list.getByRole('button', { name: /^Redeliver/ }).first())
     await page.getByText(`${before + 1} waiting`).waitFor()
     expect((await waiting()) === before + 1, { before, now: await waiting() })
     await context.close()

@@ -20,9 +20,9 @@ export async function checkSigners(kit: Kit, asViewer: () => Promise<Opened>): P
 
 async function trust(page: Page, name: string, pem: string): Promise<void> {
   await page.getByLabel('Name', { exact: true }).fill(name)
-  await page.getByLabel('Public key in PEM').fill(pem)
+  await page.getByLabel('Public key (PEM)').fill(pem)
   await page.locator('details[open]').getByLabel('Until (UTC)').fill(tomorrow())
-  await press(page, 'Trust it')
+  await press(page, 'Trust signer')
 }
 
 const privatePem = ({ privateKey }: Keys): string => privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
@@ -48,14 +48,14 @@ async function checkTrust({ check, scene, asOperator, goTo }: Kit): Promise<void
       const digestPage = `/ui/r/${scene.path}/~/digests/${scene.digest}`
       const finding = rowOf(page, 'CVE-2024-7777')
       await goTo(page, digestPage)
-      await finding.filter({ hasText: 'counts' }).filter({ hasText: 'Acme says: not_affected' }).waitFor()
+      await finding.filter({ hasNotText: 'ignored' }).filter({ hasText: 'Statement of Acme: not_affected' }).waitFor()
 
       await goTo(page, `/ui/r/${scene.path}?view=risks`)
-      await page.getByText('New signer to trust').click()
+      await page.getByText('New trusted signer').click()
       const sent: string[] = []
       page.on('request', (asked) => void sent.push(asked.postData() ?? ''))
       await trust(page, 'the builders', privatePem(keys))
-      await page.getByRole('alert').filter({ hasText: 'This is a private key, and was not sent.' }).waitFor()
+      await page.getByRole('alert').filter({ hasText: 'This is a private key. It was not sent' }).waitFor()
       expect(
         sent.every((body) => !body.includes('PRIVATE')) && (await listed()).length === 0,
         'the private key was sent',
@@ -64,11 +64,7 @@ async function checkTrust({ check, scene, asOperator, goTo }: Kit): Promise<void
       await page.getByRole('alert').filter({ hasText: 'publicKey' }).waitFor()
       await trust(page, 'the builders', pemOf(keys))
       const row = rowOf(page, 'the builders')
-      await row
-        .filter({ hasText: 'RSA sha256:' })
-        .filter({ hasText: 'The operator' })
-        .filter({ hasText: 'here' })
-        .waitFor()
+      await row.filter({ hasText: 'RSA sha256:' }).filter({ hasText: 'Operator' }).filter({ hasText: 'here' }).waitFor()
       const [signer] = await listed()
       const fingerprint = await row.locator('code').first().getAttribute('title')
       expect(fingerprint === `sha256:${signer!.fingerprint}` && signer!.expireTime.startsWith(tomorrow()), signer)
@@ -77,24 +73,24 @@ async function checkTrust({ check, scene, asOperator, goTo }: Kit): Promise<void
       await runDuty(app, readReports)
       await goTo(page, digestPage)
       await finding
-        .filter({ hasText: 'accepted' })
+        .filter({ hasText: 'ignored' })
         .filter({ hasText: 'signed by the builders: Acme: not_affected, component_not_present' })
-        .filter({ hasText: 'Acme says: not_affected' })
+        .filter({ hasText: 'Statement of Acme: not_affected' })
         .waitFor()
       await audit(page)
 
       await goTo(page, `/ui/r/${scene.path}?view=risks`)
-      await press(page, 'Distrust the builders')
+      await press(page, 'Revoke the builders')
       const dialog = page.getByRole('dialog')
-      await dialog.getByText('What is hidden by it counts again at once.').waitFor()
-      await dialog.getByRole('button', { name: 'Distrust' }).click()
+      await dialog.getByText(/count again at once/).waitFor()
+      await dialog.getByRole('button', { name: 'Revoke' }).click()
       await row.waitFor({ state: 'detached' })
       expect((await listed()).length === 0, await listed())
-      await page.getByRole('link', { name: 'What has ended too' }).click()
+      await page.getByRole('link', { name: 'Show ended entries too' }).click()
       await row.filter({ hasText: 'ended' }).waitFor()
       expect((await row.getByRole('button').count()) === 0, await row.innerText())
       await goTo(page, digestPage)
-      await finding.filter({ hasText: 'counts' }).waitFor()
+      await finding.filter({ hasNotText: 'ignored' }).waitFor()
       await context.close()
     },
   )
@@ -108,16 +104,16 @@ async function checkTrust({ check, scene, asOperator, goTo }: Kit): Promise<void
     await page.getByLabel('Only in this package').fill('pkg:apk/alpine/zlib')
     await page.locator('details[open]').getByLabel('Reason').fill('not reachable')
     await page.locator('details[open]').getByLabel('Until (UTC)').fill(tomorrow())
-    await press(page, 'Accept it')
+    await press(page, 'Accept risk')
     await rowOf(page, 'not reachable').filter({ hasText: 'pkg:apk/alpine/zlib' }).waitFor()
     await goTo(page, `/ui/r/${scene.path}/~/digests/${scene.digest}`)
-    await finding.filter({ hasText: 'accepted' }).filter({ hasText: 'not reachable' }).waitFor()
+    await finding.filter({ hasText: 'ignored' }).filter({ hasText: 'not reachable' }).waitFor()
     await goTo(page, `/ui/r/${scene.path}?view=risks`)
     await press(page, 'Revoke CVE-2024-7777')
     await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
     await rowOf(page, 'not reachable').waitFor({ state: 'detached' })
     await goTo(page, `/ui/r/${scene.path}/~/digests/${scene.digest}`)
-    await finding.filter({ hasText: 'counts' }).waitFor()
+    await finding.filter({ hasNotText: 'ignored' }).waitFor()
     await context.close()
   })
 }
@@ -130,7 +126,7 @@ async function checkPlaces({ check, scene, asOperator, goTo }: Kit, asViewer: ()
       const whole = await asOperator()
       await goTo(whole.page, `/ui/r/${scene.path}?view=risks`)
       await rowOf(whole.page, here)
-        .getByRole('button', { name: `Distrust ${here}` })
+        .getByRole('button', { name: `Revoke ${here}` })
         .waitFor()
       await rowOf(whole.page, above)
         .filter({ hasText: `inherited from ${scene.orgName}` })

@@ -92,9 +92,9 @@ await check("1: the operator's link opens the console once, usable within three 
     const { context, page } = await fresh()
     const began = performance.now()
     await enterAsOperator(page)
-    await page.getByRole('heading', { name: 'What moved last' }).waitFor()
+    await page.getByRole('heading', { name: 'Home' }).waitFor()
     const took = performance.now() - began
-    await page.getByText('You are the operator').waitFor()
+    await page.getByText('You are signed in as the operator').waitFor()
     await context.close()
     return took
   }
@@ -113,7 +113,7 @@ await check('2: from the start, a tag as of a moment takes three steps, and is w
   await page.keyboard.press('Enter')
   await page.getByLabel('As of (UTC)').fill(scene.lastTuesday.slice(0, 16))
   await page.getByRole('button', { name: 'Show', exact: true }).first().click()
-  const status = page.getByRole('status').filter({ hasText: 'it was' })
+  const status = page.getByRole('status').filter({ hasText: /^Digest on/ })
   await status.waitFor()
   const shown = await status.locator('code').getAttribute('title')
   expect(shown === scene.digestThen, { shown, wanted: scene.digestThen })
@@ -130,7 +130,7 @@ await check('2: from the start, a tag as of a moment takes three steps, and is w
 await check('3: a digest shows all tags that ever carried it, deleted ones too, as the API has them', async () => {
   const { context, page } = await asOperator()
   await goTo(page, `/ui/r/${scene.path}/~/digests/${scene.digest}`)
-  const table = page.getByRole('table', { name: 'Tags that carry or carried it' })
+  const table = page.getByRole('table', { name: 'Current and former tags' })
   const rows = await table.locator('tbody tr').allInnerTexts()
   const { body } = await scene.pinfold.operator.get(
     `/registry/v2/repos/${scene.repo.uid}/tagHistory?digest=${scene.digest}`,
@@ -153,14 +153,14 @@ await check('3: a digest shows all tags that ever carried it, deleted ones too, 
 await check('a tag is found by a part of its name, and one that is gone still has its history', async () => {
   const { context, page } = await asOperator()
   await goTo(page, `/ui/r/${scene.path}`)
-  await page.getByLabel('Tags with this in their names').fill('tabl')
+  await page.getByLabel('Part of the tag name').fill('tabl')
   await page.getByRole('button', { name: 'Find', exact: true }).click()
   await settled(page)
   const rows = await page.locator('main tbody th').allInnerTexts()
   expect(rows.length === 1 && rows[0]!.trim() === 'stable', rows)
-  await page.getByLabel('Tags with this in their names').fill('gone')
+  await page.getByLabel('Part of the tag name').fill('gone')
   await page.getByRole('button', { name: 'Find', exact: true }).click()
-  await page.getByRole('link', { name: /The history of a tag of this name/ }).click()
+  await page.getByRole('link', { name: /history of a deleted tag/ }).click()
   await page.getByRole('heading', { name: 'Timeline' }).waitFor()
   await context.close()
 })
@@ -169,14 +169,14 @@ await check('what is not known of an image is said, and never shown as none', as
   const { context, page } = await asOperator()
   await goTo(page, `/ui/r/${scene.path}/~/digests/${scene.digestThen}`)
   const text = await page.innerText('main')
-  expect(/nothing can be said|Not all of it is known/.test(text), text)
+  expect(/Its content is unknown|The data is incomplete/.test(text), text)
   await context.close()
 })
 
 await check('10: a build of GitHub is let in within three clicks', async () => {
   const { context, page } = await asOperator()
   await goTo(page, `/ui/g/${scene.orgName}/~/keyless`)
-  await page.getByLabel(/Address of the repository/).fill('https://github.com/acme/ledger')
+  await page.getByLabel(/^Repository URL/).fill('https://github.com/acme/ledger')
   await page.getByRole('button', { name: 'Preview' }).click()
   await page.getByRole('button', { name: 'Create' }).click()
   await page.getByText('id-token: write').waitFor()
@@ -199,11 +199,11 @@ await check('10: a token of a build is tried by its claims, and its signature st
   const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
   const signature = Buffer.from('the signature of a build').toString('base64url')
   for (const [changed, said] of [
-    [{}, 'With a good signature this token would be let in.'],
-    [{ exp: now - 3600 }, 'This token would be refused.'],
+    [{}, 'With a valid signature, this token would be accepted.'],
+    [{ exp: now - 3600 }, 'This token would be rejected.'],
   ] as const) {
     const token = `${part({ alg: 'RS256' })}.${part({ ...claims, ...changed })}.${signature}`
-    await page.getByLabel(/Address of the repository/).fill(token)
+    await page.getByLabel(/^Repository URL/).fill(token)
     await page.getByRole('button', { name: 'Preview' }).click()
     await page.getByText(said).waitFor()
   }
@@ -221,7 +221,7 @@ await check('a build whose role could not be given is not made twice', async () 
   const { context, page } = await asOperator()
   await goTo(page, `/ui/g/${scene.orgName}/~/keyless`)
   await page.route(/roleBindings/, (route) => route.fulfill(refusal(503, 'UNAVAILABLE')), { times: 1 })
-  await page.getByLabel(/Address of the repository/).fill('https://github.com/acme/twice')
+  await page.getByLabel(/^Repository URL/).fill('https://github.com/acme/twice')
   await page.getByRole('button', { name: 'Preview' }).click()
   await page.getByRole('button', { name: 'Create' }).click()
   await page.getByRole('alert').waitFor()
@@ -236,8 +236,8 @@ await check('what takes a sign-in of just now leads to one, and comes back', asy
   const { context, page } = await asOperator()
   await goTo(page, `/ui/g/${scene.orgName}/~/people`)
   await page.route(/ScimToken$/, (route) => route.fulfill(refusal(400, 'REAUTHENTICATION_REQUIRED')))
-  await page.getByRole('button', { name: 'Make another SCIM token' }).click()
-  const href = await page.getByRole('link', { name: 'Sign in, and come back here' }).getAttribute('href')
+  await page.getByRole('button', { name: 'Create another SCIM token' }).click()
+  const href = await page.getByRole('link', { name: 'Sign in again and return here' }).getAttribute('href')
   const query = new URL(href ?? '', url).searchParams
   expect(query.get('fresh') === 'true' && query.get('return') === `/ui/g/${scene.orgName}/~/people`, href)
   await context.close()
@@ -268,7 +268,7 @@ await check('a move that was seen elsewhere is told as no more exact than it is 
   await goTo(page, `/ui/r/${scene.path}/~/tags/stable`)
   const text = await page.innerText('main')
   expect(/between 2 May 2026, 10:00 UTC and 2 May 2026, 11:00 UTC/.test(text), text)
-  expect(text.includes('1 May 2026, 10:00 UTC or before'), text)
+  expect(text.includes('1 May 2026, 10:00 UTC or before (first check of the upstream)'), text)
   await context.close()
 })
 
@@ -285,9 +285,9 @@ await check('what an upstream told stands apart, with who told it', async () => 
   const body = JSON.stringify({ records, nextPageToken: '' })
   await page.route(/toldTagHistory\?/, (route) => route.fulfill({ status: 200, contentType: 'application/json', body }))
   await goTo(page, `/ui/r/${scene.path}/~/tags/stable`)
-  const heading = page.getByRole('heading', { name: 'Told by the upstream' })
+  const heading = page.getByRole('heading', { name: 'History reported by the upstream' })
   await heading.waitFor()
-  const table = await page.getByRole('table', { name: 'Told by the upstream' }).innerText()
+  const table = await page.getByRole('table', { name: 'History reported by the upstream' }).innerText()
   expect(table.includes('3 May 2026, 10:00 UTC') && table.includes('https://hub.example.com/team/app'), table)
   await context.close()
 })
@@ -418,7 +418,7 @@ await check('6: every screen has no violation for somebody who may see nothing',
 
 /** Buttons that change something, by their labels. */
 const writes =
-  /^(?:Turn|Create|Delete|Give|Take away|Invite|Revoke|Pause|Resume|Send|New secret|Make|Approve|Reject|Change|Release|Hold|Quarantine|Let|Check|Stop following|Follow it|Save|Apply|Accept|Trust|Distrust)/
+  /^(?:Turn|Create|Delete|Grant|Remove|Revoke|Pause|Resume|Send|Redeliver|Rotate|Approve|Request|Reject|Edit|Release|Hold|Quarantine|Check|Stop mirroring|Save|Apply|Accept|Decline|End|Trust)/
 
 /** Screens on which the operator finds something to change. */
 const ofWriters = [
@@ -443,7 +443,7 @@ const ofWriters = [
 
 const controlsOf = async (page: Page): Promise<string[]> => {
   const buttons = await page.locator('main button').allInnerTexts()
-  const closed = await page.locator('main summary', { hasText: /^(?:New|Give|Invite|Change)/ }).allInnerTexts()
+  const closed = await page.locator('main summary', { hasText: /^(?:New|Grant|Invite|Edit)/ }).allInnerTexts()
   return [...buttons.filter((text) => writes.test(text)), ...closed]
 }
 

@@ -5,7 +5,7 @@ import { hasKeys } from './settings.ts'
 
 export function Help({ onClose }: { onClose: () => void }) {
   return (
-    <Dialog title={words.help} onClose={onClose}>
+    <Dialog title={words.helpTitle} onClose={onClose}>
       <p>{words.helpText}</p>
       <dl class="keys">
         {Object.entries(words.keys).map(([key, what]) => (

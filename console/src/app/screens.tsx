@@ -76,8 +76,8 @@ export function screenOf(route: Route): ComponentChild {
 
 function Nowhere() {
   return (
-    <Screen title={words.nowhere}>
-      <Empty>{words.nowhereText}</Empty>
+    <Screen title={words.pageNotFound}>
+      <Empty>{words.pageNotFoundText}</Empty>
     </Screen>
   )
 }

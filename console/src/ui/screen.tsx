@@ -65,5 +65,5 @@ export function trailOf(names: readonly string[]): { label: string; href: string
 
 /** Text for a name in an address: the uid if the person has no access to the name. */
 export function nameOf(name: string): string {
-  return name.startsWith(uidPart('')) ? words.hidden : name
+  return name.startsWith(uidPart('')) ? words.noAccess : name
 }

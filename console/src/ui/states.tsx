@@ -41,7 +41,7 @@ export function Problem({ error, retry }: { error: unknown; retry?: (() => void)
       )}
       {requestId !== '' && (
         <p>
-          {words.request} <code>{requestId}</code>
+          {words.requestId} <code>{requestId}</code>
         </p>
       )}
       {isSignedOut && (
@@ -67,10 +67,12 @@ type Explained = { title: string; text: string; requestId: string; isSignedOut: 
 /** `isStale`: what was asked for takes a sign-in of just now. */
 function explain(error: unknown): Explained {
   const no = { requestId: '', isSignedOut: false, isStale: false }
-  if (!(error instanceof Refusal)) return { ...no, title: words.broken, text: String(error) }
+  if (!(error instanceof Refusal)) return { ...no, title: words.consoleFailed, text: String(error) }
   const { status, message, reason, requestId } = error
   const isStale = reason === 'REAUTHENTICATION_REQUIRED'
-  const title = isStale ? words.stale : (words.statuses[status] ?? (status === 0 ? words.unreachable : words.refused))
+  const title = isStale
+    ? words.staleSignIn
+    : (words.statuses[status] ?? (status === 0 ? words.unreachable : words.refused))
   const isSignedOut = status === 401 || isStale
   return { title, text: isSignedOut ? '' : message, requestId, isSignedOut, isStale }
 }

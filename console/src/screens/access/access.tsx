@@ -44,7 +44,7 @@ export function AccessScreen({ names, query }: Props) {
           <>
             {identity !== '' && (
               <Note>
-                {words.onlyOf(rows[0]?.identity.name || identity)}{' '}
+                {words.onlyRolesOf(rows[0]?.identity.name || identity)}{' '}
                 <a href={paths.group(names, 'access')}>{words.showAll}</a>
               </Note>
             )}
@@ -89,7 +89,7 @@ async function bindingsOf({ uid }: Group, identity: string, signal: AbortSignal)
 function columnsFor(names: readonly string[], group: string, reload: () => void): Column<Row>[] {
   const columns: Column<Row>[] = [
     {
-      title: words.who,
+      title: words.identity,
       isHead: true,
       cell: ({ identity, identityUid }) => (
         <a data-main href={`${paths.group(names, 'access')}?identity=${identityUid}`}>
@@ -105,13 +105,13 @@ function columnsFor(names: readonly string[], group: string, reload: () => void)
         </span>
       ),
     },
-    { title: words.through, cell: ({ above }) => (above ? words.inheritedFrom(above.name) : words.boundHere) },
+    { title: words.scope, cell: ({ above }) => (above ? words.inheritedFrom(above.name) : words.here) },
     {
-      title: words.provenBy,
+      title: words.issuerAndSubject,
       cell: ({ identity }) => <bdi>{[identity.issuer, identity.subject].filter(Boolean).join(' ')}</bdi>,
     },
     {
-      title: words.why,
+      title: words.explanation,
       cell: ({ identity, identityUid }) => (
         <a
           href={`${paths.group(names, 'why')}?identity=${identityUid}`}
@@ -128,10 +128,10 @@ function columnsFor(names: readonly string[], group: string, reload: () => void)
     cell: ({ uid, above, identity, role }) =>
       above === undefined && (
         <DangerButton
-          button={words.takeAway}
-          label={words.takeAwayOf(role.name, identity.name)}
-          title={words.takeAwayOf(role.name, identity.name)}
-          text={words.takeAwayText}
+          button={words.remove}
+          label={words.removeRoleOf(role.name, identity.name)}
+          title={words.removeRoleOf(role.name, identity.name)}
+          text={words.removeRoleText}
           act={async () => {
             await ask('DELETE', `/iam/v2/roleBindings/${uid}`)
             reload()
@@ -165,11 +165,11 @@ function NewBinding({ group, onMade }: { group: string; onMade: () => void }) {
   }
   return (
     <details>
-      <summary>{words.giveRole}</summary>
+      <summary>{words.grantRole}</summary>
       <Shown of={choices}>
         {({ roles, identities }) => (
           <Form
-            submit={words.give}
+            submit={words.grant}
             onSubmit={give}
             fields={[
               {

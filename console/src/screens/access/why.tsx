@@ -34,7 +34,11 @@ export function WhyScreen({ names, query }: Props) {
       `${paths.group(names, 'why')}?${new URLSearchParams({ identity: values.identity!, capability: values.capability! })}`,
     )
   return (
-    <Screen title={words.whyAt(nameOf(names.at(-1)!))} trail={trailOf([...names, ''])} tabs={groupTabs(names, 'why')}>
+    <Screen
+      title={words.explainAccessTo(nameOf(names.at(-1)!))}
+      trail={trailOf([...names, ''])}
+      tabs={groupTabs(names, 'why')}
+    >
       <Shown of={group}>
         {({ uid }) => (
           <>
@@ -47,7 +51,7 @@ export function WhyScreen({ names, query }: Props) {
                 { name: 'identity', label: words.identityUid, value: identity },
                 {
                   name: 'capability',
-                  label: words.capability,
+                  label: words.action,
                   type: 'select',
                   value: capability,
                   options: asked.map((value) => ({ value, label: words.capabilities[value] })),
@@ -76,16 +80,16 @@ function Answer({ group, identity, capability }: { group: string; identity: stri
           <Note kind={allowed ? 'good' : 'warn'}>
             <strong>{allowed ? words.allowed : words.notAllowed}</strong>
           </Note>
-          {bindings.length === 0 && <p>{words.notBoundHere}</p>}
+          {bindings.length === 0 && <p>{words.noBindingsOfIdentity}</p>}
           {bindings.length > 0 && (
             <Table
               caption={words.bindings}
               items={bindings}
               keyOf={(one) => one.uid + one.groupUid + one.roleUid}
               columns={[
-                { title: words.role, isHead: true, cell: ({ roleName }) => <bdi>{roleName || words.hidden}</bdi> },
+                { title: words.role, isHead: true, cell: ({ roleName }) => <bdi>{roleName || words.noAccess}</bdi> },
                 { title: words.group, cell: ({ groupName, groupUid }) => <bdi>{groupName || groupUid}</bdi> },
-                { title: words.through, cell: ({ inherited }) => (inherited ? words.inherited : words.boundHere) },
+                { title: words.scope, cell: ({ inherited }) => (inherited ? words.inherited : words.here) },
                 {
                   title: words.effect,
                   cell: ({ effect }) => (
@@ -97,12 +101,12 @@ function Answer({ group, identity, capability }: { group: string; identity: stri
           )}
           {sufficientRoles.length > 0 && (
             <p>
-              {words.wouldBeEnough} <bdi>{sufficientRoles.map(({ name }) => name).join(', ')}</bdi>
+              {words.sufficientRoles} <bdi>{sufficientRoles.map(({ name }) => name).join(', ')}</bdi>
             </p>
           )}
           {grantors.length > 0 && (
             <p>
-              {words.couldGive} <bdi>{grantors.map(({ name, identityUid }) => name || identityUid).join(', ')}</bdi>
+              {words.grantors} <bdi>{grantors.map(({ name, identityUid }) => name || identityUid).join(', ')}</bdi>
             </p>
           )}
         </>
@@ -143,10 +147,10 @@ function Refusals({ names, group, page }: { names: readonly string[]; group: str
                 },
                 { title: words.action, cell: ({ action }) => action },
                 {
-                  title: words.who,
+                  title: words.identity,
                   cell: ({ caller }) =>
                     caller === '' ? (
-                      words.nobody
+                      words.anonymous
                     ) : (
                       <a href={`${paths.group(names, 'why')}?identity=${caller}`}>
                         <code>{caller.slice(-12)}</code>
@@ -154,8 +158,8 @@ function Refusals({ names, group, page }: { names: readonly string[]; group: str
                     ),
                 },
                 { title: words.reason, cell: ({ reason, code }) => <bdi>{reason || code}</bdi> },
-                { title: words.times, cell: ({ count }) => count },
-                { title: words.when, cell: ({ lastTime }) => <Time at={lastTime} /> },
+                { title: words.count, cell: ({ count }) => count },
+                { title: words.time, cell: ({ lastTime }) => <Time at={lastTime} /> },
               ]}
             />
             <Pages page={page} size={size} total={total} />

@@ -15,7 +15,7 @@ export function AccountScreen() {
   return (
     <Screen title={words.account}>
       <p>
-        {words.youAre} <bdi>{me.name}</bdi>
+        {words.signedInAs} <bdi>{me.name}</bdi>
         {me.email !== '' && me.email !== me.name && (
           <>
             {' '}
@@ -31,7 +31,7 @@ export function AccountScreen() {
       <Sessions />
       <h2>{words.pushTokens}</h2>
       <PushTokens />
-      <h2>{words.offers}</h2>
+      <h2>{words.pendingInvitations}</h2>
       <Offers />
     </Screen>
   )
@@ -51,11 +51,11 @@ function Sessions() {
             items={page.items}
             keyOf={({ uid }) => uid}
             columns={[
-              { title: words.began, isHead: true, cell: ({ createTime }) => <Time at={createTime} /> },
+              { title: words.startedAt, isHead: true, cell: ({ createTime }) => <Time at={createTime} /> },
               { title: words.lastUsed, cell: ({ lastUsedTime }) => <Time at={lastUsedTime} /> },
-              { title: words.from, cell: ({ remoteAddress }) => <code>{remoteAddress}</code> },
+              { title: words.remoteAddress, cell: ({ remoteAddress }) => <code>{remoteAddress}</code> },
               {
-                title: words.with,
+                title: words.client,
                 cell: ({ userAgent, kind }) => (
                   <>
                     <bdi>{userAgent}</bdi> ({words.sessionKinds[kind] ?? kind})
@@ -66,7 +66,7 @@ function Sessions() {
                 title: words.actions,
                 cell: ({ uid, current, createTime }) =>
                   current ? (
-                    <Badge kind="good">{words.thisOne}</Badge>
+                    <Badge kind="good">{words.thisSession}</Badge>
                   ) : (
                     <ActButton
                       label={words.endSessionOf(createTime)}
@@ -75,7 +75,7 @@ function Sessions() {
                         read.reload()
                       }}
                     >
-                      {words.end}
+                      {words.endSession}
                     </ActButton>
                   ),
               },
@@ -105,7 +105,7 @@ function PushTokens() {
               keyOf={({ uid }) => uid}
               columns={[
                 { title: words.name, isHead: true, cell: ({ name, userName }) => <bdi>{name || userName}</bdi> },
-                { title: words.may, cell: ({ push }) => (push ? words.pushAndPull : words.pullOnly) },
+                { title: words.permissions, cell: ({ push }) => (push ? words.pushAndPull : words.pullOnly) },
                 { title: words.lastUsed, cell: ({ lastUsedTime }) => <Time at={lastUsedTime} /> },
                 { title: words.expires, cell: ({ expireTime }) => <Time at={expireTime} /> },
                 {
@@ -145,19 +145,22 @@ function Offers() {
     <Shown of={read}>
       {(page) =>
         page.items.length === 0 ? (
-          <Empty>{words.noOffers}</Empty>
+          <Empty>{words.noPendingInvitations}</Empty>
         ) : (
           <>
             <Cut of={page} />
             <Table
-              caption={words.offers}
+              caption={words.pendingInvitations}
               items={page.items}
               keyOf={({ uid }) => uid}
               columns={[
                 { title: words.organization, isHead: true, cell: ({ organization }) => <bdi>{organization}</bdi> },
                 { title: words.role, cell: ({ role }) => <bdi>{role}</bdi> },
-                { title: words.who, cell: ({ createdByName, createdBy }) => <bdi>{createdByName || createdBy}</bdi> },
-                { title: words.when, cell: ({ createTime }) => <Time at={createTime} /> },
+                {
+                  title: words.invitedBy,
+                  cell: ({ createdByName, createdBy }) => <bdi>{createdByName || createdBy}</bdi>,
+                },
+                { title: words.time, cell: ({ createTime }) => <Time at={createTime} /> },
                 {
                   title: words.actions,
                   cell: ({ uid, organization }) => (
@@ -165,8 +168,8 @@ function Offers() {
                       <ActButton label={words.acceptOf(organization)} act={answer(uid, 'accept')}>
                         {words.accept}
                       </ActButton>{' '}
-                      <ActButton label={words.refuseOf(organization)} act={answer(uid, 'refuse')}>
-                        {words.refuse}
+                      <ActButton label={words.declineOf(organization)} act={answer(uid, 'refuse')}>
+                        {words.decline}
                       </ActButton>
                     </>
                   ),

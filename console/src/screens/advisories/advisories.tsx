@@ -66,9 +66,9 @@ const columns: Column<Advisory>[] = [
     ),
   },
   { title: words.aliases, cell: ({ aliases }) => <bdi>{aliases.join(', ')}</bdi> },
-  { title: words.artifact, cell: ({ artifactName, artifactType }) => <bdi>{`${artifactName} (${artifactType})`}</bdi> },
+  { title: words.package, cell: ({ artifactName, artifactType }) => <bdi>{`${artifactName} (${artifactType})`}</bdi> },
   { title: words.component, cell: ({ componentName }) => <bdi>{componentName}</bdi> },
-  { title: words.changedAt, cell: ({ updateTime }) => <Time at={updateTime} /> },
+  { title: words.updatedAt, cell: ({ updateTime }) => <Time at={updateTime} /> },
 ]
 
 type AdvisoryEvent = Advisory['events'][number]
@@ -126,7 +126,7 @@ function noteOf(event: AdvisoryEvent): string {
 
 function eventColumns(advisory: Advisory, reload: () => void): Column<AdvisoryEvent>[] {
   const columns: Column<AdvisoryEvent>[] = [
-    { title: words.when, isHead: true, cell: ({ createTime }) => <Time at={createTime} /> },
+    { title: words.time, isHead: true, cell: ({ createTime }) => <Time at={createTime} /> },
     { title: words.event, cell: (event) => words.advisoryKinds[kindOf(event) ?? 'unknown'] },
     { title: words.details, cell: (event) => <bdi>{noteOf(event)}</bdi> },
     { title: words.author, cell: ({ author }) => <bdi>{author}</bdi> },

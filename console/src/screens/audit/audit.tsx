@@ -63,18 +63,18 @@ function Entries({ group, given, page }: { group: string; given: Record<string, 
 }
 
 const columns: Column<AuditEntry>[] = [
-  { title: words.when, isHead: true, cell: ({ createTime }) => <Time at={createTime} /> },
+  { title: words.time, isHead: true, cell: ({ createTime }) => <Time at={createTime} /> },
   { title: words.event, cell: ({ type }) => <bdi>{type}</bdi> },
   { title: words.subject, cell: ({ subject }) => <code title={subject}>{subject.slice(-16)}</code> },
-  { title: words.who, cell: ({ actor }) => <code title={actor}>{actor.slice(-16) || words.nobody}</code> },
-  { title: words.from, cell: ({ remoteAddress, userAgent }) => <bdi>{`${remoteAddress} ${userAgent}`}</bdi> },
+  { title: words.actor, cell: ({ actor }) => <code title={actor}>{actor.slice(-16) || words.anonymous}</code> },
+  { title: words.client, cell: ({ remoteAddress, userAgent }) => <bdi>{`${remoteAddress} ${userAgent}`}</bdi> },
   {
     title: words.details,
     cell: ({ body, requestId }) => (
       <details>
         <summary>{words.show}</summary>
         <p>
-          {words.request} <code>{requestId}</code>
+          {words.requestId} <code>{requestId}</code>
         </p>
         <Code text={pretty(body)} label={words.copy} />
       </details>

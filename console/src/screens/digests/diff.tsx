@@ -21,11 +21,11 @@ export function DiffScreen({ names, older, newer }: Props) {
   })
   const trail = [...trailOf(names), { label: names.at(-1)!, href: paths.repo(names) }]
   return (
-    <Screen title={words.difference(short(older), short(newer))} trail={trail}>
+    <Screen title={words.comparison(short(older), short(newer))} trail={trail}>
       <p>
         <Digest of={older} href={paths.digest(names, older)} /> →{' '}
         <Digest of={newer} href={paths.digest(names, newer)} />{' '}
-        <a href={paths.diff(names, newer, older)}>{words.otherWayRound}</a>
+        <a href={paths.diff(names, newer, older)}>{words.swapDigests}</a>
       </p>
       <Shown of={read}>{(found) => <Differences found={found} />}</Shown>
     </Screen>
@@ -45,8 +45,8 @@ function Differences({ found }: { found: Comparison }) {
     ...removed.map(({ purl, name, version }) => ({ key: purl, name, before: version, after: '', note: words.removed })),
   ]
   const vulnerabilities = [
-    ...found.found.map((one) => ({ ...one, note: words.newly })),
-    ...found.resolved.map((one) => ({ ...one, note: words.resolved })),
+    ...found.found.map((one) => ({ ...one, note: words.added })),
+    ...found.resolved.map((one) => ({ ...one, note: words.removed })),
   ]
   const isPartial = gaps.length + baseGaps.length > 0
   return (
@@ -54,7 +54,7 @@ function Differences({ found }: { found: Comparison }) {
       <Gaps gaps={gaps} />
       <Gaps gaps={baseGaps} />
       <h2>{words.vulnerabilities}</h2>
-      {vulnerabilities.length === 0 && <Empty>{isPartial ? words.noneKnown : words.noDifference}</Empty>}
+      {vulnerabilities.length === 0 && <Empty>{isPartial ? words.noneInIncomplete : words.noDifference}</Empty>}
       {vulnerabilities.length > 0 && (
         <Table
           caption={words.vulnerabilities}
@@ -77,7 +77,7 @@ function Differences({ found }: { found: Comparison }) {
         />
       )}
       <h2>{words.packages}</h2>
-      {packages.length === 0 && <Empty>{isPartial ? words.noneKnown : words.noDifference}</Empty>}
+      {packages.length === 0 && <Empty>{isPartial ? words.noneInIncomplete : words.noDifference}</Empty>}
       {packages.length > 0 && (
         <Table
           caption={words.packages}

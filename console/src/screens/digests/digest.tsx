@@ -28,13 +28,13 @@ export function DigestScreen({ names, digest }: Props) {
   const trail = [...trailOf(names), { label: names.at(-1)!, href: paths.repo(names) }]
   return (
     <Screen title={digest} trail={trail}>
-      <Code text={pinOf(names, digest)} label={words.copyPin} />
+      <Code text={pinOf(names, digest)} label={words.copyWithDigest} />
       <Shown of={repo}>
         {({ uid }) => (
           <>
-            <h2>{words.tagsEver}</h2>
+            <h2>{words.allTagsOfDigest}</h2>
             <TagsEver names={names} repo={uid} digest={digest} after="" />
-            <h2>{words.kept}</h2>
+            <h2>{words.retention}</h2>
             <KeptUntil names={names} repo={uid} digest={digest} />
             {may('repo.check_policies', uid) && <GatesSay repo={uid} digest={digest} />}
             <h2>{words.platforms}</h2>
@@ -43,7 +43,7 @@ export function DigestScreen({ names, digest }: Props) {
             <Signatures names={names} repo={uid} digest={digest} />
             <h2>{words.referrers}</h2>
             <Referrers names={names} repo={uid} digest={digest} />
-            <h2>{words.pulledBy}</h2>
+            <h2>{words.pulls}</h2>
             <Pulls repo={uid} digest={digest} />
             <h2>{words.vulnerabilities}</h2>
             <Vulnerabilities repo={uid} digest={digest} />
@@ -65,9 +65,9 @@ function TagsEver({ names, repo, digest, after }: At & { names: readonly string[
     <Shown of={page}>
       {({ items, next }) => (
         <>
-          {items.length === 0 && <Empty>{words.noTagsEver}</Empty>}
+          {items.length === 0 && <Empty>{words.neverTagged}</Empty>}
           {items.length > 0 && (
-            <Table caption={words.tagsEver} columns={everColumns(names, repo)} items={items} keyOf={keyOfMove} />
+            <Table caption={words.allTagsOfDigest} columns={everColumns(names, repo)} items={items} keyOf={keyOfMove} />
           )}
           <More next={next}>{(rest) => <TagsEver names={names} repo={repo} digest={digest} after={rest} />}</More>
         </>
@@ -94,14 +94,14 @@ const everColumns = (names: readonly string[], repo: string): Column<Move>[] => 
       isDeletion(move) ? (
         <Badge kind="warn">{words.deleted}</Badge>
       ) : move.endTime ? (
-        <Badge kind="plain">{words.before}</Badge>
+        <Badge kind="plain">{words.former}</Badge>
       ) : (
-        <Badge kind="good">{words.now}</Badge>
+        <Badge kind="good">{words.current}</Badge>
       ),
   },
   { title: words.from, cell: (move) => <When move={move} /> },
   { title: words.to, cell: ({ endTime }) => <Time at={endTime} /> },
-  { title: words.who, cell: ({ actorName }) => <bdi>{actorName || words.unnamed}</bdi> },
+  { title: words.actor, cell: ({ actorName }) => <bdi>{actorName || words.nameUnknown}</bdi> },
   {
     title: words.proof,
     cell: (move) => !isDeletion(move) && <SaveProof names={names} repo={repo} tag={move.tag} at={move.time} />,
@@ -120,7 +120,7 @@ function Platforms({ repo, digest }: At) {
       }),
     )
   })
-  if (isMissing(read.error)) return <Empty>{words.notHeld}</Empty>
+  if (isMissing(read.error)) return <Empty>{words.digestMissing}</Empty>
   return (
     <Shown of={read}>
       {(platforms) =>
@@ -169,7 +169,7 @@ function Signatures({ names, repo, digest }: At & { names: readonly string[] }) 
                 ),
               },
               { title: words.digest, cell: (one) => <Digest of={one.digest} href={paths.digest(names, one.digest)} /> },
-              { title: words.movedAt, cell: ({ updateTime }) => <Time at={updateTime} /> },
+              { title: words.updatedAt, cell: ({ updateTime }) => <Time at={updateTime} /> },
             ]}
           />
         )
@@ -185,7 +185,7 @@ export function Gaps({ gaps }: { gaps: readonly Gap[] }) {
   if (gaps.length === 0) return null
   return (
     <Note kind="warn">
-      <p>{words.notAllKnown}</p>
+      <p>{words.incomplete}</p>
       <ul>
         {gaps.map(({ reason, subject, message }) => (
           <li key={`${reason} ${subject} ${message}`}>
@@ -203,7 +203,7 @@ function Vulnerabilities({ repo, digest }: At) {
   const read = useLoad(`findings ${repo} ${digest}`, (signal) =>
     ask<Findings>('GET', `/registry/v2/repos/${repo}/digests/${digest}/findings`, { signal }),
   )
-  if (isMissing(read.error)) return <Empty>{words.notHeld}</Empty>
+  if (isMissing(read.error)) return <Empty>{words.digestMissing}</Empty>
   return (
     <Shown of={read}>
       {({ findings, gaps, coverage }) => {
@@ -275,10 +275,10 @@ const findingColumns: Column<Finding>[] = [
     cell: ({ suppressedBy, acceptedBy, statements }) => (
       <>
         {suppressedBy
-          ? words.affected.SUPPRESSED
+          ? words.findingStates.SUPPRESSED
           : acceptedBy.length > 0
-            ? words.affected.ACCEPTED
-            : words.affected.AFFECTED}
+            ? words.findingStates.ACCEPTED
+            : words.findingStates.AFFECTED}
         {(acceptedBy.length > 0 || statements.length > 0) && <Said accepted={acceptedBy} statements={statements} />}
       </>
     ),
@@ -301,10 +301,10 @@ function Said({ accepted, statements }: SaidProps) {
       ))}
       {said.map(({ uid, author, status, justification, text }) => (
         <li key={uid}>
-          <bdi>{words.saidBy(author, [status, justification, text].filter(Boolean).join(', '))}</bdi>
+          <bdi>{words.statementOf(author, [status, justification, text].filter(Boolean).join(', '))}</bdi>
         </li>
       ))}
-      {statements.length > mostSaid && <li>{words.moreSaid(statements.length - mostSaid)}</li>}
+      {statements.length > mostSaid && <li>{words.moreStatements(statements.length - mostSaid)}</li>}
     </ul>
   )
 }
@@ -314,13 +314,13 @@ function PackagesOf({ repo, digest, after }: At & { after: string }) {
     const query = { pageSize: 200, pageToken: after }
     return ask<Packages>('GET', `/registry/v2/repos/${repo}/digests/${digest}/packages`, { query, signal })
   })
-  if (isMissing(read.error)) return <Empty>{words.notHeld}</Empty>
+  if (isMissing(read.error)) return <Empty>{words.digestMissing}</Empty>
   return (
     <Shown of={read}>
       {({ packages, gaps, nextPageToken }) => (
         <>
           {after === '' && <Gaps gaps={gaps} />}
-          {packages.length === 0 && <Empty>{gaps.length > 0 ? words.noneKnown : words.noPackages}</Empty>}
+          {packages.length === 0 && <Empty>{gaps.length > 0 ? words.noneInIncomplete : words.noPackages}</Empty>}
           {packages.length > 0 && (
             <Table
               caption={words.packages}

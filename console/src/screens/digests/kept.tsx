@@ -16,7 +16,7 @@ export function KeptUntil({ names, repo, digest }: Props) {
   const read = useLoad(`promise ${repo} ${digest}`, (signal) =>
     ask<Kept>('GET', `/registry/v2/repos/${repo}/promises/${digest}`, { signal }),
   )
-  if (read.error instanceof Refusal && read.error.status === 404) return <Empty>{words.notHeld}</Empty>
+  if (read.error instanceof Refusal && read.error.status === 404) return <Empty>{words.digestMissing}</Empty>
   return (
     <Shown of={read}>
       {/* An enum that has no value is left out. */}
@@ -34,7 +34,7 @@ export function KeptUntil({ names, repo, digest }: Props) {
           </p>
           {tags.length > 0 && (
             <p>
-              <bdi>{(reason === 'REASON_UNSPECIFIED' ? words.pointedToBy : words.keptFor)(tags.join(', '))}</bdi>
+              <bdi>{(reason === 'REASON_UNSPECIFIED' ? words.currentTagsOf : words.keptFor)(tags.join(', '))}</bdi>
             </p>
           )}
           {keptWith !== '' && keptWith !== digest && (
@@ -58,7 +58,7 @@ function DigestRules({ names, repo, digest, onChange }: Props & { onChange: () =
     <p>
       <FormButton
         button={words.hold}
-        label={words.doTo(words.hold, short(digest))}
+        label={words.actionOn(words.hold, short(digest))}
         fields={reason}
         act={async (values) => {
           await ask('POST', `/registry/v2/holds/${repo}`, { body: { digest, reason: values.reason } })
@@ -67,7 +67,7 @@ function DigestRules({ names, repo, digest, onChange }: Props & { onChange: () =
       />{' '}
       <FormButton
         button={words.quarantine}
-        label={words.doTo(words.quarantine, short(digest))}
+        label={words.actionOn(words.quarantine, short(digest))}
         fields={[{ ...reason[0]!, hint: words.quarantineHint }]}
         act={async (values) => {
           const body = { digest, reason: values.reason }
@@ -75,7 +75,7 @@ function DigestRules({ names, repo, digest, onChange }: Props & { onChange: () =
           go(`${paths.repo(names)}?view=promises`)
         }}
       />{' '}
-      <a href={`${paths.repo(names)}?view=promises`}>{words.rulesHere}</a>
+      <a href={`${paths.repo(names)}?view=promises`}>{words.retentionOfRepo}</a>
     </p>
   )
 }

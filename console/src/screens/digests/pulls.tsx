@@ -22,14 +22,14 @@ export function Pulls({ repo, digest }: { repo: string; digest: string }) {
           </p>
         ) : (
           <Table
-            caption={words.pulledBy}
+            caption={words.pulls}
             items={pullers}
             keyOf={({ caller }) => caller}
             columns={[
-              { title: words.who, isHead: true, cell: (one) => <bdi title={one.caller}>{nameOf(one)}</bdi> },
+              { title: words.identity, isHead: true, cell: (one) => <bdi title={one.caller}>{nameOf(one)}</bdi> },
               { title: words.lastPull, cell: (one) => <Time at={one.lastTime} /> },
-              { title: words.pulledTimes, cell: ({ gets }) => numbers(Number(gets)) },
-              { title: words.askedTimes, cell: ({ checks }) => numbers(Number(checks)) },
+              { title: words.getRequests, cell: ({ gets }) => numbers(Number(gets)) },
+              { title: words.headRequests, cell: ({ checks }) => numbers(Number(checks)) },
             ]}
           />
         )
@@ -40,5 +40,5 @@ export function Pulls({ repo, digest }: { repo: string; digest: string }) {
 
 function nameOf({ caller, callerName }: DigestPulls['pullers'][number]): string {
   if (caller === '') return words.anonymous
-  return caller === '*' ? words.otherPullers : callerName || words.unnamed
+  return caller === '*' ? words.otherPullers : callerName || words.nameUnknown
 }

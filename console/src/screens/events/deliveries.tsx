@@ -24,7 +24,7 @@ export function Deliveries({ uid, name, round, onSent }: Props) {
   return (
     <>
       <label>
-        {words.deliveriesThat}{' '}
+        {words.deliveryStatus}{' '}
         <select value={state} onChange={(event) => setState((event.target as HTMLSelectElement).value as State)}>
           {states.map((one) => (
             <option key={one} value={one}>
@@ -91,16 +91,16 @@ function columnsFor(again: Again | undefined): Column<Delivery>[] {
       ),
     },
     { title: words.attempts, cell: ({ attemptCount }) => attemptCount },
-    { title: words.lastAnswer, cell: ({ lastAttempt }) => <bdi>{lastAttempt?.result ?? '–'}</bdi> },
-    { title: words.when, cell: ({ createTime }) => <Time at={createTime} /> },
+    { title: words.lastResponse, cell: ({ lastAttempt }) => <bdi>{lastAttempt?.result ?? '–'}</bdi> },
+    { title: words.time, cell: ({ createTime }) => <Time at={createTime} /> },
   ]
   if (!again) return columns
   const send: Column<Delivery> = {
     title: words.actions,
     cell: ({ uid, state, createTime }) =>
       state !== 'WAITING' && (
-        <ActButton label={words.sendAgainOf(createTime)} act={again(uid)}>
-          {words.sendAgain}
+        <ActButton label={words.redeliverOf(createTime)} act={again(uid)}>
+          {words.redeliver}
         </ActButton>
       ),
   }

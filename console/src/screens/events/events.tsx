@@ -42,7 +42,7 @@ function Subscriptions({ group }: { group: Group }) {
     <>
       <Shown of={read}>
         {(page) => {
-          if (page.items.length === 0) return <Empty>{words.noSubscriptions}</Empty>
+          if (page.items.length === 0) return <Empty>{words.noWebhooks}</Empty>
           const names = toldApart(page.items.map(({ sink }) => sink))
           return (
             <>
@@ -56,11 +56,11 @@ function Subscriptions({ group }: { group: Group }) {
       </Shown>
       {may('subscriptions.create', group.uid) && (
         <details>
-          <summary>{words.newSubscription}</summary>
+          <summary>{words.newWebhook}</summary>
           <Form
             submit={words.create}
             onSubmit={make}
-            fields={[{ name: 'sink', label: words.sink, hint: words.sinkHint, type: 'url' }]}
+            fields={[{ name: 'sink', label: words.endpointUrl, hint: words.endpointHint, type: 'url' }]}
           />
         </details>
       )}
@@ -116,7 +116,7 @@ function Health({ settings }: { settings: SubscriptionSettings }) {
         {pauseReason !== '' && <bdi>{pauseReason}</bdi>}
         {health === 'failing' && blockedUntil && (
           <>
-            {words.triedAgain} <Time at={blockedUntil} />.
+            {words.nextAttempt} <Time at={blockedUntil} />.
           </>
         )}
       </p>
@@ -136,9 +136,9 @@ function Remove({ one, name, onGone }: ViewProps) {
   return (
     <DangerButton
       button={words.delete}
-      label={words.deleteSubscriptionOf(name)}
-      title={words.deleteSubscriptionOf(name)}
-      text={words.deleteSubscriptionText}
+      label={words.deleteWebhookOf(name)}
+      title={words.deleteWebhookOf(name)}
+      text={words.deleteWebhookText}
       act={async () => {
         await ask('DELETE', `${root}/${one.uid}`)
         onGone()
@@ -167,7 +167,7 @@ function Controls({ one, name, settings, onDone }: ControlsProps) {
           setSecret(answer.secret ?? '')
         }}
       >
-        {words.newSecret}
+        {words.rotateSecret}
       </ActButton>{' '}
       <ReplayTime one={one} name={name} since={settings.behindTime} onDone={onDone} />
       {secret !== undefined && (
@@ -207,8 +207,8 @@ function ReplayTime({ one, name, since, onDone }: ReplayProps) {
   return (
     <>
       <FormButton
-        button={words.sendTime}
-        label={words.sendTimeTo(name)}
+        button={words.redeliverRange}
+        label={words.redeliverRangeTo(name)}
         fields={[
           { name: 'from', label: words.fromUtc, type: 'datetime-local', value: since ? since.slice(0, 16) : '' },
           { name: 'to', label: words.toUtc, hint: words.untilNow, type: 'datetime-local', isOptional: true },

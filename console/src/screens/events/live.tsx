@@ -14,7 +14,7 @@ export function LiveEvents({ group }: { group: string }) {
   return (
     <>
       <button type="button" aria-pressed={isOn} onClick={() => setOn(!isOn)}>
-        {isOn ? words.stopFollowing : words.follow}
+        {isOn ? words.stopLive : words.showLive}
       </button>
       {isOn && <Followed group={group} />}
     </>
@@ -33,7 +33,7 @@ function Followed({ group }: { group: string }) {
   return (
     <div aria-live="polite">
       {error !== undefined && <Problem error={error} />}
-      {seen.length === 0 && error === undefined && <Empty>{words.waitingForEvents}</Empty>}
+      {seen.length === 0 && error === undefined && <Empty>{words.noLiveEvents}</Empty>}
       {seen.length > 0 && (
         <Table
           caption={words.live}
@@ -42,7 +42,7 @@ function Followed({ group }: { group: string }) {
           columns={[
             { title: words.event, isHead: true, cell: ({ type }) => <bdi>{type}</bdi> },
             { title: words.subject, cell: ({ subject }) => <bdi>{subject}</bdi> },
-            { title: words.when, cell: ({ time }) => <Time at={time} /> },
+            { title: words.time, cell: ({ time }) => <Time at={time} /> },
           ]}
         />
       )}

@@ -26,8 +26,8 @@ export function OrganizationsScreen({ query }: { query: URLSearchParams }) {
       <Shown of={groups}>
         {({ items, total = items.length }) =>
           items.length === 0 ? (
-            <Empty command={me.isOperator ? 'pinfold iam organizations create NAME' : 'pinfold auth login'}>
-              {words.noOrganizations}
+            <Empty command="pinfold iam organizations create NAME">
+              {me.isOperator ? words.noOrganizations : words.notMember}
             </Empty>
           ) : (
             <>

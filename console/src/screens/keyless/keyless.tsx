@@ -1,7 +1,7 @@
 // A build that pushes without a password, in three clicks: preview, create, copy.
 import { useRef, useState } from 'preact/hooks'
 import { may } from '../../app/session.ts'
-import { ask } from '../../data/api.ts'
+import { ask, Refusal } from '../../data/api.ts'
 import { readPage } from '../../data/list.ts'
 import type { ClaimChecks, Group, Identity, Role } from '../../data/types.ts'
 import { Allowed } from '../../ui/allowed.tsx'
@@ -21,7 +21,7 @@ export function KeylessScreen({ names }: { names: readonly string[] }) {
       {(group) => (
         <Allowed
           isAllowed={may('identity.create', group.uid) && may('role_bindings.create', group.uid)}
-          otherwise={words.noKeyless}
+          otherwise={words.keylessHidden}
         >
           <Steps group={group} />
         </Allowed>
@@ -35,7 +35,7 @@ function Steps({ group }: { group: Group }) {
   const [made, setMade] = useState<string>()
   const preview = ({ given = '' }: Record<string, string>) => {
     const found = planOf(given)
-    if (!found) throw new Error(words.noPlan)
+    if (!found) throw new Refusal(400, words.noPlan)
     setPlan(found)
     setMade(undefined)
   }
@@ -50,7 +50,7 @@ function Steps({ group }: { group: Group }) {
       {plan && <Preview key={JSON.stringify(plan)} group={group} plan={plan} onMade={setMade} />}
       {plan && made !== undefined && (
         <>
-          <Note kind="good">{words.identityMade}</Note>
+          <Note kind="good">{words.identityCreated}</Note>
           <Code text={workflowOf(plan.platform, made, location.origin)} label={words.copyWorkflow} />
         </>
       )}
@@ -79,7 +79,7 @@ function Preview({ group, plan, onMade }: PreviewProps) {
   }
   return (
     <>
-      <h2>{words.whatItWants}</h2>
+      <h2>{words.requiredClaims}</h2>
       <Wanted conditions={conditions} />
       {isRecyclable && <Note kind="warn">{words.recyclable}</Note>}
       {claims !== undefined && <DryRun group={group} claims={claims} conditions={conditions} />}
@@ -114,12 +114,12 @@ function Wanted({ conditions }: { conditions: Conditions }) {
   const rows = [...Object.entries(rest), ...Object.entries(claims)]
   return (
     <Table
-      caption={words.whatItWants}
+      caption={words.requiredClaims}
       items={rows}
       keyOf={([claim]) => claim}
       columns={[
         { title: words.claim, isHead: true, cell: ([claim]) => words.claims[claim] ?? claim },
-        { title: words.wanted, cell: ([, value]) => <code>{value}</code> },
+        { title: words.requiredValue, cell: ([, value]) => <code>{value}</code> },
       ]}
     />
   )
@@ -141,12 +141,12 @@ function DryRun({ group, claims, conditions }: { group: Group; claims: string; c
             keyOf={({ claim }) => claim}
             columns={[
               { title: words.claim, isHead: true, cell: ({ claim }) => <bdi>{claim}</bdi> },
-              { title: words.wanted, cell: ({ wanted }) => <bdi>{wanted}</bdi> },
-              { title: words.got, cell: ({ got }) => <bdi>{got || '–'}</bdi> },
+              { title: words.requiredValue, cell: ({ wanted }) => <bdi>{wanted}</bdi> },
+              { title: words.tokenValue, cell: ({ got }) => <bdi>{got || '–'}</bdi> },
               {
                 title: words.state,
                 cell: (one) => (
-                  <Badge kind={one.matches ? 'good' : 'bad'}>{one.matches ? words.fits : words.fitsNot}</Badge>
+                  <Badge kind={one.matches ? 'good' : 'bad'}>{one.matches ? words.matches : words.differs}</Badge>
                 ),
               },
             ]}

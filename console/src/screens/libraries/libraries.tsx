@@ -38,7 +38,7 @@ export function LibrariesScreen({ query }: { query: URLSearchParams }) {
             type: 'select',
             value: ecosystem,
             isOptional: true,
-            options: Object.entries({ '': words.allOfThem, ...words.ecosystems }).map(([value, label]) => ({
+            options: Object.entries({ '': words.allEcosystems, ...words.ecosystems }).map(([value, label]) => ({
               value,
               label,
             })),
@@ -80,7 +80,7 @@ const columns: Column<Artifact>[] = [
   { title: words.ecosystem, cell: ({ ecosystem }) => words.ecosystems[ecosystem] ?? ecosystem },
   { title: words.latest, cell: ({ latestVersion }) => <bdi>{latestVersion}</bdi> },
   { title: words.versions, cell: ({ versionCount }) => versionCount },
-  { title: words.changedAt, cell: ({ updateTime }) => <Time at={updateTime} /> },
+  { title: words.updatedAt, cell: ({ updateTime }) => <Time at={updateTime} /> },
 ]
 
 function Versions({ uid, name, after = '' }: { uid: string; name: string; after?: string }) {

@@ -33,7 +33,7 @@ export function CopiesOf({ repo }: { repo: Repo }) {
 function Source({ repo: { uid, syncConfig } }: { repo: Repo }) {
   return (
     <p>
-      <CopyState repo={uid} /> {words.copyOf} <RepoName uid={syncConfig.source} />, {words.copiedUntil}{' '}
+      <CopyState repo={uid} /> {words.copyOf} <RepoName uid={syncConfig.source} />, {words.until}{' '}
       <Time at={syncConfig.expirationTime} />
       {syncConfig.uniqueTags && `, ${words.withUniqueTags}`}
     </p>
@@ -78,8 +78,8 @@ function CopyTable({ place, empty, wants }: Props) {
                 items={wanted}
                 keyOf={({ uid }) => uid}
                 columns={[
-                  { title: words.copyIn, isHead: true, cell: ({ uid }) => <RepoName uid={uid} /> },
-                  { title: words.copyFrom, cell: ({ syncConfig }) => <RepoName uid={syncConfig.source} /> },
+                  { title: words.repository, isHead: true, cell: ({ uid }) => <RepoName uid={uid} /> },
+                  { title: words.source, cell: ({ syncConfig }) => <RepoName uid={syncConfig.source} /> },
                   { title: words.state, cell: ({ uid }) => <CopyState repo={uid} /> },
                   { title: words.copiedUntil, cell: ({ syncConfig }) => <Time at={syncConfig.expirationTime} /> },
                 ]}

@@ -28,11 +28,7 @@ export function RepoMirror({ repo }: { repo: string }) {
     <Shown of={read}>
       {({ follow }) => (
         <>
-          {follow ? (
-            <Following of={follow} isMine={isMine} onChange={read.reload} />
-          ) : (
-            <Empty>{words.followsNothing}</Empty>
-          )}
+          {follow ? <Following of={follow} isMine={isMine} onChange={read.reload} /> : <Empty>{words.notMirror}</Empty>}
           {isMine && <NewFollow repo={repo} now={follow} onMade={read.reload} />}
         </>
       )}
@@ -47,18 +43,18 @@ function Following({ of, isMine, onChange }: { of: Follow; isMine: boolean; onCh
     onChange()
   }
   const facts = [
-    [words.pathThere, <bdi>{path}</bdi>],
+    [words.upstreamPath, <bdi>{path}</bdi>],
     [words.state, <FollowState of={of} />],
-    [words.since, <Time at={stateTime} />],
-    [words.due, <Time at={dueTime} />],
-    [words.followMode, words.followModes[mode] ?? mode],
-    [words.followTags, <bdi>{tags.join(', ') || words.allTags}</bdi>],
+    [words.stateSince, <Time at={stateTime} />],
+    [words.nextCheck, <Time at={dueTime} />],
+    [words.mirrorMode, words.mirrorModes[mode] ?? mode],
+    [words.mirroredTags, <bdi>{tags.join(', ') || words.allTags}</bdi>],
     [words.tagCount, tagCount],
     [words.interval, words.minutes(minutesOf(interval))],
     [
-      words.historyThere,
+      words.upstreamHistory,
       <>
-        {words.histories[history] ?? history} <bdi>{historyProblem}</bdi>
+        {words.upstreamHistories[history] ?? history} <bdi>{historyProblem}</bdi>
       </>,
     ],
   ] as const
@@ -76,10 +72,10 @@ function Following({ of, isMine, onChange }: { of: Follow; isMine: boolean; onCh
         <p>
           <ActButton act={check}>{words.checkNow}</ActButton>{' '}
           <DangerButton
-            button={words.unfollow}
-            label={words.unfollowOf(path)}
-            title={words.unfollowOf(path)}
-            text={words.unfollowText}
+            button={words.stopMirroring}
+            label={words.stopMirroringOf(path)}
+            title={words.stopMirroringOf(path)}
+            text={words.stopMirroringText}
             act={async () => {
               await ask('DELETE', pathOf(repoUid))
               onChange()
@@ -114,14 +110,14 @@ function NewFollow({ repo, now, onMade }: Props) {
   }
   return (
     <details>
-      <summary>{now ? words.changeFollow : words.newFollow}</summary>
-      <p>{words.followHint}</p>
+      <summary>{now ? words.editMirror : words.newMirror}</summary>
+      <p>{words.mirrorHint}</p>
       <Shown of={known}>
         {({ items }) =>
           items.length === 0 ? (
-            <Empty>{words.noUpstreamToFollow}</Empty>
+            <Empty>{words.noUpstreamToMirror}</Empty>
           ) : (
-            <Form key={now?.updateTime} submit={words.followIt} onSubmit={follow} fields={fieldsOf(items, now)} />
+            <Form key={now?.updateTime} submit={words.saveMirror} onSubmit={follow} fields={fieldsOf(items, now)} />
           )
         }
       </Shown>
@@ -135,23 +131,23 @@ const fieldsOf = (items: readonly Upstream[], now: Follow | undefined) =>
   [
     {
       name: 'upstreamUid',
-      label: words.upstreamOf,
+      label: words.upstream,
       type: 'select',
       value: now?.upstreamUid ?? items[0]?.uid,
       options: items.map(({ uid, name, url }) => ({ value: uid, label: `${name} (${url})` })),
     },
-    { name: 'path', label: words.pathThere, value: now?.path ?? '' },
+    { name: 'path', label: words.upstreamPath, value: now?.path ?? '' },
     {
       name: 'mode',
-      label: words.followMode,
+      label: words.mirrorMode,
       type: 'select',
       value: now?.mode ?? 'MODE_WATCH',
-      options: modes.map((value) => ({ value, label: words.followModes[value]! })),
+      options: modes.map((value) => ({ value, label: words.mirrorModes[value]! })),
     },
     {
       name: 'tags',
-      label: words.followTags,
-      hint: words.followTagsHint,
+      label: words.mirroredTags,
+      hint: words.mirroredTagsHint,
       type: 'lines',
       value: now?.tags.join('\n') ?? '',
       isOptional: true,

@@ -18,7 +18,7 @@ export function MirrorsScreen({ names }: { names: readonly string[] }) {
     <GroupFrame names={names} view="mirrors">
       {({ uid }, { groups }) => (
         <>
-          <h2>{words.follows}</h2>
+          <h2>{words.mirrors}</h2>
           <Follows group={uid} after="" />
           <h2>{words.copies}</h2>
           <Copies group={uid} />
@@ -48,7 +48,7 @@ function Follows({ group, after }: { group: string; after: string }) {
     <Shown of={read}>
       {({ items, next }) => (
         <>
-          {items.length === 0 && <Empty>{words.noFollows}</Empty>}
+          {items.length === 0 && <Empty>{words.noMirrors}</Empty>}
           {items.length > 0 && <FollowsTable items={items} />}
           <More next={next}>{(rest) => <Follows group={group} after={rest} />}</More>
         </>
@@ -60,7 +60,7 @@ function Follows({ group, after }: { group: string; after: string }) {
 function FollowsTable({ items }: { items: readonly Named[] }) {
   return (
     <Table
-      caption={words.follows}
+      caption={words.mirrors}
       items={items}
       keyOf={({ repoUid }) => repoUid}
       columns={[
@@ -73,11 +73,11 @@ function FollowsTable({ items }: { items: readonly Named[] }) {
             </a>
           ),
         },
-        { title: words.pathThere, cell: ({ path }) => <bdi>{path}</bdi> },
-        { title: words.followMode, cell: ({ mode }) => words.followModes[mode] ?? mode },
+        { title: words.upstreamPath, cell: ({ path }) => <bdi>{path}</bdi> },
+        { title: words.mirrorMode, cell: ({ mode }) => words.mirrorModes[mode] ?? mode },
         { title: words.tags, cell: ({ tagCount }) => tagCount },
         { title: words.state, cell: (one) => <FollowState of={one} /> },
-        { title: words.due, cell: ({ dueTime }) => <Time at={dueTime} /> },
+        { title: words.nextCheck, cell: ({ dueTime }) => <Time at={dueTime} /> },
       ]}
     />
   )
@@ -88,7 +88,7 @@ export function FollowState({ of: { state, problem } }: { of: Follow }) {
   const isFailed = state === 'STATE_FAILED'
   return (
     <>
-      <Badge kind={isFailed ? 'bad' : 'plain'}>{words.followStates[state] ?? state}</Badge> <bdi>{problem}</bdi>
+      <Badge kind={isFailed ? 'bad' : 'plain'}>{words.mirrorStates[state] ?? state}</Badge> <bdi>{problem}</bdi>
     </>
   )
 }
@@ -107,9 +107,9 @@ export const upstreams: Kind<Upstream> = {
     { title: words.name, isHead: true, cell: ({ name }) => <bdi>{name}</bdi> },
     { title: words.registryUrl, cell: ({ url, prefix }) => <bdi>{[url, prefix].filter(Boolean).join('/')}</bdi> },
     {
-      title: words.who,
+      title: words.upstreamAccount,
       cell: ({ username, hasPassword }) => (
-        <bdi>{username === '' ? words.nobodyThere : `${username}${hasPassword ? `, ${words.hasPassword}` : ''}`}</bdi>
+        <bdi>{username === '' ? words.anonymous : `${username}${hasPassword ? `, ${words.hasPassword}` : ''}`}</bdi>
       ),
     },
   ],

@@ -106,7 +106,7 @@ function NewInvite({ group, onMade }: { group: Group; onMade: () => void }) {
       <Shown of={roles}>
         {({ items }) => (
           <Form
-            submit={words.invite}
+            submit={words.createInvite}
             onSubmit={make}
             fields={[
               {

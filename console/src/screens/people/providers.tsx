@@ -138,8 +138,8 @@ function ChangeProvider({ one, onChange }: { one: Provider; onChange: () => void
   if (!roles.data) return null
   return (
     <FormButton
-      button={words.changeIt}
-      label={words.changeOf(one.name)}
+      button={words.edit}
+      label={words.editOf(one.name)}
       fields={providerFields(roles.data, one)}
       act={async (values) => {
         const { body, mask } = providerOf(values)

@@ -138,7 +138,7 @@ function Tags({ names, repo, query }: TagsProps) {
 function NoSuchTag({ names, name }: { names: readonly string[]; name: string }) {
   return (
     <Empty>
-      {words.noTagNamed(name)} {name !== '' && <a href={paths.tag(names, name)}>{words.itsHistory}</a>}
+      {words.noTagNamed(name)} {name !== '' && <a href={paths.tag(names, name)}>{words.deletedTagHistory}</a>}
     </Empty>
   )
 }
@@ -181,17 +181,17 @@ function columnsFor(names: readonly string[], repo: string, reload: () => void):
       ),
     },
     { title: words.digest, cell: ({ digest }) => <Digest isBare of={digest} href={paths.digest(names, digest)} /> },
-    { title: words.movedAt, order: 'update_time', cell: ({ updateTime }) => <Time at={updateTime} /> },
+    { title: words.updatedAt, order: 'update_time', cell: ({ updateTime }) => <Time at={updateTime} /> },
     { title: words.createdAt, order: 'create_time', cell: ({ createTime }) => <Time at={createTime} /> },
     {
       title: words.copy,
       cell: ({ name, digest }) => (
         <>
-          <Copy isPin text={pinOf(names, digest)} label={words.copyPinOf(name)}>
-            {words.pin}
+          <Copy isPin text={pinOf(names, digest)} label={words.copyWithDigestOf(name)}>
+            {words.withDigest}
           </Copy>{' '}
-          <Copy text={`${me.host}/${names.join('/')}:${name}`} label={words.copyReferenceOf(name)}>
-            {words.copyTag}
+          <Copy text={`${me.host}/${names.join('/')}:${name}`} label={words.copyWithTagOf(name)}>
+            {words.withTag}
           </Copy>
         </>
       ),
@@ -203,8 +203,8 @@ function columnsFor(names: readonly string[], repo: string, reload: () => void):
     cell: ({ uid, name }) => (
       <DangerButton
         button={words.delete}
-        label={words.deleteOf(name)}
-        title={words.deleteOf(name)}
+        label={words.deleteTagOf(name)}
+        title={words.deleteTagOf(name)}
         text={words.deleteTagText}
         mustType={name}
         act={async () => {
@@ -226,10 +226,10 @@ function RepoHistory({ names, repo, after = '' }: HistoryProps) {
     <Shown of={page}>
       {({ items, next }) => (
         <>
-          {items.length === 0 && <Empty>{words.noMoves}</Empty>}
+          {items.length === 0 && <Empty>{words.noRepoHistory}</Empty>}
           {items.length > 0 && (
             <Table
-              caption={words.history}
+              caption={words.tagHistory}
               items={items}
               keyOf={({ tag, time }) => `${tag} ${time}`}
               columns={[
@@ -242,14 +242,14 @@ function RepoHistory({ names, repo, after = '' }: HistoryProps) {
                     </a>
                   ),
                 },
-                { title: words.event, cell: ({ event }) => words.events[event] ?? event },
+                { title: words.event, cell: ({ event }) => words.tagEvents[event] ?? event },
                 {
                   title: words.digest,
                   cell: ({ digest }) => <Digest of={digest} href={paths.digest(names, digest)} />,
                 },
-                { title: words.when, cell: (move) => <When move={move} /> },
-                { title: words.who, cell: ({ actorName }) => <bdi>{actorName || words.unnamed}</bdi> },
-                { title: words.door, cell: ({ source }) => words.doors[source] },
+                { title: words.time, cell: (move) => <When move={move} /> },
+                { title: words.actor, cell: ({ actorName }) => <bdi>{actorName || words.nameUnknown}</bdi> },
+                { title: words.source, cell: ({ source }) => words.sources[source] },
               ]}
             />
           )}

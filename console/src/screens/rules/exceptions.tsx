@@ -27,7 +27,7 @@ type Given = {
 
 export function exceptionsOf({ path, member, empty, untilHint, revokeText, needs }: Given): Kind<Exception> {
   return {
-    ...{ title: words.exceptions, empty, path, member, nameOf: ({ digest }) => digest, ...(needs && { needs }) },
+    ...{ title: words.exemptions, empty, path, member, nameOf: ({ digest }) => digest, ...(needs && { needs }) },
     columns: [
       { title: words.digest, isHead: true, cell: ({ digest }) => <Digest of={digest} /> },
       { title: words.reason, cell: ({ reason }) => <bdi>{reason}</bdi> },
@@ -35,8 +35,8 @@ export function exceptionsOf({ path, member, empty, untilHint, revokeText, needs
       { title: words.to, cell: ({ revokeTime, expireTime }) => <Time at={revokeTime || expireTime} /> },
     ],
     create: {
-      summary: words.newException,
-      button: words.letThrough,
+      summary: words.newExemption,
+      button: words.createExemption,
       fields: () => [
         { name: 'digest', label: words.digest },
         { name: 'reason', label: words.reason },

@@ -40,7 +40,7 @@ const gates: Kind<Gate> = {
   nameOf: ({ name }) => name,
   columns: [
     { title: words.name, isHead: true, cell: ({ name }) => <bdi>{name}</bdi> },
-    { title: words.gateRefuses, cell: (gate) => refusedBy(gate) },
+    { title: words.deniedImages, cell: (gate) => refusedBy(gate) },
     { title: words.state, cell: ({ mode }) => <Badge kind={modeKinds[mode]}>{words.gateModes[mode]}</Badge> },
   ],
   create: { summary: words.newGate, button: words.create, fields: fieldsOf, send: sent.create(bodyOf) },
@@ -50,9 +50,9 @@ const gates: Kind<Gate> = {
 
 function refusedBy(gate: Partial<Gate>): string {
   const kind = kindOf(gate)
-  if (kind === 'endOfLife') return words.refusesEnded
-  if (kind === 'cooldown') return words.refusesYoung(gate.cooldown?.minAgeDays ?? 0)
-  if (kind === 'supportWindow') return words.refusesSoonEnded(gate.supportWindow?.minMonthsLeft ?? 0)
+  if (kind === 'endOfLife') return words.deniesEnded
+  if (kind === 'cooldown') return words.deniesYoung(gate.cooldown?.minAgeDays ?? 0)
+  if (kind === 'supportWindow') return words.deniesSoonEnded(gate.supportWindow?.minMonthsLeft ?? 0)
   const {
     leastSeverity,
     onlyFixable,
@@ -63,12 +63,12 @@ function refusedBy(gate: Partial<Gate>): string {
   } = gate.vulnerabilities ?? {}
   const hasLevel = (leastSeverity ?? 'SEVERITY_UNSPECIFIED') !== 'SEVERITY_UNSPECIFIED'
   return [
-    words.refusesVulnerable(words.leastSeverities[leastSeverity ?? 'SEVERITY_UNSPECIFIED']),
+    words.deniesVulnerable(words.leastSeverities[leastSeverity ?? 'SEVERITY_UNSPECIFIED']),
     ...(onlyFixable ? [words.withFix] : []),
     ...(onlyExploited ? [words.exploited] : []),
-    ...(afterDays > 0 ? [words.knownFor(afterDays)] : []),
+    ...(afterDays > 0 ? [words.foundBefore(afterDays)] : []),
     ...(hasLevel ? [words.unknownSeverities[unknownSeverity ?? 'COUNTED_AS_HIGH']] : []),
-    ...(unknown === 'DENY' ? [words.orUnknown] : []),
+    ...(unknown === 'DENY' ? [words.orUnscanned] : []),
   ].join(', ')
 }
 
@@ -84,7 +84,7 @@ function fieldsOf(gate: Partial<Gate> = {}): Field[] {
   return [
     { name: 'name', label: words.name, value: gate.name ?? '' },
     {
-      ...{ name: 'kind', label: words.gateRefuses, type: 'select', value: kindOf(gate) },
+      ...{ name: 'kind', label: words.deniedImages, type: 'select', value: kindOf(gate) },
       options: kinds.map((value) => ({ value, label: words.gateKinds[value] })),
     },
     {
@@ -129,8 +129,8 @@ function bodyOf(values: Values): object {
 const exceptions = exceptionsOf({
   path: '/registry/v2/gateExceptions',
   member: 'gateExceptions',
-  empty: words.noGateExceptions,
-  untilHint: words.untilNinety,
+  empty: words.noGateExemptions,
+  untilHint: words.atMost90Days,
   revokeText: words.revokeGateText,
   needs: { create: 'policies.override.create', end: 'policies.override.delete' },
 })

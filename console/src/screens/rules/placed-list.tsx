@@ -97,10 +97,10 @@ export function PlacedList<T extends Placed>({ kind, at }: { kind: Kind<T>; at: 
 }
 
 const whereColumn = <T extends Placed>(at: At): Column<T> => ({
-  title: words.madeAt,
+  title: words.scope,
   cell: ({ uid }) => {
     const where = whereOf(uid, at.uid)
-    if (where === 'here') return words.madeHere
+    if (where === 'here') return words.here
     if (where === 'below') return <PlaceName uid={parentOf(uid)} />
     const above = at.groups.find((one) => one.uid === parentOf(uid))
     return above ? words.inheritedFrom(above.name) : words.inherited
@@ -133,8 +133,8 @@ const actionsColumn = <T extends Placed>(
       <>
         {update && may(needs?.update ?? ofSettings, item.uid) && (
           <FormButton
-            button={words.changeIt}
-            label={words.changeOf(name)}
+            button={words.edit}
+            label={words.editOf(name)}
             fields={create.fields(item)}
             act={async (values) => {
               await update(item, values)
@@ -145,8 +145,8 @@ const actionsColumn = <T extends Placed>(
         {may(needs?.end ?? ofSettings, item.uid) && (
           <DangerButton
             button={end.button}
-            label={words.doTo(end.button, name)}
-            title={words.doTo(end.button, name)}
+            label={words.actionOn(end.button, name)}
+            title={words.actionOn(end.button, name)}
             text={end.text}
             act={async () => {
               await end.send(item)
@@ -191,9 +191,7 @@ export function Rules({ at, query, text, needs = ofSettings, children }: RulesPr
       <Note>{text}</Note>
       {children({ query: { includeEnded: isOn } })}
       <p>
-        <a href={paths.with(here(), { ended: isOn ? undefined : 'yes' })}>
-          {isOn ? words.onlyInForce : words.endedToo}
-        </a>
+        <a href={paths.with(here(), { ended: isOn ? undefined : 'yes' })}>{isOn ? words.hideEnded : words.showEnded}</a>
       </p>
     </ForSettings>
   )

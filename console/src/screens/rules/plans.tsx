@@ -46,7 +46,7 @@ export function Plans({ at, chosen }: { at: string; chosen: string }) {
       <p class="dim">{words.plansText}</p>
       {may('registry.settings.update', at) && (
         <p>
-          <ActButton act={make}>{words.makePlan}</ActButton>
+          <ActButton act={make}>{words.createPlan}</ActButton>
         </p>
       )}
       <Shown of={read}>
@@ -67,7 +67,7 @@ export function Plans({ at, chosen }: { at: string; chosen: string }) {
       {chosen !== '' && read.data && !plan && <Empty>{words.noSuchPlan}</Empty>}
       {plan && plan.state !== 'PLANNING' && (
         <section>
-          <h3>{words.planned}</h3>
+          <h3>{words.plannedDeletions}</h3>
           {plan.truncated && <Note kind="warn">{words.planCut}</Note>}
           <Deletions key={plan.state} plan={plan.uid} state={plan.state} after="" />
         </section>
@@ -80,7 +80,7 @@ type Named = Plan & { names: readonly string[] }
 
 const columnsFor = (reload: () => void): Column<Named>[] => [
   {
-    title: words.planMade,
+    title: words.createdAt,
     isHead: true,
     cell: ({ uid, createTime }) => (
       <a data-main href={paths.with(here(), { plan: uid })}>
@@ -88,14 +88,14 @@ const columnsFor = (reload: () => void): Column<Named>[] => [
       </a>
     ),
   },
-  { title: words.forPlace, cell: ({ names }) => <bdi>{names.join('/')}</bdi> },
+  { title: words.scope, cell: ({ names }) => <bdi>{names.join('/')}</bdi> },
   { title: words.state, cell: ({ state }) => <Badge kind={kinds[state]}>{words.planStates[state]}</Badge> },
-  { title: words.letsGo, cell: ({ manifests, bytes: size }) => amount(manifests, size) },
-  { title: words.wouldLetGo, cell: ({ dryRunManifests, dryRunBytes }) => amount(dryRunManifests, dryRunBytes) },
+  { title: words.deletes, cell: ({ manifests, bytes: size }) => amount(manifests, size) },
+  { title: words.wouldDelete, cell: ({ dryRunManifests, dryRunBytes }) => amount(dryRunManifests, dryRunBytes) },
   {
-    title: words.outcome,
+    title: words.result,
     cell: ({ state, deleted, left }) =>
-      state === 'APPLYING' || state === 'APPLIED' ? words.deletedAndLeft(Number(deleted), Number(left)) : '–',
+      state === 'APPLYING' || state === 'APPLIED' ? words.deletedAndSkipped(Number(deleted), Number(left)) : '–',
   },
   {
     title: words.actions,
@@ -146,7 +146,7 @@ function Deletions({ plan, state, after }: { plan: string; state: Plan['state'];
           {items.length === 0 && <Empty>{words.nothingPlanned}</Empty>}
           {items.length > 0 && (
             <Table
-              caption={words.planned}
+              caption={words.plannedDeletions}
               columns={deletionColumns}
               items={items}
               keyOf={({ repoUid, digest }) => `${repoUid} ${digest}`}
@@ -167,18 +167,18 @@ const deletionColumns: Column<Doomed>[] = [
   },
   { title: words.repository, cell: ({ names }) => <bdi>{names.join('/')}</bdi> },
   {
-    title: words.why,
+    title: words.reason,
     cell: ({ why, until, partOf, names }) => (
       <>
-        {words.letGoBecause[why]} {until && <Time at={until} />}
+        {words.deletionReasons[why]} {until && <Time at={until} />}
         {partOf !== '' && <Digest of={partOf} href={paths.digest(names, partOf)} />}
       </>
     ),
   },
   { title: words.size, cell: ({ bytes: size }) => bytes(Number(size)) },
   {
-    title: words.outcome,
+    title: words.result,
     cell: ({ outcome = 'OUTCOME_UNSPECIFIED', dryRun }) =>
-      dryRun ? <Badge kind="warn">{words.onlyTried}</Badge> : words.deletionOutcomes[outcome],
+      dryRun ? <Badge kind="warn">{words.dryRunDeletion}</Badge> : words.deletionResults[outcome],
   },
 ]

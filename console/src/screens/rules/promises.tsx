@@ -19,7 +19,7 @@ import { Plans } from './plans.tsx'
 
 export function Promises({ at, query }: { at: At; query: URLSearchParams }) {
   return (
-    <Rules at={at} query={query} text={words.promisesText}>
+    <Rules at={at} query={query} text={words.retentionText}>
       {(asked) => (
         <>
           <PlacedList at={at} kind={retentionRules} />
@@ -36,8 +36,8 @@ export function Promises({ at, query }: { at: At; query: URLSearchParams }) {
 const retention = sendTo('/registry/v2/retentionRules')
 
 const retentionRules: Kind<RetentionRule> = {
-  title: words.retentionRules,
-  empty: words.noRetentionRules,
+  title: words.retentionPolicies,
+  empty: words.noRetentionPolicies,
   path: '/registry/v2/retentionRules',
   member: 'retentionRules',
   nameOf: ({ name, tags }) => name || tags.join(', ') || words.allTags,
@@ -57,7 +57,7 @@ const retentionRules: Kind<RetentionRule> = {
     { title: words.state, cell: ({ mode }) => <Badge kind={modeKinds[mode]}>{words.ruleModes[mode]}</Badge> },
   ],
   create: {
-    summary: words.newRetentionRule,
+    summary: words.newRetentionPolicy,
     button: words.create,
     fields: (rule) => [
       { name: 'name', label: words.name, value: rule?.name ?? '', isOptional: true },
@@ -114,10 +114,10 @@ const tagRules: Kind<TagRule> = {
     { title: words.name, isHead: true, cell: ({ name }) => <bdi>{name || words.unnamed}</bdi> },
     tagsColumn as Column<TagRule>,
     {
-      title: words.movedOnly,
+      title: words.protection,
       cell: ({ immutable, movers }) =>
         immutable ? (
-          <Badge kind="good">{words.neverMoves}</Badge>
+          <Badge kind="good">{words.immutable}</Badge>
         ) : (
           movers.map((uid) => (
             <code key={uid} title={uid}>
@@ -133,11 +133,11 @@ const tagRules: Kind<TagRule> = {
     fields: (rule) => [
       { name: 'name', label: words.name, value: rule?.name ?? '', isOptional: true },
       ...tagFields(rule),
-      { name: 'immutable', label: words.neverMoves, type: 'check', value: rule?.immutable ? 'yes' : '' },
+      { name: 'immutable', label: words.immutable, type: 'check', value: rule?.immutable ? 'yes' : '' },
       { name: 'keepListed', label: words.keepListed, type: 'check', value: rule?.keepListed ? 'yes' : '' },
       {
         name: 'movers',
-        label: words.movers,
+        label: words.onlyUpdatedBy,
         hint: words.uidsHint,
         type: 'lines',
         value: rule?.movers.join('\n') ?? '',
@@ -169,7 +169,7 @@ const holds: Kind<Hold> = {
   nameOf: ({ digest, tags }) => digest || tags.join(', '),
   columns: [
     {
-      title: words.held,
+      title: words.heldDigestOrTags,
       isHead: true,
       cell: ({ digest, tags }) => (digest ? <Digest of={digest} /> : <bdi>{tags.join(', ')}</bdi>),
     },
@@ -180,7 +180,7 @@ const holds: Kind<Hold> = {
     button: words.hold,
     fields: () => [
       { name: 'digest', label: words.digest, isOptional: true },
-      { name: 'tags', label: words.holdTags, hint: words.patternHint, type: 'lines', isOptional: true },
+      { name: 'tags', label: words.holdTags, hint: words.holdTagsHint, type: 'lines', isOptional: true },
       { name: 'reason', label: words.reason },
     ],
     send: async (at, { digest, tags, reason }) => {
@@ -236,6 +236,6 @@ function sinceColumns<T extends Since>(): Column<T>[] {
   return [
     { title: words.reason, cell: ({ reason }) => <bdi>{reason}</bdi> },
     { title: words.from, cell: ({ createTime }) => <Time at={createTime} /> },
-    { title: words.to, cell: ({ releaseTime }) => (releaseTime ? <Time at={releaseTime} /> : words.inForce) },
+    { title: words.to, cell: ({ releaseTime }) => (releaseTime ? <Time at={releaseTime} /> : words.active) },
   ]
 }

@@ -38,14 +38,14 @@ function Tries({ names, repo }: Props) {
   })
   return (
     <>
-      <h2>{words.pullsTried}</h2>
+      <h2>{words.tooYoungTags}</h2>
       <Shown of={read}>
         {({ held, count }) =>
           held.length === 0 ? (
             <Empty>{words.allOldEnough(count)}</Empty>
           ) : (
             <Table
-              caption={words.pullsTried}
+              caption={words.tooYoungTags}
               columns={columnsFor(names)}
               items={held}
               keyOf={({ tag, rule }) => `${tag} ${rule.uid}`}
@@ -67,13 +67,13 @@ const columnsFor = (names: readonly string[]): Column<Held>[] => [
       </a>
     ),
   },
-  { title: words.rule, cell: ({ rule: { name, minAge } }) => <bdi>{name || minAge}</bdi> },
+  { title: words.policy, cell: ({ rule: { name, minAge } }) => <bdi>{name || minAge}</bdi> },
   {
-    title: words.whatIsTooYoung,
-    cell: ({ rule: { mode } }) => <Badge kind={mode === 'OBSERVE' ? 'warn' : 'bad'}>{words.pullModes[mode]}</Badge>,
+    title: words.tooYoungImages,
+    cell: ({ rule: { mode } }) => <Badge kind={mode === 'OBSERVE' ? 'warn' : 'bad'}>{words.cooldownModes[mode]}</Badge>,
   },
   {
-    title: words.oldEnoughNow,
+    title: words.newestOldEnough,
     cell: ({ answer: { chosen, reason = '' } }) =>
       chosen ? (
         <Digest of={chosen.digest} href={paths.digest(names, chosen.digest)} />
@@ -81,5 +81,5 @@ const columnsFor = (names: readonly string[]): Column<Held>[] => [
         (words.viewReasons[reason] ?? reason)
       ),
   },
-  { title: words.oldEnough, cell: ({ answer: { next } }) => <Time at={next?.eligibleTime} /> },
+  { title: words.eligibleFrom, cell: ({ answer: { next } }) => <Time at={next?.eligibleTime} /> },
 ]

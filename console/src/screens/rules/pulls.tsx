@@ -17,7 +17,7 @@ import {
 
 export function PullRules({ at, query }: { at: At; query: URLSearchParams }) {
   return (
-    <Rules at={at} query={query} text={words.pullRulesText}>
+    <Rules at={at} query={query} text={words.cooldownText}>
       {(asked) => (
         <>
           <PlacedList at={at} kind={pullRules} />
@@ -35,8 +35,8 @@ const modeKinds = { MODE_UNSPECIFIED: 'plain', OBSERVE: 'warn', SERVE_OLDER: 'go
 const countFroms = ['TAG', 'REPO'] as const
 
 const pullRules: Kind<PullRule> = {
-  title: words.pullRules,
-  empty: words.noPullRules,
+  title: words.cooldownPolicies,
+  empty: words.noCooldownPolicies,
   path,
   member: 'pullRules',
   nameOf: ({ name, minAge }) => name || minAge,
@@ -44,20 +44,23 @@ const pullRules: Kind<PullRule> = {
     { title: words.name, isHead: true, cell: ({ name }) => <bdi>{name || words.unnamed}</bdi> },
     tagsColumn,
     {
-      title: words.boundTo,
+      title: words.appliesTo,
       cell: ({ identities, belowGroup }) =>
         belowGroup ? (
-          <code title={belowGroup}>{words.belowGroup(belowGroup.slice(-16))}</code>
+          <code title={belowGroup}>{words.allInGroup(belowGroup.slice(-16))}</code>
         ) : (
           <span title={identities.join('\n')}>{words.identityCount(identities.length)}</span>
         ),
     },
     { title: words.minAge, cell: ({ minAge }) => <bdi>{minAge}</bdi> },
-    { title: words.whatIsTooYoung, cell: ({ mode }) => <Badge kind={modeKinds[mode]}>{words.pullModes[mode]}</Badge> },
+    {
+      title: words.tooYoungImages,
+      cell: ({ mode }) => <Badge kind={modeKinds[mode]}>{words.cooldownModes[mode]}</Badge>,
+    },
   ],
-  create: { summary: words.newPullRule, button: words.create, fields: fieldsOf, send: sent.create(bodyOf) },
+  create: { summary: words.newCooldownPolicy, button: words.create, fields: fieldsOf, send: sent.create(bodyOf) },
   update: sent.update(bodyOf),
-  end: { button: words.delete, text: words.deletePullRuleText, send: sent.delete },
+  end: { button: words.delete, text: words.deleteCooldownText, send: sent.delete },
 }
 
 function fieldsOf(rule?: PullRule) {
@@ -66,13 +69,13 @@ function fieldsOf(rule?: PullRule) {
     ...tagFields(rule),
     {
       name: 'identities',
-      label: words.identitiesOfRule,
+      label: words.identitiesOfPolicy,
       hint: words.uidsHint,
       type: 'lines',
       value: rule?.identities.join('\n') ?? '',
       isOptional: true,
     },
-    { name: 'belowGroup', label: words.belowGroupUid, value: rule?.belowGroup ?? '', isOptional: true },
+    { name: 'belowGroup', label: words.groupOfIdentities, value: rule?.belowGroup ?? '', isOptional: true },
     { name: 'minAge', label: words.minAge, hint: words.ageHint, value: rule?.minAge ?? '7d' },
     { name: 'hold', label: words.holdAge, hint: words.holdHint, value: rule?.hold ?? '', isOptional: true },
     {
@@ -84,10 +87,10 @@ function fieldsOf(rule?: PullRule) {
     },
     {
       name: 'mode',
-      label: words.whatIsTooYoung,
+      label: words.tooYoungImages,
       type: 'select',
       value: rule?.mode ?? 'OBSERVE',
-      options: modes.map((value) => ({ value, label: words.pullModes[value] })),
+      options: modes.map((value) => ({ value, label: words.cooldownModes[value] })),
     },
   ] as const
 }
@@ -99,7 +102,7 @@ function bodyOf({ tags, exceptTags, identities, ...plain }: Values): object {
 const exceptions = exceptionsOf({
   path: '/registry/v2/pullRuleExceptions',
   member: 'pullRuleExceptions',
-  empty: words.noPullExceptions,
-  untilHint: words.untilHint,
-  revokeText: words.revokeExceptionText,
+  empty: words.noCooldownExemptions,
+  untilHint: words.atMost30Days,
+  revokeText: words.revokeCooldownText,
 })

@@ -32,7 +32,7 @@ type Ending = { uid: string; reason: string; actor: string; state: string; expir
 function endColumns<T extends Ending>(): Column<T>[] {
   return [
     { title: words.reason, cell: ({ reason }) => <bdi>{reason}</bdi> },
-    { title: words.who, cell: ({ actor }) => <Who uid={actor} /> },
+    { title: words.addedBy, cell: ({ actor }) => <Who uid={actor} /> },
     {
       title: words.to,
       cell: ({ state, expireTime, endTime }) => (
@@ -57,7 +57,7 @@ const risks: Kind<Risk> = {
   columns: [
     { title: words.vulnerability, isHead: true, cell: ({ vulnerability }) => <bdi>{vulnerability}</bdi> },
     {
-      title: words.onlyIn,
+      title: words.limitedTo,
       cell: ({ digest, package: named }) => (
         <>
           {digest && <Digest of={digest} />} <bdi>{named || (digest ? '' : words.allImages)}</bdi>
@@ -74,7 +74,7 @@ const risks: Kind<Risk> = {
       { name: 'digest', label: words.onlyInDigest, isOptional: true },
       { name: 'package', label: words.onlyInPackage, hint: words.packageHint, isOptional: true },
       { name: 'reason', label: words.reason },
-      untilField(words.untilYear),
+      untilField(words.atMost366Days),
     ],
     send: async (at, { expireTime, ...given }) => {
       await ask('POST', `${risksPath}/${at}`, { body: { ...given, expireTime: timeOf(expireTime) } })
@@ -100,12 +100,12 @@ const signers: Kind<Signer> = {
   ],
   create: {
     summary: words.newSigner,
-    button: words.trust,
+    button: words.trustSigner,
     fields: () => [
       { name: 'name', label: words.name, hint: words.signerHint },
       { name: 'publicKey', label: words.publicKey, hint: words.publicKeyHint, type: 'lines' },
       { name: 'reason', label: words.reason, isOptional: true },
-      untilField(words.untilYear),
+      untilField(words.atMost366Days),
     ],
     send: async (at, { expireTime, ...given }) => {
       // It is not to leave this browser.
@@ -113,7 +113,7 @@ const signers: Kind<Signer> = {
       await ask('POST', `${signersPath}/${at}`, { body: { ...given, expireTime: timeOf(expireTime) } })
     },
   },
-  end: endOf(signersPath, words.distrust, words.distrustText),
+  end: endOf(signersPath, words.revoke, words.revokeTrustText),
 }
 
 /** By how the key begins: the server writes each in one way, with what it is in front. */

@@ -24,17 +24,17 @@ export function GatesSay({ repo, digest }: { repo: string; digest: string }) {
   const isMissing = read.error instanceof Refusal && read.error.status === 404
   return (
     <>
-      <h2>{words.gatesSay}</h2>
+      <h2>{words.gateResults}</h2>
       {isMissing ? (
-        <Empty>{words.notHeld}</Empty>
+        <Empty>{words.digestMissing}</Empty>
       ) : (
         <Shown of={read}>
           {(results) =>
             results.length === 0 ? (
-              <Empty>{words.noGateAsks}</Empty>
+              <Empty>{words.noGateApplies}</Empty>
             ) : (
               <Table
-                caption={words.gatesSay}
+                caption={words.gateResults}
                 columns={columns}
                 items={results}
                 keyOf={({ policyId }: Verdict) => policyId}
@@ -84,7 +84,7 @@ function Tries({ names, repo }: { names: readonly string[]; repo: string }) {
   }
   return (
     <>
-      <h2>{words.gatesTried}</h2>
+      <h2>{words.deniedTags}</h2>
       <Shown of={read}>
         {({ count, refused, unscanned }) =>
           refused.length === 0 ? (
@@ -93,7 +93,7 @@ function Tries({ names, repo }: { names: readonly string[]; repo: string }) {
             </Empty>
           ) : (
             <Table
-              caption={words.gatesTried}
+              caption={words.deniedTags}
               columns={[tagColumn, ...columns.map((one) => ({ ...one, isHead: false }))]}
               items={refused}
               keyOf={({ tag, policyId }) => `${tag} ${policyId}`}
@@ -106,12 +106,12 @@ function Tries({ names, repo }: { names: readonly string[]; repo: string }) {
 }
 
 const columns: Column<Verdict>[] = [
-  { title: words.gate, isHead: true, cell: ({ policyName }) => <bdi>{policyName}</bdi> },
-  { title: words.gateAnswer, cell: (one) => <Said {...one} /> },
+  { title: words.policy, isHead: true, cell: ({ policyName }) => <bdi>{policyName}</bdi> },
+  { title: words.result, cell: (one) => <Said {...one} /> },
   {
     title: words.reason,
     cell: ({ parameters: { reason, exception } }) => (
-      <bdi>{[String(reason ?? ''), ...(exception ? [words.byException] : [])].join('; ')}</bdi>
+      <bdi>{[String(reason ?? ''), ...(exception ? [words.byExemption] : [])].join('; ')}</bdi>
     ),
   },
 ]
@@ -123,7 +123,7 @@ function Said({ mode, result, coverage }: Pick<Verdict, 'mode' | 'result' | 'cov
   if (result === 'RESULT_ALLOWED' && isUnscanned({ coverage }))
     return <Badge kind="warn">{words.passesUnscanned}</Badge>
   if (result === 'RESULT_ALLOWED') return <Badge kind="good">{words.passes}</Badge>
-  if (result !== 'RESULT_DENIED') return <Badge kind="plain">{words.notAsked}</Badge>
+  if (result !== 'RESULT_DENIED') return <Badge kind="plain">{words.checkFailed}</Badge>
   const isDry = mode === 'POLICY_MODE_DRY_RUN'
-  return <Badge kind={isDry ? 'warn' : 'bad'}>{isDry ? words.wouldBeRefused : words.isRefused}</Badge>
+  return <Badge kind={isDry ? 'warn' : 'bad'}>{isDry ? words.wouldBeDenied : words.isDenied}</Badge>
 }

@@ -38,7 +38,7 @@ export function SearchScreen({ q }: { q: string }) {
               />
             )}
             {places.length > 0 && (
-              <Table caption={words.places} columns={placeColumns} items={places} keyOf={({ uid }) => uid} />
+              <Table caption={words.foundPlaces} columns={placeColumns} items={places} keyOf={({ uid }) => uid} />
             )}
             {tags.length + images.length + places.length === 0 && (
               <Empty>{unscanned === '' ? words.nothingFound[kind] : words.vulnerabilityUnscanned(unscanned)}</Empty>
@@ -64,7 +64,7 @@ const imageColumns: Column<FoundImage>[] = [
     ),
   },
   {
-    title: words.tagsNow,
+    title: words.currentTags,
     cell: ({ tags, moreTags, names }) => (
       <>
         {tags.map((tag) => (
@@ -79,7 +79,9 @@ const imageColumns: Column<FoundImage>[] = [
   { title: words.severity, cell: ({ severity }) => words.severities[severity] ?? severity },
   {
     title: words.state,
-    cell: ({ state }) => <Badge kind={state === 'AFFECTED' ? 'bad' : 'warn'}>{words.affected[state] ?? state}</Badge>,
+    cell: ({ state }) => (
+      <Badge kind={state === 'AFFECTED' ? 'bad' : 'warn'}>{words.findingStates[state] ?? state}</Badge>
+    ),
   },
   { title: words.packages, cell: ({ purls }) => <bdi>{purls.join(', ')}</bdi> },
 ]

@@ -25,13 +25,13 @@ export function StartScreen() {
   })
   return (
     <Screen title={words.startTitle} intro={<p>{words.startIntro}</p>}>
-      <h2>{words.recentMoves}</h2>
+      <h2>{words.recentUpdates}</h2>
       <Shown of={moves}>
         {(tags) =>
           tags.length === 0 ? (
-            <Empty command={`docker push ${me.host}/ORGANISATION/NAME:TAG`}>{words.noTagsAnywhere}</Empty>
+            <Empty command={`docker push ${me.host}/ORGANIZATION/NAME:TAG`}>{words.noTagsAnywhere}</Empty>
           ) : (
-            <TagsFound caption={words.recentMoves} tags={tags} />
+            <TagsFound caption={words.recentUpdates} tags={tags} />
           )
         }
       </Shown>
@@ -46,7 +46,7 @@ export async function withPlace(tag: Tag, signal: AbortSignal): Promise<FoundTag
     namesOfRepo(repo),
     lastMoveOf(repo, tag.name, signal).catch(() => undefined),
   ])
-  return { ...tag, names, by: move && (move.actorName || words.unnamed) }
+  return { ...tag, names, by: move && (move.actorName || words.nameUnknown) }
 }
 
 export function TagsFound({ caption, tags }: { caption: string; tags: readonly FoundTag[] }) {
@@ -66,13 +66,13 @@ const columns: Column<FoundTag>[] = [
     ),
   },
   { title: words.digest, cell: ({ names, digest }) => <Digest of={digest} href={paths.digest(names, digest)} /> },
-  { title: words.movedAt, cell: ({ updateTime }) => <Time at={updateTime} /> },
-  { title: words.who, cell: ({ by }) => <bdi>{by ?? words.unknown}</bdi> },
+  { title: words.updatedAt, cell: ({ updateTime }) => <Time at={updateTime} /> },
+  { title: words.updatedBy, cell: ({ by }) => <bdi>{by ?? words.unknown}</bdi> },
   {
-    title: words.pin,
+    title: words.copy,
     cell: ({ names, name, digest }) => (
-      <Copy isPin text={pinOf(names, digest)} label={words.copyPinOf(name)}>
-        {words.copyPin}
+      <Copy isPin text={pinOf(names, digest)} label={words.copyWithDigestOf(name)}>
+        {words.copyWithDigest}
       </Copy>
     ),
   },

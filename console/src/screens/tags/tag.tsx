@@ -39,7 +39,7 @@ export function TagScreen({ names, tag, query }: Props) {
       <Shown of={history}>
         {({ repo, items, next }) =>
           items.length === 0 ? (
-            <Empty>{from || to ? words.noMovesThen : words.noMoves}</Empty>
+            <Empty>{from || to ? words.noUpdatesThen : words.noTagHistory}</Empty>
           ) : (
             <>
               <AsOf names={names} repo={repo.uid} tag={tag} at={at} />
@@ -91,20 +91,20 @@ function AsOf({ names, repo, tag, at }: AsOfProps) {
         {({ move }) => (
           <>
             <p role="status">
-              {at ? words.itWasAt(timeText(at)) : words.itIs}{' '}
+              {at ? words.digestAt(timeText(at)) : words.currentDigest}{' '}
               {!move ? (
-                words.notThereYet
+                words.tagMissing
               ) : isDeletion(move) ? (
-                <Badge kind="warn">{words.deletedThen}</Badge>
+                <Badge kind="warn">{words.deleted}</Badge>
               ) : (
                 <>
                   <Digest of={move.digest} href={paths.digest(names, move.digest)} />{' '}
-                  <Copy isPin text={pinOf(names, move.digest)} label={words.copyPinOf(tag)}>
-                    {words.copyPin}
+                  <Copy isPin text={pinOf(names, move.digest)} label={words.copyWithDigestOf(tag)}>
+                    {words.copyWithDigest}
                   </Copy>{' '}
                   <span class="dim">
-                    {words.since} <When move={move} />, {words.by} <bdi>{move.actorName || words.unnamed}</bdi>,{' '}
-                    {words.doors[move.source]}
+                    {words.since} <When move={move} />, {words.by} <bdi>{move.actorName || words.nameUnknown}</bdi>,{' '}
+                    {words.via} {words.sources[move.source]}
                   </span>
                 </>
               )}
@@ -153,7 +153,7 @@ function Moves({ names, repo, items, at }: HistoryProps) {
     at !== undefined && time <= at && (endTime === undefined || endTime === '' || endTime > at)
   return (
     <Table
-      caption={words.moves}
+      caption={words.tagUpdates}
       columns={columnsFor(names, repo, items.filter(isReplacing).slice(0, compared))}
       items={items}
       keyOf={({ time }) => time}
@@ -172,7 +172,7 @@ const deltaColumn = (names: readonly string[], repo: string, asked: readonly Mov
 
 const columnsFor = (names: readonly string[], repo: string, asked: readonly Move[]): Column<Move>[] => [
   {
-    title: words.when,
+    title: words.time,
     isHead: true,
     cell: (move) => (
       <a data-main href={paths.with(here(), { at: move.time })}>
@@ -180,13 +180,13 @@ const columnsFor = (names: readonly string[], repo: string, asked: readonly Move
       </a>
     ),
   },
-  { title: words.event, cell: ({ event }) => words.events[event] ?? event },
+  { title: words.event, cell: ({ event }) => words.tagEvents[event] ?? event },
   {
-    title: words.from,
+    title: words.previousDigest,
     cell: (move) => <Digest of={isDeletion(move) ? move.digest : move.previousDigest} />,
   },
   {
-    title: words.to,
+    title: words.newDigest,
     cell: (move) =>
       isDeletion(move) ? (
         <Badge kind="warn">{words.deleted}</Badge>
@@ -194,8 +194,8 @@ const columnsFor = (names: readonly string[], repo: string, asked: readonly Move
         <Digest of={move.digest} href={paths.digest(names, move.digest)} />
       ),
   },
-  { title: words.who, cell: ({ actorName }) => <bdi>{actorName || words.unnamed}</bdi> },
-  { title: words.door, cell: ({ source }) => words.doors[source] },
+  { title: words.actor, cell: ({ actorName }) => <bdi>{actorName || words.nameUnknown}</bdi> },
+  { title: words.source, cell: ({ source }) => words.sources[source] },
   ...(asked.length > 0 && mayCompare(repo) ? [deltaColumn(names, repo, asked)] : []),
   {
     title: words.actions,
@@ -206,8 +206,8 @@ const columnsFor = (names: readonly string[], repo: string, asked: readonly Move
             {words.compare}
           </a>
         )}{' '}
-        <Copy isPin text={pinOf(names, move.digest)} label={words.copyPinAt(move.time)}>
-          {words.copyPin}
+        <Copy isPin text={pinOf(names, move.digest)} label={words.copyWithDigestAt(move.time)}>
+          {words.copyWithDigest}
         </Copy>
       </>
     ),
@@ -226,7 +226,7 @@ function Older({ names, repo, tag, after }: OlderProps) {
       {({ items, next }) => (
         <>
           <Moves names={names} repo={repo} items={items} at={undefined} />
-          {next === '' && <Note>{words.thatIsAll}</Note>}
+          {next === '' && <Note>{words.noOlder}</Note>}
           <More next={next} label={words.showOlder}>
             {(rest) => <Older names={names} repo={repo} tag={tag} after={rest} />}
           </More>

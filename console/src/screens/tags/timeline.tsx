@@ -41,7 +41,7 @@ export function Timeline({ stays, at, now, onPick }: Props) {
       {/* biome-ignore lint/a11y/useSemanticElements: a drawing has no fieldset */}
       <svg
         role="group"
-        aria-label={words.timelineOf}
+        aria-label={words.timelineKeys}
         viewBox={`0 0 ${lane.width} ${height}`}
         width={lane.width}
         height={height}

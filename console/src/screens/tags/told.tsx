@@ -23,12 +23,12 @@ export function Told({ repo, tag, from, to, after = '' }: Props) {
           <>
             {after === '' && (
               <>
-                <h2>{words.told}</h2>
-                <p class="dim">{words.toldText}</p>
+                <h2>{words.reported}</h2>
+                <p class="dim">{words.reportedText}</p>
               </>
             )}
             <Table
-              caption={words.told}
+              caption={words.reported}
               columns={columns}
               items={items}
               keyOf={({ time, url, path }) => `${time} ${url} ${path}`}
@@ -45,7 +45,7 @@ export function Told({ repo, tag, from, to, after = '' }: Props) {
 
 const columns: Column<ToldMove>[] = [
   {
-    title: words.when,
+    title: words.time,
     isHead: true,
     cell: ({ time, checkedBefore }) =>
       checkedBefore ? (
@@ -58,8 +58,9 @@ const columns: Column<ToldMove>[] = [
   },
   {
     title: words.event,
-    cell: ({ event }) => (event === 'EVENT_DELETED' ? <Badge kind="warn">{words.deleted}</Badge> : words.events[event]),
+    cell: ({ event }) =>
+      event === 'EVENT_DELETED' ? <Badge kind="warn">{words.deleted}</Badge> : words.tagEvents[event],
   },
   { title: words.digest, cell: ({ digest }) => <Digest of={digest} /> },
-  { title: words.toldBy, cell: ({ url, path }) => <bdi>{url ? `${url}/${path}` : path}</bdi> },
+  { title: words.reportedBy, cell: ({ url, path }) => <bdi>{url ? `${url}/${path}` : path}</bdi> },
 ]

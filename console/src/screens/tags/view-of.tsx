@@ -63,9 +63,9 @@ function Resolved({ names, repo, tag, at, age, hold }: Props) {
         <>
           {chosen ? (
             <p role="status">
-              {words.viewGives} {link(chosen.digest)}{' '}
-              <Copy isPin text={pinOf(names, chosen.digest)} label={words.copyPinOfView}>
-                {words.copyPin}
+              {words.viewServes} {link(chosen.digest)}{' '}
+              <Copy isPin text={pinOf(names, chosen.digest)} label={words.copyWithDigestOfView}>
+                {words.copyWithDigest}
               </Copy>{' '}
               <span class="dim">
                 {words.since} <Time at={chosen.assignTime} />
@@ -82,15 +82,15 @@ function Resolved({ names, repo, tag, at, age, hold }: Props) {
           )}
           {skipped.length > 0 && (
             <Table
-              caption={words.passedOver}
+              caption={words.skippedDigests}
               isCaptionShown
               items={skipped}
               keyOf={({ digest, assignTime }) => `${digest} ${assignTime}`}
               columns={[
                 { title: words.digest, isHead: true, cell: ({ digest }) => link(digest) },
                 { title: words.from, cell: ({ assignTime }) => <Time at={assignTime} /> },
-                { title: words.why, cell: (one) => words.skipReasons[one.reason] ?? one.reason },
-                { title: words.oldEnough, cell: ({ eligibleTime }) => <Time at={eligibleTime} /> },
+                { title: words.reason, cell: (one) => words.skipReasons[one.reason] ?? one.reason },
+                { title: words.eligibleFrom, cell: ({ eligibleTime }) => <Time at={eligibleTime} /> },
               ]}
             />
           )}

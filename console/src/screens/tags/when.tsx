@@ -14,7 +14,7 @@ export function When({ move }: { move: Move }) {
     </>
   ) : (
     <>
-      <Time at={time} /> {words.firstLook}
+      <Time at={time} /> {words.firstCheck}
     </>
   )
 }
@@ -22,6 +22,6 @@ export function When({ move }: { move: Move }) {
 /** The same as one text. */
 export function whenText(move: Move): string {
   const { time, checkedBefore, actorName } = move
-  if (!isSeen(move)) return words.movedBy(timeText(time), actorName || words.unnamed)
-  return checkedBefore ? words.movedBetween(timeText(checkedBefore), timeText(time)) : words.seenFirst(timeText(time))
+  if (!isSeen(move)) return words.updateBy(timeText(time), actorName || words.nameUnknown)
+  return checkedBefore ? words.updateBetween(timeText(checkedBefore), timeText(time)) : words.firstSeen(timeText(time))
 }

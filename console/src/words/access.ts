@@ -1,0 +1,55 @@
+// Texts of role bindings, and of the explanation of access.
+import { counted, numbers } from './format.ts'
+
+const bindings = {
+  access: 'Access',
+  accessTo: (group: string) => `Access to ${group}`,
+  issuerAndSubject: 'Issuer and subject',
+  explanation: 'Explanation',
+  explain: 'Explain',
+  explainOf: (who: string) => `Explain the access of ${who}`,
+  onlyRolesOf: (who: string) => `Only the roles of ${who} are shown.`,
+  hiddenBindings: (count: number) =>
+    `You do not have permission to see the role bindings of ${counted(count, 'group')} above. There may be more.`,
+  cutBindings: (most: number) => `Only the first ${numbers(most)} role bindings of each group are shown.`,
+  noBindings: 'There are no role bindings that you can see. To grant a role, run:',
+  grantRole: 'Grant a role',
+  grant: 'Grant',
+  identityUid: 'Identity UID',
+  identityHint: (some: readonly string[]) =>
+    some.length === 0 ? 'To list identities, run: pinfold iam identities list' : some.join('; '),
+  remove: 'Remove',
+  removeRoleOf: (role: string, who: string) => `Remove role ${role} from ${who}`,
+  removeRoleText: 'Requests that need this role are refused within a second.',
+}
+
+const explanations = {
+  explainAccessTo: (group: string) => `Explain access to ${group}`,
+  action: 'Action',
+  capabilities: {
+    CAP_MANIFEST_LIST: 'pull images',
+    CAP_MANIFEST_CREATE: 'push images',
+    CAP_TAG_UPDATE: 'update tags',
+    CAP_TAG_DELETE: 'delete tags',
+    CAP_REPO_CREATE: 'create repositories',
+  },
+  allowed: 'Allowed: the identity has a role with this permission.',
+  notAllowed: 'Not allowed: the identity has no role with this permission.',
+  noBindingsOfIdentity: 'The identity has no role here or in a group above, or it does not exist.',
+  bindings: 'Role bindings',
+  effect: 'Effect',
+  effects: {
+    EFFECT_UNSPECIFIED: 'unknown',
+    EFFECT_GRANTS: 'grants the permission',
+    EFFECT_ROLE_LACKS_IT: 'the role does not include the permission',
+    EFFECT_NOT_ACCEPTED: 'no effect until the person accepts a role in the organization',
+    EFFECT_ABOVE_HOME: 'no effect: the identity belongs to a folder below',
+  },
+  sufficientRoles: 'Roles with this permission:',
+  grantors: 'Identities that can grant such a role:',
+  refusals: 'Refused registry requests',
+  noRefusals: 'The registry has refused no requests here recently.',
+  count: 'Count',
+}
+
+export const access = { ...bindings, ...explanations }

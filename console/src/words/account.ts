@@ -1,0 +1,27 @@
+// Texts of the account of the signed-in person: sessions, push tokens and invitations.
+export const account = {
+  signedInAs: 'You are signed in as',
+  copyUid: 'Copy your UID',
+  signOut: 'Sign out',
+  sessions: 'Sessions',
+  startedAt: 'Started',
+  lastUsed: 'Last used',
+  remoteAddress: 'IP address',
+  thisSession: 'this session',
+  sessionKinds: { browser: 'browser', client: 'program' } as Record<string, string>,
+  endSession: 'End session',
+  endSessionOf: (time: string) => `End session of ${time}`,
+  pushTokens: 'Push tokens',
+  noPushTokens:
+    'You have no push tokens. A push token is a password for clients that cannot sign in with a browser. To create one, run:',
+  permissions: 'Permissions',
+  pushAndPull: 'push and pull',
+  pullOnly: 'pull',
+  revokeOf: (name: string) => `Revoke ${name}`,
+  revokeText: 'Programs that use this token are refused within a second.',
+  pendingInvitations: 'Pending invitations',
+  noPendingInvitations: 'You have no pending invitations.',
+  invitedBy: 'Invited by',
+  acceptOf: (organization: string) => `Accept the role in ${organization}`,
+  declineOf: (organization: string) => `Decline the role in ${organization}`,
+}

@@ -1,0 +1,40 @@
+// Texts of cooldown policies and their exemptions.
+import { counted } from './format.ts'
+
+export const cooldown = {
+  cooldownPolicies: 'Cooldown policies',
+  cooldownText:
+    'A cooldown policy holds back images that are too young from the identities that run them. It applies to all pulls, by tag and by digest.',
+  noCooldownPolicies: 'There are no cooldown policies yet. Users with pull permission can pull new images at once.',
+  newCooldownPolicy: 'New cooldown policy',
+  appliesTo: 'Applies to',
+  allInGroup: (group: string) => `all identities in and below ${group}`,
+  identityCount: (count: number) => counted(count, 'identity', 'identities'),
+  identitiesOfPolicy: 'Identities',
+  groupOfIdentities: 'Or all identities in and below the group with this UID',
+  minAge: 'Minimum age',
+  holdAge: 'Hold time',
+  countFrom: 'Age',
+  countFroms: {
+    COUNT_FROM_UNSPECIFIED: 'time under this tag',
+    TAG: 'time under this tag',
+    REPO: 'time under any tag of the repository',
+  },
+  tooYoungImages: 'Images that are too young',
+  cooldownModes: {
+    MODE_UNSPECIFIED: 'unknown',
+    OBSERVE: 'observe: served, and reported in the pull event',
+    SERVE_OLDER: 'serve an older image instead',
+    DENY: 'deny the pull',
+  },
+  deleteCooldownText: 'Images that the policy holds back can be pulled within a second.',
+  tooYoungTags: 'Recently updated tags that are too young',
+  allOldEnough: (count: number) =>
+    count === 0
+      ? 'There are no tags to check yet.'
+      : `All of the last ${counted(count, 'updated tag')} are old enough for every policy.`,
+  newestOldEnough: 'Newest digest that is old enough',
+  noCooldownExemptions: 'There are no exemptions from cooldown policies.',
+  atMost30Days: 'At most 30 days from now.',
+  revokeCooldownText: 'The cooldown policies apply to the image again.',
+}

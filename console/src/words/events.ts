@@ -1,0 +1,57 @@
+// Texts of webhooks, which the API calls subscriptions, of their deliveries, and of live events.
+import { counted } from './format.ts'
+
+const webhooks = {
+  noWebhooks: 'There are no webhooks here yet. Create one to send the events of this group to a URL.',
+  newWebhook: 'New webhook',
+  endpointUrl: 'Endpoint URL',
+  endpointHint: 'The URL must start with https, and the server must be able to reach it.',
+  paused: 'paused',
+  failing: 'failing',
+  delivering: 'delivering',
+  nextAttempt: 'Next attempt:',
+  behindSince: 'Behind since',
+  behindText: 'Deliveries of later events are not stored yet. They are sent in order, after the earlier ones.',
+  catchUp: {
+    paused: 'To catch up, resume the webhook.',
+    failing:
+      'To catch up, repair the endpoint. Events that are too old by then are skipped. To send skipped events, redeliver their time range.',
+    delivering: 'The webhook catches up by itself.',
+  },
+  deliveryCounts: (waiting: string, failed: string) => `${waiting} waiting, ${failed} failed.`,
+  pause: 'Pause',
+  resume: 'Resume',
+  sendTest: 'Send test event',
+  rotateSecret: 'Rotate secret',
+  secretOnce: 'Copy this secret now. It is not shown again:',
+  copySecret: 'Copy the secret',
+  deleteWebhookOf: (url: string) => `Delete webhook ${url}`,
+  deleteWebhookText: 'Waiting deliveries are not sent anymore.',
+}
+
+const deliveries = {
+  deliveryStatus: 'Delivery status',
+  deliveriesTo: (url: string) => `Deliveries to ${url}`,
+  deliveryStates: { '': 'all', WAITING: 'waiting', DELIVERED: 'delivered', GIVEN_UP: 'failed' },
+  noDeliveries: 'There are no deliveries with this status.',
+  attempts: 'Attempts',
+  lastResponse: 'Last response',
+  redeliver: 'Redeliver',
+  redeliverOf: (time: string) => `Redeliver the event of ${time}`,
+  redeliverRange: 'Redeliver a time range',
+  redeliverRangeTo: (url: string) => `Redeliver a time range to ${url}`,
+  untilNow: 'Leave empty for all events until now.',
+  sentAgain: (events: number) => `${counted(events, 'event')} will be sent again.`,
+  moreToSend: 'The queue is full. When these events have been delivered, send the rest.',
+  sendRest: 'Send the rest',
+}
+
+const stream = {
+  live: 'Live events',
+  showLive: 'Show live events',
+  stopLive: 'Stop live events',
+  noLiveEvents: 'There were no events since you started.',
+  subject: 'Resource',
+}
+
+export const events = { ...webhooks, ...deliveries, ...stream }

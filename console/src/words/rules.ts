@@ -1,0 +1,25 @@
+// Texts that the screens of policies, accepted risks and mirrors share.
+export const rules = {
+  rulesHidden: 'You do not have permission to see these settings. Ask an owner of the organization.',
+  rulesAboveHidden: 'Settings of groups above apply here too, but you do not have permission to see them.',
+  cutPlaced: 'The organization has more than 1,000 of these. Only the first 1,000 were searched.',
+  actionOn: (action: string, name: string) => `${action} ${name}`,
+  showEnded: 'Show ended entries too',
+  hideEnded: 'Hide ended entries',
+  allTags: 'all tags',
+  tagsOfRule: (tags: string, except: string) => `${tags || 'all tags'}${except && `, except ${except}`}`,
+  ruleTags: 'Tags (one per line)',
+  ruleExcept: 'Excluded tags (one per line)',
+  patternHint: 'Use * for any characters. Leave empty for all tags.',
+  uidsHint: 'UIDs, one per line.',
+  ruleModes: {
+    MODE_UNSPECIFIED: 'unknown',
+    OFF: 'off',
+    DRY_RUN: 'dry run: the effect is only shown in plans',
+    ENFORCE: 'enforced',
+  },
+  untilUtc: 'Until (UTC)',
+  exemptions: 'Exemptions',
+  newExemption: 'New exemption',
+  createExemption: 'Create exemption',
+}
