@@ -4,20 +4,20 @@ import { openBrowser } from '../support/browser.ts'
 import { startPinfold } from '../support/pinfold.ts'
 import { startSignInScene } from '../support/sign-in.ts'
 
-test('the root page explains the server to a browser, with working links', async () => {
+test('GET / shows a browser what the server is, with working links', async () => {
   await using pinfold = await startPinfold()
   const page = await fetch(`${pinfold.url}/`, { headers: { accept: 'text/html' } })
   assert.equal(page.status, 200)
   assert.match(page.headers.get('content-security-policy') ?? '', /default-src 'none'/)
   const text = await page.text()
-  assert.match(text, /remembers every move of every tag/)
+  assert.match(text, /records every update of every tag/)
   assert.match(text, new RegExp(`docker login ${new URL(pinfold.url).host}<`))
   const links = [...text.matchAll(/href="([^"]+)"/g)].map((match) => match[1]!)
   assert.deepEqual(links, ['/ui/', '/docs', '/openapi.json'])
   for (const link of links) assert.equal((await fetch(pinfold.url + link)).status, 200, link)
 })
 
-test('a program at the address of the server reads the same in lines, and cannot write there', async () => {
+test('GET / answers programs in plain text, and POST / is 405', async () => {
   await using pinfold = await startPinfold()
   const res = await fetch(`${pinfold.url}/`)
   assert.match(res.headers.get('content-type') ?? '', /^text\/plain/)
@@ -26,7 +26,7 @@ test('a program at the address of the server reads the same in lines, and cannot
   assert.equal((await fetch(`${pinfold.url}/`, { method: 'HEAD' })).status, 200)
 })
 
-test('the home page redirects a signed-in browser to the console, and explains itself after the session has ended', async () => {
+test('GET / redirects a signed-in browser to the console, until its session ends', async () => {
   await using scene = await startSignInScene()
   const { url } = scene.pinfold
   scene.somebody()
@@ -40,5 +40,5 @@ test('the home page redirects a signed-in browser to the console, and explains i
   await browser.ask(`${url}/ui/api/control/v1/sessions/${sessions[0].uid}`, { method: 'DELETE', headers: own })
   const left = await browser.ask(`${url}/`)
   assert.equal(left.status, 200)
-  assert.match(left.text, /remembers every move of every tag/)
+  assert.match(left.text, /records every update of every tag/)
 })

@@ -106,7 +106,7 @@ test('a link from another site that names a provider signs nobody in for a progr
     const led = await openBrowser().ask(link, fromElsewhere)
     assert.equal(led.headers.get('location'), `/ui/signin?${new URLSearchParams({ ...more, return: back })}`)
     // A person who types the address is redirected to the page.
-    assert.match((await openBrowser().go(link)).text, /Let this program in\?/)
+    assert.match((await openBrowser().go(link)).text, /Authorize this program\?/)
   }
 })
 
@@ -290,9 +290,9 @@ test('a page of another site gets no lasting session of a program at a local por
   for (const link of links) {
     for (const site of ['cross-site', 'same-site']) {
       const led = await openBrowser().ask(link, { headers: { 'sec-fetch-site': site } })
-      assert.match(led.text, /Let the program on this machine in\?/)
+      assert.match(led.text, /Authorize the program on this machine\?/)
       assert.match(led.text, /localhost:4711/)
-      const clicked = new URL(linkOf(led, 'Let it in'), scene.pinfold.url).href
+      const clicked = new URL(linkOf(led, 'Authorize'), scene.pinfold.url).href
       const done = await openBrowser().go(clicked, { headers: { 'sec-fetch-site': 'same-origin' } }, isOver)
       assert.ok(isOver(done.url), done.text)
     }

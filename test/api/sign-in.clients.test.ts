@@ -68,7 +68,7 @@ async function answerDevice(code: string, answer: string, browser: Browser = ope
   const { url } = scene.pinfold
   await scene.enter(browser)
   const question = await browser.submit(`${url}/ui/device`, { code })
-  if (question.status !== 200 || !question.text.includes('Let this program in?')) return question
+  if (question.status !== 200 || !question.text.includes('Authorize this program?')) return question
   return browser.submit(`${url}/ui/device/confirm`, { code, answer })
 }
 
@@ -147,7 +147,7 @@ test('an OpenID Connect library completes the device grant', async () => {
   assert.match(device.user_code, /^[BCDFGHJKLMNPQRSTVWXZ]{8}$/)
   assert.deepEqual([device.expires_in, device.interval, device.verification_uri_complete], [900, 5, undefined])
   const said = await answerDevice(device.user_code.toLowerCase().replace(/^..../, '$& - '), 'approve')
-  assert.match(said.text, /The program is let in/)
+  assert.match(said.text, /The program can act as you now/)
   const tokens = await oidc.pollDeviceAuthorizationGrant(config, { ...device, interval: 0 })
   assert.partialDeepStrictEqual(tokens.claims(), { sub: uid, aud: 'pinfold' })
   ok(await pinfold.withToken(tokens.access_token).get('/auth/v1/ok'))
@@ -208,10 +208,10 @@ test('a device waits, is slowed down, is refused, and gets an error when the tim
   assertRefused(await poll(first.device_code), 'slow_down')
   time += 15 * second
   assertRefused(await poll(first.device_code), 'authorization_pending')
-  assert.match((await answerDevice(first.user_code, 'refuse')).text, /The program was refused/)
+  assert.match((await answerDevice(first.user_code, 'refuse')).text, /The program has no access/)
   assertRefused(await poll(first.device_code), 'access_denied')
   assertRefused(await poll(first.device_code), 'invalid_grant')
-  assert.match((await answerDevice(first.user_code, 'approve')).text, /No program waits with this code/)
+  assert.match((await answerDevice(first.user_code, 'approve')).text, /This code is unknown or has expired/)
 
   const late = await begin()
   const browser = openBrowser()
@@ -221,7 +221,7 @@ test('a device waits, is slowed down, is refused, and gets an error when the tim
   time += 1
   assertRefused(await poll(late.device_code), 'expired_token')
   const tooLate = await browser.submit(`${scene.pinfold.url}/ui/device`, { code: late.user_code })
-  assert.match(tooLate.text, /No program waits with this code/)
+  assert.match(tooLate.text, /This code is unknown or has expired/)
 
   assertRefused(await poll('unknown'), 'invalid_grant')
   assertRefused(await token({ grant_type: deviceGrant }), 'invalid_request')
@@ -287,7 +287,7 @@ test('the page of devices shows who asks, takes only typed codes, and its guesse
   assert.doesNotMatch(waits.url + waits.text, new RegExp(user_code))
   const back = new URL(waits.url).searchParams.get('return')!
   const question = await scene.enter(browser, scene.idp.uid, back)
-  for (const text of ['Let this program in?', '127.0.0.1', '&lt;script&gt;a tool', `${user_code.slice(0, 4)}-`]) {
+  for (const text of ['Authorize this program?', '127.0.0.1', '&lt;script&gt;a tool', `${user_code.slice(0, 4)}-`]) {
     assert.ok(question.text.includes(text), question.text)
   }
   assert.match(question.text, /<time datetime="[^"]+">[\d -:]+ UTC</)
@@ -425,9 +425,9 @@ test('a program without a browser fetches a token that only its key opens, once'
   assertError(await fetchIt(), 404, 5, 'NOT_FOUND')
   const browser = openBrowser()
   const question = await browser.go(`${url}/oauth?headless_code=${code}&idp_id=acme.example`)
-  assert.match(question.text, /Let this program in\?/)
+  assert.match(question.text, /Authorize this program\?/)
   assertError(await fetchIt(), 404, 5, 'NOT_FOUND')
-  assert.match((await browser.submit(`${url}/ui/headless`, { code })).text, /The program is let in/)
+  assert.match((await browser.submit(`${url}/ui/headless`, { code })).text, /The program can act as you now/)
   const { ecdhPublicKey, encryptedIdtoken } = ok(await fetchIt())
   assertError(await fetchIt(), 404, 5, 'NOT_FOUND')
 

@@ -55,8 +55,8 @@ async function codeOf(): Promise<string> {
 const redeem = (code: string) =>
   token({ grant_type: 'authorization_code', code, redirect_uri: loopback, code_verifier: verifier })
 const beginDevice = async () => ok(await post('/oauth/device_authorization', { client_id: 'pinfold', scope: 'openid' }))
-const noProgram = /No program waits with this code/
-const question = /Let this program in\?/
+const noProgram = /This code is unknown or has expired/
+const question = /Authorize this program\?/
 
 test('a device code is answered once', async () => {
   scene.somebody()
@@ -109,7 +109,7 @@ test(`the token of a program without a browser is fetched within ${headlessSecon
       const code = Buffer.from(await crypto.subtle.exportKey('raw', publicKey)).toString('base64url')
       const browser = openBrowser()
       await browser.go(`${url}/oauth?headless_code=${code}&idp_id=acme.example`)
-      assert.match((await browser.submit(`${url}/ui/headless`, { code })).text, /The program is let in/)
+      assert.match((await browser.submit(`${url}/ui/headless`, { code })).text, /The program can act as you now/)
       return () => anonymous.get(`/sts/headless_sessions?code=${code}`)
     }),
   )

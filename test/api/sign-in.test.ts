@@ -233,7 +233,7 @@ test('a server without providers says that it has no sign-in', async () => {
   const query = new URLSearchParams({ exit: 'redirect', redirect: loopback })
   const shown = await openBrowser().ask(`${pinfold.url}/oauth?${query}`)
   assert.equal(shown.status, 400)
-  assert.match(shown.text, /no sign-in for everybody/)
+  assert.match(shown.text, /no identity provider for all users/)
   const page = await openBrowser().go(`${pinfold.url}/ui/`)
   assert.deepEqual([page.status, page.url], [200, `${pinfold.url}/ui/signin`])
 })

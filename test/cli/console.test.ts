@@ -24,7 +24,7 @@ test('pinfold console prints a link that one browser enters with, and serve prin
   assert.equal(source, `sha256-${Buffer.from(digest).toString('base64')}`)
 
   const entered = await openBrowser().submit(`${server.url}/ui/enter`, { code: link.hash.slice(1) })
-  assert.match(entered.text, /the operator/)
+  assert.match(entered.text, /data-name="Operator"/)
   assert.equal((await openBrowser().submit(`${server.url}/ui/enter`, { code: link.hash.slice(1) })).status, 403)
   assert.doesNotMatch(server.output.stdout + server.output.stderr, /#|enter/)
 })
@@ -51,7 +51,7 @@ test('npm start with the demo prints a link to a terminal, which opens the demo 
     const [, url, code] = link()!
     const browser = openBrowser()
     const entered = await browser.submit(`${url}/ui/enter`, { code: code! })
-    assert.match(entered.text, /the operator/)
+    assert.match(entered.text, /data-name="Operator"/)
     const read = async (path: string) => {
       const answer = await browser.ask(`${url}/ui/api${path}`, { headers: { 'sec-fetch-site': 'same-origin' } })
       return JSON.parse(answer.text)

@@ -13,15 +13,15 @@ const watched = { complaints: [] as string[], foreign: [] as string[] }
 
 /** Signs in by the form, with the name of the organization. */
 async function signIn(page: Page): Promise<void> {
-  await page.getByLabel(/Your organisation/).fill('acme.example')
-  await page.getByRole('button', { name: 'Go on' }).click()
+  await page.getByLabel(/Name of your organization/).fill('acme.example')
+  await page.getByRole('button', { name: 'Continue' }).click()
   await page.getByRole('link', { name: /of acme\.example$/ }).click()
 }
 
 type Room = { scene: SignInScene; url: string; fresh: () => Promise<{ context: BrowserContext; page: Page }> }
 
 async function trySigningIn({ scene, url, fresh }: Room): Promise<void> {
-  await check('the pages that anybody sees have no violation', async () => {
+  await check('public pages have no accessibility violation', async () => {
     const { context, page } = await fresh()
     for (const path of ['/ui/signin', '/ui/signin?org=nobody', '/ui/invite', '/ui/device', '/ui/enter']) {
       await page.goto(url + path)
@@ -31,12 +31,12 @@ async function trySigningIn({ scene, url, fresh }: Room): Promise<void> {
     await audit(page)
     await context.close()
   })
-  await check('a first sign-in with the provider of an organisation ends where the person wanted to go', async () => {
+  await check('a first sign-in with the provider of an organization ends at the requested page', async () => {
     const { email } = scene.somebody()
     const { context, page } = await fresh()
     await page.goto(`${url}/ui/`)
     await signIn(page)
-    await titled(page, 'What moved last')
+    await titled(page, 'Home')
     await page.goto(`${url}/ui/sessions`)
     await titled(page, 'Your account')
     expect((await page.content()).includes(email), await page.content())
@@ -52,7 +52,7 @@ async function trySigningIn({ scene, url, fresh }: Room): Promise<void> {
     await ahead
     await context.close()
   })
-  await check('twenty of twenty deep links come back', async () => {
+  await check('twenty of twenty deep links lead back to their page after the sign-in', async () => {
     scene.somebody()
     for (let i = 0; i < 20; i++) {
       const { context, page } = await fresh()
@@ -67,19 +67,19 @@ async function trySigningIn({ scene, url, fresh }: Room): Promise<void> {
       await context.close()
     }
   })
-  await check('an invite is joined with a provider of the server, and a stranger is refused', async () => {
+  await check('a person without an invitation is refused, and joins with one', async () => {
     const { uid } = scene.somebody()
     const { code } = (await scene.pinfold.seed.invite(scene.org.uid, roleUids.editor)) as { code: string }
     const { context, page } = await fresh()
     await page.goto(`${url}/ui/signin`)
     await page.getByRole('link', { name: 'Sign in with The company' }).click()
-    await titled(page, 'You are not signed in')
+    await titled(page, 'Sign-in failed')
     await audit(page)
-    await page.getByRole('link', { name: 'I have an invite' }).click()
+    await page.getByRole('link', { name: 'Use an invitation code' }).click()
     await page.getByLabel('Code').fill(code)
-    await page.getByRole('button', { name: 'Go on' }).click()
+    await page.getByRole('button', { name: 'Continue' }).click()
     await page.getByRole('link', { name: 'Sign in with The company' }).click()
-    await titled(page, 'What moved last')
+    await titled(page, 'Home')
     const { body } = await scene.pinfold.operator.get(`/iam/v2/roleBindings?identity=${uid}`)
     expect(
       (body.roleBindings as Json[]).some(({ role }) => role.name === 'editor'),
@@ -90,7 +90,7 @@ async function trySigningIn({ scene, url, fresh }: Room): Promise<void> {
 }
 
 async function tryPrograms({ scene, url, fresh }: Room): Promise<void> {
-  await check('a program is let in by the code that somebody types', async () => {
+  await check('a person authorizes a program by its code', async () => {
     const { uid } = scene.somebody()
     const ask = async (path: string, form: Json) =>
       (await (await fetch(url + path, { method: 'POST', body: new URLSearchParams(form) })).json()) as Json
@@ -98,13 +98,13 @@ async function tryPrograms({ scene, url, fresh }: Room): Promise<void> {
     const { context, page } = await fresh()
     await page.goto(`${url}/ui/device`)
     await page.getByLabel('Code').fill(user_code.toLowerCase())
-    await page.getByRole('button', { name: 'Go on' }).click()
+    await page.getByRole('button', { name: 'Continue' }).click()
     await signIn(page)
-    await titled(page, 'Let this program in?')
+    await titled(page, 'Authorize this program?')
     await audit(page)
-    await page.getByRole('button', { name: 'Let it in' }).click()
+    await page.getByRole('button', { name: 'Authorize' }).click()
     await page.getByRole('status').waitFor()
-    await titled(page, 'Done')
+    await titled(page, 'Program authorized')
     await audit(page)
     const grant_type = 'urn:ietf:params:oauth:grant-type:device_code'
     const { access_token } = await ask('/oauth/token', { grant_type, device_code, client_id: 'pinfold' })
@@ -112,7 +112,7 @@ async function tryPrograms({ scene, url, fresh }: Room): Promise<void> {
     expect(who.body.subject === uid, who.text)
     await context.close()
   })
-  await check('a program on loopback gets its code, with an invite that the person agrees to', async () => {
+  await check('a program on loopback gets its code after the person accepts an invitation', async () => {
     scene.somebody()
     const { code: invite } = (await scene.pinfold.seed.invite(scene.org.uid, roleUids.viewer)) as { code: string }
     const arrived = Promise.withResolvers<string>()
@@ -134,26 +134,26 @@ async function tryPrograms({ scene, url, fresh }: Room): Promise<void> {
     program.closeAllConnections()
     program.close()
   })
-  await check('the page of a program without a browser', async () => {
+  await check('a person authorizes a program on a machine without a browser', async () => {
     scene.somebody()
     const { context, page } = await fresh()
     await page.goto(`${url}/oauth?headless_code=3p7bfXt9wbTTW2HC7OQ1Nz-DQ8hbeGdNrfx-FG-IK08`)
     await signIn(page)
-    await titled(page, 'Let this program in?')
+    await titled(page, 'Authorize this program?')
     await audit(page)
-    await page.getByRole('button', { name: 'Let it in' }).click()
+    await page.getByRole('button', { name: 'Authorize' }).click()
     await page.getByRole('status').waitFor()
     await context.close()
   })
 }
 
 async function tryOperator({ scene, url, fresh }: Room): Promise<void> {
-  await check("the operator's link works once, and leaves no code in the address", async () => {
+  await check("the operator's link works once, and its code is removed from the address", async () => {
     const { code } = (await scene.pinfold.operator.post('/control/v1/consoleCodes')).body
     const { context, page } = await fresh()
     await page.goto(`${url}/ui/enter#${code}`)
     await page.waitForURL(`${url}/ui/`)
-    await page.getByRole('link', { name: 'the operator', exact: true }).waitFor()
+    await page.getByRole('link', { name: 'Operator', exact: true }).waitFor()
     await settled(page)
     await audit(page)
     await page.goBack()
@@ -174,5 +174,5 @@ await trySigningIn(room)
 await tryPrograms(room)
 await tryOperator(room)
 await browser.close()
-await check('no page has complained', async () => expect(watched.complaints.length === 0, watched.complaints))
+await check('no page has reported an error', async () => expect(watched.complaints.length === 0, watched.complaints))
 checks.finish()

@@ -11,18 +11,18 @@ export async function accountPage(arrival: HttpArrival, session: Session): Promi
   const { identityUid, profile, organization, provider } = session
   const sessions = await sessionsOfPerson(arrival.edge.app, session)
   const name = identityUid === operator ? 'the operator' : profile.name || profile.email || identityUid
-  const body = html`<p>You are <bdi>${name}</bdi>${profile.email !== '' && html` (<bdi>${profile.email}</bdi>)`}.</p>
+  const body = html`<p>You are signed in as <bdi>${name}</bdi>${profile.email !== '' && html` (<bdi>${profile.email}</bdi>)`}.</p>
 <dl>
-<dt>Uid</dt><dd><code>${identityUid}</code></dd>
-${provider !== '' && html`<dt>Signed in with</dt><dd><code>${provider}</code></dd>`}
-${organization !== '' && html`<dt>This sign-in counts in</dt><dd><code>${organization}</code></dd>`}
+<dt>UID</dt><dd><code>${identityUid}</code></dd>
+${provider !== '' && html`<dt>Identity provider</dt><dd><code>${provider}</code></dd>`}
+${organization !== '' && html`<dt>Valid only in the organization</dt><dd><code>${organization}</code></dd>`}
 </dl>
 <form method="post" action="/ui/signout"><button>Sign out</button></form>
 <h2 id="sessions">Sessions</h2>
 <div class="scroll" role="region" aria-labelledby="sessions" tabindex="0">
 <table>
-<thead><tr><th scope="col">Began</th><th scope="col">Last used</th><th scope="col">From</th><th scope="col">With</th>
-<th scope="col">End</th></tr></thead>
+<thead><tr><th scope="col">Started</th><th scope="col">Last used</th><th scope="col">IP address</th><th scope="col">Client</th>
+<th scope="col">Actions</th></tr></thead>
 <tbody>
 ${sessions.map((one) => row(one, session))}</tbody>
 </table>
@@ -31,11 +31,11 @@ ${sessions.map((one) => row(one, session))}</tbody>
 }
 
 function row(one: Session, { uid }: Session): Html {
-  const began = time(one.createTime)
+  const started = time(one.createTime)
   const end = html`<form method="post" action="/ui/sessions/end"><input type="hidden" name="uid" value="${one.uid}">
-<button aria-label="End the session of ${shortTime(one.createTime)}">End</button></form>`
-  return html`<tr><td>${began}</td><td>${time(one.lastUsedTime)}</td><td>${one.source}</td>
-<td><bdi>${one.userAgent}</bdi> (${one.kind})</td><td>${one.uid === uid ? 'this one' : end}</td></tr>\n`
+<button aria-label="End session of ${shortTime(one.createTime)}">End session</button></form>`
+  return html`<tr><td>${started}</td><td>${time(one.lastUsedTime)}</td><td>${one.source}</td>
+<td><bdi>${one.userAgent}</bdi> (${one.kind})</td><td>${one.uid === uid ? 'this session' : end}</td></tr>\n`
 }
 
 function time(text: string): Html {
@@ -59,8 +59,12 @@ export async function signOutPage(arrival: HttpArrival, session: Session): Promi
   await readForm(arrival)
   const url = await signOut(workOf(arrival, session.identityUid), issuingOf(arrival), session)
   const headers = { 'set-cookie': noCookie(arrival, 'pinfold'), ...(url && { refresh: `1; url=${url}` }) }
-  const body = html`<p role="status">You are signed out here.</p>
-${url && html`<p>You go on to your provider, to sign out there too: <a class="button" href="${url}">Sign out there</a></p>`}
+  const body = html`<p role="status">You are signed out of this server.</p>
+${
+  url &&
+  html`<p>Your browser continues to your identity provider, to sign out there too.</p>
+<p><a class="button" href="${url}">Sign out at the provider</a></p>`
+}
 <p><a href="/ui/signin">Sign in again</a></p>`
   sendPage(arrival, { title: 'Signed out', body, headers })
 }

@@ -77,7 +77,7 @@ export function sendConsole(arrival: HttpArrival, session: Session, { script, st
   const { url, app } = arrival.edge
   const { identityUid, profile, organization } = session
   const isOperator = identityUid === operator
-  const name = isOperator ? 'the operator' : profile.name || profile.email || identityUid
+  const name = isOperator ? 'Operator' : profile.name || profile.email || identityUid
   const text = textOf(html`<!doctype html>
 <html lang="en">
 <head>
@@ -91,7 +91,7 @@ export function sendConsole(arrival: HttpArrival, session: Session, { script, st
 </head>
 <body data-uid="${identityUid}" data-name="${name}" data-email="${profile.email}" data-organization="${organization}"
 data-operator="${isOperator ? 'yes' : 'no'}" data-host="${new URL(url).host}" data-version="${app.version}">
-<noscript><p>The console needs a script. <a href="/ui/sessions">Your account and its sessions</a> do not.</p></noscript>
+<noscript><p>The console needs JavaScript. <a href="/ui/sessions">Your account and sessions</a> work without it.</p></noscript>
 </body>
 </html>
 `)

@@ -9,6 +9,9 @@ import { required, sendToProvider } from './oauth-door.ts'
 import { sendOn, sendPage } from './page.ts'
 import { isLedFromElsewhere, issuingOf, ownPath, readForm, workOf } from './visit.ts'
 
+const unknownOrganization =
+  'No organization with this name or provider ID has its own sign-in here. Check the spelling, or ask an owner of it.'
+
 /** Uses links instead of a form: they lead to another server, which the policy for forms forbids. */
 export async function signInPage(arrival: HttpArrival): Promise<void> {
   const { app } = arrival.edge
@@ -20,16 +23,16 @@ export async function signInPage(arrival: HttpArrival): Promise<void> {
   const found = name === '' ? undefined : await findByIdpId(app, name)
   const choices = offered({ config: app.config }).map(({ id, label }) => choice({ id, label, back, fresh }))
   const own = found && choice({ id: found.id, label: `${found.label} of ${name}`, back, fresh })
-  const body = html`${name !== '' && !found && html`<p role="alert">No organisation of that name signs its people in here.</p>`}
+  const body = html`${name !== '' && !found && html`<p role="alert">${unknownOrganization}</p>`}
 <ul class="choices">${own}${choices}</ul>
 <form method="get" action="/ui/signin">
-<p><label for="org">Your organisation, as its name or the id of its provider</label>
+<p><label for="org">Name of your organization, or ID of its identity provider</label>
 <input id="org" name="org" value="${name}" autocomplete="organization" spellcheck="false" required>
 <input type="hidden" name="return" value="${back}">${fresh && html`<input type="hidden" name="fresh" value="true">`}</p>
-<p><button>Go on</button></p>
+<p><button>Continue</button></p>
 </form>
-<p><a href="/ui/invite">I have an invite</a></p>
-<p><a href="/ui/enter">I run this server</a></p>`
+<p><a href="/ui/invite">Use an invitation code</a></p>
+<p><a href="/ui/enter">Sign in as the operator</a></p>`
   sendPage(arrival, { title: 'Sign in', body })
 }
 
@@ -53,12 +56,12 @@ export async function startPage(arrival: HttpArrival): Promise<void> {
 
 export function invitePage(arrival: HttpArrival, problem = ''): void {
   const body = html`${problem !== '' && html`<p role="alert">${problem}</p>`}
-<p>Paste the code that you were sent, and sign in then.</p>
+<p>Enter the invitation code that you received. Then sign in.</p>
 <form method="post" action="/ui/invite">
-<p><label for="code">Code</label> <input id="code" name="code" autocomplete="off" spellcheck="false" required></p>
-<p><button>Go on</button></p>
+<p><label for="code">Invitation code</label> <input id="code" name="code" autocomplete="off" spellcheck="false" required></p>
+<p><button>Continue</button></p>
 </form>`
-  sendPage(arrival, { title: 'Join with an invite', body, status: problem === '' ? 200 : 400 })
+  sendPage(arrival, { title: 'Join with an invitation', body, status: problem === '' ? 200 : 400 })
 }
 
 const inviteSeconds = 10 * 60
@@ -68,7 +71,10 @@ const maxCode = 3000
 export async function takeInvite(arrival: HttpArrival): Promise<void> {
   const code = ((await readForm(arrival)).get('code') ?? '').trim()
   if (code.length > maxCode || !/^[A-Za-z0-9+/_-]+={0,2}$/.test(code)) {
-    return invitePage(arrival, 'This is not the code of an invite.')
+    return invitePage(
+      arrival,
+      'This is not an invitation code. Copy the whole code from your invitation, and enter it again.',
+    )
   }
   sendOn(arrival, '/ui/signin', { 'set-cookie': cookie(arrival, 'pinfold-invite', code, inviteSeconds) })
 }
@@ -83,19 +89,24 @@ history.replaceState(null,'',location.pathname);form.submit()}`.replaceAll('\n',
 
 export function enterPage(arrival: HttpArrival, problem = ''): void {
   const body = html`${problem !== '' && html`<p role="alert">${problem}</p>`}
-<p>Whoever runs this server gets a code from <code>pinfold console</code>. It is good once, for five minutes.</p>
+<p>On the machine of the server, run <code>pinfold console</code>. It prints a link that works once, within five minutes. Open the
+link, or enter its last part, after the <code>#</code>.</p>
 <form method="post" action="/ui/enter">
 <p><label for="code">Code</label> <input id="code" name="code" autocomplete="one-time-code" spellcheck="false" required></p>
-<p><button>Enter</button></p>
+<p><button>Sign in</button></p>
 </form>`
   const status = problem === '' ? 200 : 403
-  sendPage(arrival, { title: 'Enter as the operator', body, status, script: sendCode })
+  sendPage(arrival, { title: 'Sign in as the operator', body, status, script: sendCode })
 }
 
 export async function enter(arrival: HttpArrival): Promise<void> {
   const code = ((await readForm(arrival)).get('code') ?? '').trim()
   const entered = await enterAsOperator(workOf(arrival), issuingOf(arrival), code)
-  if (!entered) return enterPage(arrival, 'The code is not good, or not any more.')
+  if (!entered)
+    return enterPage(
+      arrival,
+      'This code is wrong, was used before, or has expired. Run pinfold console again to get a new link.',
+    )
   await signOutQuietly(workOf(arrival, entered.session.identityUid), readCookie(arrival, 'pinfold'))
   sendOn(arrival, '/ui/', { 'set-cookie': cookie(arrival, 'pinfold', entered.cookie) })
 }

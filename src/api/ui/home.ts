@@ -5,23 +5,23 @@ import { readCookie } from './cookies.ts'
 import { html } from './html.ts'
 import { send, sendOn, sendPage, wantsPage } from './page.ts'
 
-const what = 'This is Pinfold, a container registry that remembers every move of every tag.'
+const summary = 'Pinfold is a container registry that records every update of every tag.'
 
 /** Redirects signed-in people to the console. Others see what the server is, and a link to the console. */
 export async function homePage(arrival: HttpArrival): Promise<void> {
   const { url, app } = arrival.edge
   const { host } = new URL(url)
   if (!wantsPage(arrival)) {
-    const lines = [what, `console    ${url}/ui/`, `reference  ${url}/docs`, `API        ${url}/openapi.json`]
+    const lines = [summary, `console    ${url}/ui/`, `reference  ${url}/docs`, `API        ${url}/openapi.json`]
     send(arrival, 200, 'text/plain; charset=utf-8', `${lines.join('\n')}\n`)
     return
   }
   const shown = readCookie(arrival, 'pinfold')
   if (shown !== undefined && (await sessionOfCookie(app, shown))) return sendOn(arrival, '/ui/')
-  const body = html`<p>${what}</p>
-<p><a class="button" href="/ui/">Console</a> <a class="button" href="/docs">Reference of the API</a></p>
-<p>Images are pulled as <code>${host}/ORGANISATION/NAME</code>. Clients sign in with <code>docker login ${host}</code>, or by
-themselves after <code>pinfold auth configure-docker --api ${url}</code>.</p>
-<p>Programs read <a href="/openapi.json">/openapi.json</a>; the same methods are served over gRPC at this address.</p>`
-  sendPage(arrival, { title: 'A container registry', body })
+  const body = html`<p>${summary}</p>
+<p><a class="button" href="/ui/">Open the console</a> <a class="button" href="/docs">API reference</a></p>
+<p>The name of an image is <code>${host}/ORGANIZATION/NAME:TAG</code>. To sign in, run <code>docker login ${host}</code>. To let
+Docker sign in automatically, run <code>pinfold auth configure-docker --api ${url}</code> once.</p>
+<p>The API is described in <a href="/openapi.json">/openapi.json</a>. The same methods are available over gRPC at this address.</p>`
+  sendPage(arrival, { title: 'Container registry', body })
 }

@@ -30,11 +30,11 @@ export async function isAgreed(arrival: HttpArrival, code: string): Promise<bool
   const browser = shown ?? newSecret()
   query.set('confirm', proofOf(browser, code))
   const { organization, group, role } = offer
-  const body = html`<p>This invite lets you join <bdi>${organization}</bdi>${group !== organization && html`, in its folder <bdi>${group}</bdi>`}${role !== '' && html`, with the role <bdi>${role}</bdi>`}.</p>
-<p>The organisation will see your name and your address. Go on only if you expected the invite.</p>
+  const body = html`<p>With this invitation, you join the organization <bdi>${organization}</bdi>${group !== organization && html`, in its folder <bdi>${group}</bdi>`}${role !== '' && html`, with the role <bdi>${role}</bdi>`}.</p>
+<p>The organization will see your name and your email address. Join only if you expected this invitation.</p>
 <p><a class="button" href="/oauth?${query.toString()}">Join</a></p>
-<p><a href="/ui/">Do not join</a></p>`
+<p><a href="/ui/">Cancel</a></p>`
   const headers = { 'set-cookie': cookie(arrival, 'pinfold-signin', browser, seconds) }
-  sendPage(arrival, { title: 'Join with an invite', body, headers })
+  sendPage(arrival, { title: 'Join with an invitation', body, headers })
   return false
 }

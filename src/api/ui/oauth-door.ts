@@ -74,9 +74,9 @@ export function refusePage(arrival: HttpArrival, error: unknown): void {
     return
   }
   const body = html`<p role="alert">${known.message}.</p>
-<p>Request ${arrival.requestId}</p>
-<p><a href="/ui/">To your account</a></p>`
-  sendPage(arrival, { title: 'This did not work', body, status: known.http, headers })
+<p>Request ID: ${arrival.requestId}</p>
+<p><a href="/ui/">Go to the console</a></p>`
+  sendPage(arrival, { title: 'The request failed', body, status: known.http, headers })
 }
 
 /** Starts a sign-in for a program that opens a browser. Redirects only to the person's own machine. */
@@ -116,11 +116,11 @@ async function beginCode(arrival: HttpArrival, query: URLSearchParams): Promise<
  * months.
  */
 function askFirst(arrival: HttpArrival, query: URLSearchParams, { to }: Asked): void {
-  const body = html`<p>Another page has led you here. A program on this machine that listens at <bdi>${new URL(to).host}</bdi> would
-be signed in as you, for up to three months.</p>
-<p>Go on only if you have started that program yourself, just now.</p>
-<p><a class="button" href="/oauth?${query.toString()}">Let it in</a> <a class="button" href="/ui/">Do not</a></p>`
-  sendPage(arrival, { title: 'Let the program on this machine in?', body })
+  const body = html`<p>Another website has sent you here. If you continue, a program on this machine that listens at
+<bdi>${new URL(to).host}</bdi> can act as you for up to three months.</p>
+<p>Authorize the program only if you have just started it yourself.</p>
+<p><a class="button" href="/oauth?${query.toString()}">Authorize</a> <a class="button" href="/ui/">Cancel</a></p>`
+  sendPage(arrival, { title: 'Authorize the program on this machine?', body })
 }
 
 /** Starts a headless sign-in: the person who has opened the program's link signs in and approves it on a page. */
@@ -165,7 +165,8 @@ function choose(arrival: HttpArrival): void {
   const body = html`${
     links.length > 0
       ? html`<ul class="choices">${links}</ul>`
-      : html`<p role="alert">This server has no sign-in for everybody. Name your organisation to the program that sent you here.</p>`
+      : html`<p role="alert">You cannot sign in yet, because this server has no identity provider for all users. Start the program again
+with the name of your organization, such as <code>pinfold auth login --org NAME</code>.</p>`
   }`
   sendPage(arrival, { title: 'Sign in', body, status: links.length > 0 ? 200 : 400 })
 }
@@ -213,10 +214,10 @@ async function comeBack(arrival: HttpArrival): Promise<void> {
 
 /** Explains why roles are missing, and continues after a while. */
 function tellLeftOut(arrival: HttpArrival, location: string, headers: Headers): void {
-  const body = html`<p role="status">Your provider has left out your groups, since they are too many for its answer. Roles
-that your organisation gives to groups do not count in this session; your other roles do.</p>
-<p>Whoever runs the provider can have it name only the groups that are assigned to this application.</p>
-<p><a class="button" href="${location}">Go on</a></p>`
+  const body = html`<p role="status">Your identity provider did not send your groups, because there are too many of them. Roles that
+your organization gives to groups have no effect in this session. Your other roles have.</p>
+<p>The administrator of the identity provider can limit the groups to those that are assigned to this application.</p>
+<p><a class="button" href="${location}">Continue</a></p>`
   sendPage(arrival, { title: 'You are signed in', body, headers: { ...headers, refresh: `15; url=${location}` } })
 }
 
@@ -239,10 +240,10 @@ function tellFailure(arrival: HttpArrival, { asked, error }: SignInFailed): void
   }
   const again = new URLSearchParams({ return: asked.to })
   const body = html`<p role="alert">${known.message}.</p>
-${known.reason === 'REGISTRATION_REQUIRED' && html`<p><a href="/ui/invite">I have an invite</a></p>`}
-<p>Request ${arrival.requestId}</p>
+${known.reason === 'REGISTRATION_REQUIRED' && html`<p><a href="/ui/invite">Use an invitation code</a></p>`}
+<p>Request ID: ${arrival.requestId}</p>
 <p><a class="button" href="/ui/signin?${again.toString()}">Try again</a></p>`
-  sendPage(arrival, { title: 'You are not signed in', body, status: known.http })
+  sendPage(arrival, { title: 'Sign-in failed', body, status: known.http })
 }
 
 /** Handles a logout token (OpenID Connect Back-Channel Logout 1.0). */

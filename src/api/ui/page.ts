@@ -32,9 +32,9 @@ export function isAtUrl(arrival: HttpArrival): boolean {
   const { called, edge, req } = arrival
   if (called?.isUrl) return true
   if (called?.subdomain === undefined) {
-    const text = `This server is ${edge.url}, and does not answer to the name that was used.
-If there is a proxy in front of it, have the proxy pass on the Host header, or name it in PINFOLD_TRUSTED_PROXIES and have
-it send X-Forwarded-Host. Further names are listed in PINFOLD_HOSTS.
+    const text = `The page was not shown, because this server is ${edge.url} and does not know the host name of the request.
+If a proxy is in front of the server, let the proxy pass on the Host header. Or add the proxy to PINFOLD_TRUSTED_PROXIES and let
+it send X-Forwarded-Host. Add other host names of the server to PINFOLD_HOSTS.
 `
     send(arrival, 421, 'text/plain; charset=utf-8', text)
     return false

@@ -40,5 +40,6 @@ export async function decide(
 
 /** Throws PERMISSION_DENIED for the operator, whose rights are for one hour and cannot be passed on to a program. */
 export function refuseOperator({ identityUid }: Session): void {
-  if (identityUid === operatorUid) throw permissionDenied('the operator cannot let a program in; sign in as a person')
+  if (identityUid === operatorUid)
+    throw permissionDenied('the operator cannot authorize programs: sign in as a person instead')
 }
