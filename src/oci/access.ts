@@ -75,9 +75,10 @@ async function targetAt(visit: Visit, found: Found): Promise<PushTarget> {
 }
 
 /** Throws UNSUPPORTED for a mirror, since its content comes from the upstream. */
-function requireOwn({ follow }: RepoRef): void {
+function requireOwn({ follow, path }: RepoRef): void {
   if (follow === undefined) return
-  throw new OciError('UNSUPPORTED', 'the repository follows an upstream, and nothing is pushed to it or deleted here')
+  const help = `use the upstream, or end the mirror: pinfold images repos unfollow ${path}`
+  throw new OciError('UNSUPPORTED', `the repository is a mirror, so it is read-only; ${help}`)
 }
 
 type What = { tag?: string; digest?: string }
@@ -106,13 +107,15 @@ async function decide(visit: Visit, action: Action, what: What): Promise<Found> 
   return found
 }
 
-const grantors = 'an owner of the organisation can grant it'
+const grantors = 'an owner of the organization can grant it'
 
 /** DENIED for an action. Only members learn which capabilities they lack. This does not reveal what exists. */
 function refused(visit: Visit, place: string, names: readonly string[]): OciError {
   if (!isMember(visit, place)) return denied()
-  const token = visit.call.caller.token?.narrowed ? ', or the token is good for less than its identity' : ''
-  return denied(`the caller does not hold ${lackedAt(visit, place, names)} there${token}; ${grantors}`)
+  const token = visit.call.caller.token?.narrowed ? ', or your token does not include it' : ''
+  return denied(
+    `you do not have the permission ${lackedAt(visit, place, names)} for this repository${token}; ${grantors}`,
+  )
 }
 
 function lackedAt({ call: { caller } }: Visit, place: string, names: readonly string[]): string {
@@ -160,8 +163,9 @@ export function isPublic({ name, registry }: Visit): boolean {
 async function find(visit: Visit): Promise<Found> {
   const path = pathOf(visit)
   if (!isRepoPath(path)) {
-    const rule = 'a repository is named ORG/NAME or ORG/FOLDER/NAME, in small letters, digits and . _ - within'
-    throw new OciError('NAME_INVALID', `the name of the repository is not valid: ${rule}`)
+    const rule =
+      'it must be ORG/NAME or ORG/FOLDER/NAME, with lower-case letters, digits, ".", "_" and "-" in each part'
+    throw new OciError('NAME_INVALID', `the name of the repository is invalid: ${rule}`)
   }
   const found = await visit.registry.app.paths.find(path)
   visit.seen = { path, found }
@@ -220,13 +224,13 @@ export function listable(visit: Visit): readonly string[] {
 }
 
 function unknown(visit: Visit): OciError {
-  return new OciError('NAME_UNKNOWN', 'there is no such repository', { detail: { name: visit.name } })
+  return new OciError('NAME_UNKNOWN', 'the repository does not exist; check its name', { detail: { name: visit.name } })
 }
 
 /** Only the operator, who has all permissions, gets this answer. */
 function noOrganization(visit: Visit): OciError {
   const name = pathOf(visit).split('/')[0]!
-  return denied(`there is no organisation ${name}; pinfold iam organizations create ${name} makes it`)
+  return denied(`the organization ${name} does not exist; to create it: pinfold iam organizations create ${name}`)
 }
 
 type Missing = Found & { repo?: undefined }
@@ -244,7 +248,7 @@ async function checkMake(visit: Visit, missing: Missing): Promise<void> {
   if (!mayMake(visit, missing)) {
     const needs = ['repo.create', ...(missing.folders.length > 0 ? ['groups.create'] : [])]
     const lacks = lackedAt(visit, missing.group, needs)
-    throw denied(`the caller may not create the repository without ${lacks}; ${grantors}`)
+    throw denied(`the repository does not exist, and you do not have the permission ${lacks} to create it; ${grantors}`)
   }
   await requireTerms(visit, missing.group, 'registry.repo.created')
   await checkRepoBelow(visit.call, missing)

@@ -117,16 +117,22 @@ export async function deleteBlob(visit: Visit, reference: string): Promise<void>
   const result = await service.deleteBlob(visit.call, repo, digest, originOf(visit))
   if (result === 'unknown') throw unknownBlob(digest)
   if (result.usedBy.length > 0) {
-    throw new OciError('DENIED', 'manifests of the repository need the blob; delete them first', {
-      status: 409,
-      detail: { manifests: result.usedBy },
-    })
+    throw new OciError(
+      'DENIED',
+      'the blob cannot be deleted, because manifests of the repository need it; delete them first',
+      {
+        status: 409,
+        detail: { manifests: result.usedBy },
+      },
+    )
   }
   answer(visit, 202)
 }
 
 function unknownBlob(digest: string): OciError {
-  return new OciError('BLOB_UNKNOWN', 'the repository has no such blob', { detail: { digest } })
+  return new OciError('BLOB_UNKNOWN', 'the repository does not have this blob; check its digest', {
+    detail: { digest },
+  })
 }
 
 /**
@@ -144,7 +150,7 @@ function rangeOf({ method, headers }: IncomingMessage, size: number, etag: strin
   const start = first === '' ? Math.max(0, size - Number(last)) : Number(first)
   const end = first === '' || last === '' ? size - 1 : Math.min(Number(last), size - 1)
   if (start > end || start >= size) {
-    throw new OciError('SIZE_INVALID', `the blob has ${size} bytes`, {
+    throw new OciError('SIZE_INVALID', `the range is outside of the blob, which has ${size} bytes`, {
       status: 416,
       headers: { 'content-range': `bytes */${size}` },
     })

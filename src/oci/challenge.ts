@@ -8,6 +8,12 @@ const wanted: Record<string, string> = { pull: 'pull', push: 'pull,push', delete
 /** Scope for listing the repositories. */
 export const catalogScope = 'registry:catalog:*'
 
+function messageOf(origin: string, error: 'insufficient_scope' | 'invalid_token' | undefined): string {
+  if (error === 'insufficient_scope')
+    return 'the token does not cover this request; get a token with the scope of the challenge'
+  return `authentication is required: docker login ${new URL(origin).host}`
+}
+
 /**
  * Creates a 401 error with the token endpoint and the scopes to request (RFC 6750, and the Docker token specification). A mount
  * also needs to pull from another repository. `further` are additional scopes.
@@ -34,7 +40,7 @@ export function challenge(
   const parts = [`realm="${origin}/token"`, `service="${registry.host}"`]
   if (scopes.length > 0) parts.push(`scope="${[...new Set(scopes)].join(' ')}"`)
   if (error !== undefined) parts.push(`error="${error}"`)
-  return new OciError('UNAUTHORIZED', 'authentication is required', {
+  return new OciError('UNAUTHORIZED', messageOf(origin, error), {
     headers: { 'www-authenticate': `Bearer ${parts.join(',')}` },
   })
 }

@@ -26,7 +26,8 @@ export async function readBearer(
   shown: Pick<Shown, 'authorization' | 'source'>,
 ): Promise<Caller> {
   const token = bearerOf(shown.authorization)
-  if (token === undefined) throw new OciError('UNAUTHORIZED', 'the Authorization header must be "Bearer" and a token')
+  if (token === undefined)
+    throw new OciError('UNAUTHORIZED', 'the Authorization header must be "Bearer TOKEN" or "Basic CREDENTIALS"')
   return explained(
     countRefusals(app.limits, shown.source, async () => {
       const verified = await verify(token)
@@ -47,7 +48,8 @@ export async function readBasic(registry: Registry, verify: Verifier, shown: Sho
   const [user, password] = [text.slice(0, Math.max(0, colon)), text.slice(colon + 1)]
   if (user === tokenUser) return readBearer(registry, verify, { authorization: `Bearer ${password}`, source })
   if (isPushTokenUser(user)) return readPushToken(registry, shown, user, password)
-  if (!isUid(user)) throw refused(`the user name must be ${tokenUser}, that of a push token or the uid of an identity`)
+  if (!isUid(user))
+    throw refused(`the user name must be ${tokenUser}, the user name of a push token or the uid of an identity`)
   const { app, url } = registry
   const now = app.clock()
   // The password is a token of another issuer, which takes longer to verify.
@@ -63,7 +65,7 @@ async function readPushToken({ app, host }: Registry, shown: Shown, user: string
   return explained(
     countRefusals(app.limits, source, async () => {
       const opened = await openPushToken(app, { userName: user, secret: password, source })
-      if (!opened) throw unauthenticated('the push token is not one that is good now')
+      if (!opened) throw unauthenticated('the push token is wrong, expired or deleted')
       const { uid, identityUid, createTime, expireTime } = opened
       // Counted only after verification, so that other callers cannot use up the limit of an identity.
       app.limits.check('identity', uid)
@@ -86,12 +88,16 @@ async function explained<T>(work: Promise<T>): Promise<T> {
     return await work
   } catch (error) {
     if (error instanceof WrongAudience) {
-      throw new OciError('DENIED', 'the token was issued for another audience; the registry has its own', {
-        cause: error,
-      })
+      throw new OciError(
+        'DENIED',
+        'the token has another audience; request a token whose audience is the host of the registry',
+        {
+          cause: error,
+        },
+      )
     }
     if (error instanceof AppError && (error.code === 'PERMISSION_DENIED' || error.code === 'UNAUTHENTICATED')) {
-      throw refused('the credentials are not accepted', error)
+      throw refused('the credentials are wrong, expired or revoked; sign in again', error)
     }
     throw error
   }

@@ -43,7 +43,7 @@ function createNameWarning({ app, url }: Registry): (arrival: HttpArrival) => vo
   return (arrival) => {
     if (warned || arrival.called !== undefined) return
     warned = true
-    app.log.warn('clients call the server by a name that it does not know, and are sent to its own for tokens', {
+    app.log.warn('clients use an unknown host name and get the token endpoint of another host', {
       host: String(arrival.req.headers.host ?? '').slice(0, 255),
       url,
       setting: 'PINFOLD_URL',
@@ -66,7 +66,7 @@ async function serve(registry: Registry, verify: Verifier, arrival: HttpArrival)
 async function namedBy(registry: Registry, arrival: HttpArrival, name: string): Promise<Named> {
   const named = await nameFrom(registry, prefixAt(registry, arrival), name)
   if (named.view && arrival.verb !== 'GET' && arrival.verb !== 'HEAD') {
-    const message = `${named.view.name} is a view of the repository, and cannot be written to`
+    const message = `views are read-only; to push or delete, leave ${named.view.name} out of the path`
     throw new OciError('UNSUPPORTED', message, { headers: { allow: 'GET, HEAD' } })
   }
   return named
@@ -115,7 +115,8 @@ async function enter(
 
 function visitOf(registry: Registry, arrival: HttpArrival, named: Named): Visit {
   const { req, res, search, caller, called } = arrival
-  if (called && called.subdomain === undefined) throw new OciError('NAME_INVALID', 'the sub-domain is not valid')
+  if (called && called.subdomain === undefined)
+    throw new OciError('NAME_INVALID', 'the subdomain of the host is invalid')
   return {
     registry,
     call: new VisitCall(registry.app, arrival),
@@ -147,8 +148,7 @@ function furtherOf({ kind }: Route): readonly string[] {
 
 async function tokenOrRefuse(visit: Visit): Promise<void> {
   // Clients that try POST first continue with GET after this error.
-  if (visit.req.method !== 'GET' && visit.req.method !== 'HEAD')
-    throw new OciError('UNSUPPORTED', 'only GET, HEAD', { headers: { allow: 'GET, HEAD' } })
+  if (visit.req.method !== 'GET' && visit.req.method !== 'HEAD') throw wrongMethod('GET, HEAD')
   await issueToken(visit)
 }
 
@@ -156,8 +156,11 @@ function handlerOf({ kind }: Route, { req }: Visit): Handler {
   const here = handlers[kind]
   const handler = here[req.method ?? '']
   if (handler) return handler
-  const allowed = Object.keys(here).join(', ')
-  throw new OciError('UNSUPPORTED', `only ${allowed}`, { headers: { allow: allowed } })
+  throw wrongMethod(Object.keys(here).join(', '))
+}
+
+function wrongMethod(allow: string): OciError {
+  return new OciError('UNSUPPORTED', `this endpoint has only the methods ${allow}`, { headers: { allow } })
 }
 
 async function refuse({ edge: { app }, req, res, requestId, path }: HttpArrival, thrown: unknown): Promise<void> {
@@ -166,7 +169,7 @@ async function refuse({ edge: { app }, req, res, requestId, path }: HttpArrival,
   if (error.cause instanceof UpstreamError) {
     // The server works correctly; the upstream or its configuration needs attention.
     const { message: reason, cause } = error.cause
-    app.log.warn('the upstream of a repository cannot be asked', { requestId, path, reason, cause })
+    app.log.warn('request to the upstream of a mirror failed', { requestId, path, reason, cause })
   } else if (error.status >= 500) {
     app.failures.request(app.log, 'registry request failed', error.cause ?? error, { requestId })
   }

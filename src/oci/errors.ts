@@ -49,12 +49,23 @@ export class OciError extends Error {
   }
 }
 
+/** The repository was deleted while a client pushed to it. */
+export function deletedMeanwhile(): OciError {
+  return new OciError('NAME_UNKNOWN', 'the repository was deleted during the push; push again')
+}
+
+/** The received content has another digest than the request. */
+export function wrongDigest(digest: string): OciError {
+  const message = `the received content has the digest ${digest}, not the digest in the request; push it again`
+  return new OciError('DIGEST_INVALID', message, { detail: { digest } })
+}
+
 /** The text is the same whether or not the repository exists. */
-const strange =
-  'access to the repository is denied: look whether its path begins with an organisation that you have a role in'
+const noAccess =
+  'you do not have access to this repository, or it does not exist; check that its path begins with your organization'
 
 /** DENIED. The default message is for callers without any access. It is the same whether or not something exists. */
-export function denied(message = strange): OciError {
+export function denied(message = noAccess): OciError {
   return new OciError('DENIED', message)
 }
 
@@ -74,7 +85,7 @@ export function toOciError(error: unknown): OciError {
   if (error instanceof OciError) return error
   if (isUnavailable(error)) {
     const options = { headers: { 'retry-after': '1' }, cause: error }
-    return new OciError('UNAVAILABLE', 'the database cannot be reached now', options)
+    return new OciError('UNAVAILABLE', 'the database is unavailable; try again', options)
   }
   if (error instanceof AppError && error.reason === 'ETAG_MISMATCH') return preconditionError(error)
   // The client has disconnected. The status is for the log and the metrics.
@@ -87,9 +98,13 @@ export function toOciError(error: unknown): OciError {
   }
   const code = error instanceof AppError ? asOci[error.code] : undefined
   if (!(error instanceof AppError) || code === undefined) {
-    return new OciError('UNKNOWN', 'something went wrong on our side; the request id helps to find out what', {
-      cause: error,
-    })
+    return new OciError(
+      'UNKNOWN',
+      'internal error; the operator finds the cause in the log of the server by the request ID',
+      {
+        cause: error,
+      },
+    )
   }
   if (error.reason === 'RESOURCE_LIMIT_EXCEEDED') {
     const { quota, used, limit } = error.metadata

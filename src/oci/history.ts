@@ -19,7 +19,7 @@ export async function tagHistory(visit: Visit, tag: string): Promise<void> {
   const window = { from: timeOf(visit, 'start', 'up'), before: endIn(visit, timeOf(visit, 'end', 'up')) }
   const records = await historyText(db, repo, tag, window, maxRecords)
   if (records === '' && !(await isInHistory(db, repo, tag))) {
-    throw new OciError('MANIFEST_UNKNOWN', 'the repository never had this tag', { detail: { tag } })
+    throw new OciError('MANIFEST_UNKNOWN', 'the repository has never had this tag; check its name', { detail: { tag } })
   }
   send(visit, 'application/json', `{"history":[${records}]}`)
 }
@@ -42,7 +42,11 @@ const annotation = 'org.opencontainers.distribution.tag'
 export async function tagHistoryDraft(visit: Visit, tag: string): Promise<void> {
   const { app } = visit.call
   if (!app.config.ociTagHistory606) {
-    throw new OciError('UNSUPPORTED', 'this extension is not served here', { status: 404 })
+    throw new OciError(
+      'UNSUPPORTED',
+      'this extension is off on this server; the operator can turn it on with PINFOLD_OCI_TAG_HISTORY_606',
+      { status: 404 },
+    )
   }
   const repo = await allow(visit, 'history.read', { tag }).catch(nothingWhenUnknown)
   const size = Math.min(numberOf(visit, 'n') ?? defaultEntries, maxRecords)

@@ -17,7 +17,7 @@ import { isTagName, tagPattern } from '#lib/oci-names.ts'
 import { readPrecondition } from '#lib/preconditions.ts'
 import { turnBytes, turns } from '#lib/scheduling/turns.ts'
 import { allow, allowPush, requireTagDeletionTerms } from './access.ts'
-import { OciError } from './errors.ts'
+import { deletedMeanwhile, OciError, wrongDigest } from './errors.ts'
 import { bringManifest, freshen, isOnDemand } from './mirrors.ts'
 import { observePull, observePush, type Served } from './observe.ts'
 import { receiveSmall } from './receive.ts'
@@ -122,7 +122,7 @@ export async function putManifest(visit: Visit, reference: string): Promise<void
       precondition,
       origin: originOf(visit),
     })
-    if (result === 'no repo') throw new OciError('NAME_UNKNOWN', 'there is no such repository')
+    if (result === 'no repo') throw deletedMeanwhile()
     if (result !== 'stored') throw refusal(result)
     answer(visit, 201, {
       location: `/v2/${visit.written}/manifests/${manifest.digest}`,
@@ -137,11 +137,15 @@ export async function putManifest(visit: Visit, reference: string): Promise<void
 function tagsOf({ query }: Visit, target: Target): string[] {
   const tags = 'tag' in target ? [target.tag] : [...new Set(query.getAll('tag'))]
   if (tags.length > maxTagsAtOnce) {
-    throw new OciError('MANIFEST_INVALID', `one push sets at most ${maxTagsAtOnce} tags`, { status: 414 })
+    throw new OciError(
+      'MANIFEST_INVALID',
+      `the push sets ${tags.length} tags, but at most ${maxTagsAtOnce} are allowed`,
+      { status: 414 },
+    )
   }
   const bad = tags.find((tag) => !isTagName(tag))
   if (bad === undefined) return tags
-  throw new OciError('MANIFEST_INVALID', `a tag must match ${tagPattern.source}`, {
+  throw new OciError('MANIFEST_INVALID', `the tag is invalid: it must match ${tagPattern.source}`, {
     detail: { tag: bad.slice(0, 200) },
   })
 }
@@ -150,7 +154,7 @@ function verified(content: Buffer, target: Target): Omit<Manifest, 'mediaType'> 
   const algorithm: Algorithm = 'digest' in target ? algorithmOf(target.digest) : 'sha256'
   const digest = digestOf(algorithm, content)
   if ('digest' in target && target.digest !== digest) {
-    throw new OciError('DIGEST_INVALID', 'the content does not have this digest', { detail: { digest } })
+    throw wrongDigest(digest)
   }
   return { digest, content }
 }
@@ -186,14 +190,18 @@ function refusal(problem: pushes.PushProblem): OciError {
   if ('nested' in problem) return new OciError('MANIFEST_INVALID', problem.nested)
   if ('wrong' in problem) {
     const { digest, size, stored } = problem.wrong
-    const message = `the manifest says that ${digest} has ${size} bytes, and it has ${stored}`
+    const message = `the manifest lists ${digest} with ${size} bytes, but it has ${stored} bytes`
     return new OciError('MANIFEST_INVALID', message, { detail: problem.wrong })
   }
   const { blobs, manifests } = problem.missing
   const what = blobs.length > 0 ? 'blobs' : 'manifests'
-  return new OciError('MANIFEST_BLOB_UNKNOWN', `the repository lacks ${what} that the manifest lists`, {
-    detail: { blobs: blobs.slice(0, maxNamed), manifests: manifests.slice(0, maxNamed) },
-  })
+  return new OciError(
+    'MANIFEST_BLOB_UNKNOWN',
+    `the manifest lists ${what} that the repository does not have; push them first`,
+    {
+      detail: { blobs: blobs.slice(0, maxNamed), manifests: manifests.slice(0, maxNamed) },
+    },
+  )
 }
 
 export async function deleteManifest(visit: Visit, reference: string): Promise<void> {
@@ -220,13 +228,13 @@ function preconditionOf({ req: { headers } }: Visit, target: Target) {
   } catch (error) {
     throw new OciError('UNSUPPORTED', (error as Error).message, { status: 400 })
   }
-  const message = 'If-Match and If-None-Match are about a tag, and the path names a digest'
+  const message = 'If-Match and If-None-Match are only allowed for a tag, but the path has a digest'
   throw new OciError('UNSUPPORTED', message, { status: 400 })
 }
 
 function unknownManifest(reference: string): OciError {
   const what = isDigest(reference) ? 'manifest' : 'tag'
-  return new OciError('MANIFEST_UNKNOWN', `the repository has no such ${what}`, {
+  return new OciError('MANIFEST_UNKNOWN', `the repository does not have this ${what}; check its name`, {
     detail: { [isDigest(reference) ? 'digest' : 'tag']: reference.slice(0, 200) },
   })
 }

@@ -114,10 +114,14 @@ async function asOci<T>(work: Promise<T>): Promise<T> {
   } catch (error) {
     // The quota of the organization is shown to clients that push, not to clients that pull.
     if (error instanceof AppError && error.reason === 'RESOURCE_LIMIT_EXCEEDED') {
-      throw new OciError('DENIED', 'there is no room here for what the upstream has', { cause: error })
+      throw new OciError(
+        'DENIED',
+        'the image cannot be mirrored, because a quota of the organization is exceeded; ask an owner of it',
+        { cause: error },
+      )
     }
     if (!(error instanceof UpstreamError)) throw error
-    const message = `the upstream of the repository cannot be asked: ${error.message}`
+    const message = `the image cannot be fetched from the upstream of the mirror: ${error.message}`
     if (!later.includes(error.reason)) throw new OciError('UNAVAILABLE', message, { status: 502, cause: error })
     const seconds = Math.max(1, Math.ceil((error.waitMs ?? 5000) / 1000))
     throw new OciError('UNAVAILABLE', message, { headers: { 'retry-after': String(seconds) }, cause: error })

@@ -75,7 +75,7 @@ export async function receive(
 
 /** Reads a body into memory. Throws SIZE_INVALID if it is larger than `maxBytes`. */
 export async function receiveSmall({ req }: Visit, maxBytes: number): Promise<Buffer> {
-  const tooLarge = () => new OciError('SIZE_INVALID', `the body is larger than ${maxBytes} bytes`)
+  const tooLarge = () => new OciError('SIZE_INVALID', `the request body exceeds the limit of ${maxBytes} bytes`)
   if (Number(req.headers['content-length'] ?? 0) > maxBytes) throw tooLarge()
   const chunks: Buffer[] = []
   let size = 0
@@ -87,7 +87,9 @@ export async function receiveSmall({ req }: Visit, maxBytes: number): Promise<Bu
     }
   } catch (error) {
     if (error instanceof OciError) throw error
-    throw new OciError('SIZE_INVALID', 'the body ended early', { status: 400 })
+    throw new OciError('SIZE_INVALID', 'the connection ended before the end of the request body; send it again', {
+      status: 400,
+    })
   }
   req.setTimeout(0)
   if (size > turnBytes) await turns.next()
@@ -104,7 +106,7 @@ export function hasBody({ req }: Visit): boolean {
 export function storeProblem(error: unknown): unknown {
   if (error instanceof ContentTooLarge) return new OciError('SIZE_INVALID', error.message, { cause: error })
   if (!(error instanceof StoreFull)) return error
-  return new OciError('UNAVAILABLE', 'there is no room for more blobs; whoever runs the server has to make some', {
+  return new OciError('UNAVAILABLE', 'the blob storage of the server is full; its operator must free or add space', {
     status: 507,
     cause: error,
   })

@@ -21,12 +21,12 @@ export function answerWith({ req, res }: Visit, content: string | Uint8Array, he
   res.end(req.method === 'HEAD' ? undefined : content)
 }
 
+export const digestForm = 'the digest must be sha256: or sha512: and its hexadecimal digits in lower case'
+
 /** Returns the digest. Throws DIGEST_INVALID unless its algorithm is supported. */
 export function requireDigest(text: string): string {
   if (isDigest(text)) return text
-  throw new OciError('DIGEST_INVALID', 'the digest must be sha256 or sha512, in lower-case hex', {
-    detail: { digest: text.slice(0, 200) },
-  })
+  throw new OciError('DIGEST_INVALID', digestForm, { detail: { digest: text.slice(0, 200) } })
 }
 
 /** Origin of a request in events. */

@@ -52,20 +52,20 @@ export function routeOf(path: string, token: string | undefined): Route {
   if (before === 'history' && isHistory) return asked(at('history', 3, last))
   if (before === 'resolve' && parts.at(-3) === '_svc') return asked(at('resolve', 3, last))
   if (before === 'tag-history' && parts.at(-3) === '_oci') return asked(at('tag-history', 3, last))
-  throw new OciError('NAME_UNKNOWN', 'there is no such path')
+  throw new OciError('NAME_UNKNOWN', 'the registry has no endpoint with this path')
 }
 
 /** Tags and digests have no control characters, and not every database accepts them. */
 function asked(route: Route): Route {
   if (!/\p{Cc}/u.test(route.reference)) return route
-  throw new OciError('MANIFEST_UNKNOWN', 'there is no such tag or digest')
+  throw new OciError('MANIFEST_UNKNOWN', 'tags and digests cannot have control characters')
 }
 
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text)
   } catch {
-    throw new OciError('NAME_INVALID', 'the path is not valid percent-encoding')
+    throw new OciError('NAME_INVALID', 'the percent-encoding of the path is invalid')
   }
 }
 

@@ -19,7 +19,11 @@ const maxScopes = 32
  */
 export async function issueToken(visit: Visit): Promise<void> {
   const { registry, call } = visit
-  if (visit.access) throw new OciError('UNAUTHORIZED', 'a token of this endpoint is no credential for another one')
+  if (visit.access)
+    throw new OciError(
+      'UNAUTHORIZED',
+      'a token of this endpoint cannot be used to get another token; use your own credentials',
+    )
   const { repositories: asked, catalog } = readScopes(visit.query.getAll('scope'))
   const visits: { scope: Scope; at: Visit }[] = []
   for (const scope of asked) {
@@ -66,7 +70,10 @@ type Scope = { name: string; actions: readonly string[] }
  */
 function readScopes(parameters: readonly string[]): { repositories: Scope[]; catalog: boolean } {
   const texts = parameters.flatMap((parameter) => parameter.split(' ')).filter((text) => text !== '')
-  if (texts.length > maxScopes) throw new OciError('DENIED', `at most ${maxScopes} scopes`, { status: 400 })
+  if (texts.length > maxScopes)
+    throw new OciError('DENIED', `the request has ${texts.length} scopes, but at most ${maxScopes} are allowed`, {
+      status: 400,
+    })
   const repositories = texts.flatMap((text) => {
     const [, name, actions] = /^repository:([^:]+):([^:]*)$/.exec(text) ?? []
     if (name === undefined || !(isRepoPath(name) || componentPattern.test(name))) return []

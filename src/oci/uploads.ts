@@ -9,7 +9,7 @@ import type { RepoRef } from '#domains/registry/repo-ref.model.ts'
 import { atRepo, type PushTarget } from '#domains/registry/repos/repos.service.ts'
 import { type Algorithm, algorithmOf, digestOf } from '#lib/digest.ts'
 import { allow, allowPush, type Target } from './access.ts'
-import { OciError } from './errors.ts'
+import { deletedMeanwhile, OciError, wrongDigest } from './errors.ts'
 import { mount } from './mount.ts'
 import { observePush } from './observe.ts'
 import { hasBody, receive, storeProblem } from './receive.ts'
@@ -39,7 +39,7 @@ async function start(visit: Visit, target: Target): Promise<void> {
   // A refused push must not create the repository.
   if (!target.repo) await service.requireUpload(visit.call, target.uid)
   const upload = await service.startUpload(visit.call, target)
-  if (!upload) throw new OciError('NAME_UNKNOWN', 'there is no such repository')
+  if (!upload) throw deletedMeanwhile()
   answer(visit, 202, whereabouts(visit, upload))
 }
 
@@ -59,13 +59,12 @@ async function postWhole(visit: Visit, digest: string): Promise<void> {
 const pushOf = (visit: Visit, target: PushTarget, digest: string) => ({ target, digest, origin: originOf(visit) })
 
 function answerPush(visit: Visit, digest: string, pushed: service.PushedBlob): void {
-  if (pushed === 'no repo') throw new OciError('NAME_UNKNOWN', 'there is no such repository')
+  if (pushed === 'no repo') throw deletedMeanwhile()
   if (pushed === 'stored') {
     created(visit, digest)
     return
   }
-  const detail = { digest: pushed.other }
-  throw new OciError('DIGEST_INVALID', 'the content does not have this digest', { detail })
+  throw wrongDigest(pushed.other)
 }
 
 /** Receives the body and hashes it while it is written. Returns undefined if the client disconnected before its end. */
@@ -194,7 +193,10 @@ async function find(visit: Visit, uid: string): Promise<{ repo: RepoRef; upload:
 }
 
 function unknownUpload(): OciError {
-  return new OciError('BLOB_UPLOAD_UNKNOWN', 'there is no such upload; it may have been finished or cancelled')
+  return new OciError(
+    'BLOB_UPLOAD_UNKNOWN',
+    'the upload does not exist, or was completed, canceled or expired; start a new one',
+  )
 }
 
 /** A chunk must begin at the end of the previous one. */
@@ -202,20 +204,24 @@ function checkPlace(visit: Visit, upload: Upload): void {
   const given = visit.req.headers['content-range']
   if (given === undefined) return
   const match = /^(?:bytes )?(\d{1,15})-(\d{1,15})(?:\/(?:\d+|\*))?$/.exec(given)
-  if (!match) throw new OciError('BLOB_UPLOAD_INVALID', 'Content-Range must be two numbers, such as 0-1023')
+  if (!match) throw new OciError('BLOB_UPLOAD_INVALID', 'Content-Range must be a range of bytes such as 0-1023')
   const [start, end] = [Number(match[1]), Number(match[2])]
   if (start !== upload.size || end < start) throw misplaced(visit, upload)
   const length = visit.req.headers['content-length']
   if (length !== undefined && Number(length) !== end - start + 1) {
-    throw new OciError('SIZE_INVALID', 'Content-Range and Content-Length do not agree', { status: 400 })
+    throw new OciError('SIZE_INVALID', 'Content-Range and Content-Length have different lengths', { status: 400 })
   }
 }
 
 function misplaced(visit: Visit, upload: Upload): OciError {
-  return new OciError('BLOB_UPLOAD_INVALID', `the upload has ${upload.size} bytes, and goes on from there`, {
-    status: 416,
-    headers: whereabouts(visit, upload),
-  })
+  return new OciError(
+    'BLOB_UPLOAD_INVALID',
+    `the upload has ${upload.size} bytes so far, so the next chunk must start at byte ${upload.size}`,
+    {
+      status: 416,
+      headers: whereabouts(visit, upload),
+    },
+  )
 }
 
 async function overtaken(visit: Visit, repo: RepoRef, uid: string): Promise<OciError> {

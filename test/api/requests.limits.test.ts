@@ -62,7 +62,7 @@ const limits: Limit[] = [
   [
     'scopes of a registry token',
     32,
-    /at most 32 scopes/,
+    /at most 32 are allowed/,
     async (count) => {
       const query = queryOf(
         'scope',
@@ -74,7 +74,7 @@ const limits: Limit[] = [
   [
     'tags of a push',
     maxTagsAtOnce,
-    /one push sets at most/,
+    /the push sets \d+ tags/,
     async (count) => {
       const client = registry.pusher
       const config = await client.pushBlob('acme/app', '{}', types.config)

@@ -43,7 +43,7 @@ test('a server without a URL warns once if clients call it by another name', asy
     for (let i = 0; i < 3; i++) await client.call('GET', '', { headers: { host: 'a.example.com' } })
     server.kill('SIGTERM')
     await server.exited
-    const lines = server.output.stderr.split('\n').filter((line) => line.includes('clients call the server'))
+    const lines = server.output.stderr.split('\n').filter((line) => line.includes('clients use an unknown host name'))
     assert.equal(lines.length, times)
     if (times > 0) assert.match(lines[0]!, /"host":"a\.example\.com".*"setting":"PINFOLD_URL"/)
   }

@@ -210,13 +210,16 @@ test('the first push creates folders and repository, for callers with the rights
   assert.deepEqual(told(refused), [403, 'DENIED'])
   assert.match(
     messageOf(refused),
-    /^the caller may not create the repository without groups\.create; an owner of the organisation can grant it$/,
+    /you do not have the permission groups\.create to create it; an owner of the organization can grant it$/,
   )
   const nobody = await registry.registryOperator.call('POST', 'nobody/app/blobs/uploads/')
   assert.deepEqual(told(nobody), [403, 'DENIED'])
-  assert.match(messageOf(nobody), /^there is no organisation nobody; pinfold iam organizations create nobody makes it$/)
+  assert.match(
+    messageOf(nobody),
+    /^the organization nobody does not exist; to create it: pinfold iam organizations create nobody$/,
+  )
   const pulling = await registry.puller.call('POST', 'acme/app/blobs/uploads/')
-  assert.match(messageOf(pulling), /^the caller does not hold manifest\.create there; an owner of the organisation can/)
+  assert.match(messageOf(pulling), /^you do not have the permission manifest\.create for this repository; an owner of/)
 })
 
 test('names that no repository can have are refused as such', async () => {
@@ -232,7 +235,7 @@ test('names that no repository can have are refused as such', async () => {
   ]) {
     const reply = await registry.pusher.call('GET', `${name}/manifests/v1`)
     assert.deepEqual(told(reply), [400, 'NAME_INVALID'], name)
-    assert.match(messageOf(reply), /a repository is named ORG\/NAME or ORG\/FOLDER\/NAME/)
+    assert.match(messageOf(reply), /it must be ORG\/NAME or ORG\/FOLDER\/NAME/)
   }
   assert.deepEqual(told(await registry.pusher.call('GET', 'acme/app/nothing')), [404, 'NAME_UNKNOWN'])
   assert.deepEqual(told(await registry.pusher.call('POST', 'acme/app/manifests/v1')), [405, 'UNSUPPORTED'])
@@ -265,7 +268,7 @@ for (const [methods, held, free] of [
     // A caller who may not create the folder gets that refusal, before any about terms.
     const weak = await pushingOnly(registry)
     const denied = await weak.call('POST', `${held[0]}/blobs/uploads/`)
-    assert.match(denied.body.errors[0].message, /may not create/)
+    assert.match(denied.body.errors[0].message, /you do not have the permission/)
     assert.equal((await operator.get(`/iam/v2/groups?uidp.children_of=${org.uid}`)).body.totalCount, '0')
     assert.equal((await acceptTerms(registry)).status, 200)
     for (const name of held) await pusher.ok(202, 'POST', `${name}/blobs/uploads/`)

@@ -153,7 +153,7 @@ test('serves copied content with a warning while the upstream does not answer, f
   const late = await puller.call('GET', `${name}/manifests/1.0`)
   Object.assign(app, { log })
   const { level, message, requestId, path, reason, cause } = await captured.until(() => true)
-  assert.deepEqual([level, message], ['warn', 'the upstream of a repository cannot be asked'])
+  assert.deepEqual([level, message], ['warn', 'request to the upstream of a mirror failed'])
   assert.equal(captured.lines.length, 1)
   assert.deepEqual([requestId, path], [late.headers['x-request-id'], `/v2/${name}/manifests/1.0`])
   assert.equal(reason, 'it does not answer as it should')
@@ -292,7 +292,10 @@ test('refuses content above the quota, and does not store it', async () => {
   await small.puller.ok(200, 'GET', `${name}/manifests/1.0`)
   const refused = await small.puller.call('GET', `${name}/blobs/${layer.digest}`)
   assert.equal(refused.status, 403)
-  const said = { code: 'DENIED', message: 'there is no room here for what the upstream has' }
+  const said = {
+    code: 'DENIED',
+    message: 'the image cannot be mirrored, because a quota of the organization is exceeded; ask an owner of it',
+  }
   assert.deepEqual(refused.body.errors, [said], 'how much the organisation has is not told')
   const stored = await small.app.db.get<{ total: number }>(sql`SELECT count(*) AS total FROM repo_blobs`)
   assert.equal(stored!.total, 0)

@@ -51,7 +51,7 @@ test('a refusal of an outsider is no event, and is a line of the log with caller
   const shown = (await refusalsOf(registry, org.uid)).map(({ lastTime, ...one }) => [lastTime.slice(11, 13), one])
   const line = (action: string, repository: string, reference: string, count = '1') => {
     const reason =
-      'access to the repository is denied: look whether its path begins with an organisation that you have a role in'
+      'you do not have access to this repository, or it does not exist; check that its path begins with your organization'
     const who = { group: org.uid, caller: other.uid, remoteAddress: '127.0.0.1' }
     return { ...who, repository, reference, action, code: 'DENIED', reason, count }
   }

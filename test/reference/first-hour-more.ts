@@ -113,8 +113,8 @@ const filled: Omit<Mistake, 'play'> = {
   title: 'The disk of the data folder is full',
   shown: 'curl --data-binary @layer.tar.gz …/blobs/uploads/?digest=…    # then what was there before is asked for',
   code: 0,
-  says: /there is no room for more blobs/,
-  next: /whoever runs the server has to make some[^\n]*\n200 OK/,
+  says: /the blob storage of the server is full/,
+  next: /its operator must free or add space[^\n]*\n200 OK/,
 }
 
 /** On a small disk of its own: what does not fit is refused, and what was there stays. */
@@ -191,7 +191,7 @@ const proxied: Omit<Mistake, 'play'> = {
   title: 'A proxy in front, and no URL in the settings',
   shown: 'docker pull registry.example.com/acme/app    # and the log of the server',
   code: 0,
-  says: /clients call the server by a name that it does not know/,
+  says: /clients use an unknown host name/,
   next: /"setting":"PINFOLD_URL"/,
 }
 
@@ -203,7 +203,7 @@ async function playProxied(env: Env): Promise<Run> {
   await client.call('GET', '', { headers: { host: 'registry.example.com' } })
   server.kill('SIGTERM')
   await server.exited
-  const line = server.output.stderr.split('\n').find((one) => one.includes('clients call the server')) ?? ''
+  const line = server.output.stderr.split('\n').find((one) => one.includes('clients use an unknown host name')) ?? ''
   const { message, host, setting } = JSON.parse(line || '{}') as Record<string, string>
   return { code: 0, stdout: JSON.stringify({ message, host, setting }), stderr: '' }
 }
