@@ -101,7 +101,9 @@ test('a plan lists deletions with reason and size, deletes nothing before it is 
   )
   assertError(await owner.post(`/registry/v2/retentionPlans/${ready.uid}:apply`, {}), 400, 9, 'FAILED_PRECONDITION', {
     type: 'PreconditionFailure',
-    violations: [{ type: 'PLAN_STATE', subject: ready.uid, description: 'the plan was applied before' }],
+    violations: [
+      { type: 'PLAN_STATE', subject: ready.uid, description: 'the plan was already applied; create a new plan' },
+    ],
   })
 })
 

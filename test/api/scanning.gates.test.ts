@@ -244,7 +244,7 @@ test('over gRPC a gate and a check are the same', async () => {
   const said = await checks.checkPolicies({ uid, digest })
   const [{ policyId, parameters, result }] = said.results as [CheckedPolicy]
   assert.deepEqual([policyId, result], [made.uid, PolicyResult_Result.DENIED])
-  assert.deepEqual(parameters.reason!.kind, { case: 'stringValue', value: 'it has not been a tag for 7 days' })
+  assert.deepEqual(parameters.reason!.kind, { case: 'stringValue', value: 'it has not had a tag for 7 days yet' })
   const { results } = ok(await registry.operator.post(`/registry/v1/repos/${uid}:checkPolicies`, { digest }))
   assert.deepEqual({ ...(toJson(CheckedPolicySchema, said.results[0]!) as Json), gaps: [] }, results[0])
 })

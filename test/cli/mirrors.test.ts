@@ -104,7 +104,7 @@ test('content can be copied ahead, and a repository with a protected tag is refu
   const rule = await pinfold.operator.post(`/registry/v2/tagRules/${org}`, { tags: ['v*'], immutable: true })
   const { code, stderr } = await cli(...following)
   assert.equal(code, 1)
-  assert.match(stderr, /keeps the tag v1 of the repo; an upstream would move it/)
+  assert.match(stderr, /cannot become a mirror, because \S+ protects its tag v1;/)
   assert.ok(stderr.includes(rule.body.uid))
 })
 

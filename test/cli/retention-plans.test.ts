@@ -65,7 +65,7 @@ test('a plan is shown with the reason for each deletion, and applied on request'
   assert.match((await done('retention', 'deletions', uid!)).stdout, new RegExp(`${first!.digest} .* deleted$`, 'm'))
   const again = await cli('retention', 'apply', uid!, '--yes')
   assert.equal(again.code, 1)
-  assert.match(again.stderr, /the plan was applied before/)
+  assert.match(again.stderr, /the plan was already applied/)
   const json = JSON.parse((await done('retention', 'deletions', uid!, '-o', 'json')).stdout)
   assert.deepEqual([json.plan.state, json.items.length], ['APPLIED', 2])
   const { retentionPlans } = ok(await operator.get(`/registry/v2/retentionPlans?scopeUid=${org.uid}`))

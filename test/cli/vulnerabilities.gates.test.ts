@@ -71,7 +71,7 @@ test('check exits with 1 if an enforced gate could not be asked, and with 0 if t
   const failed = await cli('check', 'acme/app')
   assert.deepEqual(
     [failed.code, rowsOf(failed.stdout)[1]],
-    [1, ['broken', 'enforce', 'error', 'the gate could not be asked']],
+    [1, ['broken', 'enforce', 'error', 'the policy could not be checked, because of an error in the server']],
   )
   assert.equal((await cli('update', uid, '--mode', 'dry-run')).code, 0)
   assert.equal((await cli('check', 'acme/app')).code, 0)

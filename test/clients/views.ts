@@ -128,7 +128,7 @@ async function report({ client, version, how, pull }: Way, old: string, through:
   const cellOf = async (view: string): Promise<string> => {
     if (!through.includes(view)) return ''
     const { code, digest, all } = await pull(view)
-    if (code === 0 && digest === old) return /held back|not old enough/.test(all) ? 'yes, warns' : 'yes'
+    if (code === 0 && digest === old) return /can be pulled from|not old enough/.test(all) ? 'yes, warns' : 'yes'
     failed++
     console.error(`${client} by ${how} through ${view}: ${all.slice(-2000)}`)
     return 'no'
@@ -142,7 +142,7 @@ async function report({ client, version, how, pull }: Way, old: string, through:
     refusal =
       code === 0
         ? 'nothing: it was pulled'
-        : /will be served from/.test(all)
+        : /can be pulled from/.test(all)
           ? 'why, and from when on'
           : /403/.test(all)
             ? '403 only'

@@ -173,7 +173,7 @@ test('findings of unknown severity count as high for a new gate, and otherwise t
     const { result, parameters, coverage } = await checked(made)
     return [result, parameters.reason, coverage.unknownSeverity]
   }
-  const high = 'it has 1 vulnerability of severity high or worse, 1 of them of unknown severity, which counts as high'
+  const high = 'it has 1 vulnerability of severity high or worse, 1 of them with unknown severity, which counts as high'
   assert.deepEqual(await reasonOf(), ['RESULT_DENIED', high, 0])
   assert.equal((await pull(made)).body.errors[0].detail.reason, high)
   const change = async (vulnerabilities: Json) =>
@@ -211,7 +211,7 @@ test('a preview lists images that a gate would deny if unknown severities counte
   const preview = async (client = operator) => client.post(`/registry/v2/gates/${made.gate}:previewSeverities`, {})
   const { images, next } = ok(await preview())
   assert.deepEqual([images.map(({ digest, tags }: Json) => [digest, tags]), next], [[[made.digest, ['latest']]], ''])
-  assert.match(images[0].reason, /1 of them of unknown severity, which counts as high$/)
+  assert.match(images[0].reason, /1 of them with unknown severity, which counts as high$/)
   assertDenied(await preview(await registry.as((await registry.seed.person()).uid)))
   const expireTime = new Date(Date.now() + 86_400_000).toISOString()
   const exception = { digest: made.digest, reason: 'no network', expireTime }

@@ -192,7 +192,7 @@ test('deleting a tag gives its digest a date, and the tag history shows it', asy
   await client.ok(202, 'DELETE', `${name}/manifests/v1`)
   const reply = await client.ok(200, 'GET', `${name}/manifests/${digest}`)
   assert.equal(reply.headers.sunset, new Date(now + 5 * day).toUTCString())
-  assert.match(String(reply.headers.warning), /^299 - ".*it may be deleted after 2026-/)
+  assert.match(String(reply.headers.warning), /^299 - ".*it can be deleted after 2026-/)
   assert.equal((await client.call('DELETE', `${name}/manifests/${digest}`)).status, 409)
 })
 

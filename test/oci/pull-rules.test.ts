@@ -55,7 +55,7 @@ test('a bound caller gets the newest image that is old enough, with a warning, a
   assert.equal(await digestBy(free, `${name}/manifests/stable`), second.digest)
   const bound = await (await as()).ok(200, 'GET', `${name}/manifests/stable`)
   assert.equal(bound.headers['docker-content-digest'], first.digest)
-  assert.match(String(bound.headers.warning), new RegExp(`held back until ${iso(17)}`))
+  assert.match(String(bound.headers.warning), new RegExp(`can be pulled from ${iso(17)}`))
   const refused = await (await as()).call('GET', `${name}/manifests/${second.digest}`)
   assert.deepEqual([refused.status, codeOf(refused)], [403, 'DENIED'])
   await on(17)

@@ -63,7 +63,7 @@ test('with an age a tag is the newest image that has been the tag for that long,
   assert.equal(got.headers['docker-content-digest'], images[4]!.digest)
   assert.equal(
     got.headers.warning,
-    `299 - "at an age of 7d, stable is of ${iso(4)}; it has been ${images[11]!.digest} since ${iso(11)}, and is held back until ${iso(18)}"`,
+    `299 - "minimum age 7d: stable is served as of ${iso(4)}; since ${iso(11)} it points to ${images[11]!.digest}, which can be pulled from ${iso(18)}"`,
   )
   assert.equal(await digestIn(reader, `min-1w/${name}/manifests/stable`), images[4]!.digest)
   assert.equal(await digestIn(reader, `min-12h_hold-1h/${name}/manifests/stable`), images[11]!.digest)
@@ -95,9 +95,9 @@ test('refusals say why: in the future, before the tag, deleted, or nothing old e
     return reply.body.errors[0] as Json
   }
   const future = await refused(`at-20990101/${name}/manifests/stable`, 400, 'NAME_INVALID')
-  assert.match(future.message, /has not come yet/)
+  assert.match(future.message, /must not be in the future/)
   const before = await refused(`at-20260101/${name}/manifests/stable`, 404, 'MANIFEST_UNKNOWN')
-  assert.match(before.message, /no such tag at 2026-01-01T00:00:00.000Z/)
+  assert.match(before.message, /the tag did not exist at 2026-01-01T00:00:00.000Z/)
   const young = await refused(`min-7d/${name}/manifests/stable`, 403, 'DENIED')
   assert.deepEqual(young.detail, { tag: 'stable', digest: images[0]!.digest, time: iso(7) })
   await pusher.ok(202, 'DELETE', `${name}/manifests/${images[1]!.digest}`)

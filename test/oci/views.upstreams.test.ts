@@ -94,5 +94,8 @@ test('a caller who is held back while the upstream does not answer gets both war
   const pulled = await (await registry.registryAs(runner)).ok(200, 'GET', 'acme/quiet/manifests/3')
   assert.equal(pulled.headers['docker-content-digest'], older)
   const { warning } = pulled.headers
-  assert.match(String(warning), /^299 - "the upstream was last seen at [^"]+", 299 - "at an age of 7d, 3 is of [^"]+"$/)
+  assert.match(
+    String(warning),
+    /^299 - "the upstream was last seen at [^"]+", 299 - "minimum age 7d: 3 is served as of [^"]+"$/,
+  )
 })

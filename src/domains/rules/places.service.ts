@@ -57,9 +57,25 @@ export async function groupOfRow(tx: Tx, { scopeUid }: { scopeUid: string }): Pr
   return (await groupExists(tx, scopeUid)) ? scopeUid : parentOf(scopeUid)
 }
 
+/** Words for quotas in messages. Their names in the metadata of errors do not change. */
+const quotaTexts: Readonly<Record<string, string>> = {
+  gates: 'admission policies',
+  'exceptions from gates': 'exemptions from admission policies',
+  'rules of pulls': 'cooldown policies',
+  'exceptions from rules of pulls': 'exemptions from cooldown policies',
+  holds: 'legal holds',
+  quarantines: 'images in quarantine',
+  'plans of retention at a time': 'retention plans',
+  'patterns of tags in rules and holds': 'tag patterns in its rules and legal holds',
+  'former rules whose dates are to come': 'former retention policies with dates in the future',
+  'patterns of tags in former rules whose dates are to come':
+    'tag patterns in former retention policies with dates in the future',
+}
+
 /** Error for a limit of an organization that is reached. */
 export function limitReached(quota: string, limit: number, used: number): AppError {
-  return new AppError('RESOURCE_EXHAUSTED', `the organisation may have at most ${limit} ${quota}`, {
+  const most = `an organization can have at most ${limit} ${quotaTexts[quota] ?? quota}`
+  return new AppError('RESOURCE_EXHAUSTED', `limit reached: ${most}`, {
     reason: 'RESOURCE_LIMIT_EXCEEDED',
     metadata: { quota, used: String(used), limit: String(limit) },
   })

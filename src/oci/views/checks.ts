@@ -22,8 +22,9 @@ export function judgedBy(visit: Visit, rule: PullRule, denied: boolean, refusal?
 }
 
 function heldBack({ uid, name, age }: PullRule): OciError {
-  const called = name === '' ? '' : ` "${name}"`
-  const message = `a rule${called} holds back what has not been a tag for ${durationText(age.ms)}`
+  const policy = name === '' ? 'a cooldown policy' : `the cooldown policy "${name}"`
+  const reason = `the image has not had a tag for ${durationText(age.ms)} yet`
+  const message = `${policy} denies the pull: ${reason}; pull an older image, or ask an owner for an exemption`
   return new OciError('DENIED', message, { detail: { rule: uid, minAge: durationText(age.ms) } })
 }
 
@@ -50,8 +51,8 @@ export async function requireClean({ call }: Visit, repo: RepoRef, wanted: Wante
   if (!mark) return
   const { digest, reason, createTime } = mark
   const detail = { digest, reason, quarantined: createTime }
-  const what = digest === wanted.digest ? digest : `${wanted.digest} is a part of ${digest}, which`
-  throw new OciError('DENIED', `${what} is quarantined: ${reason}`, { detail })
+  const what = digest === wanted.digest ? digest : `${wanted.digest} belongs to ${digest}, which`
+  throw new OciError('DENIED', `${what} is in quarantine, so it cannot be pulled: ${reason}`, { detail })
 }
 
 const toldBeforeMs = 30 * 86_400_000
@@ -64,7 +65,7 @@ export async function headersOfEnd({ call }: Visit, repo: RepoRef, digest: strin
   const isNear = Date.parse(until) - Date.parse(call.cause.now) <= toldBeforeMs
   return {
     sunset,
-    ...(isNear ? { warning: `299 - "no tag points to ${digest}; it may be deleted after ${until}"` } : {}),
+    ...(isNear ? { warning: `299 - "no tag points to ${digest}; it can be deleted after ${until}"` } : {}),
   }
 }
 
@@ -80,12 +81,13 @@ export async function requireGates(visit: Visit, repo: RepoRef, digest: string):
   visit.judged = [...(visit.judged ?? []), ...judged]
   // Clients look up the digest of a tag before they push its successor.
   const isLook = visit.req.method === 'HEAD' && mayPush(visit, repo.uid)
-  if (refusing && !isLook) throw refusalOf(refusing, digest)
+  if (refusing && !isLook) throw refusalOf(refusing, repo, digest)
 }
 
-function refusalOf({ gate, reason, count }: Outcome, digest: string): OciError {
-  const help = `pull another image, or ask for an exception: pinfold vulnerabilities gates except ${digest}`
-  const message = `the gate ${gate.name} holds back ${digest}: ${reason}; ${help}`
+function refusalOf({ gate, reason, count }: Outcome, { path }: RepoRef, digest: string): OciError {
+  const exempt = `pinfold vulnerabilities gates except ${digest} --image ${path} --reason TEXT --until DATE`
+  const help = `Pull another image, or ask an owner for an exemption: ${exempt}`
+  const message = `the admission policy ${gate.name} denies ${digest}: ${reason}. ${help}`
   const detail = { digest, gate: gate.uid, name: gate.name, reason, ...(count > 0 && { count }) }
   return new OciError('DENIED', message, { detail })
 }

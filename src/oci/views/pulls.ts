@@ -14,7 +14,11 @@ import { judgedBy } from './checks.ts'
 export function questionOf({ call }: Visit, { at, age }: Partial<Pick<View, 'at' | 'age'>> = {}): Question {
   const { now } = call.cause
   if (at !== undefined && at > now) {
-    throw new OciError('NAME_INVALID', `${at} has not come yet: it is ${now}`, { detail: { at, now } })
+    throw new OciError(
+      'NAME_INVALID',
+      `the time of the view must not be in the future: it is ${at}, and now is ${now}`,
+      { detail: { at, now } },
+    )
   }
   return { until: at ?? now, isNow: at === undefined, age }
 }
@@ -30,7 +34,7 @@ export async function pullTagFor(visit: Visit, repo: RepoRef, tag: string): Prom
     if (!served) return undefined
     const refusal = refusalOf(tag, answer, served)
     if (answer.isRefused) judgedBy(visit, rule!, true, refusal)
-    throw refusal ?? unknownTag(tag, 'what the tag stood for has just been deleted')
+    throw refusal ?? unknownTag(tag, 'the image of the tag was deleted during the pull; pull again')
   }
   if (rule) judgedBy(visit, rule, false)
   if (observed) judgedBy(visit, observed.rule, observed.denied)
@@ -40,14 +44,15 @@ export async function pullTagFor(visit: Visit, repo: RepoRef, tag: string): Prom
 /** Warning header about newer assignments that are held back. Empty if there are none. */
 function warningOf(tag: string, { age }: Question, { chosen, latest, heldUntil }: Served): Headers {
   if (!age || latest.since === chosen.since) return {}
-  const until = heldUntil === '' ? '' : `, and is held back until ${heldUntil}`
-  const text = `at an age of ${durationText(age.ms)}, ${tag} is of ${chosen.since}; it has been ${latest.digest} since ${latest.since}${until}`
+  const until = heldUntil === '' ? '' : `, which can be pulled from ${heldUntil}`
+  const text = `minimum age ${durationText(age.ms)}: ${tag} is served as of ${chosen.since}; since ${latest.since} it points to ${latest.digest}${until}`
   return { warning: `299 - "${text}"` }
 }
 
 function tooYoung(tag: string, { chosen, latest, heldUntil }: Served): OciError {
-  const when = heldUntil === '' ? '' : ` and may be pulled from ${heldUntil}`
-  const message = `${tag} is ${latest.digest} since ${latest.since}${when}; the newest that may be pulled is ${chosen.digest}`
+  const until = heldUntil === '' ? '' : `; it can be pulled from ${heldUntil}`
+  const young = `${tag} has pointed to ${latest.digest} only since ${latest.since}${until}`
+  const message = `a cooldown policy denies the pull: ${young}. The newest image that can be pulled is ${chosen.digest}`
   const detail = { tag, digest: latest.digest, ...(heldUntil && { time: heldUntil }), eligible: chosen.digest }
   return new OciError('DENIED', message, { detail })
 }
@@ -60,18 +65,19 @@ function refusalOf(
 ): OciError | undefined {
   const { until, isNow, age } = question
   if (served.chosen) return isRefused && isNow ? tooYoung(tag, served) : undefined
-  if (served.why === 'no tag') return unknownTag(tag, `there was no such tag at ${until}`)
+  if (served.why === 'no tag') return unknownTag(tag, `the tag did not exist at ${until}`)
   if (served.why === 'deleted') {
     const { time, digest } = served
     return unknownTag(tag, `the tag was deleted at ${time}`, { deleteTime: time, digest })
   }
   const { digest, since } = served.latest
   if (served.why === 'gone') {
-    return unknownTag(tag, `the tag was ${digest} since ${since}, which the repository has no more`, { digest })
+    const message = `the tag pointed to ${digest} since ${since}, but the repository does not have that image now`
+    return unknownTag(tag, message, { digest })
   }
   const first = { digest: next?.digest ?? digest, time: next?.eligible ?? timePlus(since, age!.ms) }
   const span = durationText(age!.ms)
-  const message = `nothing has been the tag ${tag} for ${span}: ${first.digest} will be served from ${first.time}`
+  const message = `no image has been ${tag} for ${span} yet; ${first.digest} can be pulled from ${first.time}`
   return new OciError('DENIED', message, { detail: { tag, digest: first.digest, time: first.time } })
 }
 

@@ -24,7 +24,7 @@ export async function getResolution(visit: Visit, tag: string): Promise<void> {
   const viewed = questionOf(visit, askedBy(visit))
   const { question, resolved, rule, ...explanation } = await explainAsked(visit.call, repo, tag, viewed, bound)
   if ('why' in resolved && resolved.why === 'no tag') {
-    throw new OciError('MANIFEST_UNKNOWN', `there was no such tag at ${question.until}`, { detail: { tag } })
+    throw new OciError('MANIFEST_UNKNOWN', `the tag did not exist at ${question.until}`, { detail: { tag } })
   }
   const text = JSON.stringify({
     ...bodyOf(tag, question, resolved, explanation),
@@ -38,10 +38,9 @@ function askedBy(visit: Visit): Pick<View, 'at' | 'age'> {
   const { query, view } = visit
   const [at, minimum] = [timeOf(visit, 'at', 'down'), spanOf(visit, 'min_age', maxAge)]
   const hold = spanOf(visit, 'hold', maxHold)
-  if (view && ['at', 'min_age', 'hold'].some((name) => query.has(name))) {
-    throw refused('at', 'and the others are said by the view in the path already')
-  }
-  if (hold !== undefined && minimum === undefined) throw refused('hold', 'goes with min_age only')
+  const given = ['at', 'min_age', 'hold'].find((name) => query.has(name))
+  if (view && given !== undefined) throw refused(given, 'cannot be combined with a view in the path')
+  if (hold !== undefined && minimum === undefined) throw refused('hold', 'is only allowed together with min_age')
   if (view) return view
   return { at, age: minimum === undefined ? undefined : { ms: minimum, hold: hold ?? defaultHold, countFrom: 'tag' } }
 }
@@ -50,7 +49,7 @@ function spanOf({ query }: Visit, name: string, most: number): number | undefine
   const text = query.get(name)
   if (text === null) return undefined
   const ms = readDuration(text)
-  if (ms === undefined) throw refused(name, 'must be a time span such as 12h, 7d or 2w')
+  if (ms === undefined) throw refused(name, 'must be a duration such as 12h, 7d or 2w')
   if (ms > most) throw refused(name, `must be at most ${durationText(most)}`)
   return ms
 }

@@ -115,7 +115,7 @@ export function readWanted({ days, except }: { days: number; except: readonly st
   if (except.length > mostExcepted)
     problems.push({ field: 'except', description: `must hold at most ${mostExcepted} entries` })
   else if (!except.every((uid) => isUid(uid)))
-    problems.push({ field: 'except', description: 'must hold uids of identities' })
+    problems.push({ field: 'except', description: 'must be uids of identities' })
   refuseIfAny(problems)
   return { days: days === 0 ? defaultDays : Math.min(days, keptDays), except }
 }

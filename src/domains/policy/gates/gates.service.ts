@@ -79,7 +79,7 @@ function readGate(given: GateText, kept?: UnknownSeverity): Pick<Gate, 'name' | 
   between('support_window.min_months_left', text.supportWindow?.minMonthsLeft, 1, maxMonths)
   between('exempt_pulled_days', text.exemptPulledDays, 0, maxExemptDays)
   if (text.cooldown && text.exemptPulledDays > 0) {
-    problems.push({ field: 'exempt_pulled_days', description: 'cannot be given with `cooldown`' })
+    problems.push({ field: 'exempt_pulled_days', description: 'cannot be combined with `cooldown`' })
   }
   const kind = kinds.find((one) => text[one] !== undefined)
   if (!kind) {

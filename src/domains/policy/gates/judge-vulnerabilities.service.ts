@@ -30,10 +30,10 @@ export async function judgeVulnerabilities(
 ): Promise<Judged> {
   const { db } = app
   const [contents] = await contentsOf(db, repo.id, [digest])
-  if (!contents) return waits('nothing is known yet of what it contains')
+  if (!contents) return waits('its content has not been read yet')
   const strict = rule.unknown === 'DENY'
   if (contents.state !== 'known') {
-    return strict ? fails(notScanned([gapOfUnread(contents)])) : passes('it is not known what it contains')
+    return strict ? fails(notScanned([gapOfUnread(contents)])) : passes('its content is unknown')
   }
   const { packages, distribution, gaps } = contents
   const incomplete = strict && gaps.length > 0 ? fails(notScanned(gaps.map(unread))) : undefined
@@ -157,7 +157,7 @@ async function exploitedOf(app: Work['app'], { onlyExploited }: VulnerabilityRul
 /** Reason of a refusal, with the findings of unknown severity that count and those that do not. */
 function deniedText(rule: VulnerabilityRule, { ids, unknown, uncounted }: Counting): string {
   const isRated = rule.leastSeverity === ''
-  const counted = unknown === 0 || isRated ? '' : `, ${unknown} of them of unknown severity, which counts as high`
+  const counted = unknown === 0 || isRated ? '' : `, ${unknown} of them with unknown severity, which counts as high`
   const left = uncounted === 0 ? '' : `; ${unknownText(uncounted, true)}`
   return `it has ${ids.length} ${vulnerabilitiesOf(rule, ids.length)}${counted}${left}`
 }

@@ -20,7 +20,7 @@ export async function judge(work: Work, repo: GatedRepo, digest: string, gate: G
   // Pulls after the image ceased to pass do not exempt it.
   const span = { from: new Date(Date.parse(cause.now) - days * dayMs).toISOString(), until: await since() }
   if (!(await wasPulledBetween(app.db, { repo: repo.id, digest }, span))) return verdict
-  const exempt = `it was pulled in the last ${plural(days, 'day')}, before that was so`
+  const exempt = `allowed because it was pulled in the last ${plural(days, 'day')}, before the policy denied it`
   return { ...verdict, denied: false, reason: `${verdict.reason}; ${exempt}` }
 }
 
@@ -32,8 +32,8 @@ async function judgeRule(work: Work, repo: GatedRepo, digest: string, { rule }: 
       return judgeVulnerabilities(work, repo, digest, rule)
     case 'cooldown': {
       const age = plural(rule.minAgeDays, 'day')
-      if (await hasCooled(work, repo, digest, rule.minAgeDays)) return passes(`it has been a tag for ${age}`)
-      return fails(`it has not been a tag for ${age}`)
+      if (await hasCooled(work, repo, digest, rule.minAgeDays)) return passes(`it has had a tag for ${age}`)
+      return fails(`it has not had a tag for ${age} yet`)
     }
     case 'endOfLife':
       return judgeLife(await supportOf(db, repo, digest, now))
@@ -47,7 +47,7 @@ type Known = Support | 'unknown' | undefined
 function judgeLife(support: Known): Judged {
   return judged(support, ({ line, over, overSince }) => {
     if (!over) return passes(`${line} is supported`)
-    return fails(`${line} has come to the end of its life`, overSince === '' ? {} : { since: () => overSince })
+    return fails(`${line} is past its end of life`, overSince === '' ? {} : { since: () => overSince })
   })
 }
 
@@ -55,16 +55,16 @@ function judgeWindow(support: Known, months: number, now: string): Judged {
   const span = plural(months, 'month')
   return judged(support, ({ line, eolDate, ended }) => {
     const began = eolDate === '' ? {} : { since: () => plusMonths(eolDate, -months) }
-    if (ended) return fails(`${line} has come to the end of its life, and is to have ${span} left`, began)
-    if (eolDate === '') return passes(`nobody knows when the life of ${line} ends`)
-    if (eolDate >= plusMonths(now, months)) return passes(`the life of ${line} ends on ${eolDate}`)
-    return fails(`the life of ${line} ends on ${eolDate}, which is in less than ${span}`, began)
+    if (ended) return fails(`${line} is past its end of life, and must have ${span} left`, began)
+    if (eolDate === '') return passes(`the end of life of ${line} is unknown`)
+    if (eolDate >= plusMonths(now, months)) return passes(`the end of life of ${line} is on ${eolDate}`)
+    return fails(`the end of life of ${line} is on ${eolDate}, in less than ${span}`, began)
   })
 }
 
 function judged(support: Known, of: (known: Support) => Judged): Judged {
-  if (support === undefined) return waits('nobody has looked yet which product it is about')
-  if (support === 'unknown') return passes('it is about no line of a product that is known')
+  if (support === undefined) return waits('its product has not been determined yet')
+  if (support === 'unknown') return passes('it is not a release of a known product')
   return of(support)
 }
 

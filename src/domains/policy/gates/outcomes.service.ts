@@ -46,9 +46,14 @@ async function outcomeOf(work: Work, repo: GatedRepo, digest: string, gate: Gate
     return { ...verdict, gate: shown, failed: false, exception: '' }
   } catch (error) {
     work.app.metrics.gateErrors.inc()
-    work.log.error('gate could not be asked', { gate: uid, repo: repo.uid, digest, error })
+    work.log.error('admission policy could not be checked', { gate: uid, repo: repo.uid, digest, error })
     const none = { denied: false, count: 0, pending: false, exception: '', unknownSeverity: 0 }
-    return { ...none, gate: shown, failed: true, reason: 'the gate could not be asked' }
+    return {
+      ...none,
+      gate: shown,
+      failed: true,
+      reason: 'the policy could not be checked, because of an error in the server',
+    }
   }
 }
 

@@ -57,8 +57,8 @@ function reasonOf({ denied, pending, reason }: Outcome, coverage: ResultCoverage
 }
 
 function checkAsked({ tag, digest }: { tag: string; digest: string }): void {
-  if (tag === '' && digest === '') throw invalid({ field: 'digest', description: 'is required, or `tag` is' })
-  if (tag !== '' && digest !== '') throw invalid({ field: 'tag', description: 'cannot be given with `digest`' })
-  if (tag !== '' && !isTagName(tag)) throw invalid({ field: 'tag', description: 'is not the name of a tag' })
+  if (tag === '' && digest === '') throw invalid({ field: 'digest', description: 'is required, unless `tag` is set' })
+  if (tag !== '' && digest !== '') throw invalid({ field: 'tag', description: 'cannot be combined with `digest`' })
+  if (tag !== '' && !isTagName(tag)) throw invalid({ field: 'tag', description: 'is not a valid tag' })
   if (digest !== '' && !isDigest(digest)) throw invalid({ field: 'digest', description: 'is not a digest' })
 }

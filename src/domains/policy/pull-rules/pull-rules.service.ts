@@ -69,14 +69,15 @@ function readRule(scope: string, text: PullRuleText): Omit<PullRule, keyof Rule>
   say('except_tags', tooLong(exceptTags, maxPatterns))
   say('identities', tooLong(identities, maxIdentities) ?? problemOfIdentities(identities, belowGroup))
   if (belowGroup !== '' && !isUid(belowGroup)) say('below_group', 'is not a uid')
-  else if (belowGroup !== '' && rootOf(belowGroup) !== rootOf(scope)) say('below_group', 'is in another organisation')
+  else if (belowGroup !== '' && rootOf(belowGroup) !== rootOf(scope))
+    say('below_group', 'must be in the organization of the policy')
   refuseIfAny(problems)
   if (mode === '') throw invalid({ field: 'mode', description: 'is required' })
   return { name, tags, exceptTags, identities, belowGroup, age: { ms: ms!, hold: hold!, countFrom }, mode }
 }
 
 function problemOfSpan(ms: number | undefined, most: number): string | undefined {
-  if (ms === undefined) return 'must be a time span such as 12h, 7d or 2w'
+  if (ms === undefined) return 'must be a duration such as 12h, 7d or 2w'
   return ms > most ? `must be at most ${durationText(most)}` : undefined
 }
 
@@ -84,6 +85,6 @@ const tooLong = (list: readonly string[], most: number): string | undefined =>
   list.length > most ? `must hold at most ${most} entries` : undefined
 
 function problemOfIdentities(identities: readonly string[], belowGroup: string): string | undefined {
-  if (identities.length > 0 === (belowGroup !== '')) return 'is required, or below_group is, and not both'
-  return identities.every((uid) => isUid(uid)) ? undefined : 'must hold uids of identities'
+  if (identities.length > 0 === (belowGroup !== '')) return 'set either identities or below_group'
+  return identities.every((uid) => isUid(uid)) ? undefined : 'must be uids of identities'
 }

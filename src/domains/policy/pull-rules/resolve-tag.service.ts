@@ -31,15 +31,15 @@ export async function resolveFor(call: Call, repoUid: string, asked: AskedOfTag)
   const [age, hold] = [readSpan('min_age', asked.minAge, maxAge), readSpan('hold', asked.hold, maxHold)]
   const problems: FieldViolation[] = [...age.problems, ...hold.problems]
   const say = (field: string, description: string) => problems.push({ field, description })
-  if (!tagFields.name.pattern.test(tag)) say('tag', 'is no name of a tag')
+  if (!tagFields.name.pattern.test(tag)) say('tag', 'is not a valid tag')
   if (at !== undefined && at > call.now) say('at', 'must not be in the future')
-  if (asked.hold !== '' && asked.minAge === '') say('hold', 'goes with min_age only')
+  if (asked.hold !== '' && asked.minAge === '') say('hold', 'is only allowed together with min_age')
   if (identityUid !== '' && !isUid(identityUid)) say('identity_uid', 'is not a uid')
-  if (identityUid !== '' && pullRuleUid !== '') say('pull_rule_uid', 'goes without identity_uid')
+  if (identityUid !== '' && pullRuleUid !== '') say('pull_rule_uid', 'cannot be combined with identity_uid')
   refuseIfAny(problems)
   const isOthers = pullRuleUid !== '' || (identityUid !== '' && identityUid !== call.caller.uid)
   if (isOthers && !call.caller.rights.holds(repoUid, settingsUpdate)) {
-    throw permissionDenied('rules of others are for those who hold registry.settings.update there')
+    throw permissionDenied('you need the permission registry.settings.update to see the policies of other identities')
   }
   const { db } = call.app
   const repo = await placed(db, found(await findRepoByUid(db, repoUid), repoType, repoUid))
@@ -58,13 +58,14 @@ async function boundFor(
   if (identityUid !== '') return boundAs(call, repo, identityUid)
   if (pullRuleUid === '') return undefined
   const bound = await boundByRule(call, repo, pullRuleUid)
-  if (!bound) throw invalid({ field: 'pull_rule_uid', description: 'is no pull rule that holds in this repo' })
+  if (!bound)
+    throw invalid({ field: 'pull_rule_uid', description: 'must be a cooldown policy that applies to this repository' })
   return bound
 }
 
 function readSpan(field: string, text: string, most: number): { ms: number | undefined; problems: FieldViolation[] } {
   const ms = readDuration(text)
   if (text === '') return { ms, problems: [] }
-  if (ms === undefined) return { ms, problems: [{ field, description: 'must be a time span such as 12h, 7d or 2w' }] }
+  if (ms === undefined) return { ms, problems: [{ field, description: 'must be a duration such as 12h, 7d or 2w' }] }
   return { ms, problems: ms > most ? [{ field, description: `must be at most ${durationText(most)}` }] : [] }
 }

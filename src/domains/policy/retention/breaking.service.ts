@@ -51,7 +51,7 @@ export async function breakPromises(
     )
       throw notFound(imageType, digest)
   }
-  call.log.info('promise broken', { repo, digest })
+  call.log.info('retained content deleted with a reason', { repo, digest })
   return broken
 }
 

@@ -28,7 +28,7 @@ export const sweepRetention: Duty = {
         sum.deleted += deleted
         if (error === undefined) continue
         // An error in one organization does not delay the others. The next run tries it again.
-        app.log.error('retention could not be planned or applied', { organization, error })
+        app.log.error('retention plan failed', { organization, error })
         failed.add(organization)
         sum.failed++
       }

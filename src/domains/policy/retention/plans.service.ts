@@ -42,7 +42,7 @@ export async function planRetention(call: Call, scope: string): Promise<Plan> {
     return made
   })
   call.app.retention.notify()
-  call.log.info('retention planned', { uid })
+  call.log.info('retention plan created', { uid })
   return plan
 }
 
@@ -85,12 +85,12 @@ export async function applyRetention(call: Call, uid: string): Promise<Plan> {
     return after
   })
   call.app.retention.notify()
-  call.log.info('retention applied', { uid, place: parentOf(uid) })
+  call.log.info('retention plan applied', { uid, place: parentOf(uid) })
   return plan
 }
 
 function problemOf({ state, expireTime }: Plan, now: string): string | undefined {
-  if (state === planStates.PLANNING) return 'the plan is still being made'
-  if (state !== planStates.READY) return 'the plan was applied before'
-  return expireTime <= now ? `the plan has ended at ${expireTime}; make another one` : undefined
+  if (state === planStates.PLANNING) return 'the plan is not ready yet; wait until its state is READY'
+  if (state !== planStates.READY) return 'the plan was already applied; create a new plan'
+  return expireTime <= now ? `the plan expired at ${expireTime}; create a new plan` : undefined
 }

@@ -109,14 +109,15 @@ export async function requireDeletable(
   if (about.length === 0 && !hold && subject === undefined) return
   if (await isOfUpstream(tx, repo, removal)) return
   for (const { uid, says } of about) {
-    if (says.immutable) throw refusal({ by: 'IMMUTABLE', until: '', rule: uid, tags, with: removal.digest }, name)
+    if (says.immutable)
+      throw refusal({ by: 'IMMUTABLE', until: '', rule: uid, tags, with: removal.digest }, name, 'tag')
     requireMover(says.movers, removal, uid)
   }
-  if (hold) throw refusal({ by: 'HELD', until: '', rule: hold.uid, tags, with: removal.digest }, name)
+  if (hold) throw refusal({ by: 'HELD', until: '', rule: hold.uid, tags, with: removal.digest }, name, 'tag')
   // Subjects that the repository no longer has protect nothing.
   if (subject === undefined || !(await store.factsOf(tx, repo.id, subject))) return
   const kept = await keptOf(await Look.at(tx, by, repo, removal.now), subject)
-  if (kept) throw refusal(kept, name)
+  if (kept) throw refusal(kept, name, 'tag')
 }
 
 /** True if a mirror changes a tag that its upstream has set. Tags that were set here are not the mirror's to change. */
@@ -139,18 +140,18 @@ export async function requireUnguarded(tx: Tx, by: By, repo: TagRepo): Promise<v
   const names = await tagNames(tx, repo.id, '', mostMoves)
   for (const name of names) {
     const guard = guards.find(({ isAbout }) => isAbout(name))
-    if (guard) throw guarded(`${guard.uid} keeps the tag ${name} of the repo`, guard.uid, name)
+    if (guard) throw guarded(`${guard.uid} protects its tag ${name}`, guard.uid, name)
   }
   if (names.length < mostMoves) return
   const { uid } = guards[0]!
-  throw guarded(`the repo has too many tags to see which of them ${uid} keeps`, uid, '')
+  throw guarded(`it has too many tags to check which of them ${uid} protects`, uid, '')
 }
 
 function guarded(why: string, rule: string, tag: string): AppError {
   const base = failedPrecondition({
     type: 'TAGS_GUARDED',
     subject: tag,
-    description: `${why}; an upstream would move it`,
+    description: `the repository cannot become a mirror, because ${why}; delete the protected tags or change the rule`,
   })
   const metadata = { rule, tags: tag }
   return new AppError('FAILED_PRECONDITION', base.message, { reason: 'TAGS_GUARDED', metadata, details: base.details })
@@ -168,7 +169,7 @@ export async function requireUnheld(
 ): Promise<Kept | undefined> {
   const look = await Look.at(tx, work, repo, work.cause.now)
   const held = digest === undefined ? await heldIn(look) : await heldOf(look, digest)
-  if (held) throw refusal(held, digest ?? repo.uid)
+  if (held) throw refusal(held, digest ?? repo.uid, digest === undefined ? 'repo' : 'digest')
   return digest === undefined ? keptIn(look) : keptOf(look, digest)
 }
 
@@ -180,7 +181,7 @@ export async function requireUnkept(
   digest?: string,
 ): Promise<void> {
   const kept = await requireUnheld(tx, work, repo, digest)
-  if (kept) throw refusal(kept, digest ?? repo.uid)
+  if (kept) throw refusal(kept, digest ?? repo.uid, digest === undefined ? 'repo' : 'digest')
   await requireMovers(tx, work, repo, actorOf(work), digest)
 }
 
@@ -200,7 +201,7 @@ function requireMover(movers: readonly string[], { actor, name }: { actor: strin
   if (movers.length === 0 || movers.some((uid) => isAtOrBelow(actor, uid))) return
   throw new AppError(
     'PERMISSION_DENIED',
-    `the rule ${rule} says who moves the tag ${name}, and the caller is not named`,
+    `the tag protection rule ${rule} does not allow you to set or delete the tag ${name}; ask an owner to add you to its movers`,
     {
       reason: 'TAG_MOVERS',
       metadata: { rule, tags: name },
@@ -209,7 +210,7 @@ function requireMover(movers: readonly string[], { actor, name }: { actor: strin
 }
 
 function immovable(tag: string, rule: string): AppError {
-  const description = `the tag ${tag} never moves: the rule ${rule} says so`
+  const description = `the tag ${tag} was not moved, because it is immutable (tag protection rule ${rule}); use another tag`
   return new AppError('FAILED_PRECONDITION', description, {
     reason: 'TAG_IMMUTABLE',
     metadata: { rule, tags: tag },
@@ -218,21 +219,29 @@ function immovable(tag: string, rule: string): AppError {
 }
 
 /** Error for a deletion that is refused. `what` is a digest, a tag or the uid of a repository. */
-function refusal({ by, until, rule, tags, ...kept }: Kept, what: string): AppError {
-  const part = kept.with === what || kept.with === '' || tags.includes(what) ? '' : `, as a part of ${kept.with}`
+function refusal({ by, until, rule, tags, ...kept }: Kept, what: string, kind: 'digest' | 'tag' | 'repo'): AppError {
+  const isPart = kept.with !== what && kept.with !== '' && !tags.includes(what)
+  const part = isPart ? ` It belongs to ${kept.with}, which is protected.` : ''
   const because = {
-    PROMISED: until === noEnd ? 'for good' : `until ${until}`,
-    HELD: 'by a hold',
-    IMMUTABLE: `by the tag ${tags[0]}, which never moves`,
-    LISTED: `by the tag ${tags[0]}, whose index lists it`,
-    LAST: 'as one of the last that such tags have had',
-    UNDECIDED: 'since more would have to be looked at than is looked at once to say that nothing keeps it',
+    PROMISED: `the retention policy ${rule} keeps it ${until === noEnd ? 'forever' : `until ${until}`}`,
+    HELD: `the legal hold ${rule} keeps it until the hold is released`,
+    IMMUTABLE: `the tag ${tags[0]} is immutable (tag protection rule ${rule})`,
+    LISTED: `the tag ${tags[0]} is an index that lists it (tag protection rule ${rule})`,
+    LAST: `the retention policy ${rule} keeps the newest images of a tag, and it is one of them`,
+    UNDECIDED: 'it has too many tags and parents to check that nothing protects it',
   }[by]
-  const said = rule === '' ? '' : `; ${rule} says so`
-  const description = `${what} is kept ${because}${part}${said}`
+  const shown = { digest: what, tag: `the tag ${what}`, repo: 'the repository' }[kind]
+  const description = `${shown} cannot be deleted: ${because}.${part}${helpFor(by, kind)}`
   const base = failedPrecondition({ type: 'CONTENT_KEPT', subject: what, description })
   const metadata = { until: until === noEnd ? '' : until, rule, tags: tags.slice(0, mostTagsNamed).join(',') }
   return new AppError('FAILED_PRECONDITION', base.message, { reason: 'CONTENT_KEPT', metadata, details: base.details })
+}
+
+/** Next step after a refused deletion. Tags alone have no command that deletes them in spite of a rule. */
+function helpFor(by: Kept['by'], kind: 'digest' | 'tag' | 'repo'): string {
+  if (by === 'HELD') return ' To release it: pinfold images holds release'
+  if (kind === 'tag') return ''
+  return ' To delete it anyway, with a reason: pinfold images break-promises'
 }
 
 /**

@@ -165,7 +165,7 @@ function checkRetention(says: Retention): void {
   check('keep_last', keepLast, maxLast)
   check('untagged_days', untaggedDays, maxDays)
   if (keepDaysAfter === 0 && keepLast === 0 && untaggedDays === 0 && !forever) {
-    const description = 'is required, or keep_last, untagged_days or forever is'
+    const description = 'is required, unless keep_last, untagged_days or forever is set'
     problems.push({ field: 'keep_days_after', description })
   }
   if (mode === '') problems.push({ field: 'mode', description: 'is required' })
@@ -179,10 +179,10 @@ function checkLaw(says: TagLaw): void {
   if (movers.length > maxMovers)
     problems.push({ field: 'movers', description: `must hold at most ${maxMovers} entries` })
   else if (!movers.every((uid) => isUid(uid))) {
-    problems.push({ field: 'movers', description: 'must hold uids of identities' })
+    problems.push({ field: 'movers', description: 'must be uids of identities' })
   }
   if (!immutable && movers.length === 0 && !keepListed) {
-    problems.push({ field: 'immutable', description: 'is required, or movers or keep_listed is' })
+    problems.push({ field: 'immutable', description: 'is required, unless movers or keep_listed is set' })
   }
   checkFields(tagLawFields, says, problems)
 }
@@ -203,9 +203,9 @@ function checkMark(mark: { digest: string; tags: string[]; reason: string }, wha
   const problems = problemsOfTags({ tags, exceptTags: [] })
   const member = (name: string): string => (what === 'hold' ? `hold.${name}` : name)
   if (what === 'hold' && digest === '' && tags.length === 0) {
-    problems.push({ field: member('digest'), description: 'is required, or tags is' })
+    problems.push({ field: member('digest'), description: 'is required, unless tags is set' })
   } else if (digest !== '' && tags.length > 0) {
-    problems.push({ field: member('tags'), description: 'cannot be given with a digest' })
+    problems.push({ field: member('tags'), description: 'cannot be combined with digest' })
   } else if ((digest !== '' || what === 'quarantine') && !isDigest(digest)) {
     problems.push({ field: member('digest'), description: 'is not a digest' })
   }

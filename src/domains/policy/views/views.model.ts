@@ -38,13 +38,16 @@ export function readView(name: string): View {
   for (const part of name.split('_')) {
     const [, kind = '', value = ''] = /^(at|min|hold)-(.*)$/.exec(part) ?? []
     const key = ({ at: 'at', min: 'ms', hold: 'hold' } as const)[kind]
-    if (key === undefined) throw new ViewProblem(`${shown(part)} is no part of a view`)
-    if (read[key] !== undefined) throw new ViewProblem(`a view has one ${kind}- at most`)
+    if (key === undefined)
+      throw new ViewProblem(
+        `${shown(part)} is not valid in a view; views are such as at-20261101, min-7d and min-7d_hold-1h`,
+      )
+    if (read[key] !== undefined) throw new ViewProblem(`a view cannot have ${kind}- twice`)
     if (key === 'at') read.at = momentOf(value)
     else read[key] = durationOf(kind, value, key === 'hold' ? maxHold : maxAge)
   }
   const { at, ms, hold } = read
-  if (ms === undefined && hold !== undefined) throw new ViewProblem('hold- goes with min- only')
+  if (ms === undefined && hold !== undefined) throw new ViewProblem('hold- is only allowed together with min-')
   return { name, at, age: ms === undefined ? undefined : { ms, hold: hold ?? defaultHold, countFrom: 'tag' } }
 }
 
@@ -55,7 +58,9 @@ function momentOf(value: string): string {
     /^(\d{4})(\d{2})(\d{2})(?:t(\d{2})(\d{2})(\d{2})(?:\.(\d{3}))?z)?$/.exec(value) ?? []
   const instant = parseTimestamp(`${year}-${month}-${day}T${hours}:${minutes}:${seconds}.${fraction}Z`)
   if (!instant) {
-    throw new ViewProblem(`at-${value.slice(0, 40)} is no time: write at-20261101 or at-20261101t120000z, in UTC`)
+    throw new ViewProblem(
+      `at-${value.slice(0, 40)} is not a valid time: use at-20261101 or at-20261101t120000z, in UTC`,
+    )
   }
   return toIso(instant)
 }
@@ -68,8 +73,9 @@ export function readDuration(text: string): number | undefined {
 
 function durationOf(kind: string, value: string, most: number): number {
   const ms = readDuration(value)
-  if (ms === undefined) throw new ViewProblem(`${kind}-${value.slice(0, 40)} is no time span: write 12h, 7d or 2w`)
-  if (ms > most) throw new ViewProblem(`${kind}- is at most ${durationText(most)}`)
+  if (ms === undefined)
+    throw new ViewProblem(`${kind}-${value.slice(0, 40)} is not a valid duration: use one such as 12h, 7d or 2w`)
+  if (ms > most) throw new ViewProblem(`${kind}- must be at most ${durationText(most)}`)
   return ms
 }
 
