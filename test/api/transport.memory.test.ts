@@ -1,4 +1,4 @@
-// Objects of requests that survive in V8's heap (docs/decisions/0140-what-outlives-a-request.md).
+// Objects of requests that survive in V8's heap (docs/decisions/0140-v8-heap-of-requests.md).
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ReposService } from '#gen/pinfold/registry/v2/repos_pb.ts'

@@ -4,7 +4,7 @@ const many = 1024
 /**
  * Set of items that come and go, each in a slot of its own until it is removed. Not a Set or a Map: when a table of V8 is full,
  * it refers to the table that replaces it. Once an old table is in the old generation, everything in its successors lives until
- * the whole heap is collected (docs/decisions/0140-what-outlives-a-request.md).
+ * the whole heap is collected (docs/decisions/0140-v8-heap-of-requests.md).
  */
 export class Slots<T extends object> {
   readonly #items: (T | undefined)[] = []
