@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { existsSync, globSync, readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 
@@ -30,6 +30,14 @@ test('every link between the pages of the documentation leads somewhere', () => 
     })
   })
   assert.deepEqual(broken, [])
+})
+
+test('every decision is listed in the index of decisions', () => {
+  const index = read('docs/decisions/README.md')
+  const missing = globSync('docs/decisions/0*.md', { cwd: root }).filter(
+    (page) => !index.includes(`(${basename(page)})`),
+  )
+  assert.deepEqual(missing, [])
 })
 
 test('every tour is named in the README and run by a test', () => {

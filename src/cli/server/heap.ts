@@ -1,5 +1,5 @@
-// Settings of V8 that keep the heap of a server small, and the memory that a request leaves behind (docs/decisions/0055-memory-use.md
-// and 0140-v8-heap-of-requests.md).
+// Settings of V8 that keep the heap of a server small, and the memory that a request leaves behind
+// (docs/decisions/0055-memory-use.md and 0140-v8-heap-of-requests.md).
 import { setFlagsFromString } from 'node:v8'
 
 /** Call it before the server serves requests. */
