@@ -13,7 +13,7 @@ export function parseJson(bytes: Uint8Array, most: number, what: string): Json {
   try {
     return asObject(JSON.parse(new TextDecoder().decode(bytes)))
   } catch {
-    throw new Unreadable('DAMAGED', `the ${what} is not JSON`)
+    throw new Unreadable('DAMAGED', `the ${what} is not valid JSON`)
   }
 }
 

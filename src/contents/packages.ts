@@ -103,17 +103,17 @@ export class PackageList {
     const { kind, name, version, arch, origin, originVersion, module = '' } = given
     const values = [kind, name, version, arch, origin, originVersion, ...(module === '' ? [] : [module])]
     if (values.some((value) => value.length > maxText)) {
-      throw new Unreadable('LIMIT_EXCEEDED', `a package says something longer than ${maxText} characters`)
+      throw new Unreadable('LIMIT_EXCEEDED', `a field of a package has more than ${maxText} characters`)
     }
     const key = values.join('\0')
     const before = this.#byKey.get(key)
     const one = before ? together(before, given) : withFewLocations(given)
     const [was, is] = [before ? sizeOf(key, before) : 0, sizeOf(key, one)]
     if (this.#total + is - was > maxTotal) {
-      throw new Unreadable('LIMIT_EXCEEDED', `packages of more than ${maxTotal} characters`)
+      throw new Unreadable('LIMIT_EXCEEDED', `the packages have more than ${maxTotal} characters together`)
     }
     if (!before && this.#byKey.size >= maxPackages) {
-      throw new Unreadable('LIMIT_EXCEEDED', `more than ${maxPackages} packages`)
+      throw new Unreadable('LIMIT_EXCEEDED', `there are more than ${maxPackages} packages`)
     }
     this.#byKey.set(key, one)
     this.#total += is - was
@@ -157,7 +157,7 @@ export class GapList {
   }
 
   all(): Gap[] {
-    const left = { path: '', reason: 'LIMIT_EXCEEDED' as const, message: `and ${this.#more} more` }
+    const left = { path: '', reason: 'LIMIT_EXCEEDED' as const, message: `and ${this.#more} more coverage gaps` }
     return this.#more === 0 ? [...this.#gaps] : [...this.#gaps, left]
   }
 }

@@ -45,7 +45,7 @@ async function wholeOf(pieces: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
   let size = 0
   for await (const piece of pieces) {
     size += piece.length
-    if (size > maxSbomBytes) throw new Unreadable('LIMIT_EXCEEDED', `it has more than ${maxSbomBytes} bytes`)
+    if (size > maxSbomBytes) throw new Unreadable('LIMIT_EXCEEDED', `the document has more than ${maxSbomBytes} bytes`)
     chunks.push(piece)
   }
   return Buffer.concat(chunks, size)

@@ -119,7 +119,7 @@ async function answerOf(
     reject(
       by !== null && crashes.has(by)
         ? new Unreadable('LIMIT_EXCEEDED', `reading takes more than ${heapMb} MiB of memory`)
-        : new Error(`the reader ended without an answer (${by ?? code})`),
+        : new Error(`the reader process ended without a result (${by ?? code})`),
     )
   }
   const abort = (): void => reject(signal.reason)

@@ -15,7 +15,7 @@ const shown = (document: Json) => {
   const keys = packages.map((one) => [one.kind, one.name, one.version, one.arch, one.origin].join(' '))
   return {
     packages: keys,
-    gaps: gaps.reduce((sum, { message }) => sum + Number(/ names (\d+) /.exec(message)?.[1]), 0),
+    gaps: gaps.reduce((sum, { message }) => sum + Number(/ has (\d+) packages? /.exec(message)?.[1]), 0),
   }
 }
 
@@ -172,7 +172,7 @@ test('gaps of many types are bounded, and count every package', () => {
   const purls = Array.from({ length: 200 }, (_, i) => ({ name: 'x', purl: `pkg:type${i}/x@1` }))
   const { gaps } = ofJson(cyclone(...purls))
   assert.equal(gaps.length, 21)
-  assert.equal(gaps.at(-1)?.message, 'an SBOM names 180 packages of other types')
+  assert.equal(gaps.at(-1)?.message, 'an SBOM has 180 packages of an unsupported type: other types')
 })
 
 test('the main module of a Go program has no version, as in the build information', () => {
@@ -243,12 +243,12 @@ test('packages of another release than the one they are compared with are a gap'
   assert.deepEqual(ofJson(cyclone(system, { name: 'zlib', purl: 'pkg:deb/debian/zlib@1' })).gaps, [])
   assert.deepEqual(
     ofJson(cyclone(system, { name: 'zlib', purl: 'pkg:deb/ubuntu/zlib@1' })).gaps.map(({ message }) => message),
-    ['an SBOM names 1 package of ubuntu, compared as if of debian 12'],
+    ['an SBOM has 1 package of ubuntu, compared with advisories for debian 12'],
   )
   const red = { type: 'operating-system', name: 'rhel', version: '9.2' }
   assert.deepEqual(ofJson(cyclone(red, { name: 'zlib', purl: 'pkg:rpm/redhat/zlib@1-1' })).gaps, [])
   assert.deepEqual(
     ofJson(cyclone(zlib('12'), zlib('11'))).gaps.map(({ message }) => message),
-    ['an SBOM names 1 package of debian 11, compared as if of debian 12'],
+    ['an SBOM has 1 package of debian 11, compared with advisories for debian 12'],
   )
 })

@@ -97,11 +97,11 @@ export class SbomEntries {
     const { purl, name, version } = this.#missing
     return [
       ...[...this.#notCompared].map(([type, count]) =>
-        gapOf('UNSUPPORTED', `an SBOM names ${counted(count)} of ${type}`),
+        gapOf('UNSUPPORTED', `an SBOM has ${counted(count)} of an unsupported type: ${type}`),
       ),
-      ...(purl > 0 ? [gapOf('UNIDENTIFIED', `an SBOM names ${counted(purl)} without a package URL`)] : []),
-      ...(name > 0 ? [gapOf('UNIDENTIFIED', `an SBOM names ${counted(name)} by a damaged package URL`)] : []),
-      ...(version > 0 ? [gapOf('UNIDENTIFIED', `an SBOM names ${counted(version)} without a version`)] : []),
+      ...(purl > 0 ? [gapOf('UNIDENTIFIED', `an SBOM has ${counted(purl)} without a package URL`)] : []),
+      ...(name > 0 ? [gapOf('UNIDENTIFIED', `an SBOM has ${counted(name)} with an invalid package URL`)] : []),
+      ...(version > 0 ? [gapOf('UNIDENTIFIED', `an SBOM has ${counted(version)} without a version`)] : []),
     ]
   }
 
@@ -110,7 +110,7 @@ export class SbomEntries {
     return [...this.#ofPackages.values()].flatMap(({ distribution: { id, version }, count }): Gap[] => {
       if (!isOtherDistribution({ id, version }, meant)) return []
       const [given, taken] = [`${id} ${version}`.trim(), `${meant.id} ${meant.version}`.trim()]
-      const message = `an SBOM names ${counted(count)} of ${given}, compared as if of ${taken}`
+      const message = `an SBOM has ${counted(count)} of ${given}, compared with advisories for ${taken}`
       return [{ path: '', reason: 'UNSUPPORTED', message }]
     })
   }

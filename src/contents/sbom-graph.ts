@@ -45,7 +45,10 @@ function counter() {
     elements++
     for (const text of Object.values(element)) characters += (text as string | string[]).toString().length
     if (elements > limits.elements || characters > limits.characters) {
-      throw new Unreadable('LIMIT_EXCEEDED', 'the SBOM says more than is read')
+      throw new Unreadable(
+        'LIMIT_EXCEEDED',
+        `the SBOM has more than ${limits.elements} components and relations, or ${limits.characters} characters`,
+      )
     }
     return element
   }

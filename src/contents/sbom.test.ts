@@ -81,8 +81,8 @@ test('reports a gap for packages of kinds that are not compared', () => {
   const { packages, gaps } = ofJson({ bomFormat: 'CycloneDX', specVersion: '1.4', components })
   assert.deepEqual(packages, [])
   assert.deepEqual(gaps, [
-    { path: '', reason: 'UNSUPPORTED', message: 'an SBOM names 3 packages of nuget' },
-    { path: '', reason: 'UNSUPPORTED', message: 'an SBOM names 1 package of generic' },
+    { path: '', reason: 'UNSUPPORTED', message: 'an SBOM has 3 packages of an unsupported type: nuget' },
+    { path: '', reason: 'UNSUPPORTED', message: 'an SBOM has 1 package of an unsupported type: generic' },
   ])
 })
 
@@ -91,7 +91,7 @@ test('reports a gap for a package without a package URL, and none for an entry t
     {
       path: '',
       reason: 'UNIDENTIFIED',
-      message: `an SBOM names ${count === 1 ? '1 package' : `${count} packages`} without a package URL`,
+      message: `an SBOM has ${count === 1 ? '1 package' : `${count} packages`} without a package URL`,
     },
   ]
   const [library, framework] = ['library', 'framework'].map((type) => ({ type, name: 'left', version: '1' }))

@@ -53,7 +53,10 @@ function contentsIn(document: Json): ImageContents {
   if (/^SPDX-2\.[23]$/.test(textOf(document.spdxVersion))) return spdx2(document)
   const contexts = [document['@context']].flat().map(textOf)
   if (contexts.some((one) => /^https:\/\/spdx\.org\/rdf\/3\./.test(one))) return spdx3(document)
-  throw new Unreadable('UNSUPPORTED', 'the SBOM is neither SPDX 2.2, 2.3 or 3.0 nor CycloneDX 1.2 to 1.7')
+  throw new Unreadable(
+    'UNSUPPORTED',
+    'the format of the SBOM is not supported; supported are SPDX 2.2, 2.3 and 3.0, and CycloneDX 1.2 to 1.7',
+  )
 }
 
 /** The document, whatever it holds. Throws Unreadable when it is not JSON or has more than `most` values. */

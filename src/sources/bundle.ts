@@ -116,19 +116,20 @@ export async function readBundle(manifest: Buffer, content: BundleContent): Prom
   const given = objectAt(parseJson(manifest.toString('utf8')), 'manifest')
   const config = descriptorAt(given.config, 'config', bundleLimits.document)
   if (given.artifactType !== bundleType || config.mediaType !== configType) {
-    throw new WrongRecord('what is there is no bundle of vulnerability data')
+    throw new WrongRecord('the artifact is not a bundle of vulnerability data')
   }
   const listed = listAt(given.layers, 'layers')
-  if (listed.length > bundleLimits.sources) throw new WrongRecord(`there are more than ${bundleLimits.sources} layers`)
+  if (listed.length > bundleLimits.sources)
+    throw new WrongRecord(`the bundle has more than ${bundleLimits.sources} layers`)
   const found = listed.map((one, i) => descriptorAt(one, `layers[${i}]`, bundleLimits.layer))
   const layers = new Map(found.map((one) => [one.digest, one]))
   const text = await content.document(config)
-  if (digestOf(text) !== config.digest) throw new WrongRecord('config is not what its digest says')
+  if (digestOf(text) !== config.digest) throw new WrongRecord('config does not match its digest')
   const { version, sources } = objectAt(parseJson(text.toString('utf8')), 'config')
-  if (version !== 1) throw new WrongRecord('the bundle is of a newer version')
+  if (version !== 1) throw new WrongRecord('the format of the bundle is not supported; use a newer version of Pinfold')
   const packed = listAt(sources, 'sources').map((one, i) => sourceAt(objectAt(one, `sources[${i}]`), i, layers))
   if (packed.length > bundleLimits.sources || new Set(packed.map(({ name }) => name)).size < packed.length) {
-    throw new WrongRecord('sources has a source twice, or too many')
+    throw new WrongRecord(`sources must have at most ${bundleLimits.sources} entries, each with another name`)
   }
   return packed
 }
@@ -136,7 +137,7 @@ export async function readBundle(manifest: Buffer, content: BundleContent): Prom
 function descriptorAt(value: unknown, path: string, most: number): Descriptor {
   const { mediaType, digest, size } = objectAt(value, path)
   if (typeof digest !== 'string' || !sha256Pattern.test(digest))
-    throw new WrongRecord(`${path}.digest must be a sha256`)
+    throw new WrongRecord(`${path}.digest must be a SHA-256 digest`)
   if (!Number.isSafeInteger(size) || (size as number) < 0 || (size as number) > most) {
     throw new WrongRecord(`${path}.size must be from 0 to ${most}`)
   }
@@ -146,7 +147,8 @@ function descriptorAt(value: unknown, path: string, most: number): Descriptor {
 function sourceAt(one: Json, i: number, layers: ReadonlyMap<string, Descriptor>): PackedSource {
   const path = `sources[${i}]`
   const layer = layers.get(textAt(one.digest, `${path}.digest`))
-  if (!layer || layer.mediaType !== layerType) throw new WrongRecord(`${path}.digest names no layer of records`)
+  if (!layer || layer.mediaType !== layerType)
+    throw new WrongRecord(`${path}.digest must be the digest of a layer with records`)
   if (!Number.isSafeInteger(one.records)) throw new WrongRecord(`${path}.records must be a number`)
   return {
     name: requiredAt(one.name, `${path}.name`),
@@ -177,12 +179,12 @@ export async function fetchPacked(
   const hash = createHash('sha256')
   for await (const chunk of createReadStream(file)) hash.update(chunk as Buffer)
   if (`sha256:${hash.digest('hex')}` !== source.layer.digest) {
-    throw new WrongRecord('the layer is not what its digest says')
+    throw new WrongRecord('the layer does not match its digest')
   }
   let count = 0
   const read = sourceNamed(source.name, '')?.kind === 'kev' ? rankOf : recordOf
   for await (const _ of readsOf(file, read)) count++
-  if (count !== source.records) throw new WrongRecord(`the layer has ${count} records, not ${source.records}`)
+  if (count !== source.records) throw new WrongRecord(`the layer has ${count} records instead of ${source.records}`)
   return { records: readsOf(file, read), complete: source.complete, end }
 }
 
@@ -204,7 +206,7 @@ async function* readsOf(file: string, read: (line: string) => Read): AsyncGenera
   } catch (error) {
     if (error instanceof WrongRecord) throw new WrongRecord(`line ${line}: ${error.message}`)
     if (String((error as NodeJS.ErrnoException).code).startsWith('ZSTD_')) {
-      throw new WrongRecord('the layer cannot be unpacked')
+      throw new WrongRecord('the layer cannot be decompressed')
     }
     throw error
   } finally {
@@ -219,7 +221,8 @@ async function* linesOf(chunks: AsyncIterable<Buffer>): AsyncGenerator<string> {
   let [length, total] = [0, 0]
   for await (const chunk of chunks) {
     total += chunk.length
-    if (total > bundleLimits.unpacked) throw new WrongRecord(`there are more than ${bundleLimits.unpacked} bytes`)
+    if (total > bundleLimits.unpacked)
+      throw new WrongRecord(`the layer has more than ${bundleLimits.unpacked} bytes after decompression`)
     let start = 0
     for (let end = chunk.indexOf(10); end !== -1; end = chunk.indexOf(10, start)) {
       parts.push(chunk.subarray(start, end))
@@ -232,5 +235,5 @@ async function* linesOf(chunks: AsyncIterable<Buffer>): AsyncGenerator<string> {
     if (length > bundleLimits.line) throw new WrongRecord(`has more than ${bundleLimits.line} bytes`)
     if (start < chunk.length) parts.push(chunk.subarray(start))
   }
-  if (length > 0) throw new WrongRecord('the last line has no end')
+  if (length > 0) throw new WrongRecord('the last line has no line break')
 }

@@ -93,7 +93,8 @@ async function* epssRanks(file: string): AsyncGenerator<Read> {
   try {
     for await (const rank of readEpss(atMost(unpacked, maxEpssBytes))) yield { rank }
   } catch (error) {
-    if (String((error as NodeJS.ErrnoException).code).startsWith('Z_')) throw new WrongRecord('it cannot be unpacked')
+    if (String((error as NodeJS.ErrnoException).code).startsWith('Z_'))
+      throw new WrongRecord('the file cannot be decompressed')
     throw error
   } finally {
     packed.destroy()
@@ -105,7 +106,7 @@ async function* atMost(chunks: AsyncIterable<Buffer>, most: number): AsyncGenera
   let size = 0
   for await (const chunk of chunks) {
     size += chunk.length
-    if (size > most) throw new WrongRecord(`there are more than ${most} bytes`)
+    if (size > most) throw new WrongRecord(`the file has more than ${most} bytes after decompression`)
     yield chunk
   }
 }
@@ -192,7 +193,7 @@ async function changedSince(file: string, since: string): Promise<{ ids: string[
     const [time = '', id = ''] = line.split(',')
     if (line.trim() === '') continue
     if (Number.isNaN(Date.parse(time)) || !/^[\w.:-]{1,128}$/.test(id))
-      throw new WrongRecord('modified_id.csv has a line that is none')
+      throw new WrongRecord('modified_id.csv has an invalid line')
     if (newest === '') newest = time
     // The newest come first.
     if (Date.parse(time) <= Date.parse(since)) break

@@ -104,9 +104,9 @@ test('refuses a wrong record, and names its wrong member', () => {
     ['{', /^the document is not valid JSON$/],
     ['[]', /^record must be an object$/],
     ['{}', /^id is required$/],
-    ['{"id":1}', /^id must be a text$/],
-    ['{"id":"a","aliases":[1]}', /^aliases\[0\] must be a text$/],
-    ['{"id":"a","published":"soon"}', /^published must be a time$/],
+    ['{"id":1}', /^id must be a string$/],
+    ['{"id":"a","aliases":[1]}', /^aliases\[0\] must be a string$/],
+    ['{"id":"a","published":"soon"}', /^published must be a valid time$/],
     ['{"id":"a","affected":{}}', /^affected must be a list$/],
     ['{"id":"a","affected":[{"package":{"name":"a"}}]}', /^affected\[0\]\.package\.ecosystem is required$/],
     [
@@ -217,16 +217,16 @@ test('reads KEV and EPSS, and refuses an invalid rank', async () => {
     { cve: 'CVE-2021-44228', exploited: { addDate: '2021-12-10', dueDate: '2021-12-24', ransomware: true } },
   ])
   assert.throws(() => readKev('{}'), wrong(/^vulnerabilities must be a list$/))
-  assert.throws(() => readKev('{"vulnerabilities":[{"cveID":"x"}]}'), wrong(/must be the id of a CVE$/))
+  assert.throws(() => readKev('{"vulnerabilities":[{"cveID":"x"}]}'), wrong(/must be a CVE ID$/))
   const epss = (text: string) => Array.fromAsync(readEpss(streamOf([Buffer.from(text)])))
   const header = '#model_version:v2025.03.14,score_date:2026-11-20T12:00:00Z\ncve,epss,percentile\n'
   assert.deepEqual(await epss(`${header}CVE-2021-44228,0.94358,0.99967\r\n`), [
     { cve: 'CVE-2021-44228', likelihood: { epss: 0.94358, percentile: 0.99967 } },
   ])
-  await assert.rejects(epss(`${header}CVE-2021-44228,1.1,0.5\n`), wrong(/^line 3 is no score$/))
-  await assert.rejects(epss(`${header}CVE-2021-44228,,0.5\n`), wrong(/^line 3 is no score$/))
-  await assert.rejects(epss('<html>\n'), wrong(/^line 1 must name the columns$/))
-  await assert.rejects(epss(''), wrong(/^the columns are missing$/))
+  await assert.rejects(epss(`${header}CVE-2021-44228,1.1,0.5\n`), wrong(/^line 3 is not a valid score$/))
+  await assert.rejects(epss(`${header}CVE-2021-44228,,0.5\n`), wrong(/^line 3 is not a valid score$/))
+  await assert.rejects(epss('<html>\n'), wrong(/^line 1 must be the header cve,epss,percentile$/))
+  await assert.rejects(epss(''), wrong(/^the header cve,epss,percentile is missing$/))
 })
 
 test('returns the score of vectors of every version, and none for other text', () => {

@@ -62,7 +62,7 @@ export async function* membersOf(stream: AsyncIterable<Uint8Array>): AsyncGenera
     }
     if (depth > 0) keep(Buffer.from(chunk.subarray(start)))
   }
-  if (!ended) throw new WrongRecord('the document is cut off')
+  if (!ended) throw new WrongRecord('the document is incomplete')
 }
 
 function nameOf(text: string): string {

@@ -13,7 +13,7 @@ export function readKev(text: string): Rank[] {
     const path = `vulnerabilities[${i}]`
     const { cveID, dateAdded, dueDate, knownRansomwareCampaignUse: used } = objectAt(one, path)
     const id = requiredAt(cveID, `${path}.cveID`)
-    if (!cve.test(id)) throw new WrongRecord(`${path}.cveID must be the id of a CVE`)
+    if (!cve.test(id)) throw new WrongRecord(`${path}.cveID must be a CVE ID`)
     const exploited = {
       addDate: dayAt(dateAdded, `${path}.dateAdded`),
       dueDate: dayAt(dueDate, `${path}.dueDate`),
@@ -25,7 +25,8 @@ export function readKev(text: string): Rank[] {
 
 function dayAt(value: unknown, path: string): string {
   const text = textAt(value, path)
-  if (!/^(?:\d{4}-\d{2}-\d{2})?$/.test(text)) throw new WrongRecord(`${path} must be a day`)
+  if (!/^(?:\d{4}-\d{2}-\d{2})?$/.test(text))
+    throw new WrongRecord(`${path} must be empty or a date such as 2026-08-01`)
   return text
 }
 
@@ -37,17 +38,19 @@ export async function* readEpss(stream: AsyncIterable<Uint8Array>): AsyncGenerat
     line++
     if (text.startsWith('#') || text === '') continue
     if (!hasHeader) {
-      if (text.trim() !== 'cve,epss,percentile') throw new WrongRecord(`line ${line} must name the columns`)
+      if (text.trim() !== 'cve,epss,percentile')
+        throw new WrongRecord(`line ${line} must be the header cve,epss,percentile`)
       hasHeader = true
       continue
     }
     const [id = '', epss = '', percentile = '', ...more] = text.trim().split(',')
     const numbers = [epss, percentile].map(Number)
     const isRight = cve.test(id) && more.length === 0 && epss !== '' && percentile !== ''
-    if (!isRight || !numbers.every((one) => one >= 0 && one <= 1)) throw new WrongRecord(`line ${line} is no score`)
+    if (!isRight || !numbers.every((one) => one >= 0 && one <= 1))
+      throw new WrongRecord(`line ${line} is not a valid score`)
     yield { cve: id, likelihood: { epss: numbers[0]!, percentile: numbers[1]! } }
   }
-  if (!hasHeader) throw new WrongRecord('the columns are missing')
+  if (!hasHeader) throw new WrongRecord('the header cve,epss,percentile is missing')
 }
 
 const maxLine = 4096
@@ -75,7 +78,8 @@ export function rankLine(text: string): Rank {
   }
   if (likelihood !== undefined) {
     const { epss, percentile } = objectAt(likelihood, 'likelihood')
-    if (typeof epss !== 'number' || typeof percentile !== 'number') throw new WrongRecord('likelihood must be numbers')
+    if (typeof epss !== 'number' || typeof percentile !== 'number')
+      throw new WrongRecord('likelihood must have the numbers epss and percentile')
     rank.likelihood = { epss, percentile }
   }
   return rank

@@ -69,7 +69,7 @@ function rangeAt(value: unknown, path: string): VersionRange {
     events: listAt(range.events, `${path}.events`).map((one, i): RangeEvent => {
       const [[what, version] = [], ...more] = Object.entries(objectAt(one, `${path}.events[${i}]`))
       const word = wordAt(what, `${path}.events[${i}]`, events)
-      if (more.length > 0) throw new WrongRecord(`${path}.events[${i}] must have one member`)
+      if (more.length > 0) throw new WrongRecord(`${path}.events[${i}] must have exactly one member`)
       return { [word]: requiredAt(version, `${path}.events[${i}].${word}`) } as RangeEvent
     }),
   }

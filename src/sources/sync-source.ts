@@ -41,7 +41,7 @@ export async function syncSource(
     let done = 0
     for await (const some of batched(fetched.records, atOnce)) {
       signal?.throwIfAborted()
-      if (refused.length > mostProblems) throw new WrongRecord(`more than ${mostProblems} records are wrong`)
+      if (refused.length > mostProblems) throw new WrongRecord(`more than ${mostProblems} records are invalid`)
       for (const one of some) if ('problem' in one) refused.push({ ...one, field: '' })
       const records = some.flatMap((one) => ('record' in one ? [one.record] : []))
       const ranks = some.flatMap((one) => ('rank' in one ? [one.rank] : []))
@@ -56,7 +56,7 @@ export async function syncSource(
     }
     // A record that is wrong now was not withdrawn, and a reading with missing records must not look complete.
     const wrong = refused.length
-    if (wrong > 0) return await finish(failed(`${wrong} ${wrong === 1 ? 'record is' : 'records are'} wrong`))
+    if (wrong > 0) return await finish(failed(`${wrong} ${wrong === 1 ? 'record is' : 'records are'} invalid`))
     const { fingerprint, buildTime } = fetched.end()
     return await finish({ fingerprint, buildTime, complete: fetched.complete, error: '' })
   } catch (error) {
@@ -87,11 +87,11 @@ async function ofSource<T>(work: () => Promise<T>): Promise<T> {
 /** Reason why a source failed; undefined for an error that is not its fault. Quotes nothing of the source. */
 function reasonOf(error: unknown): string | undefined {
   if (error instanceof OutgoingError)
-    return error.status === undefined ? error.message : `the answer was ${error.status}`
+    return error.status === undefined ? error.message : `the server responded with HTTP ${error.status}`
   if (error instanceof WrongRecord) return error.message
   if (!(error instanceof SourceFailed)) return undefined
   const { code, name } = error.cause as NodeJS.ErrnoException
-  return `cannot be read: ${typeof code === 'string' ? code : name}`
+  return `downloading or reading the data failed: ${typeof code === 'string' ? code : name}`
 }
 
 async function* batched(reads: AsyncIterable<Read>, most: number): AsyncGenerator<Read[]> {

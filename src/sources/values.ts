@@ -23,7 +23,7 @@ export function listAt(value: unknown, path: string): readonly unknown[] {
 /** Absent and null are empty. */
 export function textAt(value: unknown, path: string): string {
   if (value === undefined || value === null) return ''
-  if (typeof value !== 'string') throw new WrongRecord(`${path} must be a text`)
+  if (typeof value !== 'string') throw new WrongRecord(`${path} must be a string`)
   return value.replaceAll('\0', '')
 }
 
@@ -51,7 +51,7 @@ export function timeAt(value: unknown, path: string): string {
   const text = textAt(value, path)
   if (text === '' || text.startsWith('0001-01-01')) return ''
   const time = Date.parse(text)
-  if (Number.isNaN(time)) throw new WrongRecord(`${path} must be a time`)
+  if (Number.isNaN(time)) throw new WrongRecord(`${path} must be a valid time`)
   return new Date(time).toISOString()
 }
 

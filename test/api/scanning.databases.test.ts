@@ -67,7 +67,7 @@ test('shows a coverage gap for a distribution without a readable database, also 
   const arch = { 'etc/os-release': 'ID=arch\n', 'var/lib/pacman/local/curl-8-1/desc': '%NAME%\ncurl\n' }
   assert.deepEqual(await scan({ ...arch, ...flask }), {
     found: ['CVE-2026-flask'],
-    gaps: [missing('arch'), 'var/lib/pacman/local UNSUPPORTED: packages of pacman are not compared: 1'],
+    gaps: [missing('arch'), 'var/lib/pacman/local UNSUPPORTED: packages of pacman are not supported: 1'],
   })
   const linked = {
     'etc/os-release': 'ID=alpine\nVERSION_ID=3.19\n',
@@ -76,7 +76,10 @@ test('shows a coverage gap for a distribution without a readable database, also 
   }
   assert.deepEqual(await scan({ ...linked, ...flask }), {
     found: ['CVE-2026-flask'],
-    gaps: [missing('alpine'), 'lib/apk/db/installed UNSUPPORTED: it is a link to opt/installed, which is not read'],
+    gaps: [
+      missing('alpine'),
+      'lib/apk/db/installed UNSUPPORTED: the file is a link to opt/installed, which was not read',
+    ],
   })
 })
 

@@ -122,13 +122,13 @@ test('shows a coverage gap for a database that is damaged, has a log, or is of a
     found,
     gaps: [
       'UNIDENTIFIED: no package database of rocky could be read',
-      'var/lib/rpm/rpmdb.sqlite UNSUPPORTED: it is no database of rpm in a known format',
+      'var/lib/rpm/rpmdb.sqlite UNSUPPORTED: the rpm database has an unknown format',
     ],
   })
   const logged = { 'var/lib/rpm/Packages.db': ndbDatabase(blobs), 'var/lib/rpm/rpmdb.sqlite-wal': 'x' }
   assert.deepEqual(await scan({ ...rocky, ...logged }), {
     found: ofRocky,
-    gaps: ['var/lib/rpm/rpmdb.sqlite-wal UNSUPPORTED: changes in the log of the database are not read'],
+    gaps: ['var/lib/rpm/rpmdb.sqlite-wal UNSUPPORTED: the write-ahead log of the rpm database is not read'],
   })
   const { gaps } = await scan({ ...release('fedora', '40'), ...flask, 'var/lib/rpm/Packages.db': ndbDatabase(blobs) })
   assert.deepEqual(gaps, ['packages of an unsupported distribution or type'])

@@ -155,14 +155,14 @@ const shown = async (key: string): Promise<[ids: string[], gaps: string[]]> => {
   const ids = found.findings.map((one: Json) => one.records?.[0]?.id ?? one.record?.id ?? one.vulnerabilities[0])
   return [[...new Set<string>(ids)].sort(), found.gaps.map(({ reason, message }: Json) => `${reason} ${message}`)]
 }
-const generic = 'CONTENTS_INCOMPLETE UNSUPPORTED: an SBOM names 1 package of generic'
+const generic = 'CONTENTS_INCOMPLETE UNSUPPORTED: an SBOM has 1 package of an unsupported type: generic'
 
 test('an entry of an SBOM is compared, or is a coverage gap that the API names', async () => {
   assert.deepEqual(await shown('entries'), [['GHSA-lodash', 'PYSEC-flask'], [generic]])
 })
 
 test('an image of which an SBOM names nothing comparable is not clean, nor is one whose SBOM is broken', async () => {
-  const damaged = 'CONTENTS_INCOMPLETE DAMAGED: an SBOM was not read: the SBOM is not JSON'
+  const damaged = 'CONTENTS_INCOMPLETE DAMAGED: an SBOM was not read: the SBOM is not valid JSON'
   assert.deepEqual(await shown('nothing comparable'), [[], [damaged, generic]])
 })
 

@@ -260,11 +260,11 @@ const lasting: Record<string, { fault: AdapterFault; reason: string; message: Re
   },
   'reports that are garbage': {
     fault: (what, res) => what === 'report' && status(200, {}, '\u0000<html>')(what, res),
-    ...{ reason: 'DAMAGED', message: /not JSON/ },
+    ...{ reason: 'DAMAGED', message: /not valid JSON/ },
   },
   'reports in a form that nobody knows': {
     fault: (what, res) => what === 'report' && status(200, {}, '{"found":[]}')(what, res),
-    ...{ reason: 'UNSUPPORTED', message: /neither/ },
+    ...{ reason: 'UNSUPPORTED', message: /format of the report is not supported/ },
   },
 }
 for (const [name, { fault, reason, message }] of Object.entries(lasting)) {

@@ -39,7 +39,7 @@ test('sources are read on schedule, and a failing one less and less often', asyn
   mirror.files['osv/Go/all.zip'] = { status: 500 }
   assert.deepEqual(await asked(6.1), ['kev.json', 'osv/Go/all.zip'])
   const failed = await findSource(app.db, 'osv/Go')
-  assert.deepEqual([failed?.error, failed?.fetchTime], ['the answer was 500', hours(0).toISOString()])
+  assert.deepEqual([failed?.error, failed?.fetchTime], ['the server responded with HTTP 500', hours(0).toISOString()])
   assert.deepEqual(await asked(6.15), [])
   assert.deepEqual(await asked(6.25), ['osv/Go/all.zip'])
   assert.deepEqual(await asked(6.45), [])
@@ -59,7 +59,7 @@ test('skips invalid records, and reports failing sources in the metrics', async 
   await using mirror = await startMirror({ 'osv/Go/all.zip': { body: twoWrong }, 'kev.json': kev })
   await using pinfold = await startPinfold(settings(mirror))
   assert.deepEqual(await runDuty(pinfold.app, syncSources), { sources: 2, failed: 1 })
-  assert.equal((await findSource(pinfold.app.db, 'osv/Go'))?.error, '2 records are wrong')
+  assert.equal((await findSource(pinfold.app.db, 'osv/Go'))?.error, '2 records are invalid')
   const text = await pinfold.app.metrics.registry.metrics()
   assert.match(text, /^pinfold_vulnerability_source_failed\{source="osv\/Go"\} 1$/m)
   assert.match(text, /^pinfold_vulnerability_source_failed\{source="kev"\} 0$/m)
@@ -85,7 +85,7 @@ test('one wrong record alone marks the read as incomplete and withdraws nothing'
   assert.deepEqual(await readAt(0, { 'a.json': osv('X-1'), 'b.json': osv('X-2') }), ['', 2])
   for (const [i, wrong] of ['{', osv('X-9', '1', { aliases: ['a b'] })].entries()) {
     const files = { 'a.json': osv('X-1'), 'b.json': wrong }
-    assert.deepEqual(await readAt(7 + 7 * i, files), ['1 record is wrong', 2])
+    assert.deepEqual(await readAt(7 + 7 * i, files), ['1 record is invalid', 2])
   }
   assert.deepEqual(await readAt(21, { 'a.json': osv('X-1') }), ['', 1], 'a complete read withdraws')
 })

@@ -146,7 +146,7 @@ test('a broken layer leaves its source unchanged, and the others are read', asyn
   const changed = Buffer.from(good)
   changed[good.length - 3]! ^= 1
   for (const [bytes, reason] of [
-    [changed, 'the layer is not what its digest says'],
+    [changed, 'the layer does not match its digest'],
     [good.subarray(1), 'the layer is missing, or has another length'],
   ] as const) {
     writeFileSync(layerOf('osv/PyPI'), bytes)
@@ -195,9 +195,9 @@ test('a layer with an invalid line changes nothing of its source, whatever its d
   }
   const wrong = (change: Json) => `${lines.split('\n')[0]}\n${JSON.stringify({ ...first, id: 'X', ...change })}\n`
   for (const [text, reason] of [
-    [lines.slice(0, -1), /the last line has no end/],
+    [lines.slice(0, -1), /the last line has no line break/],
     [`${lines}{\n`, /line 3: the document is not valid JSON/],
-    [lines.slice(lines.indexOf('\n') + 1), /the layer has 1 records, not 2/],
+    [lines.slice(lines.indexOf('\n') + 1), /the layer has 1 records instead of 2/],
     [wrong({ aliases: 'x' }), /line 2: aliases must be a list/],
     [wrong({ affected: [{ ...first.affected[0], state: 'constructor' }] }), /affected\[0\]\.state must be one of/],
     [wrong({ affected: [{ ...first.affected[0], ranges: [{ type: 'GIT' }] }] }), /ranges\[0\]\.type must be one of/],

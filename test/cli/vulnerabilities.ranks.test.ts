@@ -56,9 +56,9 @@ test('a damaged list, or one with an invalid line, fails with the reason and kee
   await using mirror = await startMirror({ 'epss.csv.gz': { body: good }, 'kev.json': { body: kev('CVE-2026-1000') } })
   await sync(place, mirror, 'kev', 'epss')
   for (const [body, reason] of [
-    [good.subarray(0, 20), 'it cannot be unpacked'],
-    [Buffer.from('no gzip'), 'it cannot be unpacked'],
-    [epss('CVE-2026-1000,0.1,0.5', 'CVE-2026-1001,7,0.5'), 'line 4 is no score'],
+    [good.subarray(0, 20), 'the file cannot be decompressed'],
+    [Buffer.from('no gzip'), 'the file cannot be decompressed'],
+    [epss('CVE-2026-1000,0.1,0.5', 'CVE-2026-1001,7,0.5'), 'line 4 is not a valid score'],
   ] as const) {
     mirror.files['epss.csv.gz'] = { body }
     const { code, stdout } = await sync(place, mirror, 'epss', 'kev')

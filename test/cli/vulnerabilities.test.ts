@@ -175,7 +175,7 @@ test('a failing source keeps its records and shows the reason, and the others ar
   damaged.fill(0xff, 40, 60)
   const failures: [Answer, RegExp][] = [
     [{ body: damaged }, /all\.zip cannot be read: /],
-    [{ status: 500 }, /the answer was 500$/],
+    [{ status: 500 }, /the server responded with HTTP 500$/],
     [{ cut: true, body: 'PK' }, /there is no answer$/],
     [{ body: 'no archive' }, /all\.zip cannot be read: /],
     [{ body: zip.subarray(0, zip.length - 30) }, /all\.zip cannot be read: /],
@@ -214,7 +214,7 @@ test('names invalid records and skips them, and withdraws nothing in such a read
     /^pinfold: osv\/npm\/X-3: id: must be visible ASCII characters without spaces, and so must all aliases$/m,
   )
   const after = (await statusOf(place)).sources['osv/npm']!
-  assert.deepEqual([after.records, after.error], ['2', '2 records are wrong'])
+  assert.deepEqual([after.records, after.error], ['2', '2 records are invalid'])
   assert.equal(after.fetchTime, before.fetchTime)
 })
 

@@ -30,5 +30,5 @@ export function* readApkDatabase(text: string, owners?: Owners): Generator<Entry
 
 function entryIn({ P: name = '', V: version = '', A: arch = '', o: origin }: Record<string, string>): Entry {
   const found = { kind: 'apk', name, version, origin: origin || name, originVersion: version, arch } as const
-  return entryOf(found, `a package of apk without ${name === '' ? 'a name' : `a version: ${name.slice(0, 100)}`}`)
+  return entryOf(found, `an apk package without ${name === '' ? 'a name' : `a version: ${name.slice(0, 100)}`}`)
 }

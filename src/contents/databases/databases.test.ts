@@ -63,11 +63,11 @@ test('gives a gap for a record without a name or a version', () => {
   assert.deepEqual(
     gaps.map(({ path, reason, message }) => `${path} ${reason} ${message}`),
     [
-      `${apk} UNIDENTIFIED a package of apk without a version: a`,
-      `${apk} UNIDENTIFIED a package of apk without a name`,
-      `${apk} UNIDENTIFIED a package of apk without a name`,
-      `${dpkg} UNIDENTIFIED a package of dpkg without a version: a`,
-      `${dpkg} UNIDENTIFIED a package of dpkg without a name`,
+      `${apk} UNIDENTIFIED an apk package without a version: a`,
+      `${apk} UNIDENTIFIED an apk package without a name`,
+      `${apk} UNIDENTIFIED an apk package without a name`,
+      `${dpkg} UNIDENTIFIED a dpkg package without a version: a`,
+      `${dpkg} UNIDENTIFIED a dpkg package without a name`,
     ],
   )
 })
@@ -154,7 +154,7 @@ test('reports a gap for a distribution whose database is empty or missing', () =
   const release = { 'etc/os-release': 'ID=debian\nVERSION_ID="12"' }
   const gapsOf = (files: Record<string, string>) =>
     withMissingDatabase(contentsOf(files)!).gaps.map(({ reason, message }) => `${reason} ${message}`)
-  assert.deepEqual(gapsOf({ ...release, [dpkg]: '' }), ['UNIDENTIFIED the package database of debian has no entry'])
+  assert.deepEqual(gapsOf({ ...release, [dpkg]: '' }), ['UNIDENTIFIED the package database of debian has no entries'])
   assert.deepEqual(gapsOf(release), ['UNIDENTIFIED no package database of debian could be read'])
   assert.deepEqual(gapsOf({ ...release, [dpkg]: 'Package: a\nVersion: 1\n' }), [])
   assert.deepEqual(gapsOf({ [apk]: '' }), [])

@@ -36,5 +36,5 @@ function* entryIn(fields: Record<string, string>): Generator<Entry> {
   if (states.has(status.split(/\s+/)[2]?.toLowerCase() ?? '')) return
   const [, origin = name, originVersion = version] = /^(\S+)(?:\s+\(([^()\s]+)\))?$/.exec(source) ?? []
   const found = { kind: 'deb', name, version, origin, originVersion, arch } as const
-  yield entryOf(found, `a package of dpkg without ${name === '' ? 'a name' : `a version: ${name.slice(0, 100)}`}`)
+  yield entryOf(found, `a dpkg package without ${name === '' ? 'a name' : `a version: ${name.slice(0, 100)}`}`)
 }

@@ -47,7 +47,7 @@ export function readFiles(files: readonly ImageFile[]): ImageContents | undefine
   const distribution = onBranch(readOsRelease(osRelease ?? ''), texts.get(apkRepositories) ?? '')
   if (databases === 0 && !known && distribution.id === '') return undefined
   if (databases > 0 && entries === 0 && distribution.id !== '') {
-    gaps.add('', 'UNIDENTIFIED', `the package database of ${distribution.id} has no entry`)
+    gaps.add('', 'UNIDENTIFIED', `the package database of ${distribution.id} has no entries`)
   }
   return { packages: list.sorted(), distribution, hasDatabase: databases > 0, gaps: gaps.all() }
 }

@@ -26,11 +26,20 @@ export async function readGoProgram(path: string, content: AsyncIterable<unknown
   if (info === 'hidden') {
     return {
       packages: [],
-      gaps: [{ path, reason: 'LIMIT_EXCEEDED', message: 'it looks like a program of Go too often' }],
+      gaps: [
+        {
+          path,
+          reason: 'LIMIT_EXCEEDED',
+          message: 'the program has too many places that look like Go build information',
+        },
+      ],
     }
   }
   if (info === 'old') {
-    return { packages: [], gaps: [{ path, reason: 'UNSUPPORTED', message: 'a program of Go before 1.18' }] }
+    return {
+      packages: [],
+      gaps: [{ path, reason: 'UNSUPPORTED', message: 'Go programs built before Go 1.18 do not list their modules' }],
+    }
   }
   return info && modulesOf(path, info)
 }
@@ -155,6 +164,6 @@ function modulesOf(path: string, { go, modules }: BuildInfo): Found {
     }
   }
   const packages = found.map(([name, version]): Package => languagePackage('golang', name, version, path))
-  const message = `more than ${maxModules} modules`
+  const message = `the program has more than ${maxModules} modules`
   return { packages, gaps: tooMany ? [{ path, reason: 'LIMIT_EXCEEDED', message }] : [] }
 }

@@ -54,8 +54,9 @@ async function readEntries(
   let manifest: string | undefined
   let isNoted = false
   for await (const entry of zip.eachEntry()) {
-    if (--budget.archiveEntries < 0) throw new TooMuch('more entries than are read of all archives of an image')
-    if (said.packages.length >= maxPackages) throw new TooMuch(`more than ${maxPackages} packages`)
+    if (--budget.archiveEntries < 0)
+      throw new TooMuch('the Java archives of the image have more entries than the limit')
+    if (said.packages.length >= maxPackages) throw new TooMuch(`the archive has more than ${maxPackages} packages`)
     const name = String(entry.fileName)
     if (pomProperties.test(name)) {
       const found = noted(path, (await inflate(zip, entry, maxPom, budget)).toString())
@@ -66,9 +67,9 @@ async function readEntries(
       manifest = (await inflate(zip, entry, maxManifest, budget)).toString()
     } else if (innerArchive.test(name)) {
       const inner = `${path}!/${name}`
-      if (name.length > maxName) throw new TooMuch(`a name of more than ${maxName} characters`)
+      if (name.length > maxName) throw new TooMuch(`the name of an entry has more than ${maxName} characters`)
       if (isInner)
-        said.gaps.push(...gap(inner, 'UNSUPPORTED', 'an archive inside of one that is inside of another').gaps)
+        said.gaps.push(...gap(inner, 'UNSUPPORTED', 'archives below the second level of nesting are not read').gaps)
       else await readInner(zip, entry, inner, said, limits, budget)
     }
   }
@@ -105,8 +106,8 @@ async function inflate(zip: ZipFile, entry: Entry, most: number, budget: Archive
   for await (const chunk of stream as AsyncIterable<Buffer>) {
     size += chunk.length
     budget.inflatedBytes -= chunk.length
-    if (size > most) throw new TooMuch(`more than ${most} bytes`)
-    if (budget.inflatedBytes < 0) throw new TooMuch('more bytes than are read of all archives of an image')
+    if (size > most) throw new TooMuch(`an entry has more than ${most} bytes`)
+    if (budget.inflatedBytes < 0) throw new TooMuch('the Java archives of the image have more bytes than the limit')
     chunks.push(chunk)
   }
   return Buffer.concat(chunks, size)
@@ -153,9 +154,9 @@ function manifested(path: string, text: string): Found {
   const version = versionOfFile ?? (said('Implementation-Version') || said('Bundle-Version'))
   const group = said('Implementation-Vendor-Id') || symbolic.slice(0, Math.max(0, symbolic.lastIndexOf('.')))
   const isNamed = /^[\w.-]+$/.test(group) && /^[\w.-]+$/.test(artifact) && /^\S+$/.test(version)
-  if (!isNamed) return gap(path, 'UNIDENTIFIED', 'it does not say its group, name and version')
+  if (!isNamed) return gap(path, 'UNIDENTIFIED', 'the archive has no group, name and version')
   // The group in Maven may be another one, with other advisories.
-  const guessed = `its group is not said, and taken for ${group}`.slice(0, 200)
+  const guessed = `the archive has no Maven group, and ${group} was assumed`.slice(0, 200)
   const { packages, gaps } = identified('maven', path, `${group}:${artifact}`, version)
   return { packages, gaps: [...gaps, ...gap(path, 'UNIDENTIFIED', guessed).gaps] }
 }

@@ -10,9 +10,9 @@ const maxText = 512
 
 /** One package, or why there is none. */
 export function identified(kind: PackageKind, path: string, name: string, version: string): Found {
-  if (name === '' || version === '') return gap(path, 'UNIDENTIFIED', 'it does not say its name and version')
+  if (name === '' || version === '') return gap(path, 'UNIDENTIFIED', 'the package has no name or no version')
   if (name.length > maxText || version.length > maxText) {
-    return gap(path, 'LIMIT_EXCEEDED', `a name or version of more than ${maxText} characters`)
+    return gap(path, 'LIMIT_EXCEEDED', `the name or version has more than ${maxText} characters`)
   }
   return { packages: [languagePackage(kind, name, version, path)], gaps: [] }
 }

@@ -33,9 +33,9 @@ export async function readLanguageFile(
   }
   if (watch === 'rpm') return readRpm(file, limits.rpmBytes)
   const text = (await headOf(content, watch === 'python' ? maxHead : maxWhole)).toString()
-  if (watch === 'java') return gap(path, 'LIMIT_EXCEEDED', `an archive of more than ${limits.archiveBytes} bytes`)
+  if (watch === 'java') return gap(path, 'LIMIT_EXCEEDED', `the archive has more than ${limits.archiveBytes} bytes`)
   if (watch === 'python') return python(path, text)
-  if (size > maxWhole) return gap(path, 'LIMIT_EXCEEDED', `more than ${maxWhole} bytes`)
+  if (size > maxWhole) return gap(path, 'LIMIT_EXCEEDED', `the file has more than ${maxWhole} bytes`)
   return watch === 'npm' ? npm(path, text) : gem(path, text)
 }
 
@@ -43,8 +43,9 @@ export async function readLanguageFile(
 async function readRpm({ path, size, content }: LanguageFile, most: number): Promise<Found | undefined> {
   const isLog = path.endsWith('-wal')
   const bytes = await wholeOf(content, isLog || size > most ? 0 : size)
-  if (isLog) return size === 0 ? undefined : gap(path, 'UNSUPPORTED', 'changes in the log of the database are not read')
-  if (size > most) return gap(path, 'LIMIT_EXCEEDED', `a database of more than ${most} bytes`)
+  if (isLog)
+    return size === 0 ? undefined : gap(path, 'UNSUPPORTED', 'the write-ahead log of the rpm database is not read')
+  if (size > most) return gap(path, 'LIMIT_EXCEEDED', `the rpm database has more than ${most} bytes`)
   return readRpmDatabase(path, bytes)
 }
 
@@ -81,7 +82,7 @@ function npm(path: string, text: string): Found | undefined {
   try {
     document = JSON.parse(text.replace(/^\uFEFF/, ''))
   } catch {
-    return gap(path, 'DAMAGED', 'it is not JSON')
+    return gap(path, 'DAMAGED', 'the file is not valid JSON')
   }
   const { name, version } = (typeof document === 'object' && document !== null ? document : {}) as Record<
     string,

@@ -62,7 +62,7 @@ export class LayerFiles {
     const { fileBytes } = this.#limits
     if (watch === 'owned' && size > fileBytes) return undefined
     if (watch === 'database' && size > fileBytes) {
-      throw new Unreadable('LIMIT_EXCEEDED', `more than ${fileBytes} bytes in one file of packages`)
+      throw new Unreadable('LIMIT_EXCEEDED', `a file with package data has more than ${fileBytes} bytes`)
     }
     return { path, parts, watch }
   }
@@ -78,10 +78,10 @@ export class LayerFiles {
     }
     this.#databases.set(parts, bytes, bytes.length)
     if (this.#databases.leaves > keptFiles) {
-      throw new Unreadable('LIMIT_EXCEEDED', `more than ${keptFiles} files of packages`)
+      throw new Unreadable('LIMIT_EXCEEDED', `the image has more than ${keptFiles} files with package data`)
     }
     if (this.#databases.size > keptBytes) {
-      throw new Unreadable('LIMIT_EXCEEDED', `more than ${keptBytes} bytes in files of packages`)
+      throw new Unreadable('LIMIT_EXCEEDED', `the files with package data have more than ${keptBytes} bytes`)
     }
   }
 
@@ -94,7 +94,7 @@ export class LayerFiles {
       this.#found.set(parts, found, size)
       return
     }
-    const message = 'more files that name packages than are kept, or deeper in folders'
+    const message = 'the image has more package files than the limit, or some in folders that are nested too deeply'
     const gap = { path: Buffer.from(path.slice(0, maxPath)).toString(), reason: 'LIMIT_EXCEEDED' as const, message }
     this.#found.set(overflow, { packages: [], gaps: [gap] }, 500)
   }

@@ -33,7 +33,8 @@ export async function scanLayers(
       await applyLayer(layer, { files, budget, archives }, either)
     } catch (error) {
       signal.throwIfAborted()
-      if (timeout.aborted) throw new Unreadable('TIMED_OUT', `reading takes longer than ${limits.ms / 1000} seconds`)
+      if (timeout.aborted)
+        throw new Unreadable('TIMED_OUT', `reading the image takes longer than ${limits.ms / 1000} seconds`)
       throw error
     }
   }
@@ -54,7 +55,7 @@ class Budget {
   spend(what: keyof typeof counted, amount: number): void {
     this.#spent[what] += amount
     if (this.#spent[what] > this.limits[what]) {
-      throw new Unreadable('LIMIT_EXCEEDED', `more than ${this.limits[what]} ${counted[what]}`)
+      throw new Unreadable('LIMIT_EXCEEDED', `the image has more than ${this.limits[what]} ${counted[what]}`)
     }
   }
 }
@@ -76,7 +77,7 @@ class Progress {
   read(bytes: number): void {
     this.#read += bytes
     if (this.#read - this.#entryEnd > this.#limit) {
-      throw new Unreadable('LIMIT_EXCEEDED', `more than ${this.#limit} bytes without an entry`)
+      throw new Unreadable('LIMIT_EXCEEDED', `a layer has more than ${this.#limit} bytes between two entries`)
     }
   }
 }
@@ -108,7 +109,7 @@ async function readLayer(layer: Layer, scan: Scan, signal: AbortSignal): Promise
   if (stored.failure) throw stored.failure.error
   // One of the two found the error, and the other was cut off. Only the first knows of limits.
   const noticed = errors.find((error) => error instanceof Unreadable)
-  throw noticed ?? new Unreadable('DAMAGED', 'a layer is not a whole archive')
+  throw noticed ?? new Unreadable('DAMAGED', 'a layer is not a complete tar archive')
 }
 
 /** Stored bytes, with a flag if reading them failed, which is a fault of the store and not of the image. */
@@ -210,7 +211,7 @@ async function visit(tar: Extract, { files, budget, archives }: Scan, progress: 
     budget.spend('entries', 1)
     const { name, type, size, linkname } = entry.header
     // The archive reader would wait for ever for the end of an entry whose size it cannot read.
-    if (!Number.isSafeInteger(size)) throw new Unreadable('DAMAGED', 'a layer has an entry without a size')
+    if (!Number.isSafeInteger(size)) throw new Unreadable('DAMAGED', 'a layer has an entry without a valid size')
     progress.entry(size)
     const wanted = files.wants(name, type, size, linkname ?? '')
     if (!wanted) {

@@ -28,7 +28,7 @@ test('gives one gap for each database of a package manager that is not read, wit
   ]
   for (const [database, manager, paths] of unread) {
     const layer = Object.fromEntries(paths.map((path) => [path, 'x']))
-    const gap = `${database} UNSUPPORTED packages of ${manager} are not compared: 2`
+    const gap = `${database} UNSUPPORTED packages of ${manager} are not supported: 2`
     assert.deepEqual(await gapsOf({ ...layer, ...python }), [gap])
     const folder = paths[0]!.split('/')[0]!
     assert.deepEqual(await gapsOf(layer, { [`.wh.${folder}`]: '' }), [], 'a later layer deletes it')
@@ -45,7 +45,9 @@ test('reports one gap for each package manager whose databases are in folders to
       [`${deep(100)}Cellar/a/1/INSTALL_RECEIPT.json`]: 'x',
       ...python,
     }),
-    ['conda', 'Homebrew'].map((name) => ` UNSUPPORTED packages of ${name} are not compared: some in deep folders`),
+    ['conda', 'Homebrew'].map(
+      (name) => ` UNSUPPORTED packages of ${name} are not supported: some in deeply nested folders`,
+    ),
   )
 })
 
@@ -58,7 +60,7 @@ test('gives a gap for a database behind a link that leads to no file that is rea
     ['usr/share/rpm', '/var/lib/nothing'],
   ] as const) {
     const shown = target.replace(/^(?:\.\.)?(?:\/\.\.)*\//, '')
-    const gap = `${path} UNSUPPORTED it is a link to ${shown}, which is not read`
+    const gap = `${path} UNSUPPORTED the file is a link to ${shown}, which was not read`
     assert.deepEqual(await gapsOf({ [path]: symlink(target) }), [gap])
     assert.deepEqual(await gapsOf({ [path]: symlink(target) }, { [path]: undefined }), [], 'a folder replaces it')
   }
@@ -79,14 +81,16 @@ test('reports no gap for links to databases that are read, and for links elsewhe
     assert.deepEqual(await gapsOf({ ...links, ...database }), [])
   }
   const release = await gapsOf({ ...database, 'etc/os-release': symlink('/opt/os-release') })
-  assert.deepEqual(release, ['etc/os-release UNSUPPORTED it is a link to opt/os-release, which is not read'])
+  assert.deepEqual(release, ['etc/os-release UNSUPPORTED the file is a link to opt/os-release, which was not read'])
 })
 
 test('reads databases of images that other scanners found empty, or gives a gap', async () => {
   const object = 'sysroot/ostree/repo/objects/ab/cdef.file'
   const link = { type: 'link' as const, linkname: object }
   const bootc = await gapsOf({ [object]: 'SQLite format 3\0', 'usr/share/rpm/rpmdb.sqlite': link })
-  assert.deepEqual(bootc, [`usr/share/rpm/rpmdb.sqlite UNSUPPORTED it is a link to ${object}, which is not read`])
+  assert.deepEqual(bootc, [
+    `usr/share/rpm/rpmdb.sqlite UNSUPPORTED the file is a link to ${object}, which was not read`,
+  ])
   const wolfi = { lib: symlink('usr/lib'), 'usr/lib/apk/db/installed': apk, 'etc/os-release': 'ID=wolfi\n' }
   assert.deepEqual(await gapsOf(wolfi), [])
   const lower = { 'lib/apk/db/installed': apk, 'etc/os-release': 'ID=alpine\n' }

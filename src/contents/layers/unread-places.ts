@@ -66,8 +66,8 @@ export class UnreadPlaces {
     const counts = Map.groupBy([...this.#entries.visible()], ([, { database, manager }]) => `${database} ${manager}`)
     const unread = [...counts.values()].map((entries): Gap => {
       const { database: path, manager } = entries[0]![1]
-      const count = path === '' ? 'some in deep folders' : entries.length
-      return { path, reason: 'UNSUPPORTED', message: `packages of ${manager} are not compared: ${count}` }
+      const count = path === '' ? 'some in deeply nested folders' : entries.length
+      return { path, reason: 'UNSUPPORTED', message: `packages of ${manager} are not supported: ${count}` }
     })
     return [...unread, ...this.#linkGaps(paths)]
   }
@@ -80,7 +80,7 @@ export class UnreadPlaces {
       const target = targetOf(path, link)
       const isThere = paths.some((one) => one === target || one.startsWith(`${target}/`))
       if (isThere || linked.has(target) || (hasRelease && osReleases.includes(path))) return []
-      const message = `it is a link to ${target.slice(0, 200)}, which is not read`
+      const message = `the file is a link to ${target.slice(0, 200)}, which was not read`
       return [{ path, reason: 'UNSUPPORTED', message }]
     })
   }

@@ -22,9 +22,10 @@ const most = { products: 20_000, groups: 1000, named: 200_000, statements: 100, 
 
 export function readCsaf(document: Json): ScanReport {
   const head = asObject(document.document)
-  if (head.category !== 'csaf_vex') throw new Unreadable('UNSUPPORTED', 'the document is in no VEX profile of CSAF')
+  if (head.category !== 'csaf_vex')
+    throw new Unreadable('UNSUPPORTED', 'the CSAF document does not have the category csaf_vex')
   const tracking = asObject(head.tracking)
-  if (tracking.status === 'draft') throw new Unreadable('UNSUPPORTED', 'the document is a draft')
+  if (tracking.status === 'draft') throw new Unreadable('UNSUPPORTED', 'the CSAF document is a draft')
   const products = productsIn(asObject(document.product_tree))
   const groups = groupsIn(asObject(document.product_tree))
   const gathered = new Statements()

@@ -77,7 +77,7 @@ function severityIn(source: unknown, ratings: readonly Json[]): number {
 function detailsOf({ detail, analysis }: Json): string {
   const { state, justification, detail: why } = asObject(analysis)
   const analysed = [state, justification, why].map(textOf).filter((text) => text !== '')
-  const said = analysed.length === 0 ? '' : `The report says: ${analysed.join(', ')}.`
+  const said = analysed.length === 0 ? '' : `Analysis of the report: ${analysed.join(', ')}.`
   return [textOf(detail), said].filter((text) => text !== '').join('\n')
 }
 

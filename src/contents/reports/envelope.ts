@@ -15,9 +15,9 @@ export const maxSignedBytes = 8 * 2 ** 20
 export function envelopeIn(document: Json): Envelope | undefined {
   const isBundle = isSigstoreBundle(document)
   const { payloadType, payload, signatures } = isBundle ? asObject(document.dsseEnvelope) : document
-  if (isBundle && payload === undefined) throw new Unreadable('UNSUPPORTED', 'the bundle has no envelope')
+  if (isBundle && payload === undefined) throw new Unreadable('UNSUPPORTED', 'the Sigstore bundle has no DSSE envelope')
   if (typeof payloadType !== 'string' || typeof payload !== 'string') return undefined
-  if (payloadType !== inToto) throw new Unreadable('UNSUPPORTED', 'the envelope has no statement of in-toto')
+  if (payloadType !== inToto) throw new Unreadable('UNSUPPORTED', 'the envelope does not contain an in-toto statement')
   const all = objectsIn(signatures)
   if (all.length > most.signatures) {
     throw new Unreadable('LIMIT_EXCEEDED', `the envelope has more than ${most.signatures} signatures`)
@@ -38,7 +38,7 @@ export const isSigstoreBundle = (document: Json): boolean =>
 
 /** Node ignores characters that are no base64, so two readers might see two documents. */
 function bytesOf(text: string, what: string): Buffer {
-  if (!/^[A-Za-z0-9+/_-]*={0,2}$/.test(text)) throw new Unreadable('DAMAGED', `the ${what} is not base64`)
+  if (!/^[A-Za-z0-9+/_-]*={0,2}$/.test(text)) throw new Unreadable('DAMAGED', `the ${what} is not valid base64`)
   return Buffer.from(text, 'base64')
 }
 
@@ -48,7 +48,7 @@ export const isInToto = (document: Json): boolean => /^https:\/\/in-toto\.io\/St
 export function subjectsOf(statement: Json): string[] {
   const subjects = objectsIn(statement.subject)
   if (subjects.length > most.subjects) {
-    throw new Unreadable('LIMIT_EXCEEDED', `the statement is about more than ${most.subjects} things`)
+    throw new Unreadable('LIMIT_EXCEEDED', `the statement has more than ${most.subjects} subjects`)
   }
   return subjects.flatMap(({ digest }) => {
     const { sha256, sha512 } = asObject(digest)
@@ -75,7 +75,11 @@ export function signersOf(envelope: Envelope, keys: readonly string[], verifiedB
     const key = createPublicKey(pem)
     for (const signature of envelope.signatures.filter((one) => mayBeOf(key, one))) {
       left -= signed.length
-      if (left < 0) throw new Unreadable('LIMIT_EXCEEDED', 'the envelope is too large for so many keys and signatures')
+      if (left < 0)
+        throw new Unreadable(
+          'LIMIT_EXCEEDED',
+          'the signatures were not verified: the envelope is too large for its number of signatures and trusted keys',
+        )
       if (isSignedBy(key, signed, signature)) return true
     }
     return false

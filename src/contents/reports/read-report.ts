@@ -29,7 +29,8 @@ export function readScanReport(bytes: Uint8Array): ScanReport {
   const document = parseJson(bytes, maxValues, 'report')
   const envelope = envelopeIn(document)
   const statement = envelope ? parseJson(envelope.payload, maxValues, 'statement') : document
-  if (envelope && !isInToto(statement)) throw new Unreadable('DAMAGED', 'the envelope has no statement of in-toto')
+  if (envelope && !isInToto(statement))
+    throw new Unreadable('DAMAGED', 'the envelope does not contain an in-toto statement')
   const report = reportIn(isInToto(statement) ? asObject(statement.predicate) : statement)
   const { name, version } = report.tool
   return {
@@ -47,11 +48,17 @@ const plain = (text: string) => text.replaceAll(/[^\x20-\x7e]/g, '').slice(0, 12
 function signaturesIn(envelope: Envelope, statement: Json): Pick<ScanReport, 'signatures' | 'note'> {
   const all = envelope.signatures.length
   if (!isVexType(textOf(statement.predicateType))) {
-    return { signatures: 0, ...(all > 0 && { note: 'by its type the predicate is no VEX, so no signature counts' }) }
+    return {
+      signatures: 0,
+      ...(all > 0 && { note: 'the signatures do not count, because the predicate does not have a VEX type' }),
+    }
   }
   const signatures = countSignatures(envelope)
   const isUnseen = signatures < all
-  return { signatures, ...(isUnseen && { note: `it has more than ${maxSignedBytes} bytes, so no signature counts` }) }
+  return {
+    signatures,
+    ...(isUnseen && { note: `the signatures do not count, because the payload has more than ${maxSignedBytes} bytes` }),
+  }
 }
 
 /**
@@ -62,7 +69,7 @@ export function readSigners(bytes: Uint8Array, keys: readonly string[], verified
   const envelope = envelopeIn(parseJson(bytes, maxValues, 'report'))
   if (!envelope) return unsigned
   const statement = parseJson(envelope.payload, maxValues, 'statement')
-  if (!isInToto(statement)) throw new Unreadable('DAMAGED', 'the envelope has no statement of in-toto')
+  if (!isInToto(statement)) throw new Unreadable('DAMAGED', 'the envelope does not contain an in-toto statement')
   const { signatures = 0 } = signaturesIn(envelope, statement)
   const signers = signatures === 0 ? [] : signersOf(envelope, keys, verifiedBytes)
   if (signers.length === 0) return { ...unsigned, signatures }
@@ -84,9 +91,8 @@ function reportIn(document: Json): ScanReport {
   if (isCsaf(document)) return readCsaf(document)
   const scan = cosignScanIn(document)
   if (scan) return scan
-  const known =
-    'the JSON of Grype, the JSON of Trivy, CycloneDX with vulnerabilities, SARIF 2.1.0, OpenVEX nor VEX in CSAF'
-  throw new Unreadable('UNSUPPORTED', `the report is neither ${known}`)
+  const known = 'JSON of Grype, Trivy or Harbor, CycloneDX with vulnerabilities, SARIF 2.1.0, OpenVEX and CSAF VEX'
+  throw new Unreadable('UNSUPPORTED', `the format of the report is not supported; supported are ${known}`)
 }
 
 /** Cosign's record of a scan: a report with some words about the scanner. */

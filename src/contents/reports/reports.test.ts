@@ -128,7 +128,7 @@ test('keeps a vulnerability that a CycloneDX analysis dismisses, with its analys
   const analysis = { state: 'not_affected', justification: 'code_not_reachable' }
   const document = { bomFormat: 'CycloneDX', specVersion: '1.6', vulnerabilities: [{ id: 'CVE-2026-1', analysis }] }
   const [one] = readScanReport(packed(document)).vulnerabilities
-  assert.deepEqual([one?.id, one?.details], ['CVE-2026-1', 'The report says: not_affected, code_not_reachable.'])
+  assert.deepEqual([one?.id, one?.details], ['CVE-2026-1', 'Analysis of the report: not_affected, code_not_reachable.'])
 })
 
 test('an SBOM with an empty list of vulnerabilities is no report in which nothing was found', () => {

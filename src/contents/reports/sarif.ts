@@ -30,7 +30,7 @@ export function readSarif(document: Json): ScanReport {
       })
     }
   }
-  if (named === 0) throw new Unreadable('NOT_SCANNED', 'the report names no vulnerabilities')
+  if (named === 0) throw new Unreadable('NOT_SCANNED', 'the report has no vulnerability IDs')
   const driver = asObject(asObject(runs[0]?.tool).driver)
   return {
     format: 'sarif',

@@ -97,7 +97,7 @@ export class Findings {
   add(said: Said): void {
     const names = [said.id, ...(said.aliases ?? [])]
     for (const name of names) {
-      if (!/^[\x21-\x7e]{1,128}$/.test(name)) throw new Unreadable('DAMAGED', 'a vulnerability has no id')
+      if (!/^[\x21-\x7e]{1,128}$/.test(name)) throw new Unreadable('DAMAGED', 'a vulnerability has no valid ID')
     }
     const id = idOf(names)
     const one = this.#byId.get(id) ?? this.#begin(id)
@@ -180,7 +180,8 @@ export class Findings {
 
   #spend(size: number): void {
     this.#size += size
-    if (this.#size > most.bytes) throw new Unreadable('LIMIT_EXCEEDED', 'what the report says is too long')
+    if (this.#size > most.bytes)
+      throw new Unreadable('LIMIT_EXCEEDED', `the texts of the report have more than ${most.bytes} characters`)
   }
 }
 

@@ -29,7 +29,7 @@ const states: Readonly<Record<string, 0 | 1 | 2 | 3>> = {
  */
 export function readTrivy(document: Json, { version = '', built = '' } = {}): ScanReport {
   if (!hasLooked(objectsIn(document.Results))) {
-    throw new Unreadable('NOT_SCANNED', 'nothing in the report says that vulnerabilities were looked for')
+    throw new Unreadable('NOT_SCANNED', 'the report is not of a scan for vulnerabilities')
   }
   const found = new Findings()
   for (const result of objectsIn(document.Results)) {

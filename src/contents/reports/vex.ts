@@ -112,10 +112,13 @@ export class Statements {
   add(given: Omit<VexStatement, 'status'> & { status: string }): void {
     const status = vexStatuses.find((one) => one === given.status)
     if (!/^[\x21-\x7e]{1,128}$/.test(given.vulnerability))
-      throw new Unreadable('DAMAGED', 'a statement is about nothing')
-    if (!status) throw new Unreadable('DAMAGED', `a statement about ${given.vulnerability} has no status that is known`)
+      throw new Unreadable('DAMAGED', 'a statement has no valid vulnerability ID')
+    if (!status) throw new Unreadable('DAMAGED', `the statement on ${given.vulnerability} has no valid status`)
     if (given.products.length > most.products || given.aliases.length > most.aliases) {
-      throw new Unreadable('LIMIT_EXCEEDED', `a statement is about more than ${most.products} products`)
+      throw new Unreadable(
+        'LIMIT_EXCEEDED',
+        `a statement has more than ${most.products} products or ${most.aliases} aliases`,
+      )
     }
     if (this.#all.length >= most.statements) {
       throw new Unreadable('LIMIT_EXCEEDED', `the document has more than ${most.statements} statements`)
@@ -134,7 +137,8 @@ export class Statements {
       products: given.products.map((product) => plain(product, most.name)),
       ...(given.within && { within: given.within.map((product) => plain(product, most.name)) }),
     }
-    if (this.#characters > most.characters) throw new Unreadable('LIMIT_EXCEEDED', 'what the document says is too long')
+    if (this.#characters > most.characters)
+      throw new Unreadable('LIMIT_EXCEEDED', `the texts of the document have more than ${most.characters} characters`)
     this.#all.push(one)
   }
 

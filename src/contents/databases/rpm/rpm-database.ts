@@ -23,7 +23,8 @@ export async function readRpmDatabase(path: string, bytes: Buffer): Promise<Foun
   let damage: Gap | undefined
   try {
     for (const one of headersIn(path, bytes)) {
-      if (all.length >= limits.entries) throw new Unreadable('LIMIT_EXCEEDED', `more than ${limits.entries} packages`)
+      if (all.length >= limits.entries)
+        throw new Unreadable('LIMIT_EXCEEDED', `the rpm database has more than ${limits.entries} packages`)
       if ('files' in one) addOwned(one, owned, files)
       // Its blob is not held any longer.
       all.push('files' in one ? { ...one, files: noFiles } : one)
@@ -50,7 +51,7 @@ function* headersIn(path: string, bytes: Buffer): Generator<RpmHeader | Entry> {
 
 const tooLarge = {
   reason: 'LIMIT_EXCEEDED' as const,
-  message: `a package header of rpm has more than ${limits.headerBytes} bytes, or is not whole`,
+  message: `an rpm package header has more than ${limits.headerBytes} bytes or is incomplete`,
 }
 
 function blobsIn(bytes: Buffer): Iterable<Buffer | undefined> {
@@ -59,12 +60,12 @@ function blobsIn(bytes: Buffer): Iterable<Buffer | undefined> {
   }
   if (bytes.subarray(0, ndbMagic.length).equals(ndbMagic)) return blobsInNdb(bytes, limits.headerBytes)
   if (isBerkeleyHash(bytes)) return valuesInBerkeleyHash(bytes, limits.headerBytes)
-  throw new Unreadable('UNSUPPORTED', 'it is no database of rpm in a known format')
+  throw new Unreadable('UNSUPPORTED', 'the rpm database has an unknown format')
 }
 
 /** A position outside of the file is damage as well. */
 function damageOf(error: unknown): Pick<Gap, 'reason' | 'message'> {
-  if (error instanceof RangeError) return { reason: 'DAMAGED', message: 'the database of rpm is damaged' }
+  if (error instanceof RangeError) return { reason: 'DAMAGED', message: 'the rpm database is damaged' }
   if (!(error instanceof Unreadable)) throw error
   return { reason: error.reason, message: error.message }
 }
@@ -84,7 +85,7 @@ function* linesOfManifest(bytes: Buffer): Generator<RpmHeader | Entry> {
     const [name = '', full = '', , , , epoch = '', , arch = '', , source = ''] = line.slice(0, 4096).split('\t')
     const hyphen = full.lastIndexOf('-')
     if (source === '' || hyphen < 1) {
-      yield { gap: { reason: 'DAMAGED', message: 'a line does not have the fields of a package' } }
+      yield { gap: { reason: 'DAMAGED', message: 'a line does not have all fields of a package' } }
       continue
     }
     const said = (value: string): string => (value === '(none)' ? '' : value)
@@ -118,9 +119,11 @@ function packageOf(header: RpmHeader, epochs: ReadonlyMap<string, string>): Entr
     ...(module !== '' && stream !== '' ? { module: `${module}:${stream}` } : {}),
   }
   if ([name, version, arch, found.origin, found.originVersion].some(({ length }) => length > maxText)) {
-    return { gap: { reason: 'LIMIT_EXCEEDED', message: `a package says more than ${maxText} characters` } }
+    return {
+      gap: { reason: 'LIMIT_EXCEEDED', message: `a field of an rpm package has more than ${maxText} characters` },
+    }
   }
-  return entryOf(found, `a package of rpm without ${name === '' ? 'a name' : `a version: ${name.slice(0, 100)}`}`)
+  return entryOf(found, `an rpm package without ${name === '' ? 'a name' : `a version: ${name.slice(0, 100)}`}`)
 }
 
 /** Adds the files of a package that are programs or name packages of languages. */

@@ -122,4 +122,4 @@ class Header {
   }
 }
 
-const damaged = () => new Unreadable('DAMAGED', 'a package header of rpm is damaged')
+const damaged = () => new Unreadable('DAMAGED', 'an rpm package header is damaged')
