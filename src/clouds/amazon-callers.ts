@@ -50,7 +50,7 @@ export function createAwsCallers(outgoing: Pick<Outgoing, 'post'>, sts: string):
       all >= maxAsking.all ||
       (asking.get(identity) ?? 0) >= maxAsking.identity ||
       (asking.get(pair) ?? 0) >= maxAsking.network
-    if (isFull) throw tooMany('too many requests wait for AWS; try again', 1)
+    if (isFull) throw tooMany('too many token exchanges are waiting for AWS; try again in a second', 1)
     const count = (by: number) => {
       all += by
       change(identity, by)
@@ -68,10 +68,12 @@ export function createAwsCallers(outgoing: Pick<Outgoing, 'post'>, sts: string):
       const end = begin(network, identity)
       try {
         const answer = await outgoing.post(origin + target, { headers, body }, { maxBytes: maxAnswer })
-        if (answer.status >= 500) throw unavailable(`AWS answered ${answer.status}`)
-        return answer.status === 200 ? callerOf(answer.body) : { refused: `AWS answered ${answer.status}` }
+        if (answer.status >= 500) throw unavailable(`AWS responded with HTTP ${answer.status}`)
+        return answer.status === 200 ? callerOf(answer.body) : { refused: `AWS responded with HTTP ${answer.status}` }
       } catch (error) {
-        throw error instanceof OutgoingError ? unavailable('AWS cannot be asked who signed the request', error) : error
+        throw error instanceof OutgoingError
+          ? unavailable('the signed request cannot be verified, because AWS does not respond', error)
+          : error
       } finally {
         end()
       }
@@ -84,5 +86,7 @@ function callerOf(answer: string): AwsCaller | { refused: string } {
     const value = memberOf(answer, 'GetCallerIdentityResponse', 'GetCallerIdentityResult', name)
     return typeof value === 'string' && /^[\x21-\x7e]{1,2048}$/.test(value) ? value : undefined
   })
-  return account && arn && userId ? { account, arn, userId } : { refused: 'AWS named nobody' }
+  return account && arn && userId
+    ? { account, arn, userId }
+    : { refused: 'the response of AWS has no account, ARN and user ID' }
 }

@@ -30,11 +30,14 @@ export async function ask(
     answer = await outgoing.post(url, { headers, body })
   } catch (error) {
     if (!(error instanceof OutgoingError)) throw error
-    throw new Refusal('UNREACHABLE', `${name} cannot be asked: ${error.message}`)
+    throw new Refusal('UNREACHABLE', `no response from ${name}: ${error.message}`)
   }
   if (answer.status === 200) return answer.body
-  const words = plain(explain(answer.body) ?? 'no explanation')
-  throw new Refusal(answer.status >= 500 ? 'UNREACHABLE' : 'REFUSED', `${name} answered ${answer.status}: ${words}`)
+  const words = plain(explain(answer.body) ?? 'no explanation in the response')
+  throw new Refusal(
+    answer.status >= 500 ? 'UNREACHABLE' : 'REFUSED',
+    `${name} responded with HTTP ${answer.status}: ${words}`,
+  )
 }
 
 /** The answer of a check: ready when nothing refused. */
@@ -51,7 +54,7 @@ export async function answerOf(check: () => Promise<void>): Promise<CloudAnswer>
 /** Throws a Refusal unless a success has this text. */
 export function requireText(value: unknown, name: string, what: string): string {
   if (typeof value === 'string' && value !== '') return value
-  throw new Refusal('REFUSED', `${name} answered without ${what}`)
+  throw new Refusal('REFUSED', `the response of ${name} does not have ${what}`)
 }
 
 /** Member of a JSON object at a path; undefined if it is missing or the text is no JSON. */

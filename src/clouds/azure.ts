@@ -28,7 +28,7 @@ async function signIn(asking: Asking, tenantId: string, component: string, clien
     client_assertion: await asking.assert({ subject: `${component}:${asking.place}`, audience }),
   })
   const url = `${asking.endpoints.azureLogin}/${encodeURIComponent(tenantId)}/oauth2/v2.0/token`
-  const whose = `${name}, asked for ${component},`
+  const whose = `${name} (component ${component})`
   const answer = await ask(asking, whose, { url, headers: form, body: body.toString() }, (refused) => {
     const error = memberOf(refused, 'error')
     return typeof error === 'string' ? `${error}: ${String(memberOf(refused, 'error_description') ?? '')}` : undefined

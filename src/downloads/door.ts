@@ -29,7 +29,7 @@ async function serve(arrival: HttpArrival): Promise<void> {
   const { app } = edge
   arrival.named(kind)
   if (arrival.verb !== 'GET' && arrival.verb !== 'HEAD') {
-    return send(arrival, 405, 'only GET\n', { allow: 'GET, HEAD' })
+    return send(arrival, 405, 'only GET and HEAD are allowed\n', { allow: 'GET, HEAD' })
   }
   if (!path.startsWith(rawReportPath)) throw notFound('path', path.slice(0, 100))
   const report = await openRaw({ app, log: app.log.with({ requestId }), signal }, path.slice(rawReportPath.length))
@@ -61,9 +61,9 @@ const writeHead = ({ res }: HttpArrival, size: number) =>
 type Refusal = { status: number; message: string; headers: Record<string, string>; cause: unknown }
 
 function refusalOf(thrown: unknown): Refusal {
-  const error = isUnavailable(thrown) ? unavailable('the database cannot be reached now', thrown) : thrown
+  const error = isUnavailable(thrown) ? unavailable('the database is unavailable; retry later', thrown) : thrown
   if (!(error instanceof AppError)) {
-    const message = 'something went wrong on our side; the request id helps to find out what'
+    const message = 'internal error; the server log has the cause under the request ID of this response'
     return { status: 500, message, headers: {}, cause: error }
   }
   return { status: error.http, message: error.message, headers: retryHeaders(error), cause: error }

@@ -69,9 +69,9 @@ async function serve(edge: Edge, way: Way, arrival: HttpArrival): Promise<void> 
   }
   arrival.named(route.kind)
   if (route.kind === 'witness') return answerAsWitness(edge, arrival, route.wants)
-  if (route.kind === 'unknown') return turnAway(arrival, 404, 'there is no such path\n')
+  if (route.kind === 'unknown') return turnAway(arrival, 404, 'path not found\n')
   if (arrival.verb !== 'GET' && arrival.verb !== 'HEAD')
-    return turnAway(arrival, 405, 'only GET\n', { allow: 'GET, HEAD' })
+    return turnAway(arrival, 405, 'only GET and HEAD are allowed\n', { allow: 'GET, HEAD' })
   const caller = await way.callerOf(arrival)
   if (!caller) return
   const isAnonymous = caller.uid === ''
@@ -95,10 +95,10 @@ async function answerAsWitness(edge: Edge, arrival: HttpArrival, wants: 'key' | 
   const name = `${new URL(url).host}/ledger/witness`
   if (wants === 'key') {
     if (arrival.verb !== 'GET' && arrival.verb !== 'HEAD')
-      return send(arrival, 405, 'only GET\n', { allow: 'GET, HEAD' })
+      return send(arrival, 405, 'only GET and HEAD are allowed\n', { allow: 'GET, HEAD' })
     return send(arrival, 200, `${await witnessVkey(app, name)}\n`)
   }
-  if (arrival.verb !== 'POST') return send(arrival, 405, 'only POST\n', { allow: 'POST' })
+  if (arrival.verb !== 'POST') return send(arrival, 405, 'only POST is allowed\n', { allow: 'POST' })
   const { status, body } = await cosign(app, (await readBody(arrival, mostRequestBytes)).toString('utf8'), name)
   send(arrival, status, body, status === 409 ? { 'content-type': 'text/x.tlog.size' } : {})
 }
@@ -114,7 +114,7 @@ function requireReader({ app }: Edge, { uid, rights }: Caller, route: Read): voi
   const isHead = route.kind === 'checkpoint' || route.kind === 'policy'
   if (isHead && rights.roots(tagList).some((root) => rootOf(root) === route.organization)) return
   if (uid === '') throw unauthenticated('a bearer token is required')
-  throw permissionDenied('the caller may not list the tags there')
+  throw permissionDenied('reading this log or proof needs the capability tag.list')
 }
 
 async function answerTo(edge: Edge, arrival: HttpArrival, route: Read): Promise<Answer> {

@@ -7,10 +7,15 @@ export type Refusal = { status: number; message: string; headers: Record<string,
 
 export function refusalOf(error: unknown): Refusal {
   if (isUnavailable(error)) {
-    return { status: 503, message: 'the database cannot be reached now', headers: { 'retry-after': '1' }, cause: error }
+    return {
+      status: 503,
+      message: 'the database is unavailable; retry later',
+      headers: { 'retry-after': '1' },
+      cause: error,
+    }
   }
   if (!(error instanceof AppError)) {
-    const message = 'something went wrong on our side; the request id helps to find out what'
+    const message = 'internal error; the server log has the cause under the request ID of this response'
     return { status: 500, message, headers: {}, cause: error }
   }
   const challenge = error.code === 'UNAUTHENTICATED' ? { 'www-authenticate': 'Bearer' } : {}

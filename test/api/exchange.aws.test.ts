@@ -403,9 +403,12 @@ test('refuses the exchange if AWS gives a malformed answer or none', async () =>
       assert.equal(times, 1, why)
     }
     aws.answer = { status: 500, body: 'secret text' }
-    assertUnavailable(await exchange(blobOf(sign())), 'AWS answered 500')
+    assertUnavailable(await exchange(blobOf(sign())), 'AWS responded with HTTP 500')
     aws.answer = { status: 200, body: JSON.stringify({ ...good(), more: 'x'.repeat(20_000) }) }
-    assertUnavailable(await exchange(blobOf(sign())), 'AWS cannot be asked who signed the request')
+    assertUnavailable(
+      await exchange(blobOf(sign())),
+      'the signed request cannot be verified, because AWS does not respond',
+    )
     aws.answer = { status: 200, body: JSON.stringify(good()) }
     ok(await exchange(blobOf(sign())))
     aws.answer = { status: 200, body: JSON.stringify(good({ Account: foreign.account })) }
@@ -422,7 +425,7 @@ test('refuses the exchange if AWS gives a malformed answer or none', async () =>
   const blob = blobOf(sign({ host: '127.0.0.1:1', audience: alone.url, identity: lost.uid }))
   const search = searchOf({ aud: alone.url, identity: lost.uid })
   const answer = await alone.withToken(blob).call('POST', `/sts/exchange?${search}`)
-  assertUnavailable(answer, 'AWS cannot be asked who signed the request')
+  assertUnavailable(answer, 'the signed request cannot be verified, because AWS does not respond')
 })
 
 test('counts the AWS exchanges of an organization together', async () => {
@@ -543,7 +546,10 @@ test('limits the concurrent requests to AWS for each network, for each identity 
   await assert.rejects(callers.identify(request, { network: 'more', identity: 'last' }), tooMany)
   assert.equal(posts, maxAsking.all)
   held.resolve()
-  const unavailable = { code: 'UNAVAILABLE', message: 'AWS cannot be asked who signed the request' }
+  const unavailable = {
+    code: 'UNAVAILABLE',
+    message: 'the signed request cannot be verified, because AWS does not respond',
+  }
   for (const answer of waiting) await assert.rejects(answer, unavailable)
   for (const identity of ['one', 'last']) {
     await assert.rejects(callers.identify(request, { network: '0', identity }), unavailable)
@@ -557,6 +563,9 @@ test('an error of AWS is unavailable, and a refusal by AWS reveals no names', as
     { target: '/', headers: {}, body: '' },
     { network: '0', identity: 'one' },
   ]
-  await assert.rejects(answering(503).identify(request, from), { code: 'UNAVAILABLE', message: 'AWS answered 503' })
-  assert.deepEqual(await answering(403).identify(request, from), { refused: 'AWS answered 403' })
+  await assert.rejects(answering(503).identify(request, from), {
+    code: 'UNAVAILABLE',
+    message: 'AWS responded with HTTP 503',
+  })
+  assert.deepEqual(await answering(403).identify(request, from), { refused: 'AWS responded with HTTP 403' })
 })

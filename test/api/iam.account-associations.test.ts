@@ -265,9 +265,9 @@ test('a cloud that trusts another group, or none, is not ready', async () => {
   for (const group of [trusted, other]) ok(await create(group, { amazon, google, azure }))
   trustGroup(trusted)
   const expected: Record<string, RegExp> = {
-    AMAZON: /^AWS answered 403: AccessDenied: Not authorized to perform sts:AssumeRoleWithWebIdentity$/,
-    GOOGLE: /^Google Cloud answered 400: invalid_grant: The attribute condition/,
-    AZURE: /^Azure, asked for canary, answered 401: invalid_client: AADSTS700213: .*found\. Trace ID: 0$/,
+    AMAZON: /^AWS responded with HTTP 403: AccessDenied: Not authorized to perform sts:AssumeRoleWithWebIdentity$/,
+    GOOGLE: /^Google Cloud responded with HTTP 400: invalid_grant: The attribute condition/,
+    AZURE: /^Azure \(component canary\) responded with HTTP 401: invalid_client: AADSTS700213: .*found\. Trace ID: 0$/,
   }
   for (const [cloud, words] of Object.entries(expected)) {
     const answer = ok(await check(other, `ACCOUNT_PROVIDER_TYPE_${cloud}`))
@@ -276,7 +276,7 @@ test('a cloud that trusts another group, or none, is not ready', async () => {
   }
   clouds.trust(account, { issuer: pinfold.url, subject: 'another pool', audience: '' })
   const impersonation = ok(await check(trusted, 'ACCOUNT_PROVIDER_TYPE_GOOGLE'))
-  assert.match(impersonation.message, /^Google Cloud answered 403: PERMISSION_DENIED: Permission/)
+  assert.match(impersonation.message, /^Google Cloud responded with HTTP 403: PERMISSION_DENIED: Permission/)
 })
 
 test('every application of a tenant is tried', async () => {
@@ -284,7 +284,7 @@ test('every application of a tenant is tried', async () => {
   const clientIds = { ...azure.clientIds, zebra: 'ffffffff-0000-4000-8000-000000000003' }
   ok(await create(group, { azure: { ...azure, clientIds } }))
   trustGroup(group)
-  assert.match(ok(await check(group, 3)).message, /^Azure, asked for zebra, answered 401/)
+  assert.match(ok(await check(group, 3)).message, /^Azure \(component zebra\) responded with HTTP 401/)
   clouds.trust(`${azure.tenantId} ${clientIds.zebra}`, {
     issuer: pinfold.url,
     subject: `zebra:${group}`,
