@@ -62,7 +62,8 @@ export async function backup(config: Config, { to, keep, progress }: BackupOptio
   const target = opening.adopt(await openTarget(to, database), (one) => one.close())
   // With two backups at once, one that keeps a limited number of copies would remove the new copy of the other.
   const turn = takeServeLock(join(to, 'backup.lock'))
-  if (!turn) throw new Error(`another backup into ${to} is running; try again when it has ended`)
+  if (!turn)
+    throw new Error(`no backup was made, because another backup to ${to} is running; try again when it has finished`)
   opening.adopt(turn, (one) => one.release())
   const held = opening.adopt(await holdContents(db, skew, randomUUID()), (one) => one.end())
   const time = skew.now().toISOString()
@@ -111,17 +112,20 @@ async function requireApart({ blobs, data }: Config, to: string): Promise<void> 
   const real = (folder: string) => realpath(folder).catch(() => resolve(folder))
   const [own, target] = [await real(blobFolder(blobs, data)), await real(join(await real(to), 'blobs'))]
   if (target !== own && !target.startsWith(`${own}${sep}`)) return
-  throw new Error(`the server keeps its blobs in ${own}, which is no place for a backup; name another folder with --to`)
+  throw new Error(`no backup was made, because --to is in the blob folder of the server, ${own}; use another folder`)
 }
 
 /** Opens a store with an id of its own, which `pinfold restored` makes the store of the database. */
 async function openTarget(to: string, database: string): Promise<Blobs> {
   await mkdir(join(to, 'blobs'), { recursive: true, mode: 0o700 }).catch(({ code }: NodeJS.ErrnoException) => {
-    throw new Error(`the folder ${to} cannot be made: ${code}; choose another with --to`)
+    throw new Error(
+      `no backup was made, because the folder ${to} cannot be created: ${code}; set --to to another folder`,
+    )
   })
   const target = await openDisk(join(to, 'blobs'))
   const id = (await target.readId()) ?? (await target.keepId(`${randomUUID()} ${database}`))
-  if (id.split(' ')[1] !== database) throw new Error(`${to} has the backups of another database; name another folder`)
+  if (id.split(' ')[1] !== database)
+    throw new Error(`no backup was made, because ${to} has backups of another database; set --to to another folder`)
   return target
 }
 

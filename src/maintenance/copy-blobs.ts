@@ -27,7 +27,8 @@ const page = 500
 const atOnce = 4
 
 /** The two stores are the same, or one is a copy of the other by other means: the id is the same for both. */
-const sameId = 'the second store has the id of the first; where it is not the first itself, remove its pinfold-id'
+const sameId =
+  'nothing was copied, because both stores have the same ID; if they are different stores, remove pinfold-id from the second one'
 
 /**
  * Throws if the stores do not belong to this database. Calls `report` with the progress. The second store has an id of its own
@@ -42,10 +43,11 @@ export async function copyBlobs(
   const database = await readFact(db, 'database_id')
   const [id, owner] = idsOf(await from.readId())
   if (id === undefined || owner !== database || id !== (await readFact(db, 'blob_folder_id'))) {
-    throw new Error('the first store does not belong to this database')
+    throw new Error('nothing was copied, because the first store does not belong to this database')
   }
   const [other, otherOwner] = idsOf((await to.readId()) ?? (await to.keepId(`${randomUUID()} ${database}`)))
-  if (otherOwner !== database) throw new Error('the second store belongs to another database')
+  if (otherOwner !== database)
+    throw new Error('nothing was copied, because the second store belongs to another database')
   if (other === id) throw new Error(sameId)
   await copyCheckpoints(from, to)
   const isWanted = (location: string) => locationIsKnown(db, location)

@@ -27,7 +27,7 @@ export async function holdContents(
   let hasLapsed = false
   const times = { now: skew.now().toISOString(), until: new Date(until).toISOString() }
   if (!(await db.tx((tx) => hold(tx, name, times), rowLocks))) {
-    throw new Error(`another ${name} is at work, or was killed within the last ten minutes; try again later`)
+    throw new Error(`another ${name} is running, or was killed within the last ten minutes; try again in ten minutes`)
   }
   const renew = async (): Promise<void> => {
     // A machine that has slept does not know for how long.
@@ -49,7 +49,9 @@ export async function holdContents(
     async check() {
       await renew().catch(() => {})
       if (!hasLapsed && skew.now().getTime() < until) return
-      throw new Error('contents could not be held for all the time, and some may be gone by now; run it again')
+      throw new Error(
+        'garbage collection was not stopped all the time, so some blobs may be missing; run the command again',
+      )
     },
     async end() {
       ended.abort()

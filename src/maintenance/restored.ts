@@ -43,7 +43,7 @@ export async function settleRestored(
   return inTx(async (tx) => {
     if (id === undefined || owner !== (await readFact(tx, 'database_id'))) {
       throw new Error(
-        'the store of blobs is neither that of this database nor a backup of it; say with --blobs where it is',
+        'the blob store does not belong to this database or to a backup of it; set --blobs to the store that does',
       )
     }
     await writeFact(tx, 'blob_folder_id', id)

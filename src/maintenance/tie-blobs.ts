@@ -37,7 +37,8 @@ export async function tieBlobs(db: Db, blobs: Blobs, place: Place): Promise<void
     throw lost('has none of the blobs of the database', place, `${wanted ?? database} ${database}`)
   }
   const kept = wanted ?? (await db.tx((tx) => keepFact(tx, 'blob_folder_id', found.id)))
-  if (kept !== found.id) throw refusal(`this database has its blobs in another ${place.kind} than ${place.name}`, place)
+  if (kept !== found.id)
+    throw refusal(`the blobs of this database are in another ${place.kind} than ${place.name}`, place)
 }
 
 /** For commands that must not tie a store: throws unless it belongs to the database. */
@@ -45,7 +46,7 @@ export async function requireOwn(db: Db, blobs: Blobs): Promise<void> {
   const found = read(await blobs.readId())
   const isOwn =
     found?.database === (await readFact(db, 'database_id')) && found?.id === (await readFact(db, 'blob_folder_id'))
-  if (!isOwn) throw new Error('the store of blobs is not the one of this database; say with --blobs where that is')
+  if (!isOwn) throw new Error('the blob store does not belong to this database; set --blobs to the store that does')
 }
 
 function read(text: string | undefined): { id: string; database: string } | undefined {
@@ -65,9 +66,11 @@ async function look(db: Db, blobs: Blobs): Promise<'found' | 'missing' | 'none'>
 
 function refusal(what: string, { kind }: Place): Error {
   const move =
-    kind === 'folder' ? `move all of that one there, with its file ${idFile}` : 'copy all of that one there first'
+    kind === 'folder'
+      ? `move all files of that folder to this one, with the file ${idFile}`
+      : 'copy that store to this bucket first'
   return new Error(
-    `${what}; set --blobs (PINFOLD_BLOBS) to the ${kind} that it was served with before, or ${move}; pinfold blobs copy --switch copies a folder or a bucket`,
+    `${what}; set --blobs (PINFOLD_BLOBS) to the ${kind} that the server used before, or ${move}; pinfold blobs copy --switch copies a folder or a bucket`,
   )
 }
 
@@ -75,12 +78,12 @@ function refusal(what: string, { kind }: Place): Error {
 function lost(why: string, place: Place, line: string): Error {
   const { message } = refusal(`${place.name} ${why}`, place)
   return new Error(
-    `${message}. If the blobs are gone for good, write the line "${line}" to ${place.id}: the server then starts without them`,
+    `${message}. If the blobs are lost for good, write the line "${line}" to ${place.id}. The server then starts without them`,
   )
 }
 
 function foreign({ name, kind, id }: Place): Error {
   return new Error(
-    `the blobs in ${name} belong to another database; set --blobs (PINFOLD_BLOBS) to a ${kind} of its own. If the other database is gone for good and this one takes its place, remove ${id} first`,
+    `the blobs in ${name} belong to another database; set --blobs (PINFOLD_BLOBS) to another ${kind}. If this database replaces the other one for good, remove ${id} first`,
   )
 }

@@ -110,7 +110,7 @@ async function verifyTotals(db: Db, watch: Watch): Promise<void> {
         const wrong = await wrongTotals(db, { kind, table, listedBy }, { after, most: mostTotals })
         for (const total of wrong) {
           if (watch.repair) await db.tx((tx) => correctTotal(tx, kind, total))
-          const detail = `${total.counted} ${kind} are counted, and there are ${total.found}`
+          const detail = `the stored number of ${kind} is ${total.counted} instead of ${total.found}`
           const of = { subject: total.place, detail, repaired: watch.repair }
           watch.found({ check: 'totals', problem: 'total is wrong', ...of })
         }

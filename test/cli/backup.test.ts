@@ -116,7 +116,7 @@ for (const [store, skip] of [
       cpSync(join(to, 'blobs'), blobs, { recursive: true })
       const back = { PINFOLD_BLOBS: blobs }
       // The server refuses to start until the restore was completed.
-      await assert.rejects(startProcess(place, { env: back }), /has its blobs in another folder/)
+      await assert.rejects(startProcess(place, { env: back }), /the blobs of this database are in another folder/)
       const settled = await command(['restored'], back)
       assert.deepEqual([settled.code, settled.stderr], [0, ''], settled.stdout)
       assert.match(settled.stdout, /^events go on at position 100000\d+$/m)
@@ -161,7 +161,10 @@ test('the second of two concurrent backups into one folder is refused at once', 
     const other = takeServeLock(join(to, 'backup.lock'))!
     const refused = await back()
     assert.deepEqual([refused.code, refused.stdout], [1, ''])
-    assert.match(refused.stderr, /^pinfold: another backup into .* is running; try again when it has ended\n$/)
+    assert.match(
+      refused.stderr,
+      /^pinfold: no backup was made, because another backup to .* is running; try again when it has finished\n$/,
+    )
     assert.deepEqual(globSync('*/backup.json', { cwd: to }), [])
     other.release()
     const made = await back()
@@ -183,13 +186,19 @@ test('refuses a backup into the blob folder of the server, below it, and to an i
     for (const where of [place.data, `${place.data}/.`, join(to, 'link'), join(place.data, 'blobs')]) {
       const refused = await back(where)
       assert.deepEqual([refused.code, refused.stdout], [1, ''], where)
-      assert.match(refused.stderr, /^pinfold: the server keeps its blobs in .*; name another folder with --to\n$/)
+      assert.match(
+        refused.stderr,
+        /^pinfold: no backup was made, because --to is in the blob folder of the server, .*; use another folder\n$/,
+      )
     }
     assert.deepEqual(globSync('{,blobs/}*Z', { cwd: place.data }), [])
     writeFileSync(join(to, 'file'), '')
     const none = await back(join(to, 'file'))
     assert.deepEqual([none.code, none.stdout], [1, ''])
-    assert.match(none.stderr, /^pinfold: the folder .*file cannot be made: ENOTDIR; choose another with --to\n$/)
+    assert.match(
+      none.stderr,
+      /^pinfold: no backup was made, because the folder .*file cannot be created: ENOTDIR; set --to to another folder\n$/,
+    )
     assert.equal((await back(join(place.data, 'backups'))).code, 0, 'beside the blobs there is room')
   } finally {
     rmSync(to, { recursive: true, force: true })

@@ -54,7 +54,7 @@ test('a folder of another id is refused, also when it knows the database', async
   using other = newFolder()
   const [, database] = readFileSync(idOf(ownFolder(registry)), 'utf8').split(' ')
   writeFileSync(idOf(other.folder), `some-other-id ${database}`)
-  await assert.rejects(openWith(registry, other.folder), /has its blobs in another folder/)
+  await assert.rejects(openWith(registry, other.folder), /the blobs of this database are in another folder/)
 })
 
 test('data of before gets its ids once some of its blobs are found', async () => {
@@ -115,7 +115,7 @@ test('a server with lost blobs starts once the operator has written the file tha
       () => assert.fail('it started'),
       (thrown) => thrown,
     )
-    const [, line = '', file = ''] = /gone for good, write the line "([^"]+)" to (\S+):/.exec(error.message)!
+    const [, line = '', file = ''] = /lost for good, write the line "([^"]+)" to (\S+)\. The/.exec(error.message)!
     assert.equal(file, idOf(empty.folder))
     writeFileSync(file, `${line}\n`)
     await openWith(registry, empty.folder)
