@@ -80,7 +80,9 @@ async function openGround(
     allowHttp: config.allowInsecureIssuers,
   })
   if (config.allowPrivateAddresses) {
-    log.warn('all private addresses may be called; list those that need it by their purpose instead')
+    log.warn(
+      'requests to all private addresses are allowed; list only the needed ones in the setting of each purpose instead',
+    )
   }
   // Only the settings name the addresses of clouds.
   const toClouds = createOutgoing({ allowed: allPrivateAddresses, allowHttp: config.allowInsecureIssuers })
@@ -126,7 +128,7 @@ async function openData(config: Config, opening: AsyncDisposableStack) {
 async function openTracing({ traces, tracesHeaders, tracesPercent }: Config, log: Logger): Promise<Tracer> {
   if (traces === '') return noTracer
   const { openTracer } = await import('./tracing/otlp.ts')
-  const onLost = (spans: number, cause: unknown) => log.warn('traces could not be sent', { spans, error: cause })
+  const onLost = (spans: number, cause: unknown) => log.warn('sending traces failed', { spans, error: cause })
   return openTracer({ url: traces, headers: tracesHeaders, share: tracesPercent / 100, version, onLost })
 }
 

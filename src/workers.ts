@@ -102,14 +102,14 @@ export async function startWorkers(app: App, options: WorkersOptions = {}): Prom
   for (const { duty, first } of runners.values()) if (duty.runsOn === 'every node' && duty !== beat) void first()
   const started: RunningDuty[] = []
   for (const duty of list) if (!('run' in duty)) started.push(await startLong(app, duty, { node, monotonic, server }))
-  app.log.debug('duties started', { node })
+  app.log.debug('background jobs started', { node })
 
   return {
     node,
     async close(graceMs = app.config.drainMs) {
       stop.abort(new Error('the server stops'))
       await Promise.all([...runners.values(), ...started].map((one) => one.close(graceMs)))
-      await leases.release().catch((error: unknown) => app.log.warn('leases could not be given back', { error }))
+      await leases.release().catch((error: unknown) => app.log.warn('releasing leases failed', { error }))
       for (const name of runners.keys()) showLease(name)
     },
   }
@@ -263,7 +263,7 @@ function createDutyLog({ log, metrics: { duties: metrics } }: App, duty: string,
   /** Failed runs since the last line, and since the last success. */
   const failed = { unsaid: 0, since: 0, isSaid: false }
   function works(): void {
-    if (failed.isSaid) log.info('duty works again', { duty, failures: failed.since })
+    if (failed.isSaid) log.info('background job succeeds again', { duty, failures: failed.since })
     Object.assign(failed, { since: 0, isSaid: false })
   }
   metrics.failures.set({ duty }, 0)
@@ -278,12 +278,12 @@ function createDutyLog({ log, metrics: { duties: metrics } }: App, duty: string,
       if (!didAnything(status)) return
       const fields = { duty, ms: Math.round(ms), ...status }
       // Frequent runs on every node would hide other lines.
-      if (fence === 0) log.debug('duty ran', fields)
-      else log.info('duty ran', fields)
+      if (fence === 0) log.debug('background job ran', fields)
+      else log.info('background job ran', fields)
     },
     lost(): void {
       metrics.runs.inc({ duty, result: 'lost' })
-      log.info('duty left to another node', { duty })
+      log.info('background job was taken over by another server', { duty })
     },
     failed(error: unknown, failures: number): void {
       metrics.runs.inc({ duty, result: 'failed' })
@@ -291,7 +291,7 @@ function createDutyLog({ log, metrics: { duties: metrics } }: App, duty: string,
       failed.unsaid++
       failed.since++
       if (said !== undefined && monotonic() - said < failedLineMs) return
-      log.error('duty failed', { duty, failures, count: failed.unsaid, error })
+      log.error('background job failed', { duty, failures, count: failed.unsaid, error })
       said = monotonic()
       Object.assign(failed, { unsaid: 0, isSaid: true })
     },
@@ -325,7 +325,7 @@ function clockWarning({ log }: App): (offsetMs: number) => void {
   let differed = false
   return (offsetMs) => {
     const differs = Math.abs(offsetMs) > 1000
-    if (differs && !differed) log.warn('clock differs from that of the database', { offsetMs })
+    if (differs && !differed) log.warn('clock differs from the clock of the database', { offsetMs })
     differed = differs
   }
 }

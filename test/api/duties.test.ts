@@ -297,11 +297,11 @@ test('logs a failing job once a minute with a count, and once when it works agai
   passed += 60_000
   await ran(20)
   broken = false
-  const { failures } = await until(({ message }) => message === 'duty works again')
+  const { failures } = await until(({ message }) => message === 'background job succeeds again')
   await workers.close()
   const of = (message: string) => lines.filter((line) => line.message === message && line.duty === name)
-  assert.deepEqual([of('duty failed').length, of('duty works again').length], [2, 1])
-  const [first, second] = of('duty failed').map(({ count }) => Number(count))
+  assert.deepEqual([of('background job failed').length, of('background job succeeds again').length], [2, 1])
+  const [first, second] = of('background job failed').map(({ count }) => Number(count))
   assert.equal(first, 1)
   assert.ok(second! >= 20 && Number(failures) >= 40, `${second} ${failures}`)
 })

@@ -157,7 +157,7 @@ suite('server without its database', { skip: database === '' && 'PINFOLD_TEST_DA
       (now) => now > before,
     )
     await server.answers('/readyz', 200)
-    const lines = server.output.stderr.split('\n').filter((line) => line.includes('"duty failed"'))
+    const lines = server.output.stderr.split('\n').filter((line) => line.includes('"background job failed"'))
     const duties = lines.map((line) => JSON.parse(line).duty as string)
     assert.ok(duties.length > 0 && new Set(duties).size === duties.length, duties.join())
   })

@@ -260,7 +260,10 @@ test('a server that listens everywhere and knows its URL has nothing to warn of'
 test('the switch that opens all private addresses is warned about, and a list of some is not', async () => {
   await using place = await makePlace()
   for (const [env, warned] of [
-    [{ PINFOLD_ALLOW_PRIVATE_ADDRESSES: 'on' }, /"level":"warn".*"all private addresses may be called; list those/],
+    [
+      { PINFOLD_ALLOW_PRIVATE_ADDRESSES: 'on' },
+      /"level":"warn".*"requests to all private addresses are allowed; list only/,
+    ],
     [{ PINFOLD_ISSUERS_PRIVATE: '10.2.0.0/16', PINFOLD_WITNESSES_PRIVATE: 'localhost' }, /^$/],
   ] as const) {
     await using server = await startProcess(place, { env })
