@@ -22,7 +22,7 @@ export async function runCommandLine(terminal: Terminal, argv: readonly string[]
 /** Advice for a network error: check that the database runs at its URL. Empty for other errors. */
 function lookAt(error: unknown): string {
   const isAway = /^E(?!RR_)[A-Z_]+$/.test(String((error as NodeJS.ErrnoException).code))
-  return isAway ? '; look whether it runs, and whether the URL of PINFOLD_DATABASE or --database is where it does' : ''
+  return isAway ? '; check that it runs, and that the URL of PINFOLD_DATABASE or --database is correct' : ''
 }
 
 /** Message of an error. Node gives none to the error of a host that has refused on each of its addresses. */
@@ -30,6 +30,6 @@ function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   const reason = error.message || String((error as NodeJS.ErrnoException).code ?? error.name)
   const next = whyRefused(error)
-  if (next) return `the database does not let us in: ${reason}\n${next}`
-  return isUnavailable(error) ? `the database is not available: ${reason}${lookAt(error)}` : reason
+  if (next) return `the database refused the connection: ${reason}\n${next}`
+  return isUnavailable(error) ? `the database is unavailable: ${reason}${lookAt(error)}` : reason
 }

@@ -41,8 +41,8 @@ export class ServerThere extends Error {
   constructor({ version, url }: SeenNode, does: 'runs' | 'has started', change?: string) {
     super(
       change === undefined
-        ? `a server of version ${version} ${does}, as ${url}; stop it first`
-        : `migration ${change} changes what servers of the earlier version need, and one ${does}, as ${url}; stop them all first`,
+        ? `the database was not migrated, because a server of version ${version} ${does} as ${url}; stop it first`
+        : `migration ${change} was not applied, because servers of the earlier version cannot run with it, and one ${does} as ${url}; stop all servers first`,
     )
   }
 }
@@ -96,7 +96,7 @@ async function migrateAll(
 async function requireCurrent(db: Db): Promise<void> {
   if ((await schemaState(db, migrationIds())) !== 'old') return
   throw new Error(
-    'the database is that of an earlier version; run pinfold migrate, or set PINFOLD_MIGRATE_AT_START=on to have servers do that',
+    'the database has the schema of an earlier version; run pinfold migrate, or set PINFOLD_MIGRATE_AT_START=on so that servers migrate it',
   )
 }
 
@@ -132,13 +132,15 @@ const isOther = (node: SeenNode): boolean => node.version !== version
 
 /** Opens an existing database, for commands that need one. Creates and changes nothing. */
 export async function openExisting(config: Config): Promise<OpenDatabase> {
-  const none = `nothing has been served from ${config.database === '' ? config.data : 'this database'} yet`
+  const none = `no server has used ${config.database === '' ? config.data : 'this database'} yet`
   if (config.database === '' && !existsSync(databaseFile(config))) throw new NotServedYet(`${none}: it has no database`)
   return open(config, async (db) => {
     const state = await schemaState(db, migrationIds())
     if (state === 'none') throw new NotServedYet(`${none}: it has no tables`)
     if (state === 'old') {
-      throw new Error('the database is that of an earlier version; start the server, or run pinfold migrate, first')
+      throw new Error(
+        'the database has the schema of an earlier version; start the server or run pinfold migrate first',
+      )
     }
     const sealer = await findKey(config, db)
     if (!sealer) throw new NotServedYet(`${none}: it has no signing key`)
@@ -148,7 +150,7 @@ export async function openExisting(config: Config): Promise<OpenDatabase> {
 
 /** Reason why no server has used this database or data folder. Undefined if one has. Creates and changes nothing. */
 export async function notServedYet(config: Config): Promise<string | undefined> {
-  const none = `nothing has been served from ${config.database === '' ? config.data : 'this database'} yet`
+  const none = `no server has used ${config.database === '' ? config.data : 'this database'} yet`
   if (config.database === '') return existsSync(databaseFile(config)) ? undefined : `${none}: it has no database`
   const db = await openDb({ ...config, file: databaseFile(config) })
   try {
@@ -208,13 +210,13 @@ async function findKey(config: Config, db: Db): Promise<Sealer | undefined> {
 
 function wrongKey({ data, masterKey }: Config, present?: Sealer): Error {
   const where = join(data, 'master.key')
-  const what = 'the secrets in the database are encrypted under another master key than'
+  const what = 'the secrets in the database are encrypted with another master key than'
   if (masterKey !== '') {
-    return new Error(`${what} PINFOLD_MASTER_KEY; set it to the one that the database was served with before`)
+    return new Error(`${what} PINFOLD_MASTER_KEY; set it to the key that the server used before`)
   }
-  const restore = `put back the copy of ${where} that was made with the backups, or set PINFOLD_MASTER_KEY to what it held`
+  const restore = `restore ${where} from a backup, or set PINFOLD_MASTER_KEY to its content`
   if (present) return new Error(`${what} the one in ${where}; ${restore}`)
   return new Error(
-    `${where} is missing, and the secrets in the database are encrypted under it; ${restore}. No new key was made`,
+    `${where} is missing, and the secrets in the database are encrypted with it; ${restore}. No new key was created`,
   )
 }

@@ -91,7 +91,7 @@ export function createLeases(db: Db, options: LeaseOptions): Leases {
   function leaseOf(name: string, fence: number, tx: Db['tx']): Lease {
     const holds = (): boolean => isTrusted() && (fence === 0 || held.get(name)?.fence === fence)
     const check = (): void => {
-      if (!holds()) throw new LeaseLost(`the lease of ${name} has ended`)
+      if (!holds()) throw new LeaseLost(`the lease of ${name} has expired`)
     }
     return { node, fence, signal, holds, check, tx, inBatches: batches(tx, check), isGone }
   }
@@ -221,7 +221,7 @@ function guardedBy(db: Db, name: string, isOurs: (tx: Tx) => Promise<boolean>): 
   return (work, txOptions) =>
     db.tx(async (tx) => {
       if (await isOurs(tx)) return work(tx)
-      throw new LeaseLost(`another node has the lease of ${name}`)
+      throw new LeaseLost(`another server has the lease of ${name}`)
     }, txOptions)
 }
 

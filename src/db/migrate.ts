@@ -142,7 +142,7 @@ async function applyAll(
       const noted = applied.get(id)
       if (noted !== undefined) {
         if (![checksum, begunOf(checksum)].includes(noted))
-          throw new Error(`migration ${id} was edited after it was applied`)
+          throw new Error(`migration ${id} was changed after it was applied`)
         continue
       }
       // No server can use a database that was empty.
@@ -227,7 +227,7 @@ function checkKnown(ids: readonly string[], applied: Map<string, string>): void 
   const known = new Set(ids)
   for (const id of applied.keys()) {
     if (known.has(id) || ['expand', 'backfill'].includes(phaseOf(id))) continue
-    throw new Error(`the database was written by a newer version: migration ${id} is unknown here`)
+    throw new Error(`the database has the schema of a newer version: this version does not know migration ${id}`)
   }
 }
 

@@ -46,7 +46,7 @@ export async function resealRows(tx: Tx, from: Sealer, to: Sealer): Promise<numb
       const rows = await read(tx, column, after, perRead)
       for (const row of rows) {
         const plain = from.unseal(purpose, row.sealed)
-        if (!plain) throw new NotOurSeal(`${table}.${name} of ${row.key} is encrypted under another master key`)
+        if (!plain) throw new NotOurSeal(`${table}.${name} of ${row.key} is encrypted with another master key`)
         await tx.run(sql`
           UPDATE ${ident(table)} SET ${ident(name)} = ${to.seal(purpose, plain)} WHERE ${ident(key)} = ${row.key}`)
       }

@@ -20,11 +20,11 @@ const results = new Set([5, 10, 13])
 export function whyRefused(error: unknown): string | undefined {
   const { code } = error as { code?: unknown }
   const look = 'in the URL of PINFOLD_DATABASE or --database'
-  if (code === '28P01' || code === '28000') return `look at the user and the password ${look}`
+  if (code === '28P01' || code === '28000') return `check the user and the password ${look}`
   if (code === '08P01' && /unsupported startup parameter/.test((error as Error).message)) {
-    return `it is a pooler such as PgBouncer: add pooled=true ${look}`
+    return `the address is that of a pooler such as PgBouncer: add pooled=true ${look}`
   }
-  if (code === '3D000') return `make the database with createdb, or name another ${look}`
+  if (code === '3D000') return `create the database with createdb, or use another one ${look}`
   return undefined
 }
 

@@ -78,7 +78,7 @@ test('a command without access to its database ends with one line, exit code 69 
   const env = { PINFOLD_MASTER_KEY: 'a'.repeat(64) }
   const { code, stderr } = await run(['migrate', '--database', 'postgres://me:secret@127.0.0.1:1/none'], { env })
   assert.equal(code, 69)
-  assert.match(stderr, /^pinfold: the database is not available: .*ECONNREFUSED.*\n$/)
+  assert.match(stderr, /^pinfold: the database is unavailable: .*ECONNREFUSED.*\n$/)
   assert.doesNotMatch(stderr, /secret/)
 })
 

@@ -15,7 +15,7 @@ test('distinguishes a wrong database password from an unavailable database', asy
   const { code, stdout, stderr } = await runProcess(['serve', '--database', database], { env })
   strict.close()
   assert.deepEqual([code, stdout], [78, ''], stderr)
-  assert.match(stderr, /does not let us in: password authentication failed.*\n.*look at the user and the password/)
+  assert.match(stderr, /refused the connection: password authentication failed.*\n.*check the user and the password/)
   assert.ok(!stderr.includes('very-wrong'))
 })
 
@@ -65,7 +65,7 @@ test('error messages include the next step', async () => {
   const answers: [args: string[], env: Record<string, string>, code: number, says: RegExp][] = [
     [['images', 'list'], { PINFOLD_TOKEN: 'x' }, 77, /give PINFOLD_TOKEN a token of this server/],
     [['images', 'list'], { PINFOLD_API: away, PINFOLD_TOKEN: 'x' }, 69, /look whether the server runs/],
-    [['migrate', '--database', database], key, 69, /not available.*; look whether it runs, and whether the URL/],
+    [['migrate', '--database', database], key, 69, /unavailable.*; check that it runs, and that the URL/],
     [['iam', 'organizations', 'delete', 'acme', '--yes'], {}, 1, /still has repos[\s\S]*; delete that first/],
     [['iam', 'organizations', 'delete', '', '--yes'], {}, 64, /say which organisation: its name or its uid is empty/],
     [['images', 'tags', 'resolve', 'app:1.0'], {}, 64, /name it as acme\/app/],

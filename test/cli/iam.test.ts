@@ -390,7 +390,7 @@ test('a data folder without a running server is reported as such, and nothing is
   const list = (data: string) => run(['iam', 'organizations', 'list', '--data', data], { env: home.env })
   const empty = await list(join(other.data, 'typo'))
   assert.equal(empty.code, 69)
-  assert.match(empty.stderr, /nothing has been served from .*typo yet.*\n.*pinfold serve --data .*typo.*--data/)
+  assert.match(empty.stderr, /no server has used .*typo yet.*\n.*pinfold serve --data .*typo.*--data/)
   assert.throws(() => readFileSync(join(other.data, 'typo')), { code: 'ENOENT' })
 
   const stopped = await startProcess(other)

@@ -56,8 +56,8 @@ test('a lost master key is not replaced by another one', onFiles, async () => {
   const files = readdirSync(place.data).sort()
   for (const command of ['serve', 'token', 'migrate']) {
     const said = await refusal(place, {}, command)
-    assert.match(said, /master\.key is missing, and the secrets in the database are encrypted under it; put back/)
-    assert.match(said, /No new key was made/)
+    assert.match(said, /master\.key is missing, and the secrets in the database are encrypted with it; restore/)
+    assert.match(said, /No new key was created/)
   }
   assert.equal(existsSync(keyFile(place)), false)
   assert.deepEqual(readdirSync(place.data).sort(), files)
@@ -69,7 +69,7 @@ test('another master key is refused', async () => {
   await using place = await makePlace()
   const before = await served(place)
   const said = await refusal(place, { PINFOLD_MASTER_KEY: newKey() }, 'serve')
-  assert.match(said, /encrypted under another master key than PINFOLD_MASTER_KEY; set it to the one/)
+  assert.match(said, /encrypted with another master key than PINFOLD_MASTER_KEY; set it to the key/)
   await opens(place, place.env, before)
 })
 

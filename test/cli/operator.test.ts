@@ -37,11 +37,7 @@ test('without a server in the folder, creates nothing and names the folder that 
   for (const words of ['quotas list', 'ledger erase acme/app', 'vulnerabilities verify']) {
     const { code, stdout, stderr } = await run([...words.split(' '), ...where], { env: place.env })
     assert.deepEqual([code, stdout], [69, ''], words)
-    assert.match(
-      stderr,
-      /^pinfold: nothing has been served from .* yet: .*\npinfold: start the server .*--data\n$/,
-      words,
-    )
+    assert.match(stderr, /^pinfold: no server has used .* yet: .*\npinfold: start the server .*--data\n$/, words)
   }
   assert.equal((await run(['console', ...where], { env: place.env })).code, 69)
   assert.deepEqual(readdirSync(place.data), [])

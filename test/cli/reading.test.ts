@@ -22,7 +22,7 @@ for (const args of reading) {
   test(`${args.join(' ')} makes no data folder`, async () => {
     const { code, stderr } = await runProcess(args, { cwd: folder })
     assert.equal(code, 69, stderr)
-    assert.match(stderr, /nothing has been served from data yet/)
+    assert.match(stderr, /no server has used data yet/)
     assert.deepEqual(readdirSync(folder), [])
   })
 }

@@ -13,10 +13,7 @@ test('before the first start there is no token, and the command creates nothing'
   const args = ['token', '--data', data, ...(onPostgres ? ['--database', place.database] : [])]
   const { code, stdout, stderr } = await run(args, { env: place.env })
   assert.deepEqual([code, stdout], [69, ''])
-  const [why, next] = [
-    'nothing has been served from .* yet: it has no (?:database|tables)',
-    'start the server .*--data',
-  ]
+  const [why, next] = ['no server has used .* yet: it has no (?:database|tables)', 'start the server .*--data']
   assert.match(stderr, new RegExp(`^pinfold: ${why}\npinfold: ${next}\n$`))
   assert.equal(existsSync(data), false)
   if (onPostgres) assert.equal((await run(args, { env: place.env })).stderr, stderr)

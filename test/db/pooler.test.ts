@@ -102,7 +102,7 @@ suite('pooler', { skip: database === '' && 'PINFOLD_TEST_DATABASE is not set' },
       const elsewhere = new URL(place.database)
       elsewhere.searchParams.set('schema', 'pg_catalog')
       const wrong = await migrate(elsewhere.href)
-      assert.match(wrong.stderr, /PINFOLD_DATABASE_DIRECT leads to another database or schema/)
+      assert.match(wrong.stderr, /PINFOLD_DATABASE_DIRECT and PINFOLD_DATABASE have different databases or schemas/)
       assert.match((await migrate(through(place, wire.port))).stderr, /PINFOLD_DATABASE_DIRECT.* without pooled=true/)
       const done = await migrate(place.database)
       assert.deepEqual([done.code, done.stdout], [0, 'the database is up to date\n'])

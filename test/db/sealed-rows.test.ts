@@ -145,10 +145,7 @@ test('changes nothing if one value cannot be opened, and names the value', async
   const reseal = db.tx((tx) => resealRows(tx, sealer, createSealer(randomBytes(32))))
   await assert.rejects(reseal, (error: Error) => {
     assert.ok(error instanceof NotOurSeal)
-    assert.match(
-      error.message,
-      new RegExp(`^subscriptions.old_secret of ${uid} is encrypted under another master key$`),
-    )
+    assert.match(error.message, new RegExp(`^subscriptions.old_secret of ${uid} is encrypted with another master key$`))
     return true
   })
   assert.deepEqual(await opened(db, sealer), before)

@@ -33,7 +33,7 @@ export async function furtherMistakes({ cli, nobody, operator }: { cli: Cli; nob
       shown: 'PINFOLD_MASTER_KEY=… pinfold serve --database postgres://pinfold:wrong@127.0.0.1/pinfold',
       code: 78,
       says: /password authentication failed/,
-      next: /look at the user and the password/,
+      next: /check the user and the password/,
       play: () => cli(['serve', '--database', database], { PINFOLD_MASTER_KEY: 'a'.repeat(64) }),
     },
     {

@@ -109,15 +109,15 @@ const mistakes: readonly Mistake[] = [
     'migrate --database postgres://127.0.0.1:1/none',
     postgres,
     69,
-    /not available.*ECONNREFUSED/,
-    /look whether it runs/,
+    /unavailable.*ECONNREFUSED/,
+    /check that it runs/,
   ),
   command(
     'A wrong data folder',
     `iam organizations list --data ${join(place.data, 'typo')}`,
     {},
     69,
-    /nothing has been served from/,
+    /no server has used/,
     /--data/,
   ),
   command(

@@ -111,4 +111,4 @@ export function createCrowds({
   }
 }
 
-const tooMany = () => busy('too much is written to the same place at once; try again')
+const tooMany = () => busy('too many writes to the same part of the database are waiting; try again')

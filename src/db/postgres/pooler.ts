@@ -17,7 +17,9 @@ export async function requireNamedStatements(url: string, quickMs = defaultTimes
     } catch (error) {
       if (!nameErrors.includes(codeOf(error))) throw error
       const needs = 'PgBouncer 1.21 or later with max_prepared_statements above 0'
-      throw new Error(`the pooler of PINFOLD_DATABASE mixes up named statements; it takes ${needs}`, { cause: error })
+      throw new Error(`the pooler of PINFOLD_DATABASE does not support prepared statements; use ${needs}`, {
+        cause: error,
+      })
     }
   }
 }
@@ -28,7 +30,7 @@ async function requireSameDatabase(pooled: string, direct: string): Promise<void
   const [ours, theirs] = await Promise.all([asked(pooled, { text }), asked(direct, { text })])
   if (JSON.stringify(ours.rows) === JSON.stringify(theirs.rows)) return
   throw new Error(
-    'PINFOLD_DATABASE_DIRECT leads to another database or schema than PINFOLD_DATABASE; give both the same',
+    'PINFOLD_DATABASE_DIRECT and PINFOLD_DATABASE have different databases or schemas; use the same in both',
   )
 }
 
@@ -42,7 +44,7 @@ export async function directUrl(database: string, direct: string): Promise<strin
 
 export function noSession(): Error {
   return new Error(
-    'migrations need a session, which the pooler of PINFOLD_DATABASE (pooled=true) does not keep; set PINFOLD_DATABASE_DIRECT to a URL of the same database without the pooler',
+    'migrations need a database session, which the pooler of PINFOLD_DATABASE (pooled=true) does not provide; set PINFOLD_DATABASE_DIRECT to a URL of the same database without the pooler',
   )
 }
 

@@ -14,13 +14,15 @@ export function poolConfig(url: string, { poolSize = defaultPoolSize, waitMs = 1
   }
   const schema = parsed.searchParams.get('schema')
   if (schema !== null && !/^[a-z_][a-z0-9_]{0,62}$/.test(schema)) {
-    throw new Error('the schema in the database URL must be a lower-case name')
+    throw new Error('the schema in the database URL must be a lowercase name')
   }
   const pooled = parsed.searchParams.get('pooled')
   if (pooled !== null && pooled !== 'true' && pooled !== 'false')
-    throw new Error('pooled in the database URL is true or false')
+    throw new Error('pooled in the database URL must be true or false')
   if (pooled === 'true' && schema !== null) {
-    throw new Error('with pooled=true the schema is that of the role: ALTER ROLE … SET search_path')
+    throw new Error(
+      'the database URL cannot have a schema with pooled=true; set it for the role with ALTER ROLE … SET search_path',
+    )
   }
   parsed.searchParams.delete('schema')
   parsed.searchParams.delete('pooled')

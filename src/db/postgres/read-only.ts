@@ -3,7 +3,7 @@ import type pg from 'pg'
 import { readOnly as code } from '../unavailable.ts'
 import { codeOf, type Sends } from './send.ts'
 
-const standby = 'the database is in recovery, as a standby is'
+const standby = 'the database is in recovery, such as a standby'
 
 /** Throws if the database is a standby. */
 export async function requirePrimary({ send, limits }: Sends, client: pg.ClientBase): Promise<void> {
