@@ -134,10 +134,9 @@ export function createMetrics(db: Db, sources: readonly string[], sight: Sight =
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   const words = {
-    transactions: 'Transactions asked for',
-    commits: 'Commits made; several transactions may share one',
-    refused:
-      'Statements and transactions refused, since all connections or what they write to were in use for too long',
+    transactions: 'Requested database transactions',
+    commits: 'Commits; several transactions can share one',
+    refused: 'Statements and transactions refused because all connections or target rows were in use',
   }
   for (const [name, help] of Object.entries(words)) {
     const collect = function (this: Counter): void {
@@ -160,7 +159,7 @@ export function createMetrics(db: Db, sources: readonly string[], sight: Sight =
     requests: labelled({ transport: doors.transports, method: doors.methods, code }).histogram(
       {
         name: 'pinfold_request_duration_seconds',
-        help: 'How long requests took, by the door that they came to',
+        help: 'Duration of requests, by entry point',
         buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
         registers: [registry],
       },
@@ -168,7 +167,7 @@ export function createMetrics(db: Db, sources: readonly string[], sight: Sight =
     ),
     inFlight: new Gauge({
       name: 'pinfold_requests_in_flight',
-      help: 'Requests that are being answered now, without those for documents such as this one',
+      help: 'Requests in progress, without those for documents such as this one',
       registers: [registry],
     }),
     ...deliveryMetrics(db, registry, sight),
@@ -176,24 +175,24 @@ export function createMetrics(db: Db, sources: readonly string[], sight: Sight =
     registryDropped: dropped(registry),
     connectionsRefused: new Counter({
       name: 'pinfold_connections_refused_total',
-      help: 'Connections that were closed at once, since their address had too many',
+      help: 'Connections that were closed at once, because the client address had too many',
       registers: [registry],
     }),
     ...budgetMetrics(registry, doors.transports),
     gateErrors: new Counter({
       name: 'pinfold_gate_errors_total',
-      help: 'Gates that could not be asked of what was pulled or checked, and refused nothing',
+      help: 'Errors of admission policies, which then denied nothing',
       registers: [registry],
     }),
     duties: dutyMetrics(registry),
     watchClock(offsetMs) {
-      const help = "How far the database's clock is ahead of this server's"
+      const help = 'Clock of the database minus clock of this server'
       const about = { name: 'pinfold_clock_offset_seconds', help, registers: [registry] }
       commonGauge(alone, about, async () => offsetMs() / 1000)
     },
     ...blobMetrics(registry),
     watchLedgerLogs(suspended) {
-      const help = 'Transparency logs for which signing has stopped, until the operator has looked'
+      const help = 'Transparency logs for which signing is suspended until the operator checks them'
       const about = { name: 'pinfold_ledger_logs_suspended', help, registers: [registry] }
       commonGauge(alone, about, async () => suspended())
     },
@@ -204,11 +203,11 @@ function budgetMetrics(registry: Registry, transports: ClosedSet): Pick<Metrics,
   return {
     budgetRefusals: labelled({ transport: transports }).counter({
       name: 'pinfold_budget_refusals_total',
-      help: 'Requests that were refused, since their caller had used more of the main thread than its budget and others waited',
+      help: 'Requests refused because their caller exceeded its budget while others waited',
       registers: [registry],
     }),
     watchBudgets(spentMs) {
-      const help = 'Time of the main thread that requests have used'
+      const help = 'Main-thread time of all requests'
       const collect = function (this: Counter): void {
         this.reset()
         this.inc(spentMs() / 1000)
@@ -222,7 +221,7 @@ function databaseRetries(db: Db, registry: Registry): void {
   const sets = { command: new ClosedSet([...retriedCommands]), reason: new ClosedSet([...retryReasons]) }
   const about = {
     name: 'pinfold_db_retries_total',
-    help: 'Transactions run again, by the command that met another one, and by what it met: a conflict or a broken constraint',
+    help: 'Retries of transactions, by failed command and reason: a conflict or a violated constraint',
     registers: [registry],
   }
   labelled(sets).counter(about, (counter) => {
@@ -250,12 +249,12 @@ function trashMetrics(db: Db, registry: Registry, sight: Sight): void {
   }
   gauge(
     'pinfold_blob_trash',
-    `Contents that no row names and that wait for their removal from the store, at most ${mostTrash}`,
+    `Unreferenced blobs that wait for deletion from the store, at most ${mostTrash}`,
     ({ count }) => count,
   )
   gauge(
     'pinfold_blob_trash_overdue_seconds',
-    'For how long the first of them should have been removed',
+    'Time since the oldest unreferenced blob should have been deleted',
     ({ firstDue }) => (firstDue === '' ? 0 : Math.max(0, sight.clock().getTime() - Date.parse(firstDue)) / 1000),
   )
 }
@@ -278,17 +277,17 @@ function blobMetrics(registry: Registry): Pick<Metrics, 'blobRequests' | 'blobsM
   return {
     blobRequests: labelled(sets).histogram({
       name: 'pinfold_blob_store_request_duration_seconds',
-      help: 'How long requests to the bucket of the blobs took, each try by itself',
+      help: 'Duration of requests to the bucket, for each attempt',
       buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
       registers: [registry],
     }),
     blobsMissing: new Counter({
       name: 'pinfold_blob_missing_total',
-      help: 'How often it was noticed that the store has lost the content of a blob which a client needed',
+      help: 'Requests for a blob whose content is missing in the blob store',
       registers: [registry],
     }),
     watchBlobStore(isUp) {
-      const help = '1 while the store of the blobs could be reached when it was last needed'
+      const help = '1 if the last request to the blob store succeeded, otherwise 0'
       const about = { name: 'pinfold_blob_store_up', help, registers: [registry] }
       commonGauge(alone, about, async () => (isUp() ? 1 : 0))
     },
@@ -308,10 +307,10 @@ function sourceMetrics(db: Db, registry: Registry, { names, ...sight }: Sight & 
       }
     })
   }
-  gauge('age_seconds', 'How long ago the source of vulnerabilities was last read to its end', ({ fetchTime }) =>
+  gauge('age_seconds', 'Time since the data source was last read completely', ({ fetchTime }) =>
     fetchTime === '' ? undefined : (sight.clock().getTime() - Date.parse(fetchTime)) / 1000,
   )
-  gauge('failed', 'Whether it could not be read when that was last tried', ({ error }) => (error === '' ? 0 : 1))
+  gauge('failed', '1 if the last read of the source failed, else 0', ({ error }) => (error === '' ? 0 : 1))
 }
 
 function dutyMetrics(registry: Registry): DutyMetrics {
@@ -322,13 +321,13 @@ function dutyMetrics(registry: Registry): DutyMetrics {
     names,
     runs: labelled({ duty: names, result: new ClosedSet(['ok', 'failed', 'lost']) }).counter({
       name: 'pinfold_duty_runs_total',
-      help: 'Runs of background duties, by how they ended: ok, failed, or lost, when another node took the lease over',
+      help: 'Runs of background jobs, by result: ok, failed, or lost to another server',
       registers: [registry],
     }),
-    lastSuccess: gauge('last_success_timestamp_seconds', 'When the duty last ended well on this node'),
-    lastDuration: gauge('last_duration_seconds', 'How long its last run took'),
-    failures: gauge('failures', 'How often in a row it has failed since'),
-    leaseHeld: gauge('lease_held', 'Whether this node holds the lease of a duty that one node at a time runs'),
+    lastSuccess: gauge('last_success_timestamp_seconds', 'Last success of the background job on this server'),
+    lastDuration: gauge('last_duration_seconds', 'Duration of the last run of the background job'),
+    failures: gauge('failures', 'Number of failures of the background job in a row'),
+    leaseHeld: gauge('lease_held', '1 if this server holds the lease of the background job'),
   }
 }
 
@@ -336,7 +335,7 @@ function refusals(registry: Registry): Metrics['registryRefusals'] {
   const sets = { action: new ClosedSet(['pull', 'push', 'delete']), code: new ClosedSet(Object.keys(ociCodes)) }
   return labelled(sets).counter({
     name: 'pinfold_registry_refusals_total',
-    help: 'Requests that the registry refused, by what was to be done and why, without those for want of a token',
+    help: 'Requests refused by the registry, by action and error code, without those that lacked a token',
     registers: [registry],
   })
 }
@@ -345,7 +344,7 @@ function dropped(registry: Registry): Metrics['registryDropped'] {
   const words = ['pull_event', 'refused_push_event', 'pull_count']
   const counter = labelled({ what: new ClosedSet(words) }).counter({
     name: 'pinfold_registry_dropped_total',
-    help: 'Events of pulls and of refused pushes that somebody wanted and that were dropped, and pulls that were not counted',
+    help: 'Dropped events of pulls and refused pushes, and pulls that were not counted',
     registers: [registry],
   })
   for (const what of words) counter.inc({ what }, 0)
@@ -359,8 +358,8 @@ function deliveryMetrics(
 ): Pick<Metrics, 'deliveryAttempts' | 'deliveryLatency'> {
   const depth = {
     waiting:
-      'Events that wait for delivery, by why: nothing (ready), their sink fails (blocked), or their subscription is paused; at most 1000 without an attempt are counted of each of 100 subscriptions, and 10000 in all',
-    oldest: 'Age of the oldest event that waits for delivery',
+      'Pending deliveries by state: ready, blocked (the endpoint fails), paused, or given_up; of those without an attempt, at most 1000 of each of 100 subscriptions and 10000 in all are counted',
+    oldest: 'Age of the oldest pending delivery',
   }
   const read = atOnce(() => readDepth(sight.wants ?? (() => true), db, sight.clock().getTime()))
   const states: readonly DepthState[] = ['ready', 'blocked', 'paused', 'given_up']
@@ -376,7 +375,7 @@ function deliveryMetrics(
   gauge('pinfold_deliveries_oldest_seconds', depth.oldest, ({ ageSeconds }) => ageSeconds)
   const unrouted = {
     name: 'pinfold_events_unrouted_oldest_seconds',
-    help: 'Age of the oldest event that has not been put in order for its subscribers yet',
+    help: 'Age of the oldest event that has not been routed to its subscriptions yet',
     registers: [registry],
   }
   commonGauge(sight, unrouted, async () => {
@@ -386,12 +385,12 @@ function deliveryMetrics(
   return {
     deliveryAttempts: labelled({ result: new ClosedSet(attemptResults) }).counter({
       name: 'pinfold_delivery_attempts_total',
-      help: 'Attempts to deliver an event, by how they ended',
+      help: 'Delivery attempts, by result',
       registers: [registry],
     }),
     deliveryLatency: new Histogram({
       name: 'pinfold_delivery_latency_seconds',
-      help: 'How long after an event its delivery was tried first',
+      help: 'Time from an event to its first delivery attempt',
       buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60, 600, 3600],
       registers: [registry],
     }),
