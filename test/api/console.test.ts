@@ -18,7 +18,7 @@ import { plantTag } from '../support/tags.ts'
 const own = { 'sec-fetch-site': 'same-origin' }
 const json = { ...own, 'content-type': 'application/json' }
 
-test('any address of the console is one page, whose policy names what it may load by path', async () => {
+test('every address of the console returns one page, whose CSP allows only its own paths', async () => {
   await using scene = await startSignInScene()
   const { url } = scene.pinfold
   scene.somebody()
@@ -50,7 +50,7 @@ test('any address of the console is one page, whose policy names what it may loa
   assert.deepEqual([posted.status, posted.headers.get('allow')], [405, 'GET'])
 })
 
-test('its files are cached forever under the hash of their content, and nothing else is below their path', async () => {
+test('assets have a content hash in their path and are cached forever; other paths are 404', async () => {
   await using scene = await startSignInScene()
   const { url } = scene.pinfold
   scene.somebody()
@@ -71,7 +71,7 @@ test('its files are cached forever under the hash of their content, and nothing 
   }
 })
 
-test('the cookie gives a person their own rights, and is valid only for the console', async () => {
+test('the session cookie has the rights of its person, and works only for the console', async () => {
   await using scene = await startSignInScene()
   const { url } = scene.pinfold
   const { uid, email } = scene.somebody()
@@ -98,7 +98,7 @@ test('the cookie gives a person their own rights, and is valid only for the cons
   assert.equal((await browser.ask(`${url}/ui/api/auth/v1/ok`, { headers: own })).status, 401)
 })
 
-test('a page of another origin cannot send requests in the name of a person', async () => {
+test('a page of another origin cannot send requests with the session of a person', async () => {
   await using scene = await startSignInScene()
   const { url } = scene.pinfold
   const { uid } = scene.somebody()
@@ -129,7 +129,7 @@ test('a page of another origin cannot send requests in the name of a person', as
   assert.equal((await make(own)).status, 409)
 })
 
-test('a viewer can forge whatever they like: every write is refused', async () => {
+test('forged writes of a viewer are refused', async () => {
   await using scene = await startSignInScene()
   const { url, seed } = scene.pinfold
   scene.somebody()
@@ -160,7 +160,7 @@ test('a viewer can forge whatever they like: every write is refused', async () =
   }
 })
 
-test('every write of the contract that takes more than a viewer has is refused behind the cookie', async () => {
+test('every write of the contract that a viewer has no permission for is refused with their cookie', async () => {
   await using scene = await startSignInScene()
   const { url, seed } = scene.pinfold
   scene.somebody()
@@ -185,7 +185,7 @@ test('every write of the contract that takes more than a viewer has is refused b
   }
 })
 
-test('the console reads the proof of a tag by its cookie, and nothing else of the logs', async () => {
+test('the session cookie reads proofs and the policy of a log, and no other path of the logs', async () => {
   await using scene = await startSignInScene()
   const { pinfold, org } = scene
   const { url, operator } = pinfold

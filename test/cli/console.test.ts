@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { openBrowser } from '../support/browser.ts'
 import { cleanEnv, makePlace, project, run, startProcess } from '../support/process.ts'
 
-test('pinfold console prints a link that one browser enters with, and serve prints no link into a file', async () => {
+test('pinfold console prints a link that signs in one browser, and serve prints no link into a file', async () => {
   await using place = await makePlace()
   const command = () => run(['console', ...place.args], { env: place.env })
   await using server = await startProcess(place)
@@ -31,7 +31,9 @@ test('pinfold console prints a link that one browser enters with, and serve prin
 
 const missing = spawnSync('script', ['--version']).status === 0 ? false : 'there is no `script`'
 
-test('npm start with the demo prints a link to a terminal, which opens the demo data', { skip: missing }, async () => {
+test('npm start with the demo prints a link to a terminal, and the link opens the demo data', {
+  skip: missing,
+}, async () => {
   await using place = await makePlace()
   const line = ['npm', 'start', '--', '--demo', ...place.args, '--listen', '127.0.0.1:0']
   const quoted = line.map((one) => `'${one}'`).join(' ')
@@ -68,7 +70,7 @@ test('npm start with the demo prints a link to a terminal, which opens the demo 
   }
 })
 
-test('without a server there is nothing to open', async () => {
+test('pinfold console fails if no server is running', async () => {
   await using place = await makePlace()
   const { code, stdout, stderr } = await run(['console', ...place.args], { env: place.env })
   assert.deepEqual([code, stdout], [69, ''])

@@ -16,23 +16,23 @@ const press = (page: Page, name: string | RegExp) => page.getByRole('button', { 
 const rowOf = (page: Page, text: string) => page.getByRole('row').filter({ hasText: text })
 
 export async function checkChanges(kit: Kit): Promise<void> {
-  await checkPromises(kit)
+  await checkRetention(kit)
   await checkQuarantine(kit)
-  await checkPulls(kit)
-  await checkGates(kit)
+  await checkCooldown(kit)
+  await checkAdmission(kit)
   await checkMirrors(kit)
   await checkDeletions(kit)
   await checkTags(kit)
   await checkProviders(kit)
 }
 
-async function checkPromises({ check, scene, asOperator, goTo }: Kit): Promise<void> {
+async function checkRetention({ check, scene, asOperator, goTo }: Kit): Promise<void> {
   const { operator } = scene.pinfold
   const rulesOf = async () => {
     const path = `/registry/v2/retentionRules?scopeUid=${scene.folder.uid}`
     return (await operator.get(path)).body.retentionRules.filter((one: { name: string }) => one.name === 'made here')
   }
-  await check('a rule of what is kept is made, changed and deleted at a group', async () => {
+  await check('a retention policy is created, edited and deleted in a group', async () => {
     const { context, page } = await asOperator()
     await goTo(page, `/ui/g/${scene.orgName}/payments/~/promises`)
     await page.getByText('New retention policy').click()
@@ -63,7 +63,7 @@ async function checkPromises({ check, scene, asOperator, goTo }: Kit): Promise<v
     await context.close()
   })
 
-  await check('what a rule above says is shown at a repository, and not changed there', async () => {
+  await check('a repository shows a policy of a group above, without controls', async () => {
     const { context, page } = await asOperator()
     await goTo(page, `/ui/r/${scene.path}?view=promises`)
     const above = rowOf(page, 'releases')
@@ -73,7 +73,7 @@ async function checkPromises({ check, scene, asOperator, goTo }: Kit): Promise<v
     await context.close()
   })
 
-  await check('a digest says what keeps it, and no more once its hold is released', async () => {
+  await check('a digest shows its legal hold until the hold is released', async () => {
     const { context, page } = await asOperator()
     const digestPage = `/ui/r/${scene.path}/~/digests/${scene.older}`
     await goTo(page, `/ui/r/${scene.path}?view=promises`)
@@ -104,7 +104,7 @@ async function checkPromises({ check, scene, asOperator, goTo }: Kit): Promise<v
 
 async function checkQuarantine({ check, scene, asOperator, goTo }: Kit): Promise<void> {
   const { operator } = scene.pinfold
-  await check('a digest is put in quarantine from its page, and let out where the rules are', async () => {
+  await check('a digest is quarantined from its page, and released on the retention page', async () => {
     const { context, page } = await asOperator()
     await goTo(page, `/ui/r/${scene.path}/~/digests/${scene.older}`)
     await press(page, /^Quarantine sha256/)
@@ -125,8 +125,8 @@ async function checkQuarantine({ check, scene, asOperator, goTo }: Kit): Promise
   })
 }
 
-async function checkPulls({ check, scene, asOperator, goTo }: Kit): Promise<void> {
-  await check('a rule of pulls and an exception are made, and what the API refuses is told by its field', async () => {
+async function checkCooldown({ check, scene, asOperator, goTo }: Kit): Promise<void> {
+  await check('a cooldown policy and an exemption are created, and an error names its field', async () => {
     const { context, page } = await asOperator()
     await goTo(page, `/ui/r/${scene.path}?view=pulls`)
     await page.getByText('New cooldown policy').click()
@@ -166,13 +166,13 @@ async function checkPulls({ check, scene, asOperator, goTo }: Kit): Promise<void
   })
 }
 
-async function checkGates({ check, scene, asOperator, goTo }: Kit): Promise<void> {
+async function checkAdmission({ check, scene, asOperator, goTo }: Kit): Promise<void> {
   const { operator } = scene.pinfold
   const gatesOf = async () => {
     const { body } = await operator.get(`/registry/v2/gates?scopeUid=${scene.repo.uid}`)
     return body.gates.filter(({ name }: { name: string }) => name === 'mended')
   }
-  await check('a gate is made, becomes one of another kind, and is deleted', async () => {
+  await check('an admission policy is created, changed to another kind, and deleted', async () => {
     const { context, page } = await asOperator()
     await goTo(page, `/ui/r/${scene.path}?view=gates`)
     const above = rowOf(page, 'no-fixable')
@@ -203,7 +203,7 @@ async function checkGates({ check, scene, asOperator, goTo }: Kit): Promise<void
 
 async function checkMirrors({ check, scene, asOperator, goTo }: Kit): Promise<void> {
   const { operator, seed } = scene.pinfold
-  await check('a repository follows an upstream, is looked at, and follows nothing any more', async () => {
+  await check('a repository becomes a mirror, is checked, and stops mirroring', async () => {
     const { context, page } = await asOperator()
     await goTo(page, `/ui/g/${scene.orgName}/~/mirrors`)
     await page.getByText('New upstream registry').click()
@@ -243,7 +243,7 @@ async function checkMirrors({ check, scene, asOperator, goTo }: Kit): Promise<vo
 
 async function checkDeletions({ check, scene, asOperator, goTo }: Kit): Promise<void> {
   const { operator, seed } = scene.pinfold
-  await check('a repository is deleted after its name is typed, and its group once nothing is in it', async () => {
+  await check('a repository is deleted after its name is typed, and then its empty group', async () => {
     const { context, page } = await asOperator()
     const folder = await seed.group(scene.org.uid, { name: 'short-lived' })
     const repo = await seed.repo(folder.uid, { name: 'gone-soon' })
@@ -273,7 +273,7 @@ async function checkDeletions({ check, scene, asOperator, goTo }: Kit): Promise<
     await context.close()
   })
 
-  await check('what a promise keeps is not deleted, and the reason is told', async () => {
+  await check('the deletion of a retained repository is refused with the reason', async () => {
     const { context, page } = await asOperator()
     await goTo(page, `/ui/r/${scene.path}?view=settings`)
     await press(page, /^Delete repository/)
@@ -288,7 +288,7 @@ async function checkDeletions({ check, scene, asOperator, goTo }: Kit): Promise<
 
 async function checkTags({ check, scene, asOperator, goTo }: Kit): Promise<void> {
   const { operator } = scene.pinfold
-  await check('a view of a tag gives what the API says, under a name that pulls it', async () => {
+  await check('a view shows the digest of the API, under a name that can be pulled', async () => {
     const { context, page } = await asOperator()
     await goTo(page, `/ui/r/${scene.path}/~/tags/stable`)
     await page.getByLabel('Minimum age').fill('1h')
@@ -304,7 +304,7 @@ async function checkTags({ check, scene, asOperator, goTo }: Kit): Promise<void>
     await context.close()
   })
 
-  await check('a digest says what refers to it, and who pulled it', async () => {
+  await check('a digest lists its referrers and pulls', async () => {
     const { context, page } = await asOperator()
     await goTo(page, `/ui/r/${scene.path}/~/digests/${scene.digest}`)
     const referrers = page.getByRole('table', { name: 'Referrers' }).locator('tbody tr')
@@ -314,7 +314,7 @@ async function checkTags({ check, scene, asOperator, goTo }: Kit): Promise<void>
     await context.close()
   })
 
-  await check('each move says which vulnerabilities came and went, and nothing of what is not known', async () => {
+  await check('each update shows vulnerabilities added and removed, or that they are unknown', async () => {
     const { context, page } = await asOperator()
     await goTo(page, `/ui/r/${scene.path}/~/tags/gone`)
     const moved = page.getByRole('table', { name: 'Tag updates' }).getByRole('row').filter({ hasText: 'updated' })
@@ -332,7 +332,7 @@ async function checkTags({ check, scene, asOperator, goTo }: Kit): Promise<void>
 async function checkProviders({ check, scene, asOperator, goTo }: Kit): Promise<void> {
   const { operator } = scene.pinfold
   const path = `/iam/v2/identityProviders/${scene.idp.uid}`
-  await check('a provider is changed without its secret, and its groups give roles', async () => {
+  await check('an identity provider is edited without its secret, and gets a group mapping', async () => {
     const { context, page } = await asOperator()
     await goTo(page, `/ui/g/${scene.orgName}/~/people`)
     await press(page, `Edit ${scene.idp.name}`)
@@ -360,7 +360,7 @@ async function checkProviders({ check, scene, asOperator, goTo }: Kit): Promise<
     await context.close()
   })
 
-  await check('a provider is added with the role of its people', async () => {
+  await check('an identity provider is created with a default role', async () => {
     const { context, page } = await asOperator()
     await goTo(page, `/ui/g/${scene.orgName}/~/people`)
     await page.getByText('New identity provider', { exact: true }).click()

@@ -16,12 +16,16 @@ const rowOf = (page: Page, text: string) => page.getByRole('row').filter({ hasTe
 export async function checkJobs(kit: Kit): Promise<void> {
   await checkProofs(kit)
   await checkPlans(kit)
-  await checkTriedGates(kit)
+  await checkDryRunPolicies(kit)
   await checkTimeline(kit)
   await checkCopies(kit)
 }
 
-async function saved(page: Page, folder: string, work: () => Promise<void>): Promise<{ name: string; file: string }> {
+async function saveDownload(
+  page: Page,
+  folder: string,
+  work: () => Promise<void>,
+): Promise<{ name: string; file: string }> {
   const [download] = await Promise.all([page.waitForEvent('download') as Promise<Download>, work()])
   const file = join(folder, download.suggestedFilename())
   await download.saveAs(file)
@@ -29,14 +33,14 @@ async function saved(page: Page, folder: string, work: () => Promise<void>): Pro
 }
 
 async function checkProofs({ check, scene, asOperator, goTo }: Kit): Promise<void> {
-  await check('the proof of what a tag was is saved from its page and from that of the digest, and holds', async () => {
+  await check('a proof is downloaded from the pages of a tag and a digest, and verifies', async () => {
     const { context, page } = await asOperator()
     const folder = mkdtempSync(join(tmpdir(), 'pinfold-console-proof-'))
     try {
       await goTo(page, `/ui/r/${scene.path}/~/tags/stable?at=${scene.lastTuesday}`)
       await page.getByText('Proof', { exact: true }).click()
-      const proof = await saved(page, folder, () => press(page, /^Download proof of stable/))
-      const policy = await saved(page, folder, () => press(page, 'Download keys'))
+      const proof = await saveDownload(page, folder, () => press(page, /^Download proof of stable/))
+      const policy = await saveDownload(page, folder, () => press(page, 'Download keys'))
       const command = await page.getByText(/^pinfold verify /).innerText()
       expect(command.includes(proof.name) && command.includes(policy.name), command)
       // As the page says it, but for where the files are.
@@ -55,7 +59,7 @@ async function checkProofs({ check, scene, asOperator, goTo }: Kit): Promise<voi
       expect(refused.code !== 0, refused)
 
       await goTo(page, `/ui/r/${scene.path}/~/digests/${scene.digestThen}`)
-      const again = await saved(page, folder, () => press(page, /^Download proof of stable/))
+      const again = await saveDownload(page, folder, () => press(page, /^Download proof of stable/))
       expect(readFileSync(again.file, 'utf8') === readFileSync(proof.file, 'utf8'), 'it is another proof')
 
       const body = 'what the tag was then is not in the log yet; try again in a moment\n'
@@ -73,7 +77,7 @@ const otherDigest = (reference: string): string => reference.replace(/@.*$/, `@s
 
 async function checkPlans({ check, scene, asOperator, goTo }: Kit): Promise<void> {
   const { operator, app } = scene.pinfold
-  await check('a plan of what goes is made, looked at, and applied once the name is typed', async () => {
+  await check('a deletion plan is created, opened, and applied after the name is typed', async () => {
     const { context, page } = await asOperator()
     await goTo(page, `/ui/r/${scene.orgName}/payments/worker?view=promises`)
     // It is looked at again and again, each time later than the next look would be.
@@ -113,52 +117,49 @@ async function checkPlans({ check, scene, asOperator, goTo }: Kit): Promise<void
   })
 }
 
-async function checkTriedGates({ check, scene, asOperator, goTo }: Kit): Promise<void> {
+async function checkDryRunPolicies({ check, scene, asOperator, goTo }: Kit): Promise<void> {
   const { operator } = scene.pinfold
-  await check(
-    'what gates that are tried out would refuse is shown, and an exception lets a digest through',
-    async () => {
-      const { context, page } = await asOperator()
-      const path = `/ui/r/${scene.path}?view=gates`
-      const tried = page.getByRole('table', {
-        name: 'Recently updated tags that admission policies deny, or would deny',
-      })
-      const ofStable = tried.getByRole('row').filter({ hasText: 'stable' }).filter({ hasText: 'old-enough' })
-      await goTo(page, path)
-      await ofStable.filter({ hasText: 'would be denied' }).waitFor()
+  await check('tags that policies in dry run would deny are listed, until an exemption allows the digest', async () => {
+    const { context, page } = await asOperator()
+    const path = `/ui/r/${scene.path}?view=gates`
+    const tried = page.getByRole('table', {
+      name: 'Recently updated tags that admission policies deny, or would deny',
+    })
+    const ofStable = tried.getByRole('row').filter({ hasText: 'stable' }).filter({ hasText: 'old-enough' })
+    await goTo(page, path)
+    await ofStable.filter({ hasText: 'would be denied' }).waitFor()
 
-      await page.getByText('New exemption').click()
-      await page.getByLabel('Digest', { exact: true }).fill(scene.digest)
-      await page.getByLabel('Reason').fill('looked at by hand')
-      await page.getByLabel('Until (UTC)').fill(new Date(Date.now() + 2 * 86_400_000).toISOString().slice(0, 16))
-      await press(page, 'Create exemption')
-      const made = rowOf(page, 'looked at by hand')
-      await made.waitFor()
-      const listed = async () => {
-        const { body } = await operator.get(`/registry/v2/gateExceptions?scopeUid=${scene.repo.uid}`)
-        return body.gateExceptions.filter(({ reason }: { reason: string }) => reason === 'looked at by hand')
-      }
-      expect((await listed()).length === 1, await listed())
-      await goTo(page, `/ui/r/${scene.path}/~/digests/${scene.digest}`)
-      const says = page.getByRole('table', { name: 'Results of admission policies' }).getByRole('row')
-      await says.filter({ hasText: 'old-enough' }).filter({ hasText: 'allowed by an exemption' }).waitFor()
-      await goTo(page, path)
-      await tried.waitFor()
-      expect((await ofStable.count()) === 0, await tried.innerText())
+    await page.getByText('New exemption').click()
+    await page.getByLabel('Digest', { exact: true }).fill(scene.digest)
+    await page.getByLabel('Reason').fill('looked at by hand')
+    await page.getByLabel('Until (UTC)').fill(new Date(Date.now() + 2 * 86_400_000).toISOString().slice(0, 16))
+    await press(page, 'Create exemption')
+    const made = rowOf(page, 'looked at by hand')
+    await made.waitFor()
+    const listed = async () => {
+      const { body } = await operator.get(`/registry/v2/gateExceptions?scopeUid=${scene.repo.uid}`)
+      return body.gateExceptions.filter(({ reason }: { reason: string }) => reason === 'looked at by hand')
+    }
+    expect((await listed()).length === 1, await listed())
+    await goTo(page, `/ui/r/${scene.path}/~/digests/${scene.digest}`)
+    const says = page.getByRole('table', { name: 'Results of admission policies' }).getByRole('row')
+    await says.filter({ hasText: 'old-enough' }).filter({ hasText: 'allowed by an exemption' }).waitFor()
+    await goTo(page, path)
+    await tried.waitFor()
+    expect((await ofStable.count()) === 0, await tried.innerText())
 
-      await made.getByRole('button', { name: /^Revoke/ }).click()
-      await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
-      await made.waitFor({ state: 'detached' })
-      expect((await listed()).length === 0, await listed())
-      await goTo(page, path)
-      await ofStable.waitFor()
-      await context.close()
-    },
-  )
+    await made.getByRole('button', { name: /^Revoke/ }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
+    await made.waitFor({ state: 'detached' })
+    expect((await listed()).length === 0, await listed())
+    await goTo(page, path)
+    await ofStable.waitFor()
+    await context.close()
+  })
 }
 
 async function checkTimeline({ check, scene, asOperator, goTo }: Kit): Promise<void> {
-  await check('arrows go through the timeline, each bar says what it is, and Enter chooses one', async () => {
+  await check('arrow keys move through the labeled bars of the timeline, and Enter selects one', async () => {
     const { context, page } = await asOperator()
     await goTo(page, `/ui/r/${scene.path}/~/tags/stable`)
     const bars = page.getByRole('group', { name: /^Timeline/ }).getByRole('button')
@@ -191,7 +192,7 @@ async function checkTimeline({ check, scene, asOperator, goTo }: Kit): Promise<v
 }
 
 async function checkCopies({ check, scene, asOperator, goTo }: Kit): Promise<void> {
-  await check('who holds a copy is told at the copy, at what is copied, and at the group', async () => {
+  await check('a copy is listed at its repository, at its source, and at the group', async () => {
     const { context, page } = await asOperator()
     const source = page.getByRole('link', { name: scene.path, exact: true })
     await goTo(page, `/ui/r/${scene.orgName}/payments/copy?view=mirror`)

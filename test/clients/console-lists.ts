@@ -16,7 +16,7 @@ export async function checkLists(kit: Kit): Promise<void> {
 }
 
 export async function checkEvents(kit: Kit): Promise<void> {
-  await checkBehind(kit)
+  await checkCatchUp(kit)
   await checkLive(kit)
 }
 
@@ -30,7 +30,7 @@ async function namesOfRegions(page: Page): Promise<string[]> {
 
 async function checkPages({ check, scene, asOperator, goTo }: Kit): Promise<void> {
   const { operator, seed } = scene.pinfold
-  await check('6: a list goes on page by page, each with a name of its own, and the focus goes along', async () => {
+  await check('6: each further page of a list has its own name and gets the focus', async () => {
     const { context, page } = await asOperator()
     await goTo(page, `/ui/r/${scene.orgName}/payments/many?view=history`)
     const rows = page.locator('main tbody tr')
@@ -50,7 +50,7 @@ async function checkPages({ check, scene, asOperator, goTo }: Kit): Promise<void
     await context.close()
   })
 
-  await check('6: no second page of any list has a violation', async () => {
+  await check('6: second pages of lists have no accessibility violation', async () => {
     const beside = await seed.group(scene.org.uid, { name: 'beside' })
     const repo = await seed.repo(beside.uid, { name: 'alpine' })
     const [follow] = (await operator.get(`/registry/v2/follows/${scene.org.uid}`)).body.follows
@@ -128,9 +128,9 @@ async function pressAll(page: Page): Promise<void> {
   }
 }
 
-async function checkBehind({ check, scene, asOperator, goTo }: Kit): Promise<void> {
+async function checkCatchUp({ check, scene, asOperator, goTo }: Kit): Promise<void> {
   const { operator, app } = scene.pinfold
-  await check('a subscription that is behind says since when, and what lets it catch up', async () => {
+  await check('a webhook that is behind shows since when, and how to catch up', async () => {
     const [{ uid }] = (await operator.get(`/events/v2/subscriptions?uidp.childrenOf=${scene.org.uid}`)).body
       .subscriptions
     for (const description of ['Keeps all the books', 'Keeps the books']) {
@@ -152,7 +152,7 @@ async function checkBehind({ check, scene, asOperator, goTo }: Kit): Promise<voi
     await press(page, 'Resume')
     await note.getByText('The webhook catches up by itself.').waitFor()
 
-    await caughtUp(scene, uid)
+    await waitUntilCaughtUp(scene, uid)
     const waiting = async () => Number((await operator.get(`/events/v2/subscriptions/${uid}/settings`)).body.waiting)
     const before = await waiting()
     await press(page, /^Redeliver a time range to/)
@@ -196,7 +196,7 @@ async function sendInParts(page: Page): Promise<void> {
 }
 
 /** Nothing is delivered here: as if all events had been tried. */
-async function caughtUp({ pinfold: { app } }: Kit['scene'], uid: string): Promise<void> {
+async function waitUntilCaughtUp({ pinfold: { app } }: Kit['scene'], uid: string): Promise<void> {
   const { id } = (await findSettings(app.db, uid))!.subscriber
   await app.db.tx(async (tx) => {
     const { generation } = (await claimQueue(tx, (await findQueue(tx, id))!, 'by-hand'))!
@@ -206,7 +206,7 @@ async function caughtUp({ pinfold: { app } }: Kit['scene'], uid: string): Promis
 
 async function checkLive({ check, scene, asOperator, goTo }: Kit): Promise<void> {
   const { app, seed } = scene.pinfold
-  await check('events are shown as they happen, until nobody wants them any more', async () => {
+  await check('live events are shown until they are stopped', async () => {
     const { context, page } = await asOperator()
     await goTo(page, `/ui/g/${scene.orgName}/~/events`)
     const stream = page.waitForResponse(/\/ui\/api\/events\/v2\/stream/)
@@ -231,7 +231,7 @@ const away = {
   body: JSON.stringify({ code: 14, message: 'away', details: [{ reason: 'UNAVAILABLE' }] }),
 }
 
-const loading = (scene: Kit['scene']) => [
+const slowScreens = (scene: Kit['scene']) => [
   '/ui/',
   `/ui/r/${scene.path}`,
   `/ui/r/${scene.path}/~/tags/stable`,
@@ -240,11 +240,11 @@ const loading = (scene: Kit['scene']) => [
 ]
 
 async function checkStates({ check, scene, asOperator, goTo }: Kit): Promise<void> {
-  await check('6: what takes long says that it loads, without a violation', async () => {
+  await check('6: a slow screen shows an accessible loading state', async () => {
     const { context, page } = await asOperator()
     let held: Route[] = []
     await page.route(/\/ui\/api\/(?:registry|events|iam)\//, (asked) => void held.push(asked))
-    for (const path of loading(scene)) {
+    for (const path of slowScreens(scene)) {
       await page.goto(scene.pinfold.url + path)
       await page.getByRole('status').filter({ hasText: 'Loading' }).first().waitFor()
       await audit(page)
@@ -259,7 +259,7 @@ async function checkStates({ check, scene, asOperator, goTo }: Kit): Promise<voi
     await context.close()
   })
 
-  await check('nobody is told that they may not do something before that is known', async () => {
+  await check('a missing permission is shown only after the permissions are known', async () => {
     const { context, page } = await asOperator()
     const held = Promise.withResolvers<void>()
     await page.route(/\/ui\/api\/auth\/v1\/ok/, (asked) => held.promise.then(() => asked.continue()))
@@ -271,7 +271,7 @@ async function checkStates({ check, scene, asOperator, goTo }: Kit): Promise<voi
     await context.close()
   })
 
-  await check('what of a screen cannot be read says so in its place, and the rest is there', async () => {
+  await check('a part that cannot be read shows its error, and the other parts are shown', async () => {
     const { context, page } = await asOperator()
     await page.route(/\/findings/, (asked) => asked.fulfill(away), { times: 1 })
     await goTo(page, `/ui/r/${scene.path}/~/digests/${scene.digest}`)

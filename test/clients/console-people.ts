@@ -10,13 +10,13 @@ const rowOf = (page: Page, text: string) => page.getByRole('row').filter({ hasTe
 export async function checkPeople(kit: Kit): Promise<void> {
   await checkRoles(kit)
   await checkSecrets(kit)
-  await checkKnowledge(kit)
+  await checkAdvisories(kit)
   await checkChoices(kit)
 }
 
 async function checkRoles({ check, scene, asOperator, goTo }: Kit): Promise<void> {
   const { operator, seed } = scene.pinfold
-  await check('somebody is found by name, is given a role where they live, and loses it again', async () => {
+  await check('a search finds an identity, which gets a role in its group and loses it', async () => {
     const { uid, name } = await seed.identity(scene.org.uid, { name: 'the night shift' })
     const { context, page } = await asOperator()
     await page.getByRole('searchbox').first().fill(name)
@@ -41,7 +41,7 @@ async function checkRoles({ check, scene, asOperator, goTo }: Kit): Promise<void
     await context.close()
   })
 
-  await check('a session is ended where the person looks at theirs, and is over at once', async () => {
+  await check('a person ends another session of theirs, and it ends at once', async () => {
     const [mine, other] = [await asOperator(), await asOperator()]
     const asked = await other.context.request.get(`${scene.pinfold.url}/ui/api/control/v1/sessions?pageSize=200`)
     const { createTime } = (await asked.json()).sessions.find(({ current }: { current: boolean }) => current)
@@ -58,7 +58,7 @@ async function checkRoles({ check, scene, asOperator, goTo }: Kit): Promise<void
 }
 
 async function checkSecrets({ check, scene, asOperator, goTo }: Kit): Promise<void> {
-  await check('7: the code of an invite and the secret of a subscription are shown once, and never again', async () => {
+  await check('7: the code of an invitation and the secret of a webhook are shown only once', async () => {
     const { context, page } = await asOperator()
     await goTo(page, `/ui/g/${scene.orgName}/~/people`)
     await page.getByText('Invite a person').click()
@@ -96,9 +96,9 @@ async function checkSecrets({ check, scene, asOperator, goTo }: Kit): Promise<vo
   })
 }
 
-async function checkKnowledge({ check, scene, asOperator, goTo }: Kit): Promise<void> {
+async function checkAdvisories({ check, scene, asOperator, goTo }: Kit): Promise<void> {
   const { pinfold } = scene
-  await check('what is known of a vulnerability is approved by whoever reviews it', async () => {
+  await check('a reviewer approves an event of an advisory', async () => {
     const { context, page } = await asOperator()
     await goTo(page, '/ui/advisories?review=REVIEW_STATE_PENDING')
     await page.getByRole('link', { name: 'CGA-2222-3333-4444' }).click()
@@ -111,7 +111,7 @@ async function checkKnowledge({ check, scene, asOperator, goTo }: Kit): Promise<
     await context.close()
   })
 
-  await check('a library is found by a part of its name, and its versions have an address', async () => {
+  await check('a part of the name finds a library, and its versions have an address', async () => {
     await seedLibraries(pinfold, 'python', { 'night-watch': ['1.0', '1.1'], flask: ['3.0'] })
     const { context, page } = await asOperator()
     await goTo(page, '/ui/libraries')
@@ -130,7 +130,7 @@ async function checkKnowledge({ check, scene, asOperator, goTo }: Kit): Promise<
 }
 
 async function checkChoices({ check, scene, asOperator, goTo }: Kit): Promise<void> {
-  await check('6: the zone of times, the colours and the single keys are chosen, and stay so', async () => {
+  await check('6: the choices of time zone, theme and keyboard shortcuts are kept', async () => {
     const { context, page } = await asOperator()
     const path = `/ui/r/${scene.path}?order=name+asc`
     await goTo(page, path)
@@ -139,7 +139,7 @@ async function checkChoices({ check, scene, asOperator, goTo }: Kit): Promise<vo
     await press(page, 'Show local times')
     await page.getByRole('button', { name: 'Show UTC times' }).waitFor()
     const theme = page.locator('header select')
-    await theme.selectOption({ label: 'Dark' })
+    await theme.selectOption({ label: 'Dark theme' })
     await page.keyboard.press('?')
     await page.getByRole('dialog').getByLabel('Use keyboard shortcuts').uncheck()
     await page.keyboard.press('Escape')

@@ -22,13 +22,13 @@ const pullers: Record<string, (reference: string, to: string) => string[]> = {
   ],
 }
 
-const isThere = (name: string): boolean =>
+const isInstalled = (name: string): boolean =>
   (process.env.PATH ?? '').split(delimiter).some((folder) => existsSync(join(folder, name)))
 
 export async function checkPins(kit: Kit): Promise<void> {
-  await checkFollowed(kit)
+  await checkMirrorHistory(kit)
   await checkPulls(kit)
-  await checkRefusedCopy(kit)
+  await checkBlockedCopy(kit)
 }
 
 const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
@@ -38,8 +38,8 @@ function shown(time: string): string {
   return `${at.getUTCDate()} ${months[at.getUTCMonth()]} ${at.getUTCFullYear()}, ${time.slice(11, 16)} UTC`
 }
 
-async function checkFollowed({ check, scene, asOperator, goTo }: Kit): Promise<void> {
-  await check('what moved at a registry that is followed is shown with the looks around it', async () => {
+async function checkMirrorHistory({ check, scene, asOperator, goTo }: Kit): Promise<void> {
+  await check('an update at the upstream of a mirror is shown with the checks around it', async () => {
     await using there = await startUpstream()
     const { app, operator, seed } = scene.pinfold
     // Nobody is to ask the others, which are not on this machine.
@@ -67,13 +67,13 @@ async function checkFollowed({ check, scene, asOperator, goTo }: Kit): Promise<v
 }
 
 async function checkPulls({ check, scene, asOperator, goTo }: Kit): Promise<void> {
-  const client = Object.keys(pullers).find(isThere)
+  const client = Object.keys(pullers).find(isInstalled)
   if (!client) {
-    console.log('skip a pin that is copied pulls that image: there is neither crane nor skopeo')
+    console.log('skip: the copied name with digest pulls that image (crane and skopeo are missing)')
     return
   }
   const { pinfold, path, digest, pusher } = scene
-  await check(`2: a pin that is copied pulls that image, with ${client}`, async () => {
+  await check(`2: the copied name with digest pulls that image, with ${client}`, async () => {
     const { context, page } = await asOperator()
     await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: pinfold.url })
     await goTo(page, `/ui/r/${path}/~/tags/stable`)
@@ -87,7 +87,7 @@ async function checkPulls({ check, scene, asOperator, goTo }: Kit): Promise<void
     try {
       const token = await pinfold.tokenFor(pusher.uid, { audience: new URL(pinfold.url).host })
       const env = { ...cleanEnv(), ...credentials(folder, new URL(pinfold.url).host, token) }
-      const done = await pulled(client, pullers[client]!(pin, join(folder, 'pulled')), env)
+      const done = await runClient(client, pullers[client]!(pin, join(folder, 'pulled')), env)
       expect(done === '', done)
       const [algorithm, hex] = digest.split(':')
       const manifest = JSON.parse(readFileSync(join(folder, 'pulled', 'blobs', algorithm!, hex!), 'utf8'))
@@ -98,9 +98,9 @@ async function checkPulls({ check, scene, asOperator, goTo }: Kit): Promise<void
   })
 }
 
-async function checkRefusedCopy({ check, scene, asOperator, goTo }: Kit): Promise<void> {
+async function checkBlockedCopy({ check, scene, asOperator, goTo }: Kit): Promise<void> {
   const { path, digest } = scene
-  await check('2: the Copy button says that the browser does not copy, and selects the text', async () => {
+  await check('2: the copy button selects the text if the browser refuses to copy', async () => {
     const { context, page } = await asOperator()
     await goTo(page, `/ui/r/${path}/~/tags/stable`)
     await page.evaluate(`
@@ -128,7 +128,7 @@ function credentials(folder: string, host: string, token: string): Record<string
 }
 
 /** Output of a client that failed; empty if it succeeded. The server is in this process, so the wait must not block. */
-async function pulled(command: string, args: string[], env: Record<string, string | undefined>): Promise<string> {
+async function runClient(command: string, args: string[], env: Record<string, string | undefined>): Promise<string> {
   const child = spawn(command, args, { env, stdio: ['ignore', 'pipe', 'pipe'] })
   let said = ''
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (said += chunk))

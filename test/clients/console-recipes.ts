@@ -41,14 +41,14 @@ async function search(page: Page, text: string): Promise<void> {
 }
 
 export async function checkRecipes(kit: Kit): Promise<void> {
-  await checkLooking(kit)
+  await checkTagsAndDigests(kit)
   await checkAccess(kit)
   await checkBuildsAndEvents(kit)
 }
 
-async function checkLooking({ check, scene, asOperator, goTo }: Kit): Promise<void> {
+async function checkTagsAndDigests({ check, scene, asOperator, goTo }: Kit): Promise<void> {
   await check(
-    '6, recipes 1 to 5 by keyboard: a tag then, a digest, one among many, a pin, what a move changed',
+    '6, recipes 1 to 5 by keyboard: a tag at a time, tags of a digest, search, copy, comparison',
     async () => {
       const { context, page } = await asOperator()
       await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: scene.pinfold.url })
@@ -93,7 +93,7 @@ async function checkLooking({ check, scene, asOperator, goTo }: Kit): Promise<vo
 }
 
 async function checkAccess({ check, scene, asOperator, goTo }: Kit): Promise<void> {
-  await check('6, recipes 6, 7 and 10 by keyboard: why not, who may, and who changed that', async () => {
+  await check('6, recipes 6, 7 and 10 by keyboard: explanation, access and audit log', async () => {
     const viewer = await scene.pinfold.seed.member(scene.org.uid, roleUids.viewer)
     const { context, page } = await asOperator()
     await goTo(page, `/ui/g/${scene.orgName}/payments`)
@@ -128,7 +128,7 @@ const bindingMade = 'dev.pinfold.api.iam.rolebindings.created.v1'
 
 async function checkBuildsAndEvents({ check, scene, asOperator, goTo }: Kit): Promise<void> {
   const { operator } = scene.pinfold
-  await check('6, recipes 8 and 9 by keyboard: a build is let in, and what was given up is sent again', async () => {
+  await check('6, recipes 8 and 9 by keyboard: keyless CI, and redelivery of a failed event', async () => {
     const { context, page } = await asOperator()
     await goTo(page, `/ui/g/${scene.orgName}/~/keyless`)
     await type(page, page.getByLabel(/^Repository URL/), 'https://github.com/acme/keys')

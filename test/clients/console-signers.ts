@@ -15,7 +15,7 @@ const tomorrow = () => new Date(Date.now() + 86_400_000).toISOString().slice(0, 
 
 export async function checkSigners(kit: Kit, asViewer: () => Promise<Opened>): Promise<void> {
   await checkTrust(kit)
-  await checkPlaces(kit, asViewer)
+  await checkScopes(kit, asViewer)
 }
 
 async function trust(page: Page, name: string, pem: string): Promise<void> {
@@ -33,69 +33,63 @@ async function checkTrust({ check, scene, asOperator, goTo }: Kit): Promise<void
     const { body } = await operator.get(`/registry/v2/vexSigners?scopeUid=${scene.repo.uid}`)
     return body.vexSigners.filter(({ name }: Json) => name === 'the builders')
   }
-  await check(
-    'a signer is trusted by a key that is pasted, hides what it has signed under its name, and no more once it is distrusted',
-    async () => {
-      const { uid } = await seed.member(scene.org.uid, roleUids.owner)
-      const client = registryClient(`http://127.0.0.1:${port}`, await tokenFor(uid, { audience: new URL(url).host }))
-      const keys = keysOf.rsa!()
-      const document = vex([said('CVE-2024-7777', 'not_affected', [], { justification: 'component_not_present' })])
-      const envelope = envelopeOf(statementAbout(scene.digest, document), [keys])
-      await pushAttestations(client, scene.path, scene.digest, [envelope])
-      await runDuty(app, readReports)
+  await check('VEX statements of a trusted signer hide a finding, until the trust is revoked', async () => {
+    const { uid } = await seed.member(scene.org.uid, roleUids.owner)
+    const client = registryClient(`http://127.0.0.1:${port}`, await tokenFor(uid, { audience: new URL(url).host }))
+    const keys = keysOf.rsa!()
+    const document = vex([said('CVE-2024-7777', 'not_affected', [], { justification: 'component_not_present' })])
+    const envelope = envelopeOf(statementAbout(scene.digest, document), [keys])
+    await pushAttestations(client, scene.path, scene.digest, [envelope])
+    await runDuty(app, readReports)
 
-      const { context, page } = await asOperator()
-      const digestPage = `/ui/r/${scene.path}/~/digests/${scene.digest}`
-      const finding = rowOf(page, 'CVE-2024-7777')
-      await goTo(page, digestPage)
-      await finding.filter({ hasNotText: 'ignored' }).filter({ hasText: 'Statement of Acme: not_affected' }).waitFor()
+    const { context, page } = await asOperator()
+    const digestPage = `/ui/r/${scene.path}/~/digests/${scene.digest}`
+    const finding = rowOf(page, 'CVE-2024-7777')
+    await goTo(page, digestPage)
+    await finding.filter({ hasNotText: 'ignored' }).filter({ hasText: 'Statement of Acme: not_affected' }).waitFor()
 
-      await goTo(page, `/ui/r/${scene.path}?view=risks`)
-      await page.getByText('New trusted signer').click()
-      const sent: string[] = []
-      page.on('request', (asked) => void sent.push(asked.postData() ?? ''))
-      await trust(page, 'the builders', privatePem(keys))
-      await page.getByRole('alert').filter({ hasText: 'This is a private key. It was not sent' }).waitFor()
-      expect(
-        sent.every((body) => !body.includes('PRIVATE')) && (await listed()).length === 0,
-        'the private key was sent',
-      )
-      await trust(page, 'the builders', 'no key')
-      await page.getByRole('alert').filter({ hasText: 'publicKey' }).waitFor()
-      await trust(page, 'the builders', pemOf(keys))
-      const row = rowOf(page, 'the builders')
-      await row.filter({ hasText: 'RSA sha256:' }).filter({ hasText: 'Operator' }).filter({ hasText: 'here' }).waitFor()
-      const [signer] = await listed()
-      const fingerprint = await row.locator('code').first().getAttribute('title')
-      expect(fingerprint === `sha256:${signer!.fingerprint}` && signer!.expireTime.startsWith(tomorrow()), signer)
-      await audit(page)
+    await goTo(page, `/ui/r/${scene.path}?view=risks`)
+    await page.getByText('New trusted signer').click()
+    const sent: string[] = []
+    page.on('request', (asked) => void sent.push(asked.postData() ?? ''))
+    await trust(page, 'the builders', privatePem(keys))
+    await page.getByRole('alert').filter({ hasText: 'This is a private key. It was not sent' }).waitFor()
+    expect(sent.every((body) => !body.includes('PRIVATE')) && (await listed()).length === 0, 'the private key was sent')
+    await trust(page, 'the builders', 'no key')
+    await page.getByRole('alert').filter({ hasText: 'publicKey' }).waitFor()
+    await trust(page, 'the builders', pemOf(keys))
+    const row = rowOf(page, 'the builders')
+    await row.filter({ hasText: 'RSA sha256:' }).filter({ hasText: 'Operator' }).filter({ hasText: 'here' }).waitFor()
+    const [signer] = await listed()
+    const fingerprint = await row.locator('code').first().getAttribute('title')
+    expect(fingerprint === `sha256:${signer!.fingerprint}` && signer!.expireTime.startsWith(tomorrow()), signer)
+    await audit(page)
 
-      await runDuty(app, readReports)
-      await goTo(page, digestPage)
-      await finding
-        .filter({ hasText: 'ignored' })
-        .filter({ hasText: 'signed by the builders: Acme: not_affected, component_not_present' })
-        .filter({ hasText: 'Statement of Acme: not_affected' })
-        .waitFor()
-      await audit(page)
+    await runDuty(app, readReports)
+    await goTo(page, digestPage)
+    await finding
+      .filter({ hasText: 'ignored' })
+      .filter({ hasText: 'signed by the builders: Acme: not_affected, component_not_present' })
+      .filter({ hasText: 'Statement of Acme: not_affected' })
+      .waitFor()
+    await audit(page)
 
-      await goTo(page, `/ui/r/${scene.path}?view=risks`)
-      await press(page, 'Revoke the builders')
-      const dialog = page.getByRole('dialog')
-      await dialog.getByText(/count again at once/).waitFor()
-      await dialog.getByRole('button', { name: 'Revoke' }).click()
-      await row.waitFor({ state: 'detached' })
-      expect((await listed()).length === 0, await listed())
-      await page.getByRole('link', { name: 'Show ended entries too' }).click()
-      await row.filter({ hasText: 'ended' }).waitFor()
-      expect((await row.getByRole('button').count()) === 0, await row.innerText())
-      await goTo(page, digestPage)
-      await finding.filter({ hasNotText: 'ignored' }).waitFor()
-      await context.close()
-    },
-  )
+    await goTo(page, `/ui/r/${scene.path}?view=risks`)
+    await press(page, 'Revoke the builders')
+    const dialog = page.getByRole('dialog')
+    await dialog.getByText(/count again at once/).waitFor()
+    await dialog.getByRole('button', { name: 'Revoke' }).click()
+    await row.waitFor({ state: 'detached' })
+    expect((await listed()).length === 0, await listed())
+    await page.getByRole('link', { name: 'Show ended entries too' }).click()
+    await row.filter({ hasText: 'ended' }).waitFor()
+    expect((await row.getByRole('button').count()) === 0, await row.innerText())
+    await goTo(page, digestPage)
+    await finding.filter({ hasNotText: 'ignored' }).waitFor()
+    await context.close()
+  })
 
-  await check('a risk is accepted in a package, and counts again once that is revoked', async () => {
+  await check('a risk accepted for a package is ignored until the acceptance is revoked', async () => {
     const { context, page } = await asOperator()
     const finding = rowOf(page, 'CVE-2024-7777')
     await goTo(page, `/ui/r/${scene.path}?view=risks`)
@@ -118,7 +112,7 @@ async function checkTrust({ check, scene, asOperator, goTo }: Kit): Promise<void
   })
 }
 
-async function checkPlaces({ check, scene, asOperator, goTo }: Kit, asViewer: () => Promise<Opened>): Promise<void> {
+async function checkScopes({ check, scene, asOperator, goTo }: Kit, asViewer: () => Promise<Opened>): Promise<void> {
   await check(
     'a signer who is trusted above is shown with where, and a viewer sees signers and no control',
     async () => {

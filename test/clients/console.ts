@@ -107,27 +107,30 @@ await check("1: the operator's link opens the console once, usable within three 
   await context.close()
 })
 
-await check('2: from the start, a tag as of a moment takes three steps, and is what the ledger says', async () => {
-  const { context, page } = await asOperator()
-  await page.getByRole('searchbox').first().fill(`${scene.path}:stable`)
-  await page.keyboard.press('Enter')
-  await page.getByLabel('As of (UTC)').fill(scene.lastTuesday.slice(0, 16))
-  await page.getByRole('button', { name: 'Show', exact: true }).first().click()
-  const status = page.getByRole('status').filter({ hasText: /^Digest on/ })
-  await status.waitFor()
-  const shown = await status.locator('code').getAttribute('title')
-  expect(shown === scene.digestThen, { shown, wanted: scene.digestThen })
-  const said = await status.innerText()
-  expect(said.includes('import'), said)
-  const time = `${scene.lastTuesday.slice(0, 16)}:00Z`
-  const args = ['images', 'history', `${scene.path}:stable`, '--as-of', time, '-o', 'json']
-  const told = await runProcess(args, { env: { PINFOLD_API: url, PINFOLD_TOKEN: scene.pinfold.operator.token! } })
-  const [record] = JSON.parse(told.stdout)
-  expect(record.digest === shown && record.source === 'SOURCE_IMPORT' && said.includes(record.actorName), told)
-  await context.close()
-})
+await check(
+  '2: three steps from the home screen show the digest of a tag at a time, as the tag history has it',
+  async () => {
+    const { context, page } = await asOperator()
+    await page.getByRole('searchbox').first().fill(`${scene.path}:stable`)
+    await page.keyboard.press('Enter')
+    await page.getByLabel('As of (UTC)').fill(scene.lastTuesday.slice(0, 16))
+    await page.getByRole('button', { name: 'Show', exact: true }).first().click()
+    const status = page.getByRole('status').filter({ hasText: /^Digest on/ })
+    await status.waitFor()
+    const shown = await status.locator('code').getAttribute('title')
+    expect(shown === scene.digestThen, { shown, wanted: scene.digestThen })
+    const said = await status.innerText()
+    expect(said.includes('import'), said)
+    const time = `${scene.lastTuesday.slice(0, 16)}:00Z`
+    const args = ['images', 'history', `${scene.path}:stable`, '--as-of', time, '-o', 'json']
+    const told = await runProcess(args, { env: { PINFOLD_API: url, PINFOLD_TOKEN: scene.pinfold.operator.token! } })
+    const [record] = JSON.parse(told.stdout)
+    expect(record.digest === shown && record.source === 'SOURCE_IMPORT' && said.includes(record.actorName), told)
+    await context.close()
+  },
+)
 
-await check('3: a digest shows all tags that ever carried it, deleted ones too, as the API has them', async () => {
+await check('3: a digest lists its current, former and deleted tags as the API does', async () => {
   const { context, page } = await asOperator()
   await goTo(page, `/ui/r/${scene.path}/~/digests/${scene.digest}`)
   const table = page.getByRole('table', { name: 'Current and former tags' })
@@ -150,7 +153,7 @@ await check('3: a digest shows all tags that ever carried it, deleted ones too, 
   await context.close()
 })
 
-await check('a tag is found by a part of its name, and one that is gone still has its history', async () => {
+await check('a part of the name finds a tag, and a deleted tag still has its history', async () => {
   const { context, page } = await asOperator()
   await goTo(page, `/ui/r/${scene.path}`)
   await page.getByLabel('Part of the tag name').fill('tabl')
@@ -165,7 +168,7 @@ await check('a tag is found by a part of its name, and one that is gone still ha
   await context.close()
 })
 
-await check('what is not known of an image is said, and never shown as none', async () => {
+await check('an image that is not stored or not scanned completely is shown as such', async () => {
   const { context, page } = await asOperator()
   await goTo(page, `/ui/r/${scene.path}/~/digests/${scene.digestThen}`)
   const text = await page.innerText('main')
@@ -173,7 +176,7 @@ await check('what is not known of an image is said, and never shown as none', as
   await context.close()
 })
 
-await check('10: a build of GitHub is let in within three clicks', async () => {
+await check('10: three clicks set up the sign-in of a GitHub job', async () => {
   const { context, page } = await asOperator()
   await goTo(page, `/ui/g/${scene.orgName}/~/keyless`)
   await page.getByLabel(/^Repository URL/).fill('https://github.com/acme/ledger')
@@ -185,7 +188,7 @@ await check('10: a build of GitHub is let in within three clicks', async () => {
   await context.close()
 })
 
-await check('10: a token of a build is tried by its claims, and its signature stays in the browser', async () => {
+await check('10: a dry run sends the claims of a token, and keeps its signature in the browser', async () => {
   const { context, page } = await asOperator()
   await goTo(page, `/ui/g/${scene.orgName}/~/keyless`)
   const sent: string[] = []
@@ -217,7 +220,7 @@ const refusal = (status: number, reason: string) => ({
   body: JSON.stringify({ code: 9, message: reason, details: [{ reason, metadata: { requestId: 'r' } }] }),
 })
 
-await check('a build whose role could not be given is not made twice', async () => {
+await check('a second attempt creates no second identity if the role could not be granted', async () => {
   const { context, page } = await asOperator()
   await goTo(page, `/ui/g/${scene.orgName}/~/keyless`)
   await page.route(/roleBindings/, (route) => route.fulfill(refusal(503, 'UNAVAILABLE')), { times: 1 })
@@ -232,7 +235,7 @@ await check('a build whose role could not be given is not made twice', async () 
   await context.close()
 })
 
-await check('what takes a sign-in of just now leads to one, and comes back', async () => {
+await check('an action that needs a recent sign-in links to it and back', async () => {
   const { context, page } = await asOperator()
   await goTo(page, `/ui/g/${scene.orgName}/~/people`)
   await page.route(/ScimToken$/, (route) => route.fulfill(refusal(400, 'REAUTHENTICATION_REQUIRED')))
@@ -243,7 +246,7 @@ await check('what takes a sign-in of just now leads to one, and comes back', asy
   await context.close()
 })
 
-await check('a fault while searching is not told as nothing found', async () => {
+await check('a failed search shows an error, not an empty result', async () => {
   const { context, page } = await asOperator()
   for (const status of [429, 503]) {
     await page.route(/\/ui\/api\/iam\/v2\/groups/, (route) => route.fulfill(refusal(status, 'UNAVAILABLE')), {
@@ -255,7 +258,7 @@ await check('a fault while searching is not told as nothing found', async () => 
   await context.close()
 })
 
-await check('a move that was seen elsewhere is told as no more exact than it is known', async () => {
+await check('an update at the upstream is shown with the times of the checks around it', async () => {
   const { context, page } = await asOperator()
   const [first, before, time] = ['2026-05-01T10:00:00.000Z', '2026-05-02T10:00:00.000Z', '2026-05-02T11:00:00.000Z']
   const seen = { tag: 'stable', source: 'SOURCE_UPSTREAM', actor: '', actorName: '' }
@@ -272,7 +275,7 @@ await check('a move that was seen elsewhere is told as no more exact than it is 
   await context.close()
 })
 
-await check('what an upstream told stands apart, with who told it', async () => {
+await check('history reported by an upstream has its own table, with the upstream', async () => {
   const { context, page } = await asOperator()
   const told = {
     tag: 'stable',
@@ -292,7 +295,7 @@ await check('what an upstream told stands apart, with who told it', async () => 
   await context.close()
 })
 
-await check('6: every job goes by keyboard: search, rows, open, copy, help', async () => {
+await check('6: keys search, select rows, open, copy and show help', async () => {
   const { context, page } = await fresh()
   await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: url })
   await enterAsOperator(page)
@@ -317,7 +320,7 @@ await check('6: every job goes by keyboard: search, rows, open, copy, help', asy
   await context.close()
 })
 
-await check('5: what browsers are sent is small, and what was pushed says nosniff', async () => {
+await check('5: the console is small, and pushed blobs are sent with nosniff', async () => {
   const { context, page } = await asOperator()
   const sent = await page.evaluate<[string, number][]>(
     "performance.getEntriesByType('resource').map(({ name, encodedBodySize }) => [name, encodedBodySize])",
@@ -336,7 +339,7 @@ await check('5: what browsers are sent is small, and what was pushed says nosnif
   await context.close()
 })
 
-await check('5: nothing that was pushed runs as a script of the origin', async () => {
+await check('5: a pushed blob cannot run as a script of the origin', async () => {
   const { context, page } = await asOperator()
   await page.goto(`${url}/ui/`)
   const before = watched.complaints.length
@@ -361,34 +364,37 @@ await check('5: nothing that was pushed runs as a script of the origin', async (
 const fileOf = (name: string) => name.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-')
 
 for (const { name, path } of consoleScreens(scene)) {
-  await check(`4 and 6: the screen ${name} has no violation, is whole at 320 pixels, and shows no secret`, async () => {
-    const { context, page } = await asOperator()
-    const answers: Promise<string>[] = []
-    page.on('response', (answer) => {
-      if (answer.url().startsWith(`${url}/ui/api/`)) answers.push(answer.text().catch(() => ''))
-    })
-    await goTo(page, path)
-    expect((await page.getByRole('alert').count()) === 0, await page.innerText('main'))
-    await audit(page, async (theme) => {
-      await page.screenshot({ path: `${shots}/${fileOf(name)}-${theme}.png`, fullPage: true })
-    })
-    const text = (await page.content()) + (await Promise.all(answers)).join('')
-    for (const secret of planted(scene)) expect(!text.includes(secret), `a secret on ${name}`)
-    const nodes = await page.evaluate<number>("document.querySelectorAll('*').length")
-    expect(nodes <= 3000, { nodes })
-    await page.setViewportSize({ width: 320, height: 700 })
-    await until(
-      () => page.evaluate<number>('innerWidth'),
-      (seen) => seen === 320,
-    )
-    const width = await page.evaluate<number>('document.scrollingElement.scrollWidth')
-    await page.screenshot({ path: `${shots}/${fileOf(name)}-narrow.png` })
-    expect(width <= 320, { width })
-    await context.close()
-  })
+  await check(
+    `4 and 6: the screen ${name} has no accessibility violation, fits into 320 pixels, and shows no secret`,
+    async () => {
+      const { context, page } = await asOperator()
+      const answers: Promise<string>[] = []
+      page.on('response', (answer) => {
+        if (answer.url().startsWith(`${url}/ui/api/`)) answers.push(answer.text().catch(() => ''))
+      })
+      await goTo(page, path)
+      expect((await page.getByRole('alert').count()) === 0, await page.innerText('main'))
+      await audit(page, async (theme) => {
+        await page.screenshot({ path: `${shots}/${fileOf(name)}-${theme}.png`, fullPage: true })
+      })
+      const text = (await page.content()) + (await Promise.all(answers)).join('')
+      for (const secret of planted(scene)) expect(!text.includes(secret), `a secret on ${name}`)
+      const nodes = await page.evaluate<number>("document.querySelectorAll('*').length")
+      expect(nodes <= 3000, { nodes })
+      await page.setViewportSize({ width: 320, height: 700 })
+      await until(
+        () => page.evaluate<number>('innerWidth'),
+        (seen) => seen === 320,
+      )
+      const width = await page.evaluate<number>('document.scrollingElement.scrollWidth')
+      await page.screenshot({ path: `${shots}/${fileOf(name)}-narrow.png` })
+      expect(width <= 320, { width })
+      await context.close()
+    },
+  )
 }
 
-await check('6: every screen has no violation while the server has a fault, and offers to try again', async () => {
+await check('6: every screen shows an accessible error while the server fails', async () => {
   const { context, page } = await asOperator()
   const body = JSON.stringify({
     code: 13,
@@ -405,7 +411,7 @@ await check('6: every screen has no violation while the server has a fault, and 
   await context.close()
 })
 
-await check('6: every screen has no violation for somebody who may see nothing', async () => {
+await check('6: every screen is accessible for a person without access', async () => {
   const { context, page } = await fresh()
   await enterAsViewer(page)
   for (const { name, path } of consoleScreens(scene, 'nothing-there')) {
@@ -447,7 +453,7 @@ const controlsOf = async (page: Page): Promise<string[]> => {
   return [...buttons.filter((text) => writes.test(text)), ...closed]
 }
 
-await check('7: a viewer is shown no control that they cannot use, and the operator is', async () => {
+await check('7: controls are shown to the operator, and hidden from a viewer without permission', async () => {
   const operator = await asOperator()
   for (const { name, path } of consoleScreens(scene)) {
     if (!ofWriters.includes(name)) continue
@@ -467,18 +473,21 @@ await check('7: a viewer is shown no control that they cannot use, and the opera
   await context.close()
 })
 
-await check('7: what a viewer or another site forges is refused, and the cookie counts nowhere else', async () => {
-  const { context, page } = await fresh()
-  await enterAsViewer(page)
-  const write = (headers: Record<string, string>) =>
-    context.request.post(`${url}/ui/api/iam/v2/groups/${scene.org.uid}`, { headers, data: { name: 'forged' } })
-  expect((await write({ 'sec-fetch-site': 'same-origin' })).status() === 403, 'a viewer has made a group')
-  const foreign = { 'sec-fetch-site': 'cross-site', origin: 'https://evil.example.com' }
-  expect((await write(foreign)).status() === 403, 'another site has been heard')
-  const elsewhere = await context.request.get(`${url}/iam/v2/groups`)
-  expect(elsewhere.status() === 401, elsewhere.status())
-  await context.close()
-})
+await check(
+  '7: forged writes of a viewer or another site are refused, and the cookie works only for the console',
+  async () => {
+    const { context, page } = await fresh()
+    await enterAsViewer(page)
+    const write = (headers: Record<string, string>) =>
+      context.request.post(`${url}/ui/api/iam/v2/groups/${scene.org.uid}`, { headers, data: { name: 'forged' } })
+    expect((await write({ 'sec-fetch-site': 'same-origin' })).status() === 403, 'a viewer has made a group')
+    const foreign = { 'sec-fetch-site': 'cross-site', origin: 'https://evil.example.com' }
+    expect((await write(foreign)).status() === 403, 'another site has been heard')
+    const elsewhere = await context.request.get(`${url}/iam/v2/groups`)
+    expect(elsewhere.status() === 401, elsewhere.status())
+    await context.close()
+  },
+)
 
 await checkLists({ check, scene, asOperator, goTo })
 
@@ -496,7 +505,7 @@ await checkPeople({ check, scene, asOperator, goTo })
 
 await checkPins({ check, scene, asOperator, goTo })
 
-await check('7: the log has no secret, no cookie and no code, and has been written', async () => {
+await check('7: the log is written, without secrets, cookies and codes', async () => {
   const text = logged()
   const asked = text.split('\n').filter((line) => line.includes('"transport":"ui-api"'))
   expect(asked.length > 0 && entered.length > 0, { asked: asked.length, entered: entered.length })
@@ -505,7 +514,7 @@ await check('7: the log has no secret, no cookie and no code, and has been writt
   expect(found.length === 0, `${found.length} of ${secrets.length} secrets are in the log`)
 })
 
-await check('1 and 5: no page has complained, and none has asked another origin', async () => {
+await check('1 and 5: no page has reported an error or sent a request to another origin', async () => {
   expect(watched.complaints.length === 0, watched.complaints)
   expect(watched.foreign.length === 0, watched.foreign)
 })

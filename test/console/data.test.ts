@@ -28,7 +28,7 @@ function answers(...given: Json[]): string[] {
   return asked
 }
 
-test('a page of a list skips the items of the pages before, and none before the first', async () => {
+test('a page of a list skips the items of earlier pages', async () => {
   const asked = answers({ things: [{ uid: 'a' }], totalCount: '120', nextPageToken: 't' }, {}, { totalCount: '0' }, {})
   assert.deepEqual(await readPage('/things', 'things', {}), { items: [{ uid: 'a' }], total: 120, next: 't' })
   assert.deepEqual(await readPage('/things', 'things', { page: 2 }), { items: [], total: undefined, next: '' })
@@ -44,7 +44,7 @@ test('a page of a list skips the items of the pages before, and none before the 
   ])
 })
 
-test('a list that goes on from page to page is asked for by the token of the page before', async () => {
+test('a list without page numbers is requested with the token of the previous page', async () => {
   const asked = answers({ things: [1], nextPageToken: 'a/b' }, { things: [2] })
   const first = await readNext<number>('/things', 'things', { query: { name: 'x' } })
   assert.deepEqual(first, { items: [1], total: undefined, next: 'a/b' })
@@ -54,7 +54,7 @@ test('a list that goes on from page to page is asked for by the token of the pag
   assert.deepEqual(asked, ['/ui/api/things?name=x&pageSize=200', '/ui/api/things?pageSize=7&pageToken=a%2Fb'])
 })
 
-test('a refusal has the status, the reason and the fields of the answer, and a lost connection has none', async () => {
+test('an error has the status, reason and fields of the response, and none of them if the connection is lost', async () => {
   const details = [
     { reason: 'INVALID', metadata: { requestId: 'r1' } },
     { fieldViolations: [{ field: 'name', description: 'is required' }] },
@@ -99,7 +99,7 @@ test('shows rules of a scope, above it and below it, and none of a scope beside 
   assert.equal(whereOf(madeAt(folder), org), 'below')
 })
 
-test('rules of a place are read from the whole organization, page by page, without those beside it', async () => {
+test('rules of a scope are read from the whole organization, page by page, without sibling scopes', async () => {
   const item = (place: string) => ({ uid: madeAt(place) })
   const asked = answers(
     { rules: [item(org), item(beside)], nextPageToken: 'two' },
@@ -118,7 +118,7 @@ test('rules of a place are read from the whole organization, page by page, witho
   ])
 })
 
-test('five pages of rules are read, and a sixth is only known to exist', async () => {
+test('five pages of rules are read, and a sixth sets isCut', async () => {
   const page = (nextPageToken: string) => ({ rules: [{ uid: madeAt(folder) }], nextPageToken })
   const five = answers(page('2'), page('3'), page('4'), page('5'), page(''))
   const all = await readPlaced('/rules', 'rules', { place: folder })

@@ -18,7 +18,7 @@ import { startPinfold } from '../support/pinfold.ts'
 const pinfold = await startPinfold()
 after(() => pinfold[Symbol.asyncDispose]())
 
-test('an address that is written is read as what it was written of', () => {
+test('routes are read back from the addresses that are written for them', () => {
   const names = ['acme', 'a team', 'x/y', '~', 'é%']
   const routes: [string, object][] = [
     [paths.start, { head: '', names: [], tail: [] }],
@@ -40,13 +40,13 @@ test('an address that is written is read as what it was written of', () => {
   assert.equal(changed, '/ui/r/a?order=name+asc&at=x')
 })
 
-test('names that are equal are told apart, also from those that look as if they had been', () => {
+test('equal names get numbers, also if a name already looks numbered', () => {
   assert.deepEqual(toldApart(['a', 'b']), ['a', 'b'])
   assert.deepEqual(toldApart(['a', 'a (2)', 'a', 'a']), ['a', 'a (2)', 'a (3)', 'a (4)'])
   assert.deepEqual(toldApart([]), [])
 })
 
-test('a permission counts in its scope and below, and nowhere else', () => {
+test('a permission applies in its scope and below, and nowhere else', () => {
   const [org, folder] = ['a'.repeat(40), `${'a'.repeat(40)}/${'1'.repeat(16)}`]
   const rights = { held: [{ place: folder, names: new Set(['CAP_TAG_DELETE', 'repo.create']) }] }
   assert.ok(holds(rights, 'tag.delete', folder) && holds(rights, 'repo.create', `${folder}/${'2'.repeat(16)}`))
@@ -56,7 +56,7 @@ test('a permission counts in its scope and below, and nowhere else', () => {
   assert.ok(holds({ held: [{ place: '/', names: 'all' }] }, 'groups.create', org))
 })
 
-test('the stays of a tag are where it pointed, oldest first, and a deletion is none', () => {
+test('staysOf returns the assignments of a tag, the oldest first, without deletions', () => {
   const move = (event: string, digest: string, time: string, endTime?: string) =>
     ({ event, digest, time, ...(endTime && { endTime }) }) as Move
   const [first, second, third] = ['2026-01-01T00:00:00.000Z', '2026-01-02T00:00:00.000Z', '2026-01-03T00:00:00.000Z']
@@ -83,7 +83,7 @@ const times = { iat: Math.floor(Date.now() / 1000), exp: Math.floor(Date.now() /
 const audience = { aud: pinfold.url }
 const ofGitHub = { iss: github, repository: 'acme/app', repository_id: '12', repository_owner_id: '34' }
 
-test('conditions made from the token of a build let that build in, and no other', async () => {
+test('conditions from a CI token match this job, and no other', async () => {
   const org = await pinfold.seed.group('')
   const kubernetes = { iss: 'https://cluster.example.com', sub: 'system:serviceaccount:ci:builder' }
   const gitlab = {
@@ -114,7 +114,7 @@ test('conditions made from the token of a build let that build in, and no other'
   }
 })
 
-test('an address of a repository is a plan with names that others could take, and any other text is none', () => {
+test('planOf accepts repository URLs, marks their names as recyclable, and rejects other text', () => {
   for (const text of ['https://github.com/acme/app', 'git@github.com:acme/app.git', 'github.com/acme/app/']) {
     const plan = planOf(text)!
     assert.deepEqual([plan.platform, plan.isRecyclable], ['github', true])
@@ -134,7 +134,7 @@ test('an address of a repository is a plan with names that others could take, an
   }
 })
 
-test('the name of a view says the moment to the millisecond, the age, or both', () => {
+test('the name of a view has the time to the millisecond, the age, or both', () => {
   const at = '2026-11-01T12:00:00.123Z'
   assert.equal(viewName(at, '', ''), 'at-20261101t120000.123z')
   assert.equal(viewName(undefined, '7d', ''), 'min-7d')
@@ -144,7 +144,7 @@ test('the name of a view says the moment to the millisecond, the age, or both', 
 
 const textsOf = (markdown: string) => JSON.stringify(readMarkdown(markdown).blocks)
 
-test('a readme is headings, paragraphs, lists, quotes and code, and HTML in it stays text', () => {
+test('a readme is parsed to headings, paragraphs, lists, quotes and code, and its HTML stays text', () => {
   const { blocks, isCut } = readMarkdown(
     [
       '# The `app`',
@@ -189,7 +189,7 @@ test('a readme is headings, paragraphs, lists, quotes and code, and HTML in it s
   assert.deepEqual(readMarkdown(html).blocks, [{ is: 'paragraph', inlines: [{ is: 'text', text: html }] }])
 })
 
-test('a readme links to pages elsewhere and to nothing else', () => {
+test('a readme links only to http and https pages of other sites', () => {
   const link = (href: string) => textsOf(`[here](${href})`).includes('"link"')
   for (const href of ['https://example.com/a?b#c', 'HTTP://example.com']) assert.ok(link(href), href)
   for (const href of [
@@ -206,7 +206,7 @@ test('a readme links to pages elsewhere and to nothing else', () => {
   assert.ok(!textsOf('![tracks you](https://evil.example/pixel.png)').includes('"img"'))
 })
 
-test('a readme of any size and shape is read at once, and becomes no more than a page bears', () => {
+test('a readme of any size and shape is parsed quickly, and cut at a limit', () => {
   const size = 512 * 1024
   for (const unit of [
     '[',
@@ -235,7 +235,7 @@ test('a readme of any size and shape is read at once, and becomes no more than a
   }
 })
 
-test('a rule is about the tags that the server says it is about', () => {
+test('isAbout matches the same tags as the server', () => {
   const patterns = ['v*', '*-rc*', 'latest', '*', 'v*.*.*', 'a*a', '**', 'v1']
   const names = ['v1', 'v1.2.3', 'v1.2-rc1', 'latest', 'a', 'aa', 'aba', 'v', 'x-rc', 'v.1', 'V1']
   const sets = [[], ...patterns.map((one) => [one]), ['v*', 'latest']]
@@ -249,7 +249,7 @@ test('a rule is about the tags that the server says it is about', () => {
   }
 })
 
-test('keys lead from bar to bar: through time, along the lane of a digest, to the ends, and not beyond', () => {
+test('keys move between bars: through time, within the lane of a digest, to the ends, and not beyond', () => {
   const stays = ['a', 'b', 'a', 'c', 'a'].map((digest) => ({ digest }))
   const led = (at: number, ...keys: string[]) => keys.map((key) => barAfter(stays, at, key))
   assert.deepEqual(led(2, 'ArrowLeft', 'ArrowRight', 'ArrowUp', 'ArrowDown', 'Home', 'End'), [1, 3, 0, 4, 0, 4])

@@ -11,14 +11,14 @@ const read = (file: string): string => readFileSync(join(root, file), 'utf8')
 const files = globSync('console/src/**/*.{ts,tsx}', { cwd: root }).sort()
 const screens = files.filter((file) => file.endsWith('.tsx'))
 
-test('the files of the console stay within their budget', () => {
+test('the files of the console stay within their size limits', () => {
   for (const [name, most] of Object.entries(consoleBudget)) {
     const { length } = gzipSync(readFileSync(join(root, 'gen/console', name)), { level: 9 })
     assert.ok(length <= most, `${name} has ${length} bytes, of ${most}`)
   }
 })
 
-test('no text becomes a document or a script, and no style is inline', () => {
+test('the console does not insert HTML, run text as a script, or use inline styles', () => {
   const wrong = /innerHTML|outerHTML|insertAdjacentHTML|dangerouslySet|document\.write|\beval\(|new Function|\sstyle=/
   assert.deepEqual(
     files.filter((file) => wrong.test(read(file))),
@@ -27,7 +27,7 @@ test('no text becomes a document or a script, and no style is inline', () => {
   assert.ok(wrong.test('element.innerHTML = text'))
 })
 
-test('the console imports the contract as types, and nothing of the server', () => {
+test('the console imports only types of the contract, and no server code', () => {
   const strays = files.flatMap((file) =>
     [...read(file).matchAll(/^import\s+(type\s)?[^'"]*?from '([^']+)'/gm)]
       .filter(([, isType, from]) => {
