@@ -5,11 +5,11 @@ import { aboutTags } from '#domains/rules/patterns.model.ts'
 import { paths, routeOf } from '../../console/src/app/paths.ts'
 import { readMarkdown } from '../../console/src/data/markdown.ts'
 import { isAbout } from '../../console/src/data/patterns.ts'
-import { holds } from '../../console/src/data/rights.ts'
-import { toldApart } from '../../console/src/data/told-apart.ts'
+import { hasCapability } from '../../console/src/data/rights.ts'
 import type { Move } from '../../console/src/data/types.ts'
+import { toUniqueNames } from '../../console/src/data/unique-names.ts'
 import { planOf } from '../../console/src/screens/keyless/conditions.ts'
-import { barAfter } from '../../console/src/screens/tags/bars.ts'
+import { nextBar } from '../../console/src/screens/tags/bars.ts'
 import { staysOf } from '../../console/src/screens/tags/moves.ts'
 import { viewName } from '../../console/src/screens/tags/view-names.ts'
 import { ok } from '../support/expect.ts'
@@ -41,19 +41,21 @@ test('routes are read back from the addresses that are written for them', () => 
 })
 
 test('equal names get numbers, also if a name already looks numbered', () => {
-  assert.deepEqual(toldApart(['a', 'b']), ['a', 'b'])
-  assert.deepEqual(toldApart(['a', 'a (2)', 'a', 'a']), ['a', 'a (2)', 'a (3)', 'a (4)'])
-  assert.deepEqual(toldApart([]), [])
+  assert.deepEqual(toUniqueNames(['a', 'b']), ['a', 'b'])
+  assert.deepEqual(toUniqueNames(['a', 'a (2)', 'a', 'a']), ['a', 'a (2)', 'a (3)', 'a (4)'])
+  assert.deepEqual(toUniqueNames([]), [])
 })
 
 test('a permission applies in its scope and below, and nowhere else', () => {
   const [org, folder] = ['a'.repeat(40), `${'a'.repeat(40)}/${'1'.repeat(16)}`]
   const rights = { held: [{ place: folder, names: new Set(['CAP_TAG_DELETE', 'repo.create']) }] }
-  assert.ok(holds(rights, 'tag.delete', folder) && holds(rights, 'repo.create', `${folder}/${'2'.repeat(16)}`))
-  assert.ok(!holds(rights, 'tag.delete', org) && !holds(rights, 'groups.create', folder))
-  assert.ok(!holds(rights, 'tag.delete', `${folder}1`))
-  assert.ok(holds(rights, 'tag.delete') && !holds({ held: [] }, 'tag.delete'))
-  assert.ok(holds({ held: [{ place: '/', names: 'all' }] }, 'groups.create', org))
+  assert.ok(
+    hasCapability(rights, 'tag.delete', folder) && hasCapability(rights, 'repo.create', `${folder}/${'2'.repeat(16)}`),
+  )
+  assert.ok(!hasCapability(rights, 'tag.delete', org) && !hasCapability(rights, 'groups.create', folder))
+  assert.ok(!hasCapability(rights, 'tag.delete', `${folder}1`))
+  assert.ok(hasCapability(rights, 'tag.delete') && !hasCapability({ held: [] }, 'tag.delete'))
+  assert.ok(hasCapability({ held: [{ place: '/', names: 'all' }] }, 'groups.create', org))
 })
 
 test('staysOf returns the assignments of a tag, the oldest first, without deletions', () => {
@@ -251,7 +253,7 @@ test('isAbout matches the same tags as the server', () => {
 
 test('keys move between bars: through time, within the lane of a digest, to the ends, and not beyond', () => {
   const stays = ['a', 'b', 'a', 'c', 'a'].map((digest) => ({ digest }))
-  const led = (at: number, ...keys: string[]) => keys.map((key) => barAfter(stays, at, key))
+  const led = (at: number, ...keys: string[]) => keys.map((key) => nextBar(stays, at, key))
   assert.deepEqual(led(2, 'ArrowLeft', 'ArrowRight', 'ArrowUp', 'ArrowDown', 'Home', 'End'), [1, 3, 0, 4, 0, 4])
   assert.deepEqual(led(0, 'ArrowLeft', 'ArrowUp', 'Home'), [0, 0, 0])
   assert.deepEqual(led(4, 'ArrowRight', 'ArrowDown', 'End'), [4, 4, 4])

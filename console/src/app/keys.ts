@@ -8,22 +8,22 @@ export function startKeys(showHelp: () => void): void {
   document.addEventListener('keydown', (event) => {
     if (!hasKeys.value || event.defaultPrevented || event.metaKey || event.ctrlKey || event.altKey) return
     if ((event.target as Element).closest?.(typing)) return
-    const act = acts[event.key] ?? (event.key === '?' ? showHelp : undefined)
-    if (!act) return
+    const action = actions[event.key] ?? (event.key === '?' ? showHelp : undefined)
+    if (!action) return
     event.preventDefault()
-    act()
+    action()
   })
 }
 
-const acts: Record<string, () => void> = {
+const actions: Record<string, () => void> = {
   '/': () => {
     const box = document.querySelector<HTMLInputElement>('header input[type=search]')
     box?.focus()
     // Typing replaces the text of an earlier search.
     box?.select()
   },
-  j: () => step(1),
-  k: () => step(-1),
+  j: () => moveSelection(1),
+  k: () => moveSelection(-1),
   c: () => {
     const row = document.activeElement?.closest('tr')
     const button = row?.querySelector<HTMLButtonElement>('[data-pin]') ?? document.querySelector('main [data-pin]')
@@ -32,7 +32,7 @@ const acts: Record<string, () => void> = {
 }
 
 /** To the next row's link, or the one before. */
-function step(by: number): void {
+function moveSelection(by: number): void {
   const links = [...document.querySelectorAll<HTMLElement>('main [data-main]')]
   const at = links.findIndex((one) => one.closest('tr, li')?.contains(document.activeElement))
   links[at < 0 ? (by > 0 ? 0 : links.length - 1) : Math.min(Math.max(at + by, 0), links.length - 1)]?.focus()

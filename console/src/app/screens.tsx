@@ -1,7 +1,7 @@
 // Screens by address. A folder of screens is a row here.
 import type { ComponentChild } from 'preact'
 import { AccessScreen } from '../screens/access/access.tsx'
-import { WhyScreen } from '../screens/access/why.tsx'
+import { ExplainAccessScreen } from '../screens/access/explain-access.tsx'
 import { AccountScreen } from '../screens/account/account.tsx'
 import { AdvisoriesScreen, AdvisoryScreen } from '../screens/advisories/advisories.tsx'
 import { AuditScreen } from '../screens/audit/audit.tsx'
@@ -16,7 +16,7 @@ import { LibrariesScreen } from '../screens/libraries/libraries.tsx'
 import { MirrorsScreen } from '../screens/mirrors/mirrors.tsx'
 import { PeopleScreen } from '../screens/people/people.tsx'
 import { RepoScreen } from '../screens/repos/repo.tsx'
-import { GatesScreen, PromisesScreen, PullsScreen, RisksScreen } from '../screens/rules/rules.tsx'
+import { AdmissionScreen, CooldownScreen, RetentionScreen, RisksScreen } from '../screens/rules/rules.tsx'
 import { SearchScreen } from '../screens/start/search.tsx'
 import { StartScreen } from '../screens/start/start.tsx'
 import { TagScreen } from '../screens/tags/tag.tsx'
@@ -32,7 +32,7 @@ const heads: Record<string, Show> = {
   '': () => <StartScreen />,
   search: ({ query }) => <SearchScreen q={query.get('q') ?? ''} />,
   g: (route) => (route.names.length === 0 ? <OrganizationsScreen query={route.query} /> : ofGroup(route)),
-  r: (route) => (route.names.length < 1 ? <Nowhere /> : ofRepo(route)),
+  r: (route) => (route.names.length < 1 ? <PageNotFound /> : ofRepo(route)),
   account: () => <AccountScreen />,
   advisories: ({ names, query }) =>
     names.length === 0 ? <AdvisoriesScreen query={query} /> : <AdvisoryScreen uid={names.join('/')} />,
@@ -43,12 +43,12 @@ const heads: Record<string, Show> = {
 const groupTails: Record<string, Show> = {
   '': ({ names, query }) => <GroupScreen names={names} query={query} />,
   access: ({ names, query }) => <AccessScreen names={names} query={query} />,
-  why: ({ names, query }) => <WhyScreen names={names} query={query} />,
+  why: ({ names, query }) => <ExplainAccessScreen names={names} query={query} />,
   people: ({ names }) => <PeopleScreen names={names} />,
   keyless: ({ names }) => <KeylessScreen names={names} />,
-  promises: ({ names, query }) => <PromisesScreen names={names} query={query} />,
-  pulls: ({ names, query }) => <PullsScreen names={names} query={query} />,
-  gates: ({ names, query }) => <GatesScreen names={names} query={query} />,
+  promises: ({ names, query }) => <RetentionScreen names={names} query={query} />,
+  pulls: ({ names, query }) => <CooldownScreen names={names} query={query} />,
+  gates: ({ names, query }) => <AdmissionScreen names={names} query={query} />,
   risks: ({ names, query }) => <RisksScreen names={names} query={query} />,
   mirrors: ({ names }) => <MirrorsScreen names={names} />,
   events: ({ names }) => <EventsScreen names={names} />,
@@ -67,14 +67,14 @@ const repoTails: Record<string, Show> = {
   },
 }
 
-const ofGroup = (route: Route) => (groupTails[route.tail[0] ?? ''] ?? Nowhere)(route)
-const ofRepo = (route: Route) => (repoTails[route.tail[0] ?? ''] ?? Nowhere)(route)
+const ofGroup = (route: Route) => (groupTails[route.tail[0] ?? ''] ?? PageNotFound)(route)
+const ofRepo = (route: Route) => (repoTails[route.tail[0] ?? ''] ?? PageNotFound)(route)
 
 export function screenOf(route: Route): ComponentChild {
-  return (heads[route.head] ?? Nowhere)(route)
+  return (heads[route.head] ?? PageNotFound)(route)
 }
 
-function Nowhere() {
+function PageNotFound() {
   return (
     <Screen title={words.pageNotFound}>
       <Empty>{words.pageNotFoundText}</Empty>

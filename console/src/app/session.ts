@@ -1,6 +1,6 @@
 // The signed-in person, from the page, and their permissions, from the API.
 import { signal } from '@preact/signals'
-import { type CapabilityName, holds, type Rights, readRights } from '../data/rights.ts'
+import { type CapabilityName, hasCapability, type Rights, readRights } from '../data/rights.ts'
 
 const { dataset } = document.body
 
@@ -22,8 +22,8 @@ const rights = signal<Rights | undefined>(undefined)
 export const isKnown = (): boolean => rights.value !== undefined
 
 /** Checks if the person has a permission in a group, or in any group. False until it is known. */
-export const may = (name: CapabilityName, place?: string): boolean =>
-  rights.value !== undefined && holds(rights.value, name, place)
+export const can = (name: CapabilityName, place?: string): boolean =>
+  rights.value !== undefined && hasCapability(rights.value, name, place)
 
 export async function startSession(): Promise<void> {
   try {

@@ -30,7 +30,7 @@ export function Shell() {
         </a>
         <Search />
         <nav aria-label={words.main}>
-          {places.map(({ label, href, heads }) => (
+          {navigation.map(({ label, href, heads }) => (
             <a key={href} href={href} aria-current={heads.includes(head) ? 'page' : undefined}>
               {label}
             </a>
@@ -49,7 +49,7 @@ export function Shell() {
   )
 }
 
-const places = [
+const navigation = [
   { label: words.start, href: paths.start, heads: ['', 'search'] },
   { label: words.organizations, href: paths.organizations, heads: ['g', 'r'] },
   { label: words.advisories, href: paths.advisories, heads: ['advisories'] },

@@ -73,8 +73,8 @@ async function builtInRoles(): Promise<Map<string, ReadonlySet<string>>> {
   return new Map(roles.map(({ uid, capabilities }) => [uid, new Set<string>(capabilities)]))
 }
 
-/** Checks if the caller holds a capability in a scope, or in any scope if none is given. */
-export function holds({ held }: Rights, name: CapabilityName, place?: string): boolean {
+/** Checks if the caller has a capability in a scope, or in any scope if none is given. */
+export function hasCapability({ held }: Rights, name: CapabilityName, place?: string): boolean {
   return held.some(({ place: at, names }) => {
     const isThere = place === undefined || at === '/' || place === at || place.startsWith(`${at}/`)
     return isThere && (names === 'all' || names.has(name) || names.has(named[name]))

@@ -1,6 +1,6 @@
 // Permissions in a group or repository, and the bindings that give them.
 import { paths } from '../../app/paths.ts'
-import { may } from '../../app/session.ts'
+import { can } from '../../app/session.ts'
 import { ask, Refusal } from '../../data/api.ts'
 import { readPage } from '../../data/list.ts'
 import { findGroup } from '../../data/places.ts'
@@ -60,7 +60,7 @@ export function AccessScreen({ names, query }: Props) {
                 keyOf={({ uid }) => uid}
               />
             )}
-            {may('role_bindings.create', group.uid) && <NewBinding group={group.uid} onMade={read.reload} />}
+            {can('role_bindings.create', group.uid) && <NewBinding group={group.uid} onMade={read.reload} />}
           </>
         )}
       </Shown>
@@ -122,7 +122,7 @@ function columnsFor(names: readonly string[], group: string, reload: () => void)
       ),
     },
   ]
-  if (!may('role_bindings.delete', group)) return columns
+  if (!can('role_bindings.delete', group)) return columns
   const remove: Column<Row> = {
     title: words.actions,
     cell: ({ uid, above, identity, role }) =>

@@ -32,7 +32,7 @@ export function AccountScreen() {
       <h2>{words.pushTokens}</h2>
       <PushTokens />
       <h2>{words.pendingInvitations}</h2>
-      <Offers />
+      <PendingInvitations />
     </Screen>
   )
 }
@@ -133,7 +133,7 @@ function PushTokens() {
 }
 
 /** Roles that others have given, which count once they are accepted. */
-function Offers() {
+function PendingInvitations() {
   const read = useLoad('offers', (signal) =>
     readPage<PendingBinding>('/control/v1/pendingBindings', 'pendingBindings', { size: 200, signal }),
   )

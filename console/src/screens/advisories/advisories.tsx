@@ -1,6 +1,6 @@
 // Advisories: vulnerabilities of a package, and events that wait for a review.
 import { paths } from '../../app/paths.ts'
-import { may } from '../../app/session.ts'
+import { can } from '../../app/session.ts'
 import { ask } from '../../data/api.ts'
 import type { Advisory } from '../../data/types.ts'
 import { ActButton, Form } from '../../ui/form.tsx'
@@ -142,7 +142,7 @@ function eventColumns(advisory: Advisory, reload: () => void): Column<AdvisoryEv
       ),
     },
   ]
-  if (!may('advisories.update', advisory.uid)) return columns
+  if (!can('advisories.update', advisory.uid)) return columns
   const decide = (uid: string, reviewState: string) => async () => {
     await ask('POST', `/control/v1/advisoryEvents/${uid}/review`, { body: { reviewState } })
     reload()

@@ -1,6 +1,6 @@
 // A digest: every tag that ever pointed to it, its metadata, and its content. Unknown parts are named, and never shown as none.
 import { paths } from '../../app/paths.ts'
-import { may } from '../../app/session.ts'
+import { can } from '../../app/session.ts'
 import { ask, Refusal } from '../../data/api.ts'
 import { readNext } from '../../data/list.ts'
 import { findRepo } from '../../data/places.ts'
@@ -12,12 +12,12 @@ import { Empty, Note, Shown } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
 import { Badge, bytes, Code, Digest, Time } from '../../ui/text.tsx'
 import { words } from '../../words.ts'
-import { GatesSay } from '../rules/verdicts.tsx'
+import { AdmissionResults } from '../rules/verdicts.tsx'
 import { pinOf } from '../start/start.tsx'
 import { isDeletion, readMoves } from '../tags/moves.ts'
 import { SaveProof } from '../tags/proof.tsx'
 import { When } from '../tags/when.tsx'
-import { KeptUntil } from './kept.tsx'
+import { DigestRetention } from './digest-retention.tsx'
 import { Pulls } from './pulls.tsx'
 import { Referrers } from './referrers.tsx'
 
@@ -33,10 +33,10 @@ export function DigestScreen({ names, digest }: Props) {
         {({ uid }) => (
           <>
             <h2>{words.allTagsOfDigest}</h2>
-            <TagsEver names={names} repo={uid} digest={digest} after="" />
+            <AllTags names={names} repo={uid} digest={digest} after="" />
             <h2>{words.retention}</h2>
-            <KeptUntil names={names} repo={uid} digest={digest} />
-            {may('repo.check_policies', uid) && <GatesSay repo={uid} digest={digest} />}
+            <DigestRetention names={names} repo={uid} digest={digest} />
+            {can('repo.check_policies', uid) && <AdmissionResults repo={uid} digest={digest} />}
             <h2>{words.platforms}</h2>
             <Platforms repo={uid} digest={digest} />
             <h2>{words.signatures}</h2>
@@ -59,7 +59,7 @@ export function DigestScreen({ names, digest }: Props) {
 type At = { repo: string; digest: string }
 
 /** Every stay of a tag at the digest, deleted tags too, a page at a time. */
-function TagsEver({ names, repo, digest, after }: At & { names: readonly string[]; after: string }) {
+function AllTags({ names, repo, digest, after }: At & { names: readonly string[]; after: string }) {
   const page = useLoad(`ever ${repo} ${digest} ${after}`, (signal) => readMoves(repo, { digest, after }, signal))
   return (
     <Shown of={page}>
@@ -67,9 +67,9 @@ function TagsEver({ names, repo, digest, after }: At & { names: readonly string[
         <>
           {items.length === 0 && <Empty>{words.neverTagged}</Empty>}
           {items.length > 0 && (
-            <Table caption={words.allTagsOfDigest} columns={everColumns(names, repo)} items={items} keyOf={keyOfMove} />
+            <Table caption={words.allTagsOfDigest} columns={tagColumns(names, repo)} items={items} keyOf={keyOfMove} />
           )}
-          <More next={next}>{(rest) => <TagsEver names={names} repo={repo} digest={digest} after={rest} />}</More>
+          <More next={next}>{(rest) => <AllTags names={names} repo={repo} digest={digest} after={rest} />}</More>
         </>
       )}
     </Shown>
@@ -78,7 +78,7 @@ function TagsEver({ names, repo, digest, after }: At & { names: readonly string[
 
 const keyOfMove = ({ tag, time }: Move): string => `${tag} ${time}`
 
-const everColumns = (names: readonly string[], repo: string): Column<Move>[] => [
+const tagColumns = (names: readonly string[], repo: string): Column<Move>[] => [
   {
     title: words.tag,
     isHead: true,
@@ -279,19 +279,21 @@ const findingColumns: Column<Finding>[] = [
           : acceptedBy.length > 0
             ? words.findingStates.ACCEPTED
             : words.findingStates.AFFECTED}
-        {(acceptedBy.length > 0 || statements.length > 0) && <Said accepted={acceptedBy} statements={statements} />}
+        {(acceptedBy.length > 0 || statements.length > 0) && (
+          <FindingNotes accepted={acceptedBy} statements={statements} />
+        )}
       </>
     ),
   },
 ]
 
-const mostSaid = 3
+const maxStatements = 3
 
-type SaidProps = { accepted: Finding['acceptedBy']; statements: Finding['statements'] }
+type NotesProps = { accepted: Finding['acceptedBy']; statements: Finding['statements'] }
 
 /** Why a finding does not count, and what others say of it whether it counts or not. */
-function Said({ accepted, statements }: SaidProps) {
-  const said = statements.slice(0, mostSaid)
+function FindingNotes({ accepted, statements }: NotesProps) {
+  const said = statements.slice(0, maxStatements)
   return (
     <ul class="plain">
       {accepted.map((one) => (
@@ -304,7 +306,7 @@ function Said({ accepted, statements }: SaidProps) {
           <bdi>{words.statementOf(author, [status, justification, text].filter(Boolean).join(', '))}</bdi>
         </li>
       ))}
-      {statements.length > mostSaid && <li>{words.moreStatements(statements.length - mostSaid)}</li>}
+      {statements.length > maxStatements && <li>{words.moreStatements(statements.length - maxStatements)}</li>}
     </ul>
   )
 }

@@ -1,6 +1,6 @@
 // Deliveries of a subscription with their results, the newest first.
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { may } from '../../app/session.ts'
+import { can } from '../../app/session.ts'
 import { ask } from '../../data/api.ts'
 import { readNext } from '../../data/list.ts'
 import type { Delivery } from '../../data/types.ts'
@@ -33,14 +33,14 @@ export function Deliveries({ uid, name, round, onSent }: Props) {
           ))}
         </select>
       </label>
-      <Listed key={state} uid={uid} name={name} state={state} round={round} onSent={onSent} />
+      <DeliveryList key={state} uid={uid} name={name} state={state} round={round} onSent={onSent} />
     </>
   )
 }
 
-type ListedProps = Props & { state: State; after?: string }
+type ListProps = Props & { state: State; after?: string }
 
-function Listed({ uid, name, state, round, onSent, after = '' }: ListedProps) {
+function DeliveryList({ uid, name, state, round, onSent, after = '' }: ListProps) {
   const read = useLoad(`deliveries ${uid} ${state} ${after}`, (signal) => {
     const query = { state, orderBy: 'uid desc' }
     return readNext<Delivery>(`${root}/${uid}/deliveries`, 'deliveries', { after, size: 50, query, signal })
@@ -65,11 +65,11 @@ function Listed({ uid, name, state, round, onSent, after = '' }: ListedProps) {
               caption={words.deliveriesTo(name)}
               items={items}
               keyOf={(one) => one.uid}
-              columns={columnsFor(may('subscriptions.update', uid) ? again : undefined)}
+              columns={columnsFor(can('subscriptions.update', uid) ? again : undefined)}
             />
           )}
           <More next={next}>
-            {(rest) => <Listed uid={uid} name={name} state={state} round={round} onSent={onSent} after={rest} />}
+            {(rest) => <DeliveryList uid={uid} name={name} state={state} round={round} onSent={onSent} after={rest} />}
           </More>
         </>
       )}

@@ -1,10 +1,10 @@
 // Subscriptions, and the results of their deliveries.
 import { useState } from 'preact/hooks'
-import { may } from '../../app/session.ts'
+import { can } from '../../app/session.ts'
 import { ask } from '../../data/api.ts'
 import { readPage } from '../../data/list.ts'
-import { toldApart } from '../../data/told-apart.ts'
 import type { Group, Replayed, Subscription, SubscriptionSettings } from '../../data/types.ts'
+import { toUniqueNames } from '../../data/unique-names.ts'
 import { ActButton, DangerButton, Form, FormButton } from '../../ui/form.tsx'
 import { useLoad } from '../../ui/load.ts'
 import { Cut, Empty, Note, Shown } from '../../ui/states.tsx'
@@ -43,7 +43,7 @@ function Subscriptions({ group }: { group: Group }) {
       <Shown of={read}>
         {(page) => {
           if (page.items.length === 0) return <Empty>{words.noWebhooks}</Empty>
-          const names = toldApart(page.items.map(({ sink }) => sink))
+          const names = toUniqueNames(page.items.map(({ sink }) => sink))
           return (
             <>
               <Cut of={page} />
@@ -54,7 +54,7 @@ function Subscriptions({ group }: { group: Group }) {
           )
         }}
       </Shown>
-      {may('subscriptions.create', group.uid) && (
+      {can('subscriptions.create', group.uid) && (
         <details>
           <summary>{words.newWebhook}</summary>
           <Form
@@ -89,10 +89,10 @@ function SubscriptionView({ one, name, onGone }: ViewProps) {
         {(settings) => (
           <>
             <Health settings={settings} />
-            {may('subscriptions.update', one.uid) && (
+            {can('subscriptions.update', one.uid) && (
               <Controls one={one} name={name} settings={settings} onDone={reload} />
             )}
-            {may('subscriptions.delete', one.uid) && <Remove one={one} name={name} onGone={onGone} />}
+            {can('subscriptions.delete', one.uid) && <Remove one={one} name={name} onGone={onGone} />}
           </>
         )}
       </Shown>
@@ -151,16 +151,16 @@ type ControlsProps = { one: Subscription; name: string; settings: SubscriptionSe
 
 function Controls({ one, name, settings, onDone }: ControlsProps) {
   const [secret, setSecret] = useState<string>()
-  const tell = (verb: string) => async () => {
+  const callAction = (verb: string) => async () => {
     await ask('POST', `${root}/${one.uid}:${verb}`, { body: {} })
     onDone()
   }
   return (
     <>
-      <ActButton act={tell(settings.paused ? 'resume' : 'pause')}>
+      <ActButton act={callAction(settings.paused ? 'resume' : 'pause')}>
         {settings.paused ? words.resume : words.pause}
       </ActButton>{' '}
-      <ActButton act={tell('sendTest')}>{words.sendTest}</ActButton>{' '}
+      <ActButton act={callAction('sendTest')}>{words.sendTest}</ActButton>{' '}
       <ActButton
         act={async () => {
           const answer = await ask<{ secret?: string }>('POST', `${root}/${one.uid}:rotateSecret`, { body: {} })
@@ -169,7 +169,7 @@ function Controls({ one, name, settings, onDone }: ControlsProps) {
       >
         {words.rotateSecret}
       </ActButton>{' '}
-      <ReplayTime one={one} name={name} since={settings.behindTime} onDone={onDone} />
+      <RedeliverRange one={one} name={name} since={settings.behindTime} onDone={onDone} />
       {secret !== undefined && (
         <Note kind="good">
           <p>{words.secretOnce}</p>
@@ -185,7 +185,7 @@ type ReplayProps = { one: Subscription; name: string; since: string; onDone: () 
 type Sent = { count: number; next: string; body: { startTime?: string; endTime: string } }
 
 /** Sends the events of a time again, skipped ones included. As many as may wait are sent now, and the rest on request. */
-function ReplayTime({ one, name, since, onDone }: ReplayProps) {
+function RedeliverRange({ one, name, since, onDone }: ReplayProps) {
   const [sent, setSent] = useState<Sent>()
   const time = (typed: string | undefined) => (typed ? new Date(`${typed}Z`).toISOString() : undefined)
   const send = async (from: Sent) => {

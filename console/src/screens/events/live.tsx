@@ -6,7 +6,7 @@ import { Table } from '../../ui/table.tsx'
 import { Time } from '../../ui/text.tsx'
 import { words } from '../../words.ts'
 
-type Seen = { id: string; type: string; subject: string; time: string }
+type LiveEvent = { id: string; type: string; subject: string; time: string }
 const most = 100
 
 export function LiveEvents({ group }: { group: string }) {
@@ -16,28 +16,28 @@ export function LiveEvents({ group }: { group: string }) {
       <button type="button" aria-pressed={isOn} onClick={() => setOn(!isOn)}>
         {isOn ? words.stopLive : words.showLive}
       </button>
-      {isOn && <Followed group={group} />}
+      {isOn && <LiveList group={group} />}
     </>
   )
 }
 
-function Followed({ group }: { group: string }) {
-  const [seen, setSeen] = useState<readonly Seen[]>([])
+function LiveList({ group }: { group: string }) {
+  const [events, setEvents] = useState<readonly LiveEvent[]>([])
   const [error, setError] = useState<unknown>()
   useEffect(() => {
     const leave = new AbortController()
-    const note = (one: Seen) => setSeen((old) => [one, ...old].slice(0, most))
-    read(group, leave.signal, note).catch((cause: unknown) => !leave.signal.aborted && setError(cause))
+    const add = (one: LiveEvent) => setEvents((old) => [one, ...old].slice(0, most))
+    read(group, leave.signal, add).catch((cause: unknown) => !leave.signal.aborted && setError(cause))
     return () => leave.abort()
   }, [group])
   return (
     <div aria-live="polite">
       {error !== undefined && <Problem error={error} />}
-      {seen.length === 0 && error === undefined && <Empty>{words.noLiveEvents}</Empty>}
-      {seen.length > 0 && (
+      {events.length === 0 && error === undefined && <Empty>{words.noLiveEvents}</Empty>}
+      {events.length > 0 && (
         <Table
           caption={words.live}
-          items={seen}
+          items={events}
           keyOf={({ id }) => id}
           columns={[
             { title: words.event, isHead: true, cell: ({ type }) => <bdi>{type}</bdi> },
@@ -52,7 +52,7 @@ function Followed({ group }: { group: string }) {
 
 const mostText = 1_000_000
 
-async function read(group: string, signal: AbortSignal, note: (one: Seen) => void): Promise<void> {
+async function read(group: string, signal: AbortSignal, add: (one: LiveEvent) => void): Promise<void> {
   const body = await follow('/events/v2/stream', { group }, signal)
   const reader = body.getReader()
   const decoder = new TextDecoder()
@@ -66,12 +66,12 @@ async function read(group: string, signal: AbortSignal, note: (one: Seen) => voi
     text = parts.pop()!.slice(-mostText)
     for (const part of parts) {
       const line = part.split('\n').find((one) => one.startsWith('data: '))
-      if (line && !part.startsWith('event: ')) note(seenIn(line.slice('data: '.length)))
+      if (line && !part.startsWith('event: ')) add(parseEvent(line.slice('data: '.length)))
     }
   }
 }
 
-function seenIn(json: string): Seen {
+function parseEvent(json: string): LiveEvent {
   const { id, attributes } = JSON.parse(json) as { id: string; attributes: Record<string, string> }
   return { id, type: attributes.type ?? '', subject: attributes.subject ?? '', time: attributes.time ?? '' }
 }

@@ -1,7 +1,7 @@
 // A group: the folders and the repositories in it.
 import { useState } from 'preact/hooks'
 import { paths } from '../../app/paths.ts'
-import { may, me } from '../../app/session.ts'
+import { can, me } from '../../app/session.ts'
 import { ask } from '../../data/api.ts'
 import { readNext, readPage } from '../../data/list.ts'
 import { findGroup, forgetPlaces } from '../../data/places.ts'
@@ -51,7 +51,7 @@ export function GroupScreen({ names, query }: { names: readonly string[]; query:
             ) : (
               <Empty command={`docker push ${me.host}/${names.join('/')}/NAME:TAG`}>{words.noRepos}</Empty>
             )}
-            {may('groups.create', group.uid) && <NewFolder parent={group.uid} onMade={() => setMade(made + 1)} />}
+            {can('groups.create', group.uid) && <NewFolder parent={group.uid} onMade={() => setMade(made + 1)} />}
           </>
         )}
       </Shown>

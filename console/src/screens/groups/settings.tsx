@@ -1,7 +1,7 @@
 // Name and description of a group, and its deletion, which needs an empty group.
 import { paths } from '../../app/paths.ts'
 import { go } from '../../app/route.ts'
-import { isKnown, may } from '../../app/session.ts'
+import { can, isKnown } from '../../app/session.ts'
 import { ask, Refusal } from '../../data/api.ts'
 import { readPage } from '../../data/list.ts'
 import { forgetPlaces } from '../../data/places.ts'
@@ -23,9 +23,9 @@ export function GroupSettingsScreen({ names }: { names: readonly string[] }) {
 type Props = { names: readonly string[]; group: Group }
 
 function Settings({ names, group }: Props) {
-  const [mayChange, mayDelete] = [may('groups.update', group.uid), may('groups.delete', group.uid)]
+  const [canChange, canDelete] = [can('groups.update', group.uid), can('groups.delete', group.uid)]
   if (!isKnown()) return <Waiting />
-  if (!mayChange && !mayDelete) return <Empty>{words.settingsHidden}</Empty>
+  if (!canChange && !canDelete) return <Empty>{words.settingsHidden}</Empty>
   const describe = async ({ description }: Record<string, string>) => {
     await ask('PATCH', `/iam/v2/groups/${group.uid}`, { body: { description } })
     forgetPlaces()
@@ -33,21 +33,21 @@ function Settings({ names, group }: Props) {
   }
   return (
     <>
-      {mayChange && (
+      {canChange && (
         <Form
           submit={words.save}
           onSubmit={describe}
           fields={[{ name: 'description', label: words.description, value: group.description, isOptional: true }]}
         />
       )}
-      {mayDelete && <DeleteGroup names={names} group={group} />}
+      {canDelete && <DeleteGroup names={names} group={group} />}
     </>
   )
 }
 
-const kept = ['groups', 'repos', 'roles', 'identities', 'identityProviders', 'subscriptions'] as const
-const lost = ['roleBindings', 'groupInvites'] as const
-type Counted = (typeof kept)[number] | (typeof lost)[number]
+const blocking = ['groups', 'repos', 'roles', 'identities', 'identityProviders', 'subscriptions'] as const
+const deletedWith = ['roleBindings', 'groupInvites'] as const
+type Counted = (typeof blocking)[number] | (typeof deletedWith)[number]
 
 const lists: Record<Counted, string> = {
   groups: '/iam/v2/groups',
@@ -78,8 +78,11 @@ async function countOf(what: Counted, group: string, signal: AbortSignal): Promi
 function DeleteGroup({ names, group }: Props) {
   const read = useLoad(`inside ${group.uid}`, async (signal) => {
     const counts = (all: readonly Counted[]) => Promise.all(all.map((one) => countOf(one, group.uid, signal)))
-    const [inside, goes] = await Promise.all([counts(kept), counts(lost)])
-    return { inside: inside.filter(({ count }) => count !== 0), goes: goes.filter(({ count }) => count !== 0) }
+    const [inside, deletedToo] = await Promise.all([counts(blocking), counts(deletedWith)])
+    return {
+      inside: inside.filter(({ count }) => count !== 0),
+      deletedToo: deletedToo.filter(({ count }) => count !== 0),
+    }
   })
   const remove = async () => {
     await ask('DELETE', `/iam/v2/groups/${group.uid}`)
@@ -90,7 +93,7 @@ function DeleteGroup({ names, group }: Props) {
     <>
       <h2>{words.deleteGroup}</h2>
       <Shown of={read}>
-        {({ inside, goes }) => (
+        {({ inside, deletedToo }) => (
           <>
             {inside.length > 0 && (
               <Note kind="warn">
@@ -99,7 +102,7 @@ function DeleteGroup({ names, group }: Props) {
               </Note>
             )}
             <p>{words.deleteGroupText}</p>
-            <Counts of={goes} />
+            <Counts of={deletedToo} />
             {inside.every(({ count }) => count === undefined) && (
               <DangerButton
                 button={words.delete}

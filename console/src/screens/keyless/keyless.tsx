@@ -1,6 +1,6 @@
 // A build that pushes without a password, in three clicks: preview, create, copy.
 import { useRef, useState } from 'preact/hooks'
-import { may } from '../../app/session.ts'
+import { can } from '../../app/session.ts'
 import { ask, Refusal } from '../../data/api.ts'
 import { readPage } from '../../data/list.ts'
 import type { ClaimChecks, Group, Identity, Role } from '../../data/types.ts'
@@ -20,7 +20,7 @@ export function KeylessScreen({ names }: { names: readonly string[] }) {
     <GroupFrame names={names} view="keyless">
       {(group) => (
         <Allowed
-          isAllowed={may('identity.create', group.uid) && may('role_bindings.create', group.uid)}
+          isAllowed={can('identity.create', group.uid) && can('role_bindings.create', group.uid)}
           otherwise={words.keylessHidden}
         >
           <Steps group={group} />
@@ -80,7 +80,7 @@ function Preview({ group, plan, onMade }: PreviewProps) {
   return (
     <>
       <h2>{words.requiredClaims}</h2>
-      <Wanted conditions={conditions} />
+      <RequiredClaims conditions={conditions} />
       {isRecyclable && <Note kind="warn">{words.recyclable}</Note>}
       {claims !== undefined && <DryRun group={group} claims={claims} conditions={conditions} />}
       {!isMade && (
@@ -109,7 +109,7 @@ function Preview({ group, plan, onMade }: PreviewProps) {
   )
 }
 
-function Wanted({ conditions }: { conditions: Conditions }) {
+function RequiredClaims({ conditions }: { conditions: Conditions }) {
   const { claims = {}, ...rest } = conditions
   const rows = [...Object.entries(rest), ...Object.entries(claims)]
   return (

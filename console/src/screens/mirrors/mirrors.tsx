@@ -10,7 +10,7 @@ import { Table } from '../../ui/table.tsx'
 import { Badge, Time } from '../../ui/text.tsx'
 import { words } from '../../words.ts'
 import { GroupFrame } from '../groups/group-frame.tsx'
-import { ForSettings, type Kind, linesOf, PlacedList, sendTo, type Values } from '../rules/placed-list.tsx'
+import { type Kind, linesOf, PlacedList, sendTo, type Values, WithPermission } from '../rules/placed-list.tsx'
 import { Copies } from './copies.tsx'
 
 export function MirrorsScreen({ names }: { names: readonly string[] }) {
@@ -19,12 +19,12 @@ export function MirrorsScreen({ names }: { names: readonly string[] }) {
       {({ uid }, { groups }) => (
         <>
           <h2>{words.mirrors}</h2>
-          <Follows group={uid} after="" />
+          <Mirrors group={uid} after="" />
           <h2>{words.copies}</h2>
           <Copies group={uid} />
-          <ForSettings at={{ uid, groups }}>
+          <WithPermission at={{ uid, groups }}>
             <PlacedList at={{ uid, groups }} kind={upstreams} />
-          </ForSettings>
+          </WithPermission>
         </>
       )}
     </GroupFrame>
@@ -34,7 +34,7 @@ export function MirrorsScreen({ names }: { names: readonly string[] }) {
 type Named = Follow & { names: readonly string[] }
 
 /** The repositories at and below the group that follow something, a page at a time. */
-function Follows({ group, after }: { group: string; after: string }) {
+function Mirrors({ group, after }: { group: string; after: string }) {
   const read = useLoad(`follows ${group} ${after}`, async (signal) => {
     const { items, next } = await readNext<Follow>(`/registry/v2/follows/${group}`, 'follows', {
       after,
@@ -49,15 +49,15 @@ function Follows({ group, after }: { group: string; after: string }) {
       {({ items, next }) => (
         <>
           {items.length === 0 && <Empty>{words.noMirrors}</Empty>}
-          {items.length > 0 && <FollowsTable items={items} />}
-          <More next={next}>{(rest) => <Follows group={group} after={rest} />}</More>
+          {items.length > 0 && <MirrorTable items={items} />}
+          <More next={next}>{(rest) => <Mirrors group={group} after={rest} />}</More>
         </>
       )}
     </Shown>
   )
 }
 
-function FollowsTable({ items }: { items: readonly Named[] }) {
+function MirrorTable({ items }: { items: readonly Named[] }) {
   return (
     <Table
       caption={words.mirrors}
@@ -76,7 +76,7 @@ function FollowsTable({ items }: { items: readonly Named[] }) {
         { title: words.upstreamPath, cell: ({ path }) => <bdi>{path}</bdi> },
         { title: words.mirrorMode, cell: ({ mode }) => words.mirrorModes[mode] ?? mode },
         { title: words.tags, cell: ({ tagCount }) => tagCount },
-        { title: words.state, cell: (one) => <FollowState of={one} /> },
+        { title: words.state, cell: (one) => <MirrorState of={one} /> },
         { title: words.nextCheck, cell: ({ dueTime }) => <Time at={dueTime} /> },
       ]}
     />
@@ -84,7 +84,7 @@ function FollowsTable({ items }: { items: readonly Named[] }) {
 }
 
 /** State of the mirror, and its errors. */
-export function FollowState({ of: { state, problem } }: { of: Follow }) {
+export function MirrorState({ of: { state, problem } }: { of: Follow }) {
   const isFailed = state === 'STATE_FAILED'
   return (
     <>

@@ -1,6 +1,6 @@
 // The roles that the groups of a provider give.
 import { useState } from 'preact/hooks'
-import { may } from '../../app/session.ts'
+import { can } from '../../app/session.ts'
 import { ask } from '../../data/api.ts'
 import { readPage } from '../../data/list.ts'
 import { parentOf } from '../../data/places.ts'
@@ -41,7 +41,7 @@ export function Mappings({ provider, name }: { provider: string; name: string })
             />
           )}
           <Cut of={mappings} />
-          {may('identity_providers.create', provider) && may('role_bindings.create', provider) && (
+          {can('identity_providers.create', provider) && can('role_bindings.create', provider) && (
             <NewMapping provider={provider} roles={roles} onMade={read.reload} />
           )}
         </>
@@ -60,7 +60,7 @@ function columnsFor(provider: string, roles: readonly Role[], reload: () => void
     },
     { title: words.createdAt, cell: ({ createTime }) => <Time at={createTime} /> },
   ]
-  if (!may('identity_providers.delete', provider)) return columns
+  if (!can('identity_providers.delete', provider)) return columns
   const remove: Column<Mapping> = {
     title: words.actions,
     cell: ({ uid, externalGroupId }) => (

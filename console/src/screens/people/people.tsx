@@ -1,6 +1,6 @@
 // People: invitations, and the sign-in providers of an organization.
 import { useState } from 'preact/hooks'
-import { may, me } from '../../app/session.ts'
+import { can, me } from '../../app/session.ts'
 import { ask } from '../../data/api.ts'
 import { readPage } from '../../data/list.ts'
 import type { Group, Invite, Role } from '../../data/types.ts'
@@ -20,13 +20,13 @@ export function PeopleScreen({ names }: { names: readonly string[] }) {
       {(group, { groups }) => (
         <>
           <h2>{words.invites}</h2>
-          <Allowed isAllowed={may('group_invites.list', group.uid)} otherwise={words.invitesHidden}>
+          <Allowed isAllowed={can('group_invites.list', group.uid)} otherwise={words.invitesHidden}>
             <Invites group={group} />
           </Allowed>
           {groups.length === 1 && (
             <>
               <h2>{words.providers}</h2>
-              <Allowed isAllowed={may('identity_providers.list', group.uid)} otherwise={words.providersHidden}>
+              <Allowed isAllowed={can('identity_providers.list', group.uid)} otherwise={words.providersHidden}>
                 <Providers group={group} />
               </Allowed>
             </>
@@ -61,14 +61,14 @@ function Invites({ group }: { group: Group }) {
                   { title: words.forWhom, cell: ({ email }) => <bdi>{email || words.anybody}</bdi> },
                   { title: words.uses, cell: ({ singleUse }) => (singleUse ? words.once : words.often) },
                   { title: words.expires, cell: ({ expirationTime }) => <Time at={expirationTime} /> },
-                  ...(may('group_invites.delete', group.uid) ? [revokeColumn(read.reload)] : []),
+                  ...(can('group_invites.delete', group.uid) ? [revokeColumn(read.reload)] : []),
                 ]}
               />
             </>
           )
         }
       </Shown>
-      {may('group_invites.create', group.uid) && <NewInvite group={group} onMade={read.reload} />}
+      {can('group_invites.create', group.uid) && <NewInvite group={group} onMade={read.reload} />}
     </>
   )
 }

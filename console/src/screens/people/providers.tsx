@@ -1,11 +1,11 @@
 // Sign-in providers of an organization, the roles of their groups, and SCIM.
 import { useState } from 'preact/hooks'
-import { may } from '../../app/session.ts'
+import { can } from '../../app/session.ts'
 import { ask } from '../../data/api.ts'
 import { readPage } from '../../data/list.ts'
 import { parentOf } from '../../data/places.ts'
-import { toldApart } from '../../data/told-apart.ts'
 import type { Group, Provider } from '../../data/types.ts'
+import { toUniqueNames } from '../../data/unique-names.ts'
 import { ActButton, DangerButton, Form, FormButton } from '../../ui/form.tsx'
 import { useLoad } from '../../ui/load.ts'
 import { Cut, Empty, Note, Shown } from '../../ui/states.tsx'
@@ -26,7 +26,7 @@ export function Providers({ group }: { group: Group }) {
       <Shown of={read}>
         {(page) => {
           if (page.items.length === 0) return <Empty>{words.noProviders}</Empty>
-          const names = toldApart(page.items.map(({ name }) => name))
+          const names = toUniqueNames(page.items.map(({ name }) => name))
           return (
             <>
               <Cut of={page} />
@@ -37,7 +37,7 @@ export function Providers({ group }: { group: Group }) {
           )
         }}
       </Shown>
-      {mayName('identity_providers.create', group.uid) && <NewProvider group={group} onMade={read.reload} />}
+      {canSaveProvider('identity_providers.create', group.uid) && <NewProvider group={group} onMade={read.reload} />}
     </>
   )
 }
@@ -64,8 +64,8 @@ function ProviderView({ one, label, onChange }: { one: Provider; label: string; 
         </dd>
       </dl>
       <Scim uid={uid} />
-      {mayName('identity_providers.update', uid) && <ChangeProvider one={one} onChange={onChange} />}{' '}
-      {may('identity_providers.delete', uid) && (
+      {canSaveProvider('identity_providers.update', uid) && <ChangeProvider one={one} onChange={onChange} />}{' '}
+      {can('identity_providers.delete', uid) && (
         <DangerButton
           button={words.delete}
           label={words.deleteProviderOf(name)}
@@ -89,7 +89,7 @@ const live = ['CREDENTIAL_STATE_LIVE', 'CREDENTIAL_STATE_ROTATING']
 function Scim({ uid }: { uid: string }) {
   const [token, setToken] = useState<string>()
   const read = useLoad(`scim ${uid}`, (signal) => ask<Provider>('GET', `${root}/${uid}`, { signal }))
-  const tell = (verb: string, body: object) => async () => {
+  const callAction = (verb: string, body: object) => async () => {
     const answer = await ask<{ token?: string }>('POST', `${root}/${uid}:${verb}`, { body })
     if (answer.token !== undefined) setToken(answer.token)
     read.reload()
@@ -106,12 +106,14 @@ function Scim({ uid }: { uid: string }) {
               {words.scim} <Badge kind={isOn ? 'good' : 'plain'}>{isOn ? words.scimOn : words.scimOff}</Badge>{' '}
               <code>{scim?.endpointUrl ?? ''}</code>
             </p>
-            {may('identity_providers.scim.manage', uid) && (
+            {can('identity_providers.scim.manage', uid) && (
               <p>
-                <ActButton act={tell('setScimEnabled', { enabled: !isOn, etag })}>
+                <ActButton act={callAction('setScimEnabled', { enabled: !isOn, etag })}>
                   {isOn ? words.turnOff : words.turnOn}
                 </ActButton>{' '}
-                <ActButton act={tell(hasToken ? 'regenerateScimToken' : 'generateScimToken', hasToken ? { etag } : {})}>
+                <ActButton
+                  act={callAction(hasToken ? 'regenerateScimToken' : 'generateScimToken', hasToken ? { etag } : {})}
+                >
                   {hasToken ? words.newScimToken : words.firstScimToken}
                 </ActButton>
               </p>
@@ -130,8 +132,8 @@ function Scim({ uid }: { uid: string }) {
 }
 
 /** A provider gives its people a role, so creating one needs the permission to grant roles. */
-const mayName = (name: 'identity_providers.create' | 'identity_providers.update', at: string): boolean =>
-  may(name, at) && may('role_bindings.create', at)
+const canSaveProvider = (name: 'identity_providers.create' | 'identity_providers.update', at: string): boolean =>
+  can(name, at) && can('role_bindings.create', at)
 
 function ChangeProvider({ one, onChange }: { one: Provider; onChange: () => void }) {
   const roles = useLoad(`roles of ${parentOf(one.uid)}`, (signal) => readRoles(parentOf(one.uid), signal))

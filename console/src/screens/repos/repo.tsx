@@ -1,7 +1,7 @@
 // A repository: its tags as rows, a page at a time, however many there are.
 import { paths } from '../../app/paths.ts'
 import { go } from '../../app/route.ts'
-import { may, me } from '../../app/session.ts'
+import { can, me } from '../../app/session.ts'
 import { ask } from '../../data/api.ts'
 import { type Paged, readNext, readPage } from '../../data/list.ts'
 import { findRepo, type Place } from '../../data/places.ts'
@@ -15,13 +15,13 @@ import { type Column, Pages, pageOf, Table } from '../../ui/table.tsx'
 import { Badge, Code, Copy, Digest, Time } from '../../ui/text.tsx'
 import { words } from '../../words.ts'
 import { CopiesOf } from '../mirrors/copies.tsx'
-import { RepoMirror } from '../mirrors/follow.tsx'
-import { Gates } from '../rules/gates.tsx'
-import { Promises } from '../rules/promises.tsx'
-import { PullRules } from '../rules/pulls.tsx'
-import { PullsTried } from '../rules/pulls-tried.tsx'
+import { RepoMirror } from '../mirrors/mirror.tsx'
+import { AdmissionPolicies } from '../rules/admission.tsx'
+import { CooldownPolicies } from '../rules/cooldown.tsx'
+import { Retention } from '../rules/retention.tsx'
 import { Risks } from '../rules/risks.tsx'
-import { GatesTried } from '../rules/verdicts.tsx'
+import { TooYoungTags } from '../rules/too-young-tags.tsx'
+import { DeniedTags } from '../rules/verdicts.tsx'
 import { pinOf } from '../start/start.tsx'
 import { readMoves } from '../tags/moves.ts'
 import { When } from '../tags/when.tsx'
@@ -55,17 +55,17 @@ export function RepoScreen({ names, query }: Props) {
             )}
             {view === 'tags' && <Tags names={names} repo={item} query={query} />}
             {view === 'history' && <RepoHistory names={names} repo={item} />}
-            {view === 'promises' && <Promises at={{ uid: item.uid, groups }} query={query} />}
+            {view === 'promises' && <Retention at={{ uid: item.uid, groups }} query={query} />}
             {view === 'pulls' && (
               <>
-                <PullRules at={{ uid: item.uid, groups }} query={query} />
-                <PullsTried names={names} repo={item.uid} />
+                <CooldownPolicies at={{ uid: item.uid, groups }} query={query} />
+                <TooYoungTags names={names} repo={item.uid} />
               </>
             )}
             {view === 'gates' && (
               <>
-                <Gates at={{ uid: item.uid, groups }} query={query} />
-                <GatesTried names={names} repo={item.uid} />
+                <AdmissionPolicies at={{ uid: item.uid, groups }} query={query} />
+                <DeniedTags names={names} repo={item.uid} />
               </>
             )}
             {view === 'risks' && <Risks at={{ uid: item.uid, groups }} query={query} />}
@@ -197,7 +197,7 @@ function columnsFor(names: readonly string[], repo: string, reload: () => void):
       ),
     },
   ]
-  if (!may('tag.delete', repo)) return columns
+  if (!can('tag.delete', repo)) return columns
   const remove: Column<Tag> = {
     title: words.actions,
     cell: ({ uid, name }) => (

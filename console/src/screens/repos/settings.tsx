@@ -1,7 +1,7 @@
 // Name and description of a repository, and its deletion.
 import { paths } from '../../app/paths.ts'
 import { go } from '../../app/route.ts'
-import { isKnown, may } from '../../app/session.ts'
+import { can, isKnown } from '../../app/session.ts'
 import { ask } from '../../data/api.ts'
 import { readPage } from '../../data/list.ts'
 import { forgetPlaces } from '../../data/places.ts'
@@ -15,9 +15,9 @@ import { numbers, words } from '../../words.ts'
 type Props = { names: readonly string[]; repo: Repo; onChange: () => void }
 
 export function RepoSettings({ names, repo, onChange }: Props) {
-  const [mayChange, mayDelete] = [may('repo.update', repo.uid), may('repo.delete', repo.uid)]
+  const [canChange, canDelete] = [can('repo.update', repo.uid), can('repo.delete', repo.uid)]
   if (!isKnown()) return <Waiting />
-  if (!mayChange && !mayDelete) return <Empty>{words.settingsHidden}</Empty>
+  if (!canChange && !canDelete) return <Empty>{words.settingsHidden}</Empty>
   const describe = async ({ description }: Record<string, string>) => {
     await ask('PATCH', `/registry/v2/repos/${repo.uid}`, { body: { description } })
     forgetPlaces()
@@ -25,14 +25,14 @@ export function RepoSettings({ names, repo, onChange }: Props) {
   }
   return (
     <>
-      {mayChange && (
+      {canChange && (
         <Form
           submit={words.save}
           onSubmit={describe}
           fields={[{ name: 'description', label: words.description, value: repo.description, isOptional: true }]}
         />
       )}
-      {mayDelete && <DeleteRepo names={names} repo={repo} />}
+      {canDelete && <DeleteRepo names={names} repo={repo} />}
     </>
   )
 }

@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { paths } from '../../app/paths.ts'
 import { here } from '../../app/route.ts'
-import { isKnown, may } from '../../app/session.ts'
+import { can, isKnown } from '../../app/session.ts'
 import { ask, type Query } from '../../data/api.ts'
 import { type Placed, readPlaced, type Scope, whereOf } from '../../data/placed.ts'
 import { namesOfPlace, parentOf } from '../../data/places.ts'
@@ -47,8 +47,8 @@ export type Kind<T extends Placed> = {
 const ofSettings: CapabilityName = 'registry.settings.update'
 
 /** Checks if this person can change or end one of them. */
-function mayAct<T extends Placed>({ needs, update }: Kind<T>, at: string): boolean {
-  return may(needs?.end ?? ofSettings, at) || (update !== undefined && may(needs?.update ?? ofSettings, at))
+function canAct<T extends Placed>({ needs, update }: Kind<T>, at: string): boolean {
+  return can(needs?.end ?? ofSettings, at) || (update !== undefined && can(needs?.update ?? ofSettings, at))
 }
 
 export function PlacedList<T extends Placed>({ kind, at }: { kind: Kind<T>; at: At }) {
@@ -79,14 +79,14 @@ export function PlacedList<T extends Placed>({ kind, at }: { kind: Kind<T>; at: 
                 columns={[
                   ...kind.columns,
                   whereColumn(at),
-                  ...(mayAct(kind, at.uid) ? [actionsColumn(kind, at, read.reload)] : []),
+                  ...(canAct(kind, at.uid) ? [actionsColumn(kind, at, read.reload)] : []),
                 ]}
               />
             )}
           </>
         )}
       </Shown>
-      {may(kind.needs?.create ?? ofSettings, at.uid) && (
+      {can(kind.needs?.create ?? ofSettings, at.uid) && (
         <details>
           <summary>{kind.create.summary}</summary>
           <Form key={made} submit={kind.create.button} onSubmit={create} fields={kind.create.fields()} />
@@ -131,7 +131,7 @@ const actionsColumn = <T extends Placed>(
     const name = nameOf(item)
     return (
       <>
-        {update && may(needs?.update ?? ofSettings, item.uid) && (
+        {update && can(needs?.update ?? ofSettings, item.uid) && (
           <FormButton
             button={words.edit}
             label={words.editOf(name)}
@@ -142,7 +142,7 @@ const actionsColumn = <T extends Placed>(
             }}
           />
         )}{' '}
-        {may(needs?.end ?? ofSettings, item.uid) && (
+        {can(needs?.end ?? ofSettings, item.uid) && (
           <DangerButton
             button={end.button}
             label={words.actionOn(end.button, name)}
@@ -162,10 +162,10 @@ const actionsColumn = <T extends Placed>(
 type ForProps = { at: At; needs?: CapabilityName; children: ComponentChildren }
 
 /** Shows what it takes a capability to see, or says that it does. */
-export function ForSettings({ at, needs = ofSettings, children }: ForProps) {
+export function WithPermission({ at, needs = ofSettings, children }: ForProps) {
   if (!isKnown()) return <Waiting />
-  if (!may(needs, at.uid)) return <Empty>{words.rulesHidden}</Empty>
-  const isAllSeen = may(needs, at.uid.split('/')[0])
+  if (!can(needs, at.uid)) return <Empty>{words.rulesHidden}</Empty>
+  const isAllSeen = can(needs, at.uid.split('/')[0])
   return (
     <>
       {!isAllSeen && <Note kind="warn">{words.rulesAboveHidden}</Note>}
@@ -187,13 +187,13 @@ type RulesProps = {
 export function Rules({ at, query, text, needs = ofSettings, children }: RulesProps) {
   const isOn = query.get('ended') === 'yes'
   return (
-    <ForSettings at={at} needs={needs}>
+    <WithPermission at={at} needs={needs}>
       <Note>{text}</Note>
       {children({ query: { includeEnded: isOn } })}
       <p>
         <a href={paths.with(here(), { ended: isOn ? undefined : 'yes' })}>{isOn ? words.hideEnded : words.showEnded}</a>
       </p>
-    </ForSettings>
+    </WithPermission>
   )
 }
 

@@ -2,7 +2,7 @@
 import { useEffect } from 'preact/hooks'
 import { paths } from '../../app/paths.ts'
 import { here } from '../../app/route.ts'
-import { may } from '../../app/session.ts'
+import { can } from '../../app/session.ts'
 import { ask } from '../../data/api.ts'
 import { readNext } from '../../data/list.ts'
 import { readPlaced, whereOf } from '../../data/placed.ts'
@@ -17,8 +17,8 @@ import { Badge, bytes, Digest, Time } from '../../ui/text.tsx'
 import { words } from '../../words.ts'
 
 const path = '/registry/v2/retentionPlans'
-const isAtWork = ({ state }: Plan): boolean => state === 'PLANNING' || state === 'APPLYING'
-const againMs = 1500
+const isRunning = ({ state }: Plan): boolean => state === 'PLANNING' || state === 'APPLYING'
+const pollMs = 1500
 
 /** The plans made here and below; `chosen` is the one that is looked at. */
 export function Plans({ at, chosen }: { at: string; chosen: string }) {
@@ -29,10 +29,10 @@ export function Plans({ at, chosen }: { at: string; chosen: string }) {
     return (await Promise.all(named)).sort((a, b) => (a.createTime < b.createTime ? 1 : -1))
   })
   // A while after each answer: what takes longer to answer would never be heard otherwise.
-  const isNext = !read.isBusy && (read.data?.some(isAtWork) ?? false)
+  const isNext = !read.isBusy && (read.data?.some(isRunning) ?? false)
   useEffect(() => {
     if (!isNext) return
-    const timer = setTimeout(read.reload, againMs)
+    const timer = setTimeout(read.reload, pollMs)
     return () => clearTimeout(timer)
   }, [isNext])
   const plan = read.data?.find(({ uid }) => uid === chosen)
@@ -44,7 +44,7 @@ export function Plans({ at, chosen }: { at: string; chosen: string }) {
     <>
       <h2>{words.plans}</h2>
       <p class="dim">{words.plansText}</p>
-      {may('registry.settings.update', at) && (
+      {can('registry.settings.update', at) && (
         <p>
           <ActButton act={make}>{words.createPlan}</ActButton>
         </p>
@@ -99,7 +99,7 @@ const columnsFor = (reload: () => void): Column<Named>[] => [
   },
   {
     title: words.actions,
-    cell: (plan) => (plan.state === 'READY' && mayApply(plan.uid) ? <Apply plan={plan} onDone={reload} /> : null),
+    cell: (plan) => (plan.state === 'READY' && canApply(plan.uid) ? <Apply plan={plan} onDone={reload} /> : null),
   },
 ]
 
@@ -111,7 +111,7 @@ const kinds: Record<Plan['state'], 'plain' | 'warn' | 'good'> = {
   APPLIED: 'good',
 }
 
-const mayApply = (uid: string): boolean => may('registry.settings.update', uid) && may('repo.delete', uid)
+const canApply = (uid: string): boolean => can('registry.settings.update', uid) && can('repo.delete', uid)
 const amount = (manifests: string, size: string): string => words.manifestsOf(Number(manifests), bytes(Number(size)))
 
 function Apply({ plan: { uid, names, manifests, bytes: size }, onDone }: { plan: Named; onDone: () => void }) {
@@ -131,12 +131,14 @@ function Apply({ plan: { uid, names, manifests, bytes: size }, onDone }: { plan:
   )
 }
 
-type Doomed = PlannedDeletion & { names: readonly string[] }
+type NamedDeletion = PlannedDeletion & { names: readonly string[] }
 
 function Deletions({ plan, state, after }: { plan: string; state: Plan['state']; after: string }) {
   const read = useLoad(`planned ${plan} ${state} ${after}`, async (signal) => {
     const page = await readNext<PlannedDeletion>(`${path}/${plan}/deletions`, 'deletions', { after, size: 100, signal })
-    const named = page.items.map(async (one): Promise<Doomed> => ({ ...one, names: await namesOfRepo(one.repoUid) }))
+    const named = page.items.map(
+      async (one): Promise<NamedDeletion> => ({ ...one, names: await namesOfRepo(one.repoUid) }),
+    )
     return { items: await Promise.all(named), next: page.next }
   })
   return (
@@ -159,7 +161,7 @@ function Deletions({ plan, state, after }: { plan: string; state: Plan['state'];
   )
 }
 
-const deletionColumns: Column<Doomed>[] = [
+const deletionColumns: Column<NamedDeletion>[] = [
   {
     title: words.digest,
     isHead: true,

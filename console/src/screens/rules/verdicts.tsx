@@ -1,6 +1,6 @@
 // Verdicts of admission policies about images now, including policies in dry run.
 import { paths } from '../../app/paths.ts'
-import { may } from '../../app/session.ts'
+import { can } from '../../app/session.ts'
 import { ask, Refusal } from '../../data/api.ts'
 import { readPage } from '../../data/list.ts'
 import type { Tag, Verdict } from '../../data/types.ts'
@@ -18,8 +18,8 @@ async function verdictsOn(repo: string, image: Asked, signal: AbortSignal): Prom
   return results
 }
 
-/** Each gate that is on or tried out, and what it says of a digest. */
-export function GatesSay({ repo, digest }: { repo: string; digest: string }) {
+/** Result of each admission policy for a digest. Policies that are off are left out. */
+export function AdmissionResults({ repo, digest }: { repo: string; digest: string }) {
   const read = useLoad(`gates on ${repo} ${digest}`, (signal) => verdictsOn(repo, { digest }, signal))
   const isMissing = read.error instanceof Refusal && read.error.status === 404
   return (
@@ -47,21 +47,21 @@ export function GatesSay({ repo, digest }: { repo: string; digest: string }) {
   )
 }
 
-const tried = 10
+const checkedTags = 10
 
-type Tried = Verdict & { tag: string }
+type TagVerdict = Verdict & { tag: string }
 
-/** Recently updated tags that would be denied, so that a policy can be tried before it denies anything. */
-export function GatesTried({ names, repo }: { names: readonly string[]; repo: string }) {
-  if (!may('repo.check_policies', repo) || !may('tag.list', repo)) return null
-  return <Tries names={names} repo={repo} />
+/** Recently updated tags that would be denied, so that a policy can be tried before it is enforced. */
+export function DeniedTags({ names, repo }: { names: readonly string[]; repo: string }) {
+  if (!can('repo.check_policies', repo) || !can('tag.list', repo)) return null
+  return <DeniedTagList names={names} repo={repo} />
 }
 
-function Tries({ names, repo }: { names: readonly string[]; repo: string }) {
-  const read = useLoad(`gates tried ${repo}`, async (signal) => {
+function DeniedTagList({ names, repo }: { names: readonly string[]; repo: string }) {
+  const read = useLoad(`denied tags ${repo}`, async (signal) => {
     const query = { 'uidp.childrenOf': repo, orderBy: 'update_time desc' }
-    const { items } = await readPage<Tag>('/registry/v2/tags', 'tags', { size: tried, query, signal })
-    const found = items.map(async ({ name, digest }): Promise<Tried[]> => {
+    const { items } = await readPage<Tag>('/registry/v2/tags', 'tags', { size: checkedTags, query, signal })
+    const found = items.map(async ({ name, digest }): Promise<TagVerdict[]> => {
       // A tag may be gone by now, or have no image here.
       const results = await verdictsOn(repo, { digest }, signal).catch((error: unknown) => {
         if (error instanceof Refusal && error.status === 404) return []
@@ -73,7 +73,7 @@ function Tries({ names, repo }: { names: readonly string[]; repo: string }) {
     const refused = all.filter(({ result }) => result !== 'RESULT_ALLOWED')
     return { count: items.length, refused, unscanned: new Set(all.filter(isUnscanned).map(({ tag }) => tag)).size }
   })
-  const tagColumn: Column<Tried> = {
+  const tagColumn: Column<TagVerdict> = {
     title: words.tag,
     isHead: true,
     cell: ({ tag }) => (
@@ -107,7 +107,7 @@ function Tries({ names, repo }: { names: readonly string[]; repo: string }) {
 
 const columns: Column<Verdict>[] = [
   { title: words.policy, isHead: true, cell: ({ policyName }) => <bdi>{policyName}</bdi> },
-  { title: words.result, cell: (one) => <Said {...one} /> },
+  { title: words.result, cell: (one) => <VerdictBadge {...one} /> },
   {
     title: words.reason,
     cell: ({ parameters: { reason, exception } }) => (
@@ -119,7 +119,7 @@ const columns: Column<Verdict>[] = [
 /** A verdict about vulnerabilities is good only where everything was compared. */
 const isUnscanned = ({ coverage }: Pick<Verdict, 'coverage'>) => coverage?.state === 'NOT_SCANNED'
 
-function Said({ mode, result, coverage }: Pick<Verdict, 'mode' | 'result' | 'coverage'>) {
+function VerdictBadge({ mode, result, coverage }: Pick<Verdict, 'mode' | 'result' | 'coverage'>) {
   if (result === 'RESULT_ALLOWED' && isUnscanned({ coverage }))
     return <Badge kind="warn">{words.passesUnscanned}</Badge>
   if (result === 'RESULT_ALLOWED') return <Badge kind="good">{words.passes}</Badge>

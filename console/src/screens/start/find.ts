@@ -5,7 +5,7 @@ import { ask, Refusal } from '../../data/api.ts'
 import { readPage } from '../../data/list.ts'
 import { findGroup, findRepo, namesOfGroup, namesOfRepo, parentOf } from '../../data/places.ts'
 import type { Group, Identity, Repo, Tag, VulnerableImage, VulnerableImages } from '../../data/types.ts'
-import { type FoundTag, withPlace } from './start.tsx'
+import { type FoundTag, withNames } from './start.tsx'
 
 export type FoundImage = VulnerableImage & { names: readonly string[] }
 export type FoundPlace = { uid: string; kind: 'group' | 'repo' | 'person'; label: string; href: string; about: string }
@@ -19,7 +19,7 @@ export type Found = {
   /** Summary of what was not scanned for a vulnerability; empty if everything was compared. */
   unscanned: string
   /** Address of a search that can only mean one thing. */
-  way?: string
+  target?: string
 }
 
 const nothing = { tags: [], images: [], places: [], unknown: 0, unscanned: '' }
@@ -27,7 +27,7 @@ const most = 50
 const digestOf = /^(?:(?<names>[^@\s]+)@)?(?<digest>sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128}|[0-9a-f]{64})$/
 const vulnerabilityOf = /^(?:CVE-\d{4}-\d{4,}|GHSA(?:-[0-9a-z]{4}){3}|[A-Z]+-\d{4}-\d+)$/i
 
-export const wayOf = ({ way }: Found): string | undefined => way
+export const targetOf = ({ target }: Found): string | undefined => target
 
 /** Finds what was typed: `host/path@digest`, `path:tag`, a path, a digest, a vulnerability, or a name. */
 export async function find(typed: string, signal: AbortSignal): Promise<Found> {
@@ -37,19 +37,19 @@ export async function find(typed: string, signal: AbortSignal): Promise<Found> {
   if (digest !== undefined) return findDigest(digest.includes(':') ? digest : `sha256:${digest}`, names, signal)
   if (vulnerabilityOf.test(q)) return findVulnerable(/^cve/i.test(q) ? q.toUpperCase() : q, signal)
   if (q.includes('/') || /^[^:]+:[^:]+$/.test(q)) {
-    const way = await findPath(q)
-    return way === undefined ? { ...nothing, kind: 'path' } : { ...nothing, kind: 'path', way }
+    const target = await findPath(q)
+    return target === undefined ? { ...nothing, kind: 'path' } : { ...nothing, kind: 'path', target }
   }
   return findWord(q, signal)
 }
 
 async function findDigest(digest: string, path: string | undefined, signal: AbortSignal): Promise<Found> {
-  if (path !== undefined) return { ...nothing, kind: 'digest', way: paths.digest(namesIn(path), digest) }
+  if (path !== undefined) return { ...nothing, kind: 'digest', target: paths.digest(namesIn(path), digest) }
   const { items } = await readPage<Tag>('/registry/v2/tags', 'tags', { size: most, query: { digest }, signal })
-  const tags = await Promise.all(items.map((tag) => withPlace(tag, signal)))
+  const tags = await Promise.all(items.map((tag) => withNames(tag, signal)))
   const repos = new Set(tags.map(({ uid }) => parentOf(uid)))
-  const way = repos.size === 1 && items.length < most ? paths.digest(tags[0]!.names, digest) : undefined
-  return { ...nothing, kind: 'digest', tags, ...(way !== undefined && { way }) }
+  const target = repos.size === 1 && items.length < most ? paths.digest(tags[0]!.names, digest) : undefined
+  return { ...nothing, kind: 'digest', tags, ...(target !== undefined && { target }) }
 }
 
 async function findVulnerable(vulnerability: string, signal: AbortSignal): Promise<Found> {
@@ -87,10 +87,10 @@ async function findPath(q: string): Promise<string | undefined> {
 async function findWord(name: string, signal: AbortSignal): Promise<Found> {
   const by = { size: most, query: { name }, signal }
   const [groups, repos, tags, people] = await Promise.all([
-    orNone(readPage<Group>('/iam/v2/groups', 'groups', by)),
-    orNone(readPage<Repo>('/registry/v2/repos', 'repos', by)),
-    orNone(readPage<Tag>('/registry/v2/tags', 'tags', { ...by, size: 20 })),
-    orNone(readPage<Identity>('/iam/v2/identities', 'identities', by)),
+    readOrNone(readPage<Group>('/iam/v2/groups', 'groups', by)),
+    readOrNone(readPage<Repo>('/registry/v2/repos', 'repos', by)),
+    readOrNone(readPage<Tag>('/registry/v2/tags', 'tags', { ...by, size: 20 })),
+    readOrNone(readPage<Identity>('/iam/v2/identities', 'identities', by)),
   ])
   const places = await Promise.all([
     ...groups.map(async ({ uid, description }): Promise<FoundPlace> => {
@@ -108,14 +108,14 @@ async function findWord(name: string, signal: AbortSignal): Promise<Found> {
       return { uid, kind: 'person', label: name, href, about: description }
     }),
   ])
-  return { ...nothing, kind: 'word', places, tags: await Promise.all(tags.map((tag) => withPlace(tag, signal))) }
+  return { ...nothing, kind: 'word', places, tags: await Promise.all(tags.map((tag) => withNames(tag, signal))) }
 }
 
 const labelOf = (names: readonly string[], name: string): string =>
   names.some((one) => one.startsWith('uid:')) ? name : names.join('/')
 
 /** Lists without permission give no result. */
-async function orNone<T>(asked: Promise<{ items: T[] }>): Promise<T[]> {
+async function readOrNone<T>(asked: Promise<{ items: T[] }>): Promise<T[]> {
   try {
     return (await asked).items
   } catch (error) {

@@ -8,15 +8,15 @@ import { Empty, Note, Shown } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
 import { Badge, Digest } from '../../ui/text.tsx'
 import { words } from '../../words.ts'
-import { type FoundImage, type FoundPlace, find, wayOf } from './find.ts'
-import { TagsFound } from './start.tsx'
+import { type FoundImage, type FoundPlace, find, targetOf } from './find.ts'
+import { TagTable } from './start.tsx'
 
 export function SearchScreen({ q }: { q: string }) {
   const found = useLoad(`search ${q}`, (signal) => find(q, signal))
-  const way = found.data && wayOf(found.data)
+  const target = found.data && targetOf(found.data)
   useEffect(() => {
-    if (way !== undefined) go(way, { replace: true })
-  }, [way])
+    if (target !== undefined) go(target, { replace: true })
+  }, [target])
   return (
     <Screen title={words.resultsFor(q)}>
       <Shown of={found}>
@@ -28,7 +28,7 @@ export function SearchScreen({ q }: { q: string }) {
                 <bdi>{words.alsoUnscanned(unscanned)}</bdi>
               </Note>
             )}
-            {tags.length > 0 && <TagsFound caption={words.tags} tags={tags} />}
+            {tags.length > 0 && <TagTable caption={words.tags} tags={tags} />}
             {images.length > 0 && (
               <Table
                 caption={words.vulnerableImages}

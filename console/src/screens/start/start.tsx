@@ -10,7 +10,7 @@ import { Empty, Shown } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
 import { Copy, Digest, Time } from '../../ui/text.tsx'
 import { words } from '../../words.ts'
-import { lastMoveOf } from '../tags/moves.ts'
+import { readLastMove } from '../tags/moves.ts'
 
 const shown = 20
 
@@ -21,7 +21,7 @@ export function StartScreen() {
   const moves = useLoad('start', async (signal) => {
     const query = { orderBy: 'update_time desc' }
     const { items } = await readPage<Tag>('/registry/v2/tags', 'tags', { size: shown, query, signal })
-    return Promise.all(items.map((tag) => withPlace(tag, signal)))
+    return Promise.all(items.map((tag) => withNames(tag, signal)))
   })
   return (
     <Screen title={words.startTitle} intro={<p>{words.startIntro}</p>}>
@@ -31,7 +31,7 @@ export function StartScreen() {
           tags.length === 0 ? (
             <Empty command={`docker push ${me.host}/ORGANIZATION/NAME:TAG`}>{words.noTagsAnywhere}</Empty>
           ) : (
-            <TagsFound caption={words.recentUpdates} tags={tags} />
+            <TagTable caption={words.recentUpdates} tags={tags} />
           )
         }
       </Shown>
@@ -40,16 +40,16 @@ export function StartScreen() {
 }
 
 /** A tag with the names of its repo, and who moved it last. */
-export async function withPlace(tag: Tag, signal: AbortSignal): Promise<FoundTag> {
+export async function withNames(tag: Tag, signal: AbortSignal): Promise<FoundTag> {
   const repo = parentOf(tag.uid)
   const [names, move] = await Promise.all([
     namesOfRepo(repo),
-    lastMoveOf(repo, tag.name, signal).catch(() => undefined),
+    readLastMove(repo, tag.name, signal).catch(() => undefined),
   ])
   return { ...tag, names, by: move && (move.actorName || words.nameUnknown) }
 }
 
-export function TagsFound({ caption, tags }: { caption: string; tags: readonly FoundTag[] }) {
+export function TagTable({ caption, tags }: { caption: string; tags: readonly FoundTag[] }) {
   return <Table caption={caption} columns={columns} items={tags} keyOf={({ uid }) => uid} />
 }
 

@@ -2,7 +2,7 @@
 import type { Stay } from './moves.ts'
 
 /** Left and right go through time, up and down to the stay of the same digest before or after, Home and End to the ends. */
-export function barAfter(stays: readonly Pick<Stay, 'digest'>[], at: number, key: string): number | undefined {
+export function nextBar(stays: readonly Pick<Stay, 'digest'>[], at: number, key: string): number | undefined {
   const last = stays.length - 1
   const inLane = (by: 1 | -1) => {
     for (let i = at + by; i >= 0 && i <= last; i += by) if (stays[i]!.digest === stays[at]!.digest) return i

@@ -5,13 +5,18 @@ import type { Move } from '../../data/types.ts'
 
 const pathOf = (repo: string): string => `/registry/v2/repos/${repo}/tagHistory`
 
-export async function lastMoveOf(repo: string, tag: string, signal?: AbortSignal): Promise<Move | undefined> {
+export async function readLastMove(repo: string, tag: string, signal?: AbortSignal): Promise<Move | undefined> {
   const { items } = await readNext<Move>(pathOf(repo), 'records', { size: 1, query: { tag }, signal })
   return items[0]
 }
 
 /** The record that was in force at a moment; `undefined` when there was no such tag yet. Asked of the ledger, however old it is. */
-export async function moveAt(repo: string, tag: string, at: string, signal?: AbortSignal): Promise<Move | undefined> {
+export async function readMoveAt(
+  repo: string,
+  tag: string,
+  at: string,
+  signal?: AbortSignal,
+): Promise<Move | undefined> {
   const endTime = new Date(Date.parse(at) + 1).toISOString()
   const { items } = await readNext<Move>(pathOf(repo), 'records', { size: 1, query: { tag, endTime }, signal })
   return items[0]
@@ -35,7 +40,7 @@ export function readMoves(repo: string, wanted: Wanted, signal?: AbortSignal): P
 export const isDeletion = ({ event }: Move): boolean => event === 'EVENT_DELETED'
 
 /** True if an update was seen at another registry: it happened at an unknown time before it was seen. */
-export const isSeen = ({ source }: Move): boolean => source === 'SOURCE_UPSTREAM'
+export const isFromUpstream = ({ source }: Move): boolean => source === 'SOURCE_UPSTREAM'
 
 /** From when to when a tag pointed to a digest; `end` is missing while it does. */
 export type Stay = { digest: string; start: number; end: number | undefined; move: Move }

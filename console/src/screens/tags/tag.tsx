@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks'
 import { paths } from '../../app/paths.ts'
 import { go, here } from '../../app/route.ts'
-import { may } from '../../app/session.ts'
+import { can } from '../../app/session.ts'
 import { findRepo } from '../../data/places.ts'
 import type { Move } from '../../data/types.ts'
 import { Form } from '../../ui/form.tsx'
@@ -15,11 +15,11 @@ import { Badge, Copy, Digest, timeText } from '../../ui/text.tsx'
 import { words } from '../../words.ts'
 import { pinOf } from '../start/start.tsx'
 import { Delta } from './delta.tsx'
-import { isDeletion, moveAt, readMoves, type Stay, staysOf } from './moves.ts'
+import { isDeletion, readMoveAt, readMoves, type Stay, staysOf } from './moves.ts'
 import { Proof } from './proof.tsx'
+import { ReportedHistory } from './reported-history.tsx'
+import { TagView } from './tag-view.tsx'
 import { Timeline } from './timeline.tsx'
-import { Told } from './told.tsx'
-import { ViewOf } from './view-of.tsx'
 import { When } from './when.tsx'
 
 type Props = { names: readonly string[]; tag: string; query: URLSearchParams }
@@ -42,14 +42,14 @@ export function TagScreen({ names, tag, query }: Props) {
             <Empty>{from || to ? words.noUpdatesThen : words.noTagHistory}</Empty>
           ) : (
             <>
-              <AsOf names={names} repo={repo.uid} tag={tag} at={at} />
+              <DigestAtTime names={names} repo={repo.uid} tag={tag} at={at} />
               <History names={names} repo={repo.uid} items={items} at={at} />
               <More next={next} label={words.showOlder}>
-                {(rest) => <Older names={names} repo={repo.uid} tag={tag} after={rest} />}
+                {(rest) => <OlderUpdates names={names} repo={repo.uid} tag={tag} after={rest} />}
               </More>
-              <Told repo={repo.uid} tag={tag} from={from} to={to} />
-              <Between from={from} to={to} />
-              <ViewOf names={names} repo={repo.uid} tag={tag} at={at} age={age} hold={hold} />
+              <ReportedHistory repo={repo.uid} tag={tag} from={from} to={to} />
+              <TimeRange from={from} to={to} />
+              <TagView names={names} repo={repo.uid} tag={tag} at={at} age={age} hold={hold} />
             </>
           )
         }
@@ -70,9 +70,9 @@ const local = (iso: string): string => iso.slice(0, 16)
 type AsOfProps = { names: readonly string[]; repo: string; tag: string; at: string | undefined }
 
 /** Digest of the tag at a time, by default now, with its pinned name. */
-function AsOf({ names, repo, tag, at }: AsOfProps) {
+function DigestAtTime({ names, repo, tag, at }: AsOfProps) {
   const moment = useLoad(`as of ${repo} ${tag} ${at}`, (signal) =>
-    moveAt(repo, tag, at ?? new Date().toISOString(), signal).then((move) => ({ move })),
+    readMoveAt(repo, tag, at ?? new Date().toISOString(), signal).then((move) => ({ move })),
   )
   const choose = ({ at: typed = '' }: Record<string, string>) =>
     go(paths.with(here(), { at: typed === '' ? undefined : `${typed}Z` }))
@@ -140,7 +140,7 @@ function History({ names, repo, items, at }: HistoryProps) {
       <h2>{words.timeline}</h2>
       <Timeline stays={staysOf(items)} at={at ? Date.parse(at) : undefined} now={Date.now()} onPick={pick} />
       <p class="dim">{words.timelineHint}</p>
-      <Moves names={names} repo={repo} items={items} at={at} />
+      <TagUpdates names={names} repo={repo} items={items} at={at} />
     </>
   )
 }
@@ -148,7 +148,7 @@ function History({ names, repo, items, at }: HistoryProps) {
 /** Number of updates for which changes are requested. For others there is the comparison. */
 const compared = 10
 
-function Moves({ names, repo, items, at }: HistoryProps) {
+function TagUpdates({ names, repo, items, at }: HistoryProps) {
   const isThen = ({ time, endTime }: Move) =>
     at !== undefined && time <= at && (endTime === undefined || endTime === '' || endTime > at)
   return (
@@ -196,7 +196,7 @@ const columnsFor = (names: readonly string[], repo: string, asked: readonly Move
   },
   { title: words.actor, cell: ({ actorName }) => <bdi>{actorName || words.nameUnknown}</bdi> },
   { title: words.source, cell: ({ source }) => words.sources[source] },
-  ...(asked.length > 0 && mayCompare(repo) ? [deltaColumn(names, repo, asked)] : []),
+  ...(asked.length > 0 && canCompare(repo) ? [deltaColumn(names, repo, asked)] : []),
   {
     title: words.actions,
     cell: (move) => (
@@ -214,21 +214,21 @@ const columnsFor = (names: readonly string[], repo: string, asked: readonly Move
   },
 ]
 
-const mayCompare = (repo: string): boolean => may('sboms.list', repo) && may('vuln_reports.list', repo)
+const canCompare = (repo: string): boolean => can('sboms.list', repo) && can('vuln_reports.list', repo)
 
 type OlderProps = { names: readonly string[]; repo: string; tag: string; after: string }
 
 /** The records before those of the first page, by and by. */
-function Older({ names, repo, tag, after }: OlderProps) {
+function OlderUpdates({ names, repo, tag, after }: OlderProps) {
   const page = useLoad(`older ${after}`, (signal) => readMoves(repo, { tag, after }, signal))
   return (
     <Shown of={page}>
       {({ items, next }) => (
         <>
-          <Moves names={names} repo={repo} items={items} at={undefined} />
+          <TagUpdates names={names} repo={repo} items={items} at={undefined} />
           {next === '' && <Note>{words.noOlder}</Note>}
           <More next={next} label={words.showOlder}>
-            {(rest) => <Older names={names} repo={repo} tag={tag} after={rest} />}
+            {(rest) => <OlderUpdates names={names} repo={repo} tag={tag} after={rest} />}
           </More>
         </>
       )}
@@ -237,7 +237,7 @@ function Older({ names, repo, tag, after }: OlderProps) {
 }
 
 /** Bounds of the history that is shown. */
-function Between({ from, to }: { from: string | undefined; to: string | undefined }) {
+function TimeRange({ from, to }: { from: string | undefined; to: string | undefined }) {
   const choose = (values: Record<string, string>) => {
     const time = (name: string) => (values[name] ? `${values[name]}Z` : undefined)
     go(paths.with(here(), { from: time('from'), to: time('to') }))

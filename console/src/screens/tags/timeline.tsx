@@ -3,7 +3,7 @@
 import { useState } from 'preact/hooks'
 import { dayText, short } from '../../ui/text.tsx'
 import { words } from '../../words.ts'
-import { barAfter } from './bars.ts'
+import { nextBar } from './bars.ts'
 import type { Stay } from './moves.ts'
 import { whenText } from './when.tsx'
 
@@ -29,7 +29,7 @@ export function Timeline({ stays, at, now, onPick }: Props) {
   const y = (digest: string) => 24 + digests.indexOf(digest) * (lane.height + lane.gap)
   const height = 30 + digests.length * (lane.height + lane.gap)
   const move = (event: KeyboardEvent) => {
-    const to = barAfter(shown, current, event.key)
+    const to = nextBar(shown, current, event.key)
     if (to === undefined) return
     event.preventDefault()
     const bars = (event.currentTarget as Element).querySelectorAll<SVGGElement>('g[role=button]')

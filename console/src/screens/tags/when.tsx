@@ -2,12 +2,12 @@
 import type { Move } from '../../data/types.ts'
 import { Time, timeText } from '../../ui/text.tsx'
 import { words } from '../../words.ts'
-import { isSeen } from './moves.ts'
+import { isFromUpstream } from './moves.ts'
 
 /** An update at another registry happened between two checks of it. */
 export function When({ move }: { move: Move }) {
   const { time, checkedBefore } = move
-  if (!isSeen(move)) return <Time at={time} />
+  if (!isFromUpstream(move)) return <Time at={time} />
   return checkedBefore ? (
     <>
       {words.between} <Time at={checkedBefore} /> {words.and} <Time at={time} />
@@ -22,6 +22,6 @@ export function When({ move }: { move: Move }) {
 /** The same as one text. */
 export function whenText(move: Move): string {
   const { time, checkedBefore, actorName } = move
-  if (!isSeen(move)) return words.updateBy(timeText(time), actorName || words.nameUnknown)
+  if (!isFromUpstream(move)) return words.updateBy(timeText(time), actorName || words.nameUnknown)
   return checkedBefore ? words.updateBetween(timeText(checkedBefore), timeText(time)) : words.firstSeen(timeText(time))
 }

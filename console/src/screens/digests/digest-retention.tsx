@@ -1,7 +1,7 @@
 // Retention of a digest: the rule or hold that keeps it, and the date.
 import { paths } from '../../app/paths.ts'
 import { go } from '../../app/route.ts'
-import { may } from '../../app/session.ts'
+import { can } from '../../app/session.ts'
 import { ask, Refusal } from '../../data/api.ts'
 import type { Kept } from '../../data/types.ts'
 import { FormButton } from '../../ui/form.tsx'
@@ -12,7 +12,7 @@ import { words } from '../../words.ts'
 
 type Props = { names: readonly string[]; repo: string; digest: string }
 
-export function KeptUntil({ names, repo, digest }: Props) {
+export function DigestRetention({ names, repo, digest }: Props) {
   const read = useLoad(`promise ${repo} ${digest}`, (signal) =>
     ask<Kept>('GET', `/registry/v2/repos/${repo}/promises/${digest}`, { signal }),
   )
@@ -42,8 +42,8 @@ export function KeptUntil({ names, repo, digest }: Props) {
               {words.keptWith} <Digest of={keptWith} href={paths.digest(names, keptWith)} />
             </p>
           )}
-          {may('registry.settings.update', repo) && (
-            <DigestRules names={names} repo={repo} digest={digest} onChange={read.reload} />
+          {can('registry.settings.update', repo) && (
+            <DigestActions names={names} repo={repo} digest={digest} onChange={read.reload} />
           )}
         </>
       )}
@@ -52,7 +52,7 @@ export function KeptUntil({ names, repo, digest }: Props) {
 }
 
 /** Marks of one digest: a hold, or a quarantine. */
-function DigestRules({ names, repo, digest, onChange }: Props & { onChange: () => void }) {
+function DigestActions({ names, repo, digest, onChange }: Props & { onChange: () => void }) {
   const reason = [{ name: 'reason', label: words.reason }]
   return (
     <p>

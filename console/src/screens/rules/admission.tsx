@@ -1,19 +1,19 @@
-// Gates: what has to be so of an image before anybody pulls it, and what is let through all the same.
-import { may } from '../../app/session.ts'
+// Admission policies, which the API calls gates, and their exemptions.
+import { can } from '../../app/session.ts'
 import type { Gate } from '../../data/types.ts'
 import type { Field } from '../../ui/form.tsx'
 import { Badge } from '../../ui/text.tsx'
 import { words } from '../../words.ts'
-import { exceptionsOf } from './exceptions.tsx'
+import { createExemptionKind } from './exemptions.tsx'
 import { type At, type Kind, PlacedList, Rules, sendTo, type Values } from './placed-list.tsx'
 
-export function Gates({ at, query }: { at: At; query: URLSearchParams }) {
+export function AdmissionPolicies({ at, query }: { at: At; query: URLSearchParams }) {
   return (
     <Rules at={at} query={query} text={words.gatesText} needs="policies.policy.list">
       {(asked) => (
         <>
           <PlacedList at={at} kind={gates} />
-          {may('policies.override.list', at.uid) && <PlacedList at={at} kind={{ ...exceptions, ...asked }} />}
+          {can('policies.override.list', at.uid) && <PlacedList at={at} kind={{ ...exemptions, ...asked }} />}
         </>
       )}
     </Rules>
@@ -126,7 +126,7 @@ function bodyOf(values: Values): object {
   return { name, mode, exemptPulledDays: Number(values.exemptPulledDays), [kind!]: rules[kind!] }
 }
 
-const exceptions = exceptionsOf({
+const exemptions = createExemptionKind({
   path: '/registry/v2/gateExceptions',
   member: 'gateExceptions',
   empty: words.noGateExemptions,

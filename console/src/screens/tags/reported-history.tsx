@@ -1,6 +1,6 @@
 // Tag history that upstreams report, apart from the history that was seen from here.
 import { readNext } from '../../data/list.ts'
-import type { ToldMove } from '../../data/types.ts'
+import type { ReportedMove } from '../../data/types.ts'
 import { useLoad } from '../../ui/load.ts'
 import { More } from '../../ui/more.tsx'
 import { Shown } from '../../ui/states.tsx'
@@ -11,10 +11,10 @@ import { words } from '../../words.ts'
 type Props = { repo: string; tag: string; from: string | undefined; to: string | undefined; after?: string }
 
 /** Nothing where nobody has told anything. */
-export function Told({ repo, tag, from, to, after = '' }: Props) {
+export function ReportedHistory({ repo, tag, from, to, after = '' }: Props) {
   const query = { tag, ...(from && { startTime: from }), ...(to && { endTime: to }) }
   const told = useLoad(`told ${repo} ${tag} ${from} ${to} ${after}`, (signal) =>
-    readNext<ToldMove>(`/registry/v2/repos/${repo}/toldTagHistory`, 'records', { after, size: 50, query, signal }),
+    readNext<ReportedMove>(`/registry/v2/repos/${repo}/toldTagHistory`, 'records', { after, size: 50, query, signal }),
   )
   return (
     <Shown of={told}>
@@ -34,7 +34,7 @@ export function Told({ repo, tag, from, to, after = '' }: Props) {
               keyOf={({ time, url, path }) => `${time} ${url} ${path}`}
             />
             <More next={next} label={words.showOlder}>
-              {(rest) => <Told repo={repo} tag={tag} from={from} to={to} after={rest} />}
+              {(rest) => <ReportedHistory repo={repo} tag={tag} from={from} to={to} after={rest} />}
             </More>
           </>
         )
@@ -43,7 +43,7 @@ export function Told({ repo, tag, from, to, after = '' }: Props) {
   )
 }
 
-const columns: Column<ToldMove>[] = [
+const columns: Column<ReportedMove>[] = [
   {
     title: words.time,
     isHead: true,

@@ -6,7 +6,7 @@ import { words } from '../../words.ts'
 import type { Kind } from './placed-list.tsx'
 import { timeOf, untilField } from './until.ts'
 
-type Exception = {
+type Exemption = {
   uid: string
   digest: string
   reason: string
@@ -15,7 +15,7 @@ type Exception = {
   revokeTime: string
 }
 
-type Given = {
+type Options = {
   path: string
   member: string
   empty: string
@@ -25,7 +25,7 @@ type Given = {
   needs?: { create: CapabilityName; end: CapabilityName }
 }
 
-export function exceptionsOf({ path, member, empty, untilHint, revokeText, needs }: Given): Kind<Exception> {
+export function createExemptionKind({ path, member, empty, untilHint, revokeText, needs }: Options): Kind<Exemption> {
   return {
     ...{ title: words.exemptions, empty, path, member, nameOf: ({ digest }) => digest, ...(needs && { needs }) },
     columns: [

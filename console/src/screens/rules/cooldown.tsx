@@ -2,7 +2,7 @@
 import type { PullRule } from '../../data/types.ts'
 import { Badge } from '../../ui/text.tsx'
 import { words } from '../../words.ts'
-import { exceptionsOf } from './exceptions.tsx'
+import { createExemptionKind } from './exemptions.tsx'
 import {
   type At,
   type Kind,
@@ -15,13 +15,13 @@ import {
   type Values,
 } from './placed-list.tsx'
 
-export function PullRules({ at, query }: { at: At; query: URLSearchParams }) {
+export function CooldownPolicies({ at, query }: { at: At; query: URLSearchParams }) {
   return (
     <Rules at={at} query={query} text={words.cooldownText}>
       {(asked) => (
         <>
           <PlacedList at={at} kind={pullRules} />
-          <PlacedList at={at} kind={{ ...exceptions, ...asked }} />
+          <PlacedList at={at} kind={{ ...exemptions, ...asked }} />
         </>
       )}
     </Rules>
@@ -99,7 +99,7 @@ function bodyOf({ tags, exceptTags, identities, ...plain }: Values): object {
   return { ...plain, tags: linesOf(tags), exceptTags: linesOf(exceptTags), identities: linesOf(identities) }
 }
 
-const exceptions = exceptionsOf({
+const exemptions = createExemptionKind({
   path: '/registry/v2/pullRuleExceptions',
   member: 'pullRuleExceptions',
   empty: words.noCooldownExemptions,

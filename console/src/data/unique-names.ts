@@ -1,5 +1,5 @@
 /** Names of which no two are equal: one that has been there before gets a number. */
-export function toldApart(names: readonly string[]): string[] {
+export function toUniqueNames(names: readonly string[]): string[] {
   const used = new Set<string>()
   return names.map((name) => {
     let one = name

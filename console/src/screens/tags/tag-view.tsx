@@ -22,7 +22,7 @@ type Props = {
   hold: string
 }
 
-export function ViewOf({ names, repo, tag, at, age, hold }: Props) {
+export function TagView({ names, repo, tag, at, age, hold }: Props) {
   const choose = ({ age: typed = '', hold: typedHold = '' }: Record<string, string>) =>
     go(paths.with(here(), { age: typed || undefined, hold: typed === '' ? undefined : typedHold || undefined }))
   const view = viewName(at, age, hold)
@@ -43,14 +43,14 @@ export function ViewOf({ names, repo, tag, at, age, hold }: Props) {
       {view !== '' && (
         <>
           <Code text={`${me.host}/${view}/${names.join('/')}:${tag}`} label={words.copyView} />
-          <Resolved names={names} repo={repo} tag={tag} at={at} age={age} hold={hold} />
+          <ResolvedTag names={names} repo={repo} tag={tag} at={at} age={age} hold={hold} />
         </>
       )}
     </>
   )
 }
 
-function Resolved({ names, repo, tag, at, age, hold }: Props) {
+function ResolvedTag({ names, repo, tag, at, age, hold }: Props) {
   const read = useLoad(`view ${repo} ${tag} ${at} ${age} ${hold}`, (signal) => {
     const query = { at, minAge: age, hold }
     const path = `/registry/v2/repos/${repo}/resolvedTags/${encodeURIComponent(tag)}`

@@ -17,7 +17,7 @@ import {
 } from './placed-list.tsx'
 import { Plans } from './plans.tsx'
 
-export function Promises({ at, query }: { at: At; query: URLSearchParams }) {
+export function Retention({ at, query }: { at: At; query: URLSearchParams }) {
   return (
     <Rules at={at} query={query} text={words.retentionText}>
       {(asked) => (

@@ -25,7 +25,7 @@ const asked = [
   'CAP_REPO_CREATE',
 ] as const
 
-export function WhyScreen({ names, query }: Props) {
+export function ExplainAccessScreen({ names, query }: Props) {
   const identity = query.get('identity') ?? ''
   const capability = query.get('capability') ?? asked[0]
   const group = useLoad(`group ${names.join('/')}`, async () => (await findGroup(names)).item)
@@ -58,7 +58,7 @@ export function WhyScreen({ names, query }: Props) {
                 },
               ]}
             />
-            {identity !== '' && <Answer group={uid} identity={identity} capability={capability} />}
+            {identity !== '' && <ExplanationTable group={uid} identity={identity} capability={capability} />}
             <h2>{words.refusals}</h2>
             <Refusals names={names} group={uid} page={pageOf(query)} />
           </>
@@ -68,7 +68,7 @@ export function WhyScreen({ names, query }: Props) {
   )
 }
 
-function Answer({ group, identity, capability }: { group: string; identity: string; capability: string }) {
+function ExplanationTable({ group, identity, capability }: { group: string; identity: string; capability: string }) {
   const read = useLoad(`explain ${group} ${identity} ${capability}`, (signal) => {
     const query = { identityUid: identity, capability }
     return ask<Explanation>('GET', `/control/v1/access/${group}:explain`, { query, signal })

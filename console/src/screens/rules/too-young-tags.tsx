@@ -1,6 +1,6 @@
 // Tags of a repository that cooldown policies hold back now, including policies that only observe.
 import { paths } from '../../app/paths.ts'
-import { may } from '../../app/session.ts'
+import { can } from '../../app/session.ts'
 import { ask } from '../../data/api.ts'
 import { readPage } from '../../data/list.ts'
 import { isAbout } from '../../data/patterns.ts'
@@ -12,21 +12,23 @@ import { type Column, Table } from '../../ui/table.tsx'
 import { Badge, Digest, Time } from '../../ui/text.tsx'
 import { words } from '../../words.ts'
 
-const tried = 10
+const checkedTags = 10
 
 type Props = { names: readonly string[]; repo: string }
 type Held = { tag: string; rule: PullRule; answer: Partial<Resolution> }
 
-export function PullsTried(props: Props) {
-  return may('registry.settings.update', props.repo) && may('tag.list', props.repo) ? <Tries {...props} /> : null
+export function TooYoungTags(props: Props) {
+  return can('registry.settings.update', props.repo) && can('tag.list', props.repo) ? (
+    <TooYoungTagList {...props} />
+  ) : null
 }
 
-function Tries({ names, repo }: Props) {
-  const read = useLoad(`pulls tried ${repo}`, async (signal) => {
+function TooYoungTagList({ names, repo }: Props) {
+  const read = useLoad(`too young tags ${repo}`, async (signal) => {
     const { items } = await readPlaced<PullRule>('/registry/v2/pullRules', 'pullRules', { place: repo, signal })
     const rules = items.filter(({ uid }) => whereOf(uid, repo) !== 'below')
     const query = { 'uidp.childrenOf': repo, orderBy: 'update_time desc' }
-    const { items: tags } = await readPage<Tag>('/registry/v2/tags', 'tags', { size: tried, query, signal })
+    const { items: tags } = await readPage<Tag>('/registry/v2/tags', 'tags', { size: checkedTags, query, signal })
     const pairs = rules.flatMap((rule) => tags.filter(({ name }) => isAbout(rule, name)).map((tag) => ({ rule, tag })))
     const found = pairs.map(async ({ rule, tag: { name, digest } }): Promise<Held[]> => {
       const path = `/registry/v2/repos/${repo}/resolvedTags/${encodeURIComponent(name)}`

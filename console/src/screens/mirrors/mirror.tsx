@@ -1,5 +1,5 @@
 // Upstream of a repository, the state of the mirror, and the form that sets it.
-import { may } from '../../app/session.ts'
+import { can } from '../../app/session.ts'
 import { ask, Refusal } from '../../data/api.ts'
 import { readPlaced } from '../../data/placed.ts'
 import type { Follow, Upstream } from '../../data/types.ts'
@@ -9,7 +9,7 @@ import { Empty, Shown } from '../../ui/states.tsx'
 import { Time } from '../../ui/text.tsx'
 import { words } from '../../words.ts'
 import { linesOf } from '../rules/placed-list.tsx'
-import { FollowState } from './mirrors.tsx'
+import { MirrorState } from './mirrors.tsx'
 
 const pathOf = (repo: string): string => `/registry/v2/repos/${repo}/follow`
 
@@ -23,20 +23,24 @@ export function RepoMirror({ repo }: { repo: string }) {
       },
     ),
   )
-  const isMine = may('registry.settings.update', repo)
+  const isMine = can('registry.settings.update', repo)
   return (
     <Shown of={read}>
       {({ follow }) => (
         <>
-          {follow ? <Following of={follow} isMine={isMine} onChange={read.reload} /> : <Empty>{words.notMirror}</Empty>}
-          {isMine && <NewFollow repo={repo} now={follow} onMade={read.reload} />}
+          {follow ? (
+            <MirrorDetails of={follow} isMine={isMine} onChange={read.reload} />
+          ) : (
+            <Empty>{words.notMirror}</Empty>
+          )}
+          {isMine && <MirrorForm repo={repo} now={follow} onMade={read.reload} />}
         </>
       )}
     </Shown>
   )
 }
 
-function Following({ of, isMine, onChange }: { of: Follow; isMine: boolean; onChange: () => void }) {
+function MirrorDetails({ of, isMine, onChange }: { of: Follow; isMine: boolean; onChange: () => void }) {
   const { repoUid, path, mode, tags, interval, tagCount, dueTime, stateTime, history, historyProblem } = of
   const check = async () => {
     await ask('POST', `${pathOf(repoUid)}:check`, { body: {} })
@@ -44,7 +48,7 @@ function Following({ of, isMine, onChange }: { of: Follow; isMine: boolean; onCh
   }
   const facts = [
     [words.upstreamPath, <bdi>{path}</bdi>],
-    [words.state, <FollowState of={of} />],
+    [words.state, <MirrorState of={of} />],
     [words.stateSince, <Time at={stateTime} />],
     [words.nextCheck, <Time at={dueTime} />],
     [words.mirrorMode, words.mirrorModes[mode] ?? mode],
@@ -94,7 +98,7 @@ const daysOf = (duration: string | undefined): number => Math.round(secondsOf(du
 
 type Props = { repo: string; now: Follow | undefined; onMade: () => void }
 
-function NewFollow({ repo, now, onMade }: Props) {
+function MirrorForm({ repo, now, onMade }: Props) {
   const known = useLoad(`upstreams for ${repo}`, (signal) =>
     readPlaced<Upstream>('/registry/v2/upstreams', 'upstreams', { place: repo, scope: 'uidp.descendantsOf', signal }),
   )
