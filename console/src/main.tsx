@@ -1,4 +1,4 @@
-// The console. Everything that it shows comes from the API, and everything that it remembers is in the address.
+// Entry point of the console. All data comes from the API, and all state is in the address.
 import { render } from 'preact'
 import { startRouting } from './app/route.ts'
 import { startSession } from './app/session.ts'

@@ -1,4 +1,4 @@
-// A screen that breaks is told as any other refusal, and leaves the rest of the page alone.
+// Shows the error of a screen that throws, and keeps the frame around it.
 import { Component, type ComponentChildren } from 'preact'
 import { Problem } from '../ui/states.tsx'
 

@@ -1,4 +1,4 @@
-// Help on keyboard shortcuts, and whether they are on.
+// Dialog with the keyboard shortcuts, which can be turned off there.
 import { Dialog } from '../ui/form.tsx'
 import { words } from '../words.ts'
 import { hasKeys } from './settings.ts'

@@ -1,9 +1,9 @@
-// Single keys as shortcuts, where nobody is typing.
+// Single keys as shortcuts, outside of input fields.
 import { hasKeys } from './settings.ts'
 
 const typing = 'input, textarea, select, [contenteditable], dialog'
 
-/** `/` searches, `j` and `k` go through rows, `c` copies the pin, `?` shows help. */
+/** `/` searches, `j` and `k` select rows, `c` copies the image with its digest, `?` shows help. */
 export function startKeys(showHelp: () => void): void {
   document.addEventListener('keydown', (event) => {
     if (!hasKeys.value || event.defaultPrevented || event.metaKey || event.ctrlKey || event.altKey) return
@@ -19,7 +19,7 @@ const actions: Record<string, () => void> = {
   '/': () => {
     const box = document.querySelector<HTMLInputElement>('header input[type=search]')
     box?.focus()
-    // Typing replaces the text of an earlier search.
+    // Typed text replaces the earlier search.
     box?.select()
   },
   j: () => moveSelection(1),
@@ -31,7 +31,7 @@ const actions: Record<string, () => void> = {
   },
 }
 
-/** To the next row's link, or the one before. */
+/** Moves the focus to the link of the next or previous row. */
 function moveSelection(by: number): void {
   const links = [...document.querySelectorAll<HTMLElement>('main [data-main]')]
   const at = links.findIndex((one) => one.closest('tr, li')?.contains(document.activeElement))

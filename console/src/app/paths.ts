@@ -1,11 +1,11 @@
-// The addresses of the console, written and read in one place.
+// Addresses of the console: how they are written and parsed.
 
 /** Parts of an address: `/ui/HEAD/NAMES…/~/TAIL…?QUERY`. */
 export type Route = { head: string; names: readonly string[]; tail: readonly string[]; query: URLSearchParams }
 
 const base = '/ui/'
 
-/** The route of an address of ours; `undefined` for one that is not the console's. */
+/** Parses an address. Returns undefined if it is not an address of the console. */
 export function routeOf(pathname: string, search: string): Route | undefined {
   if (!pathname.startsWith(base) || ofServer.test(pathname)) return undefined
   const [first = '', ...rest] = pathname.slice(base.length).split('/')
@@ -15,7 +15,7 @@ export function routeOf(pathname: string, search: string): Route | undefined {
   return { head: first, names, tail: mark < 0 ? [] : parts.slice(mark + 1), query: new URLSearchParams(search) }
 }
 
-/** Pages that the server makes without the console. */
+/** Pages below `/ui/` that the server renders itself. */
 const ofServer = /^\/ui\/(?:signin|sessions|signout|device|headless|enter|invite|api|assets)(?:\/|$)/
 
 function decoded(text: string): string {
@@ -51,7 +51,7 @@ export const paths = {
   digest: (names: readonly string[], digest: string) => `${base}r/${joined(names)}/~/digests/${digest}`,
   diff: (names: readonly string[], older: string, newer: string) =>
     `${base}r/${joined(names)}/~/diff/${older}..${newer}`,
-  /** The same address with other parameters; `undefined` leaves one out. */
+  /** The same address with changed parameters. `undefined` removes one. */
   with: ({ pathname, search }: { pathname: string; search: string }, changes: Search) =>
     withSearch(pathname, { ...Object.fromEntries(new URLSearchParams(search)), ...changes }),
 }

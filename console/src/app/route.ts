@@ -1,10 +1,10 @@
-// Current address. Links are followed without a new page, and a screen keeps its state only in the address.
+// Current address. Links do not reload the page, and screens keep their state only in the address.
 import { computed, signal } from '@preact/signals'
 import { type Route, routeOf } from './paths.ts'
 
 const address = signal({ pathname: location.pathname, search: location.search })
 
-/** The route of now. */
+/** Current route. */
 export const route = computed<Route>(
   () => routeOf(address.value.pathname, address.value.search) ?? { ...nowhere, query: new URLSearchParams() },
 )
@@ -13,7 +13,7 @@ const nowhere = { head: '404', names: [], tail: [] }
 
 export const here = (): { pathname: string; search: string } => address.value
 
-/** Goes to an address of the console; with `replace` the one of now is forgotten. */
+/** Goes to an address of the console. `replace` overwrites the current entry of the history. */
 export function go(to: string, { replace = false } = {}): void {
   const url = new URL(to, location.href)
   const isOther = url.pathname !== location.pathname
@@ -23,7 +23,7 @@ export function go(to: string, { replace = false } = {}): void {
   if (isOther) scrollTo(0, 0)
 }
 
-/** Has links and the buttons of the browser change the address of the console and nothing else. */
+/** Handles links and the back button without a reload of the page. */
 export function startRouting(): void {
   addEventListener('popstate', () => {
     address.value = { pathname: location.pathname, search: location.search }

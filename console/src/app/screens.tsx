@@ -1,4 +1,4 @@
-// Screens by address. A folder of screens is a row here.
+// Table of screens by address. Each folder in screens/ has a row here.
 import type { ComponentChild } from 'preact'
 import { AccessScreen } from '../screens/access/access.tsx'
 import { ExplainAccessScreen } from '../screens/access/explain-access.tsx'
@@ -27,7 +27,7 @@ import type { Route } from './paths.ts'
 
 type Show = (route: Route) => ComponentChild
 
-/** By the first word of an address. */
+/** Screens by the first segment of the address. */
 const heads: Record<string, Show> = {
   '': () => <StartScreen />,
   search: ({ query }) => <SearchScreen q={query.get('q') ?? ''} />,
@@ -39,7 +39,7 @@ const heads: Record<string, Show> = {
   libraries: ({ query }) => <LibrariesScreen query={query} />,
 }
 
-/** Behind the `~` of a group. */
+/** Screens of a group by the segment after `~`. */
 const groupTails: Record<string, Show> = {
   '': ({ names, query }) => <GroupScreen names={names} query={query} />,
   access: ({ names, query }) => <AccessScreen names={names} query={query} />,
@@ -56,7 +56,7 @@ const groupTails: Record<string, Show> = {
   audit: ({ names, query }) => <AuditScreen names={names} query={query} />,
 }
 
-/** Behind the `~` of a repo. */
+/** Screens of a repo by the segment after `~`. */
 const repoTails: Record<string, Show> = {
   '': ({ names, query }) => <RepoScreen names={names} query={query} />,
   tags: ({ names, tail, query }) => <TagScreen names={names} tag={tail[1] ?? ''} query={query} />,

@@ -13,7 +13,7 @@ function keep(name: string, value: string): void {
   try {
     localStorage.setItem(`pinfold-${name}`, value)
   } catch {
-    // A browser that keeps nothing shows it all the same.
+    // Without storage, the choice applies until the page is closed.
   }
 }
 

@@ -1,11 +1,11 @@
-// The API as the console calls it: below /ui/api, where the cookie of the session counts.
+// API client. It calls paths below /ui/api, where the session cookie is valid.
 
-/** A refusal in the words of the API, or of the way to it. */
+/** Error response of the API, or a failed connection. */
 export class Refusal extends Error {
   override name = 'Refusal'
-  /** The status of HTTP; 0 when no answer came. */
+  /** HTTP status; 0 without a response. */
   readonly status: number
-  /** Such as `PERMISSION_DENIED`; empty when the answer has none. */
+  /** Reason such as `PERMISSION_DENIED`. Empty if the response has none. */
   readonly reason: string
   readonly requestId: string
   readonly fields: readonly { field: string; description: string }[]
@@ -30,14 +30,14 @@ export type Verb = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 export type Query = Readonly<Record<string, string | number | boolean | undefined>>
 export type Asked = { query?: Query | undefined; body?: object | undefined; signal?: AbortSignal | undefined }
 
-/** A message as the API writes it: plain members are always there. */
+/** Message in JSON, in which the API sets all plain fields. */
 export type Full<T> = T extends readonly (infer One)[]
   ? Full<One>[]
   : T extends object
     ? { [Key in keyof T]-?: Full<NonNullable<T[Key]>> }
     : T
 
-/** Asks the API. Throws `Refusal`, and the reason of the signal when that is aborted. */
+/** Sends a request to the API. Throws `Refusal`, or the reason of an aborted signal. */
 export async function ask<T>(verb: Verb, path: string, { query, body, signal }: Asked = {}): Promise<T> {
   const res = await send(verb, path, { query, body, signal })
   const text = await res.text()
@@ -46,7 +46,7 @@ export async function ask<T>(verb: Verb, path: string, { query, body, signal }: 
   return answer as T
 }
 
-/** Reads what is a text and no message. */
+/** Reads a response of plain text. */
 export async function askText(path: string, { query, signal }: Omit<Asked, 'body'> = {}): Promise<string> {
   const res = await send('GET', path, { query, signal, accept: 'text/plain' })
   const text = await res.text()
@@ -54,7 +54,7 @@ export async function askText(path: string, { query, signal }: Omit<Asked, 'body
   return text
 }
 
-/** The open answer of a method that streams. */
+/** Opens the response of a streaming method. */
 export async function follow(path: string, query: Query, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
   const res = await send('GET', path, { query, signal, accept: 'text/event-stream' })
   if (res.ok && res.body) return res.body

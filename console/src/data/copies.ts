@@ -19,5 +19,5 @@ export async function readCopies(place: string, signal: AbortSignal): Promise<{ 
   return { items, isCut: after !== '' }
 }
 
-/** A repo that copies nothing has no such member, whatever its type says. */
+/** The member is missing in a repo that copies nothing, although its type has it. */
 export const isCopy = ({ syncConfig }: Pick<Repo, 'syncConfig'>): boolean => Boolean(syncConfig?.source)

@@ -3,7 +3,7 @@ import { ask, type Query } from './api.ts'
 
 export type Paged<T> = { items: T[]; total: number | undefined; next: string }
 
-/** One page of a list that counts and can pass over items. Pages are numbered from 1. */
+/** One page of a list with page numbers, from 1. */
 export async function readPage<T>(
   path: string,
   member: string,
@@ -18,7 +18,7 @@ export async function readPage<T>(
   return read(path, member, asked, signal)
 }
 
-/** One page of a list that only goes on from page to page. */
+/** One page of a list without page numbers. */
 export function readNext<T>(
   path: string,
   member: string,

@@ -13,7 +13,7 @@ export type Block =
 /** Limits of a page: number of blocks, and number of parts in each. The rest is plain text. */
 const most = { blocks: 300, parts: 100, all: 2000 }
 
-/** The blocks of a text, and whether there are more than are read. */
+/** Parses the blocks of a text. `isCut` is true if there are more than the limit. */
 export function readMarkdown(text: string): { blocks: Block[]; isCut: boolean } {
   const lines = text.replaceAll('\r\n', '\n').split('\n')
   const blocks: Block[] = []
@@ -39,7 +39,7 @@ const item = /^\s*(?:[-*+]|(\d{1,9})[.)])\s+(.*)$/s
 const quote = /^ {0,3}>\s?(.*)$/s
 const rule = /^ {0,3}(?:[-*_]\s*){3,}$/
 
-/** The block that begins at a line, and the line behind it. */
+/** Parses the block that begins at a line, and returns it with the next line. */
 function blockAt(lines: readonly string[], at: number): [Block | undefined, number] {
   const line = lines[at]!
   if (line.trim() === '' || rule.test(line)) return [undefined, at + 1]
@@ -56,7 +56,7 @@ function blockAt(lines: readonly string[], at: number): [Block | undefined, numb
 
 const startsBlock = (line: string): boolean => [fence, heading, item, quote].some((one) => one.test(line))
 
-/** The first line after `at` that ends the block there. */
+/** Finds the first line after `at` that is not part of the block. */
 function endOf(lines: readonly string[], at: number, isOver: (line: string) => boolean): number {
   let end = at + 1
   while (end < lines.length && !isOver(lines[end]!)) end++
@@ -74,7 +74,7 @@ function listAt(lines: readonly string[], at: number): [Block, number] {
   for (; end < lines.length && items.length <= most.parts; end++) {
     const line = lines[end]!
     const text = item.exec(line)?.[2]
-    // A line that is set in goes on with the item before it.
+    // An indented line belongs to the item before it.
     if (text !== undefined) items.push(text)
     else if (/^\s+\S/.test(line)) items.push(`${items.pop()} ${line.trim()}`)
     else break
@@ -82,7 +82,7 @@ function listAt(lines: readonly string[], at: number): [Block, number] {
   return [{ is: 'list', isNumbered: item.exec(lines[at]!)![1] !== undefined, items: items.map(inlinesOf) }, end]
 }
 
-/** Code, strong, emphasis, links and pictures, of which only the link is left. */
+/** Code, strong, emphasis, links, and pictures, which become links. */
 const inline =
   /`([^`]+)`|\*\*([^*]+)\*\*|\*([^*\s][^*]*)\*|!?\[([^[\]]{0,500})\]\(([^()\s]{0,2000})(?: "[^"]{0,500}")?\)/g
 
@@ -105,7 +105,7 @@ function inlinesOf(text: string): Inline[] {
   return found
 }
 
-/** Only pages: nothing that runs, and nothing of this origin, which a path would be of. */
+/** Allows only http and https pages. Paths are not allowed, since they would be of this origin. */
 function isOutside(href: string): boolean {
   return /^https?:\/\/[^/]/i.test(href) && URL.canParse(href)
 }

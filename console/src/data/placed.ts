@@ -38,7 +38,7 @@ export async function readPlaced<T extends Placed>(
   return { items, isCut: after !== '' }
 }
 
-/** Position of a resource, seen from a scope; `undefined` if the two have nothing to do with each other. */
+/** Position of a resource relative to a scope. `undefined` if they are unrelated. */
 export function whereOf(uid: string, place: string): Where | undefined {
   const at = parentOf(uid)
   if (at === place) return 'here'

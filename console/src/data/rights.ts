@@ -3,7 +3,7 @@ import type { CapabilityJson } from '#gen/pinfold/capabilities/capabilities_pb.t
 import { ask } from './api.ts'
 import type { Role, WhoAmI } from './types.ts'
 
-/** The capabilities that controls ask for, with the names under which a custom role shows them. */
+/** Capabilities that controls need, with their names in custom roles. */
 const named = {
   'groups.create': 'CAP_IAM_GROUPS_CREATE',
   'groups.update': 'CAP_IAM_GROUPS_UPDATE',

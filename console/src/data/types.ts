@@ -1,4 +1,4 @@
-// The messages that the console reads, as JSON has them. Types only, and all of them from the contract.
+// JSON types of the messages that the console reads. All are from the contract.
 import type { WhoAmIJson } from '#gen/pinfold/auth/v1/auth_pb.ts'
 import type { AuditEntryJson } from '#gen/pinfold/control/events/v1/audit_pb.ts'
 import type {
@@ -67,7 +67,7 @@ export type RetentionRule = Full<RetentionRuleJson>
 export type TagRule = Full<TagRuleJson>
 export type Hold = Full<HoldJson>
 export type Quarantined = Full<QuarantinedDigestJson>
-/** Not called Promise, which JavaScript has already. */
+/** The name Promise is taken in JavaScript. */
 export type Kept = Full<PromiseJson>
 export type PullRule = Full<PullRuleJson>
 export type Gate = Full<GateJson>

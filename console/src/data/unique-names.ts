@@ -1,4 +1,4 @@
-/** Names of which no two are equal: one that has been there before gets a number. */
+/** Adds a number to repeated names, so that no two are equal. */
 export function toUniqueNames(names: readonly string[]): string[] {
   const used = new Set<string>()
   return names.map((name) => {

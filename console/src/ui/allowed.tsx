@@ -5,7 +5,7 @@ import { Empty, Waiting } from './states.tsx'
 
 type Props = { isAllowed: boolean; otherwise: string; children: ComponentChildren }
 
-/** Shows it, or says that the person may not see it; neither before that is known. */
+/** Shows the content, or a message without the permission. Waits until the permissions are known. */
 export function Allowed({ isAllowed, otherwise, children }: Props) {
   if (!isKnown()) return <Waiting />
   return isAllowed ? children : <Empty>{otherwise}</Empty>

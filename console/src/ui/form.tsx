@@ -1,4 +1,4 @@
-// Forms and questions. A form tells what it wants by a list of fields; what comes of it is shown in its place.
+// Forms and dialogs. A form is a list of fields, and shows its own errors.
 import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { words } from '../words.ts'
@@ -23,7 +23,7 @@ type Props = {
   onSubmit: (values: Values) => Promise<void> | void
   children?: ComponentChildren
   isDanger?: boolean
-  /** The fields stand in a line, as filters do. */
+  /** Fields are in one line, as in filters. */
   isLine?: boolean
 }
 
@@ -81,7 +81,7 @@ function Input({ field }: { field: Field }) {
       ) : (
         <input
           {...common}
-          // The types of Preact want one kind of input at a time.
+          // Preact has a type for each kind of input.
           type={type as 'text'}
           defaultValue={value}
           {...(pattern !== undefined && { pattern })}
@@ -98,7 +98,7 @@ function Input({ field }: { field: Field }) {
   )
 }
 
-/** A window above the screen, which the keyboard stays in. */
+/** Modal dialog, which keeps the focus. */
 export function Dialog({
   title,
   onClose,
@@ -131,11 +131,11 @@ type Danger = {
   act: () => Promise<void>
 }
 
-/** A button for an action that cannot be undone: it asks first, and with `mustType` it asks for a name. */
+/** A button for an action that cannot be undone. It asks for confirmation, with `mustType` by typing a name. */
 export function DangerButton({ button, title, text, mustType, label, act }: Danger) {
   const [isOpen, setOpen] = useState(false)
   const done = async ({ typed }: Values) => {
-    // A browser that does not know the pattern would let everything pass.
+    // Browsers that do not support the pattern accept any text.
     if (mustType !== undefined && typed !== mustType.trim()) return
     await act()
     setOpen(false)
@@ -157,7 +157,7 @@ export function DangerButton({ button, title, text, mustType, label, act }: Dang
   )
 }
 
-/** A browser takes no pattern that escapes what need not be. */
+/** Escapes only special characters, since browsers reject other escapes in a pattern. */
 const escaped = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&')
 
 type Ask = {
@@ -167,7 +167,7 @@ type Ask = {
   act: (values: Values) => Promise<void>
 }
 
-/** A button that asks for values first, in a window of its own; `label` says of what they are. */
+/** A button that opens a form in a dialog. `label` is the title of the dialog. */
 export function FormButton({ button, label, fields, act }: Ask) {
   const [isOpen, setOpen] = useState(false)
   const done = async (values: Values) => {
@@ -188,7 +188,7 @@ export function FormButton({ button, label, fields, act }: Ask) {
   )
 }
 
-/** A button that does something that can be done again; what goes wrong is shown beside it. */
+/** A button for an action without confirmation. Errors are shown beside it. */
 export function ActButton({ children, label, act }: { children: string; label?: string; act: () => Promise<void> }) {
   const [isBusy, setBusy] = useState(false)
   const [error, setError] = useState<unknown>()

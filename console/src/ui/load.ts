@@ -9,7 +9,7 @@ export type Loaded<T> = {
   reload: () => void
 }
 
-/** Reads once for each `key`, and again on `reload`. An answer that comes when the key is another one changes nothing. */
+/** Reads once for each `key`, and again on `reload`. Ignores answers for an earlier key. */
 export function useLoad<T>(key: string, read: (signal: AbortSignal) => Promise<T>): Loaded<T> {
   const [round, setRound] = useState(0)
   const [got, setGot] = useState<{ key: string; data?: T; error?: unknown; isBusy: boolean }>({ key, isBusy: true })

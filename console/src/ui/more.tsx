@@ -1,16 +1,16 @@
-// The rest of a list that only goes on from page to page.
+// Further pages of a list that has no page numbers.
 import { type ComponentChildren, createContext } from 'preact'
 import { useContext, useEffect, useRef, useState } from 'preact/hooks'
 import { words } from '../words.ts'
 
 const Page = createContext(1)
 
-/** On which page of such a list something stands, from 1 on: two tables of one screen need two names. */
+/** Number of the page, from 1, so that each table of a screen has its own name. */
 export const usePage = (): number => useContext(Page)
 
 type Props = { next: string; label?: string; children: (after: string) => ComponentChildren }
 
-/** A button for what comes behind `next`, and then that; nothing when there is no more. */
+/** A button that is replaced by the page of `next`. Shows nothing if there is no further page. */
 export function More({ next, label = words.showMore, children }: Props) {
   const [isOpen, setOpen] = useState(false)
   const page = usePage() + 1
@@ -31,7 +31,7 @@ export function More({ next, label = words.showMore, children }: Props) {
   )
 }
 
-/** The button that was pressed is gone, so the focus goes to what it has brought. */
+/** Gets the focus, since the pressed button is gone. */
 function Rest({ children }: { children: ComponentChildren }) {
   const start = useRef<HTMLDivElement>(null)
   useEffect(() => start.current?.focus({ preventScroll: true }), [])

@@ -1,9 +1,9 @@
-// Files that a person keeps.
+// Downloads.
 import { ActButton } from './form.tsx'
 
 type Props = { children: string; label?: string; file: string; read: () => Promise<string> }
 
-/** A button that reads a text and saves it under a name; what goes wrong is shown beside it. */
+/** A button that downloads a text as a file. Errors are shown beside it. */
 export function SaveButton({ children, label, file, read }: Props) {
   return (
     <ActButton {...(label !== undefined && { label })} act={async () => save(file, await read())}>
@@ -17,6 +17,6 @@ function save(file: string, text: string): void {
   link.href = URL.createObjectURL(new Blob([text], { type: 'text/plain' }))
   link.download = file
   link.click()
-  // The browser has taken the text by then.
+  // The browser has read the text by then.
   setTimeout(() => URL.revokeObjectURL(link.href), 60_000)
 }

@@ -1,4 +1,4 @@
-// The frame of a screen: its title, where it is, and the tabs beside it.
+// Frame of a screen: title, breadcrumb and tabs.
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { paths } from '../app/paths.ts'
@@ -8,7 +8,7 @@ import { words } from '../words.ts'
 type Tab = { label: string; href: string; isNow: boolean }
 type Props = {
   title: string
-  /** The names that lead here. */
+  /** Links of the breadcrumb. */
   trail?: readonly { label: string; href: string }[]
   tabs?: readonly Tab[]
   intro?: ComponentChildren
@@ -57,7 +57,7 @@ export function Screen({ title, trail = [], tabs = [], intro, children }: Props)
   )
 }
 
-/** The links to the groups of these names, the last one left out. */
+/** Breadcrumb for these names, without the last one. */
 export function trailOf(names: readonly string[]): { label: string; href: string }[] {
   const above = names.slice(0, -1).map((name, i) => ({ label: nameOf(name), href: paths.group(names.slice(0, i + 1)) }))
   return [{ label: words.organizations, href: paths.organizations }, ...above]

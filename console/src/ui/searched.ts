@@ -1,4 +1,4 @@
-// Lists that are searched: what the address asks for, a page of it, and how to ask for something else.
+// Lists with a search, whose terms are in the address.
 import { go } from '../app/route.ts'
 import type { Query } from '../data/api.ts'
 import { type Paged, readPage } from '../data/list.ts'
@@ -11,7 +11,7 @@ type Props = {
   /** Address of the list. */
   at: string
   query: URLSearchParams
-  /** Parameters of the address that a search consists of. */
+  /** Parameters of the address with the search terms. */
   names: readonly string[]
   /** Names of these parameters in the API. */
   asked: (values: Record<string, string>) => Query
@@ -23,7 +23,7 @@ export type Searched<T> = {
   page: number
   size: number
   read: Loaded<Paged<T>>
-  /** Goes to what was typed; from its first page on. */
+  /** Goes to the first page of a new search. */
   search: (values: Record<string, string>) => void
 }
 

@@ -1,4 +1,4 @@
-// The states that every screen has: loading, refused, empty, and partly known.
+// States of every screen: loading, error, empty, incomplete.
 import type { ComponentChildren } from 'preact'
 import { here } from '../app/route.ts'
 import { Refusal } from '../data/api.ts'
@@ -6,7 +6,7 @@ import type { Paged } from '../data/list.ts'
 import { words } from '../words.ts'
 import type { Loaded } from './load.ts'
 
-/** Shows what was loaded, or why there is nothing yet. */
+/** Shows the loaded data, the loading state or the error. */
 export function Shown<T>({ of, children }: { of: Loaded<T>; children: (data: T) => ComponentChildren }) {
   if (of.error !== undefined) return <Problem error={of.error} retry={of.reload} />
   if (of.data === undefined) return <Waiting />
@@ -64,7 +64,7 @@ export function Problem({ error, retry }: { error: unknown; retry?: (() => void)
 
 type Explained = { title: string; text: string; requestId: string; isSignedOut: boolean; isStale: boolean }
 
-/** `isStale`: what was asked for takes a sign-in of just now. */
+/** `isStale`: the action needs a recent sign-in. */
 function explain(error: unknown): Explained {
   const no = { requestId: '', isSignedOut: false, isStale: false }
   if (!(error instanceof Refusal)) return { ...no, title: words.consoleFailed, text: String(error) }
@@ -77,7 +77,7 @@ function explain(error: unknown): Explained {
   return { title, text: isSignedOut ? '' : message, requestId, isSignedOut, isStale }
 }
 
-/** There is nothing here yet; `command` is what would change that. */
+/** Message for an empty list. `command` adds the first item. */
 export function Empty({ children, command }: { children: ComponentChildren; command?: string }) {
   return (
     <div class="notice">
@@ -91,7 +91,7 @@ export function Empty({ children, command }: { children: ComponentChildren; comm
   )
 }
 
-/** Says so where a list has more than what was read of it. */
+/** Warning for a list that was not read completely. */
 export function Cut({ of: { items, total, next } }: { of: Paged<unknown> }) {
   if (next === '') return null
   return (
@@ -99,7 +99,7 @@ export function Cut({ of: { items, total, next } }: { of: Paged<unknown> }) {
   )
 }
 
-/** Something to know of what is shown; never an error. */
+/** Note or warning. Errors are shown by `Problem`. */
 export function Note({ children, kind = '' }: { children: ComponentChildren; kind?: '' | 'warn' | 'good' }) {
   return (
     <div class={`notice ${kind}`} role={kind === 'good' ? 'status' : undefined}>

@@ -1,4 +1,4 @@
-// Tables with their pages. A wide one scrolls by itself, so that a page never does.
+// Tables and their page links. Wide tables scroll, so that pages do not.
 import type { ComponentChildren } from 'preact'
 import { useId } from 'preact/hooks'
 import { paths } from '../app/paths.ts'
@@ -9,9 +9,9 @@ import { usePage } from './more.tsx'
 export type Column<T> = {
   title: string
   cell: (item: T) => ComponentChildren
-  /** The name of the order that a click on the title asks for. */
+  /** Field by which a click on the title sorts. */
   order?: string
-  /** The cell names its row. */
+  /** The cell is the header of its row. */
   isHead?: boolean
 }
 
@@ -20,7 +20,7 @@ type Props<T> = {
   columns: readonly Column<T>[]
   items: readonly T[]
   keyOf: (item: T) => string
-  /** As in the address: a name, and `desc` behind it or not. */
+  /** Order as in the address: a field, and `asc` or `desc`. */
   order?: string
   isCaptionShown?: boolean
   classOf?: (item: T) => string
@@ -83,11 +83,11 @@ type PagesProps = {
   page: number
   size: number
   total: number
-  /** The second of two, which stands below the list. */
+  /** True for the links below the list. */
   isBelow?: boolean
 }
 
-/** Position of the person in a list, in numbers that an address can have. */
+/** Links to other pages of a list. The address has the number of the page. */
 export function Pages({ page, size, total, isBelow = false }: PagesProps) {
   const last = Math.max(1, Math.ceil(total / size))
   if (last === 1) return <p class="pages">{words.rows(total)}</p>

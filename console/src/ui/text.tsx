@@ -1,15 +1,15 @@
-// Small things that screens say: times, digests, names, and what can be copied.
+// Small parts of screens: times, digests, badges and copy buttons.
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { isUtc } from '../app/settings.ts'
 import { words } from '../words.ts'
 
-/** A moment, in UTC or in the zone of the browser. */
+/** Time in UTC or in the zone of the browser. */
 export function Time({ at }: { at: string | undefined }) {
   if (!at) return <span class="dim">–</span>
   return <time dateTime={at}>{timeText(at)}</time>
 }
 
-/** Made once for each zone: to make one takes longer than to write a hundred times with it. */
+/** Formats are created once, since creating one takes longer than a hundred uses. */
 const formats = (options: Intl.DateTimeFormatOptions) => {
   const [utc, local] = [{ ...options, timeZone: 'UTC' }, options].map((one) => new Intl.DateTimeFormat('en-GB', one))
   return (at: Date | number): string => (isUtc.value ? utc! : local!).format(at)
@@ -21,14 +21,14 @@ export function timeText(at: string): string {
   return isUtc.value ? `${text} UTC` : text
 }
 
-/** A day, as short as a drawing needs it. */
+/** Short form of a day, for the timeline. */
 export const dayText = formats({ day: 'numeric', month: 'short' })
 
 export const short = (digest: string): string => digest.replace(/^(sha\d+:)([0-9a-f]{12}).*$/, '$1$2…')
 
 type DigestProps = { of: string; href?: string; isMain?: boolean; isBare?: boolean }
 
-/** Beginning of a digest; all of it when it is copied or pointed at. A bare one is one node, for long tables. */
+/** Beginning of a digest; the tooltip has all of it. A bare one is a single node, for long tables. */
 export function Digest({ of, href, isMain, isBare }: DigestProps) {
   if (of === '') return <span class="dim">–</span>
   if (isBare && href !== undefined) {
@@ -94,7 +94,7 @@ export function Copy({
   )
 }
 
-/** The text, selected, for a browser that lets no page copy. */
+/** The text in a selected field, for browsers that refuse to copy. */
 function Selected({ text, label }: { text: string; label: string }) {
   const area = useRef<HTMLTextAreaElement>(null)
   useEffect(() => {
@@ -109,7 +109,7 @@ function Selected({ text, label }: { text: string; label: string }) {
   )
 }
 
-/** Over http beyond this machine browsers offer no clipboard, but still copy what is selected. Returns whether it was copied. */
+/** Copies by selection if there is no clipboard, as over http. Returns whether it was copied. */
 async function write(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text)
@@ -134,7 +134,7 @@ function writeSelected(text: string): boolean {
   }
 }
 
-/** A command or a text that is as long as it is. */
+/** A command or a text with a copy button. */
 export function Code({ text, label }: { text: string; label: string }) {
   return (
     <div class="code">
@@ -154,7 +154,7 @@ export function bytes(count: number): string {
   return `${power === 0 ? scaled : scaled.toFixed(1)} ${units[power]}`
 }
 
-/** A state in a word, told apart by more than its color. */
+/** A state as a word with a symbol, so that it does not depend on color. */
 export function Badge({ kind, children }: { kind: 'good' | 'bad' | 'warn' | 'plain'; children: string }) {
   return (
     <span class={`badge ${kind}`}>

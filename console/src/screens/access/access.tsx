@@ -1,4 +1,4 @@
-// Permissions in a group or repository, and the bindings that give them.
+// Role bindings in a group and above it.
 import { paths } from '../../app/paths.ts'
 import { can } from '../../app/session.ts'
 import { ask, Refusal } from '../../data/api.ts'

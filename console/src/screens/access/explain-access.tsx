@@ -1,4 +1,4 @@
-// Why somebody may do something, or was refused, and who could change that.
+// Explanation of access: role bindings, sufficient roles, grantors, and refused requests.
 import { paths } from '../../app/paths.ts'
 import { go } from '../../app/route.ts'
 import { ask } from '../../data/api.ts'
@@ -16,7 +16,7 @@ import { groupTabs } from '../groups/group-tabs.ts'
 
 type Props = { names: readonly string[]; query: URLSearchParams }
 
-/** The most frequent questions. Others can be typed. */
+/** Actions to choose from. The address can have others. */
 const asked = [
   'CAP_MANIFEST_LIST',
   'CAP_MANIFEST_CREATE',

@@ -1,4 +1,4 @@
-// The person themselves: where they are signed in, what they have for programs, and what others offer them.
+// Account of the signed-in person: sessions, push tokens and pending invitations.
 import { me } from '../../app/session.ts'
 import { ask } from '../../data/api.ts'
 import { readPage } from '../../data/list.ts'
@@ -132,7 +132,7 @@ function PushTokens() {
   )
 }
 
-/** Roles that others have given, which count once they are accepted. */
+/** Roles that take effect after the person has accepted them. */
 function PendingInvitations() {
   const read = useLoad('offers', (signal) =>
     readPage<PendingBinding>('/control/v1/pendingBindings', 'pendingBindings', { size: 200, signal }),

@@ -19,7 +19,7 @@ export function DigestRetention({ names, repo, digest }: Props) {
   if (read.error instanceof Refusal && read.error.status === 404) return <Empty>{words.digestMissing}</Empty>
   return (
     <Shown of={read}>
-      {/* An enum that has no value is left out. */}
+      {/* JSON leaves out an enum without a value. */}
       {({ reason = 'REASON_UNSPECIFIED', until, tags, keptWith }) => (
         <>
           <p>
@@ -51,7 +51,7 @@ export function DigestRetention({ names, repo, digest }: Props) {
   )
 }
 
-/** Marks of one digest: a hold, or a quarantine. */
+/** Buttons for a legal hold and a quarantine of the digest. */
 function DigestActions({ names, repo, digest, onChange }: Props & { onChange: () => void }) {
   const reason = [{ name: 'reason', label: words.reason }]
   return (

@@ -58,7 +58,7 @@ export function DigestScreen({ names, digest }: Props) {
 
 type At = { repo: string; digest: string }
 
-/** Every stay of a tag at the digest, deleted tags too, a page at a time. */
+/** Assignments of the digest to current, former and deleted tags, in pages. */
 function AllTags({ names, repo, digest, after }: At & { names: readonly string[]; after: string }) {
   const page = useLoad(`ever ${repo} ${digest} ${after}`, (signal) => readMoves(repo, { digest, after }, signal))
   return (
@@ -142,7 +142,7 @@ function Platforms({ repo, digest }: At) {
   )
 }
 
-/** Tags that are named after the digest, as those of signatures and attestations. */
+/** Tags of signatures and attestations, which are named after the digest. */
 function Signatures({ names, repo, digest }: At & { names: readonly string[] }) {
   const read = useLoad(`signatures ${repo} ${digest}`, (signal) => {
     const query = { prefix: digest.replace(':', '-'), includeReferrers: true }
@@ -291,7 +291,7 @@ const maxStatements = 3
 
 type NotesProps = { accepted: Finding['acceptedBy']; statements: Finding['statements'] }
 
-/** Why a finding does not count, and what others say of it whether it counts or not. */
+/** Accepted risks and VEX statements of a finding. */
 function FindingNotes({ accepted, statements }: NotesProps) {
   const said = statements.slice(0, maxStatements)
   return (

@@ -16,7 +16,7 @@ const root = '/events/v2/subscriptions'
 const states = ['', 'WAITING', 'DELIVERED', 'GIVEN_UP'] as const
 type State = (typeof states)[number]
 
-/** `round` is another one when all that is shown is to be read again, as after `onSent`. */
+/** A new `round` reloads the list, for example after `onSent`. */
 type Props = { uid: string; name: string; round: number; onSent: () => void }
 
 export function Deliveries({ uid, name, round, onSent }: Props) {

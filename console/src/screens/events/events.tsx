@@ -1,4 +1,4 @@
-// Subscriptions, and the results of their deliveries.
+// Webhooks, which the API calls subscriptions, and the results of their deliveries.
 import { useState } from 'preact/hooks'
 import { can } from '../../app/session.ts'
 import { ask } from '../../data/api.ts'
@@ -184,7 +184,7 @@ type ReplayProps = { one: Subscription; name: string; since: string; onDone: () 
 
 type Sent = { count: number; next: string; body: { startTime?: string; endTime: string } }
 
-/** Sends the events of a time again, skipped ones included. As many as may wait are sent now, and the rest on request. */
+/** Redelivers the events of a time range, skipped ones included. If the queue is full, the rest is sent on request. */
 function RedeliverRange({ one, name, since, onDone }: ReplayProps) {
   const [sent, setSent] = useState<Sent>()
   const time = (typed: string | undefined) => (typed ? new Date(`${typed}Z`).toISOString() : undefined)

@@ -1,4 +1,4 @@
-// Events as they happen, for as long as somebody looks.
+// Live events, until the person stops them or leaves.
 import { useEffect, useState } from 'preact/hooks'
 import { follow } from '../../data/api.ts'
 import { Empty, Problem } from '../../ui/states.tsx'
@@ -62,7 +62,7 @@ async function read(group: string, signal: AbortSignal, add: (one: LiveEvent) =>
     if (done) return
     text += decoder.decode(value, { stream: true })
     const parts = text.split('\n\n')
-    // A part that never ends would grow for ever.
+    // A part without an end must not grow without a limit.
     text = parts.pop()!.slice(-mostText)
     for (const part of parts) {
       const line = part.split('\n').find((one) => one.startsWith('data: '))

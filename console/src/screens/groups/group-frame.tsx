@@ -1,4 +1,4 @@
-// The frame of a view of a group: it finds the group and shows the view once it is there.
+// Frame of a tab of a group. It finds the group before it shows the tab.
 import type { ComponentChildren } from 'preact'
 import { findGroup, type Place } from '../../data/places.ts'
 import type { Group } from '../../data/types.ts'

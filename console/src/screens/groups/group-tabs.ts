@@ -1,4 +1,4 @@
-// The views of a group. Each has a folder of its own and a row in app/screens.tsx.
+// Tabs of a group. Each has a folder in screens/ and a row in app/screens.tsx.
 import { paths } from '../../app/paths.ts'
 import { words } from '../../words.ts'
 

@@ -61,7 +61,7 @@ export function GroupScreen({ names, query }: { names: readonly string[]; query:
 
 type FoldersProps = { names: readonly string[]; group: string; after?: string }
 
-/** The groups in a group, a page at a time; nothing where there are none. */
+/** Folders of a group, in pages. Shows nothing if there are none. */
 function Folders({ names, group, after = '' }: FoldersProps) {
   const read = useLoad(`folders ${group} ${after}`, (signal) => {
     const query = { 'uidp.childrenOf': group, orderBy: 'name' }

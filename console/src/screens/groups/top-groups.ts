@@ -3,7 +3,7 @@ import { readPage } from '../../data/list.ts'
 import { namesOfGroup, parentOf } from '../../data/places.ts'
 import type { Group } from '../../data/types.ts'
 
-/** The groups that the person may see without the one above; of the first two hundred that there are. */
+/** Groups whose parent the person has no access to, from the first two hundred groups. */
 export async function readTopGroups(signal: AbortSignal): Promise<{ group: Group; names: readonly string[] }[]> {
   const { items } = await readPage<Group>('/iam/v2/groups', 'groups', { size: 200, signal })
   const uids = new Set(items.map(({ uid }) => uid))

@@ -1,4 +1,4 @@
-// Conditions of an identity for the tokens of a build, from the address of its repository or from one of its tokens. The token is
+// Conditions of an identity for the tokens of a CI job, from the URL of its repository or from one of its tokens. The token is
 // parsed here: only its claims are sent, never its signature.
 export type Conditions = {
   issuer: string
@@ -14,13 +14,13 @@ export type Plan = {
   conditions: Conditions
   /** The claims of the token that was pasted, as JSON. */
   claims?: string
-  /** The names in it could belong to somebody else one day. */
+  /** True if the conditions contain only names, which can be transferred to another owner. */
   isRecyclable: boolean
 }
 
 const issuers = { github: 'https://token.actions.githubusercontent.com', gitlab: 'https://gitlab.com' }
 
-/** Nothing for a text that is neither. */
+/** Conditions for a URL or a token. Undefined for any other text. */
 export function planOf(text: string): Plan | undefined {
   const given = text.trim()
   return /^[\w-]+\.[\w-]+\.[\w-]*$/.test(given) ? ofToken(given) : ofAddress(given)
@@ -45,7 +45,7 @@ function ofAddress(text: string): Plan | undefined {
   if (host === 'github.com') {
     const [owner, name, ...more] = path.split('/')
     if (!owner || !name || more.length > 0 || !/^[\w.-]+\/[\w.-]+$/.test(path)) return undefined
-    // Newer subjects have the ids after the names.
+    // Newer subjects have IDs after the names.
     const subjectPattern = `repo:${literal(owner)}(@[0-9]+)?/${literal(name)}(@[0-9]+)?:ref:refs/heads/main`
     const conditions = { issuer: issuers.github, subjectPattern }
     return { platform: 'github', name: nameOf(`${owner} ${name}`), conditions, isRecyclable: true }
@@ -78,7 +78,7 @@ function ofToken(token: string): Plan | undefined {
   return { platform, name, conditions, claims: JSON.stringify(claims), isRecyclable }
 }
 
-/** Both of the shapes that GitHub's subjects have fit; what differs from one build to the next is for the person to loosen. */
+/** Matches both forms of GitHub's subjects. The person can widen parts that differ between jobs. */
 function subjectOf(platform: Plan['platform'], subject: string, { repository }: Record<string, unknown>) {
   const [, owner, name] = platform === 'github' ? (/^([\w.-]+)\/([\w.-]+)$/.exec(String(repository)) ?? []) : []
   const rest = /^repo:[^:]+:(.+)$/.exec(subject)?.[1]

@@ -1,4 +1,4 @@
-// A build that pushes without a password, in three clicks: preview, create, copy.
+// Setup of a CI job that signs in without a password, in three clicks: preview, create, copy.
 import { useRef, useState } from 'preact/hooks'
 import { can } from '../../app/session.ts'
 import { ask, Refusal } from '../../data/api.ts'
@@ -66,7 +66,7 @@ function Preview({ group, plan, onMade }: PreviewProps) {
   const roles = useLoad('roles to push', (signal) =>
     readPage<Role>('/iam/v2/roles', 'roles', { size: 200, query: { 'uidp.inRoot': true, orderBy: 'name' }, signal }),
   )
-  // Kept when the binding fails, so that the second try makes no second identity.
+  // Kept if the binding fails, so that the next attempt creates no second identity.
   const identity = useRef<string>(undefined)
   const create = async (values: Record<string, string>) => {
     const wanted = { name: values.name, claimMatch: conditions }

@@ -1,4 +1,4 @@
-// Configuration of the build, to be pasted as it is.
+// Configuration of the CI job, ready to be pasted.
 import type { Plan } from './conditions.ts'
 
 export function workflowOf(platform: Plan['platform'], uid: string, api: string): string {

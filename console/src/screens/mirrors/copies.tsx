@@ -1,4 +1,4 @@
-// Copies: repositories that copy others of this registry, and the end of the copying.
+// Copies of repositories within this registry, with their state and end.
 import { paths } from '../../app/paths.ts'
 import { ask } from '../../data/api.ts'
 import { isCopy, readCopies } from '../../data/copies.ts'
@@ -10,7 +10,7 @@ import { Table } from '../../ui/table.tsx'
 import { Badge, Time } from '../../ui/text.tsx'
 import { words } from '../../words.ts'
 
-/** The copies at and below a group. */
+/** Copies in and below a group. */
 export function Copies({ group }: { group: string }) {
   return <CopyTable place={group} empty={words.noCopies} wants={() => true} />
 }

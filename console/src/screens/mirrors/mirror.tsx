@@ -91,7 +91,7 @@ function MirrorDetails({ of, isMine, onChange }: { of: Follow; isMine: boolean; 
   )
 }
 
-/** A duration is seconds with an `s` behind them. */
+/** Durations are seconds with an `s` at the end. */
 const secondsOf = (duration: string | undefined): number => Number.parseFloat(duration ?? '0')
 const minutesOf = (duration: string | undefined): number => Math.round(secondsOf(duration) / 60)
 const daysOf = (duration: string | undefined): number => Math.round(secondsOf(duration) / 86_400)
@@ -107,7 +107,7 @@ function MirrorForm({ repo, now, onMade }: Props) {
       interval: `${Number(interval) * 60}s`,
       ...(staleFor && { staleFor: `${Number(staleFor) * 86_400}s` }),
     }
-    // Commands set them; what is changed here leaves them as they are.
+    // Platforms can only be set by a command, so they stay as they are.
     const platforms = mode === 'MODE_FULL' ? (now?.platforms ?? []) : []
     await ask('POST', pathOf(repo), { body: { upstreamUid, path, mode, tags: linesOf(tags), platforms, ...times } })
     onMade()

@@ -1,4 +1,4 @@
-// Mirrors of a group: the registries elsewhere that can be followed, and the repositories that follow one.
+// Mirrors and copies of a group, and its upstream registries.
 import { paths } from '../../app/paths.ts'
 import { readNext } from '../../data/list.ts'
 import { namesOfRepo } from '../../data/places.ts'
@@ -33,7 +33,7 @@ export function MirrorsScreen({ names }: { names: readonly string[] }) {
 
 type Named = Follow & { names: readonly string[] }
 
-/** The repositories at and below the group that follow something, a page at a time. */
+/** Mirrors in and below the group, in pages. */
 function Mirrors({ group, after }: { group: string; after: string }) {
   const read = useLoad(`follows ${group} ${after}`, async (signal) => {
     const { items, next } = await readNext<Follow>(`/registry/v2/follows/${group}`, 'follows', {
@@ -139,7 +139,7 @@ export const upstreams: Kind<Upstream> = {
   end: { button: words.delete, text: words.deleteUpstreamText, send: sent.delete },
 }
 
-/** A password that is not given stays as it is. */
+/** Leaves out an empty password, so that the stored one stays. */
 function bodyOf({ password, allow, requestsPerSecond, makeRepos, ...plain }: Values): object {
   return {
     ...plain,

@@ -1,4 +1,4 @@
-// The roles that the groups of a provider give.
+// Group mappings: roles for the groups of an identity provider.
 import { useState } from 'preact/hooks'
 import { can } from '../../app/session.ts'
 import { ask } from '../../data/api.ts'

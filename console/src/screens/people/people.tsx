@@ -1,4 +1,4 @@
-// People: invitations, and the sign-in providers of an organization.
+// Invitations, and the identity providers of an organization.
 import { useState } from 'preact/hooks'
 import { can, me } from '../../app/session.ts'
 import { ask } from '../../data/api.ts'

@@ -1,10 +1,10 @@
-// Fields of a sign-in provider when it is created or changed.
+// Form of an identity provider.
 import type { Provider, Role } from '../../data/types.ts'
 import type { Field } from '../../ui/form.tsx'
 import { words } from '../../words.ts'
 import { roleOptions } from './roles.ts'
 
-/** The fields for a new provider, or for one that is there. */
+/** Fields for a new provider, or for an existing one. */
 export function providerFields(roles: readonly Role[], one?: Provider): Field[] {
   const oidc = one?.oidc
   const viewer = roles.find(({ name }) => name === 'viewer')?.uid ?? ''
@@ -34,7 +34,7 @@ export function providerFields(roles: readonly Role[], one?: Provider): Field[] 
 
 const paths = ['name', 'default_role', 'oidc.issuer', 'oidc.client_id', 'oidc.pkce_enabled', 'oidc.groups_claim']
 
-/** The provider as the API takes it; `mask` names all that an update changes. A secret that is not given stays. */
+/** Body for the API. `mask` has the fields of an update, without an empty secret, so that the stored one stays. */
 export function providerOf(values: Record<string, string>): { body: object; mask: string } {
   const { name, defaultRole, issuer, clientId, clientSecret, groupsClaim } = values
   const additionalScopes = (values.additionalScopes ?? '').split(/[\s,]+/).filter((one) => one !== '')

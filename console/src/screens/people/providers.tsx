@@ -1,4 +1,4 @@
-// Sign-in providers of an organization, the roles of their groups, and SCIM.
+// Identity providers of an organization, their group mappings, and SCIM.
 import { useState } from 'preact/hooks'
 import { can } from '../../app/session.ts'
 import { ask } from '../../data/api.ts'
@@ -85,7 +85,7 @@ function ProviderView({ one, label, onChange }: { one: Provider; label: string; 
 
 const live = ['CREDENTIAL_STATE_LIVE', 'CREDENTIAL_STATE_ROTATING']
 
-/** Lists of providers do not say how it is with their tokens, so each is read by itself. */
+/** Each provider is read by itself, since lists have no state of the SCIM tokens. */
 function Scim({ uid }: { uid: string }) {
   const [token, setToken] = useState<string>()
   const read = useLoad(`scim ${uid}`, (signal) => ask<Provider>('GET', `${root}/${uid}`, { signal }))
@@ -131,7 +131,7 @@ function Scim({ uid }: { uid: string }) {
   )
 }
 
-/** A provider gives its people a role, so creating one needs the permission to grant roles. */
+/** A provider gives its users a role, so saving one needs the permission to grant roles. */
 const canSaveProvider = (name: 'identity_providers.create' | 'identity_providers.update', at: string): boolean =>
   can(name, at) && can('role_bindings.create', at)
 

@@ -1,4 +1,4 @@
-// Readme of a repository. Its text becomes elements of a few kinds, and never a document.
+// Readme of a repository, rendered as a few kinds of elements, without HTML of its own.
 import { ask } from '../../data/api.ts'
 import { type Block, type Inline, readMarkdown } from '../../data/markdown.ts'
 import { useLoad } from '../../ui/load.ts'
@@ -21,7 +21,7 @@ function Markdown({ text }: { text: string }) {
   return (
     <div class="readme">
       {blocks.map((block, i) => (
-        // The text never changes while it is shown.
+        // Blocks never change their order.
         <BlockView key={i} block={block} />
       ))}
       {isCut && <Note>{words.readmeCut}</Note>}

@@ -1,4 +1,4 @@
-// A repository: its tags as rows, a page at a time, however many there are.
+// Screen of a repository: its tags in pages, and its other tabs.
 import { paths } from '../../app/paths.ts'
 import { go } from '../../app/route.ts'
 import { can, me } from '../../app/session.ts'
@@ -134,7 +134,7 @@ function Tags({ names, repo, query }: TagsProps) {
   )
 }
 
-/** A tag that is gone has a history all the same. */
+/** Link to the history of a deleted tag. */
 function NoSuchTag({ names, name }: { names: readonly string[]; name: string }) {
   return (
     <Empty>
@@ -143,7 +143,7 @@ function NoSuchTag({ names, name }: { names: readonly string[]; name: string }) 
   )
 }
 
-/** The first that have a text in their names, by name. A page of the API may be short, so it is asked again. */
+/** First tags with a text in their names. Reads further pages of the API, since pages can be short. */
 async function searchTags(repo: string, part: string, signal: AbortSignal): Promise<Paged<Tag>> {
   const everything = { includeReferrers: true, includeDates: true, includeEpochs: true }
   const items: Tag[] = []
@@ -164,7 +164,7 @@ function readTags(repo: string, { page, order, signal }: Wanted): Promise<Paged<
   return readPage<Tag>('/registry/v2/tags', 'tags', { page, size, query, signal })
 }
 
-/** Few nodes for each row, since a page has two hundred; a tag's name is letters of one direction anyhow. */
+/** Columns with few nodes, since a page has two hundred rows. Tag names are ASCII, so they need no `bdi`. */
 function columnsFor(names: readonly string[], repo: string, reload: () => void): Column<Tag>[] {
   const columns: Column<Tag>[] = [
     {
@@ -219,7 +219,7 @@ function columnsFor(names: readonly string[], repo: string, reload: () => void):
 
 type HistoryProps = { names: readonly string[]; repo: Repo; after?: string }
 
-/** Everything that has happened to the tags of a repo, the newest first, a page at a time. */
+/** Tag history of a repo, the newest entry first, in pages. */
 function RepoHistory({ names, repo, after = '' }: HistoryProps) {
   const page = useLoad(`history ${repo.uid} ${after}`, (signal) => readMoves(repo.uid, { after, size: 100 }, signal))
   return (

@@ -37,7 +37,7 @@ export function RepoSettings({ names, repo, onChange }: Props) {
   )
 }
 
-/** Counts what goes with it before anybody is asked. */
+/** Shows the number of tags and manifests before the deletion. */
 function DeleteRepo({ names, repo }: { names: readonly string[]; repo: Repo }) {
   const lost = useLoad(`lost with ${repo.uid}`, async (signal) => {
     const [usage, tags] = await Promise.all([

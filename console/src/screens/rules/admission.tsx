@@ -28,7 +28,7 @@ const kinds = ['vulnerabilities', 'endOfLife', 'cooldown', 'supportWindow'] as c
 const unknownSeverities = ['COUNTED_AS_HIGH', 'NOT_COUNTED'] as const
 const severities = ['SEVERITY_UNSPECIFIED', 'LOW', 'MEDIUM', 'HIGH', 'CRITICAL'] as const
 
-/** A gate has only the field of its kind. */
+/** Each gate has only the field of its kind. */
 const kindOf = (gate: Partial<Gate>) => kinds.find((kind) => gate[kind] !== undefined) ?? 'vulnerabilities'
 
 const gates: Kind<Gate> = {

@@ -1,4 +1,4 @@
-// Digests that are let through until a day, although a rule is about them.
+// Exemptions: digests that policies allow until a date.
 import { ask } from '../../data/api.ts'
 import type { CapabilityName } from '../../data/rights.ts'
 import { Digest, Time } from '../../ui/text.tsx'

@@ -1,4 +1,4 @@
-// Lists of what holds at a place, such as its rules: what is made there, above and below, with forms for who may change them.
+// Lists of resources that apply in a scope, such as policies: its own, inherited ones, and those below. With forms to change them.
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { paths } from '../../app/paths.ts'
@@ -16,10 +16,10 @@ import { type Column, Table } from '../../ui/table.tsx'
 import { words } from '../../words.ts'
 
 export type Values = Record<string, string>
-/** A group, or a repo, with the groups above it as far as the person may see them. */
+/** A group or repo, with the groups above it that the person has access to. */
 export type At = { uid: string; groups: readonly Group[] }
 
-/** One kind of what is made at places. */
+/** Kind of resource that belongs to a group or repo. */
 export type Kind<T extends Placed> = {
   title: string
   empty: string
@@ -38,7 +38,7 @@ export type Kind<T extends Placed> = {
     fields: (item?: T) => readonly Field[]
     send: (at: string, values: Values) => Promise<void>
   }
-  /** Missing for what never changes. */
+  /** Missing if the resource cannot be changed. */
   update?: (item: T, values: Values) => Promise<void>
   /** Request that ends it. */
   end: { button: string; text: string; send: (item: T) => Promise<void>; isOver?: (item: T) => boolean }
@@ -107,7 +107,7 @@ const whereColumn = <T extends Placed>(at: At): Column<T> => ({
   },
 })
 
-/** The place of a uid, by its names. */
+/** Link to a group or repo by its names. */
 function PlaceName({ uid }: { uid: string }) {
   const read = useLoad(`place of ${uid}`, () => namesOfPlace(uid))
   if (!read.data) return <code title={uid}>{uid.slice(-16)}</code>
@@ -161,7 +161,7 @@ const actionsColumn = <T extends Placed>(
 
 type ForProps = { at: At; needs?: CapabilityName; children: ComponentChildren }
 
-/** Shows what it takes a capability to see, or says that it does. */
+/** Shows content that needs a capability, or a message without it. */
 export function WithPermission({ at, needs = ofSettings, children }: ForProps) {
   if (!isKnown()) return <Waiting />
   if (!can(needs, at.uid)) return <Empty>{words.rulesHidden}</Empty>
@@ -179,11 +179,11 @@ type RulesProps = {
   query: URLSearchParams
   text: string
   needs?: CapabilityName
-  /** With `query` for lists of what ends. */
+  /** Gets the query for lists of resources that can end. */
   children: (asked: { query: Query }) => ComponentChildren
 }
 
-/** Lists that are about one thing, for who may see them; the address says whether what has ended is among them. */
+/** Lists with an introduction. The address says whether ended entries are included. */
 export function Rules({ at, query, text, needs = ofSettings, children }: RulesProps) {
   const isOn = query.get('ended') === 'yes'
   return (
@@ -197,7 +197,7 @@ export function Rules({ at, query, text, needs = ofSettings, children }: RulesPr
   )
 }
 
-/** Makes, changes and deletes at the paths of a kind that has all three. */
+/** Requests that create, change and delete a resource. */
 export const sendTo = (path: string) => ({
   create: (bodyOf: (values: Values) => object) => async (at: string, values: Values) => {
     await ask('POST', `${path}/${at}`, { body: bodyOf(values) })
@@ -218,7 +218,7 @@ export const linesOf = (text = ''): string[] =>
     .map((line) => line.trim())
     .filter((line) => line !== '')
 
-/** The two fields that say which tags a rule is about. */
+/** Two fields for included and excluded tags. */
 export const tagFields = (item?: { tags: readonly string[]; exceptTags: readonly string[] }): Field[] => [
   {
     name: 'tags',

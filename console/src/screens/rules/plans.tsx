@@ -20,7 +20,7 @@ const path = '/registry/v2/retentionPlans'
 const isRunning = ({ state }: Plan): boolean => state === 'PLANNING' || state === 'APPLYING'
 const pollMs = 1500
 
-/** The plans made here and below; `chosen` is the one that is looked at. */
+/** Plans of this scope and below. `chosen` is the open one. */
 export function Plans({ at, chosen }: { at: string; chosen: string }) {
   const read = useLoad(`plans ${at}`, async (signal) => {
     const { items } = await readPlaced<Plan>(path, 'retentionPlans', { place: at, signal })
@@ -28,7 +28,7 @@ export function Plans({ at, chosen }: { at: string; chosen: string }) {
     const named = plans.map(async (plan) => ({ ...plan, names: (await namesOfPlace(parentOf(plan.uid))).names }))
     return (await Promise.all(named)).sort((a, b) => (a.createTime < b.createTime ? 1 : -1))
   })
-  // A while after each answer: what takes longer to answer would never be heard otherwise.
+  // Waits after each answer, so that slow answers are not aborted.
   const isNext = !read.isBusy && (read.data?.some(isRunning) ?? false)
   useEffect(() => {
     if (!isNext) return

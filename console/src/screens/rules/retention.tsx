@@ -1,4 +1,4 @@
-// Retention in a group or repository: rules, immutable tags, holds, and quarantines.
+// Retention of a group or repository: policies, tag protection rules, legal holds, quarantines and plans.
 import { ask } from '../../data/api.ts'
 import type { Hold, Quarantined, RetentionRule, TagRule } from '../../data/types.ts'
 import type { Column } from '../../ui/table.tsx'

@@ -1,4 +1,4 @@
-// Vulnerabilities that do not count at a place until a day: those that somebody has accepted, and who is believed that there is nothing to do.
+// Accepted risks, and trusted signers of VEX documents.
 import { me } from '../../app/session.ts'
 import { ask, Refusal } from '../../data/api.ts'
 import { nameOfIdentity } from '../../data/places.ts'
@@ -108,7 +108,7 @@ const signers: Kind<Signer> = {
       untilField(words.atMost366Days),
     ],
     send: async (at, { expireTime, ...given }) => {
-      // It is not to leave this browser.
+      // A private key must not leave this browser.
       if (given.publicKey?.includes('PRIVATE KEY')) throw new Refusal(400, words.privateKey)
       await ask('POST', `${signersPath}/${at}`, { body: { ...given, expireTime: timeOf(expireTime) } })
     },
@@ -116,7 +116,7 @@ const signers: Kind<Signer> = {
   end: endOf(signersPath, words.revoke, words.revokeTrustText),
 }
 
-/** By how the key begins: the server writes each in one way, with what it is in front. */
+/** Kind of the key, by its first bytes. The server writes each kind in one form. */
 function kindOf(pem: string): string {
   const key = pem.split('\n')[1] ?? ''
   if (key.startsWith('MCowBQYDK2Vw')) return 'Ed25519'

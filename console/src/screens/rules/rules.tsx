@@ -1,4 +1,4 @@
-// The rules of a group, as views of it.
+// Screens of the policies of a group.
 import { GroupFrame } from '../groups/group-frame.tsx'
 import { AdmissionPolicies } from './admission.tsx'
 import { CooldownPolicies } from './cooldown.tsx'

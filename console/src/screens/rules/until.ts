@@ -1,7 +1,7 @@
-// Until when something holds that is made here, as somebody types it.
+// Field for the expiry of an exemption or an accepted risk.
 import { words } from '../../words.ts'
 
-/** `hint` says how far ahead it may be. */
+/** `hint` has the latest time. */
 export const untilField = (hint: string) =>
   ({ name: 'expireTime', label: words.untilUtc, hint, type: 'datetime-local' }) as const
 

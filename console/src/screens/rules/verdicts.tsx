@@ -62,7 +62,7 @@ function DeniedTagList({ names, repo }: { names: readonly string[]; repo: string
     const query = { 'uidp.childrenOf': repo, orderBy: 'update_time desc' }
     const { items } = await readPage<Tag>('/registry/v2/tags', 'tags', { size: checkedTags, query, signal })
     const found = items.map(async ({ name, digest }): Promise<TagVerdict[]> => {
-      // A tag may be gone by now, or have no image here.
+      // The tag can be deleted by now, or have no image here.
       const results = await verdictsOn(repo, { digest }, signal).catch((error: unknown) => {
         if (error instanceof Refusal && error.status === 404) return []
         throw error
@@ -116,7 +116,7 @@ const columns: Column<Verdict>[] = [
   },
 ]
 
-/** A verdict about vulnerabilities is good only where everything was compared. */
+/** True if the image was not scanned completely. */
 const isUnscanned = ({ coverage }: Pick<Verdict, 'coverage'>) => coverage?.state === 'NOT_SCANNED'
 
 function VerdictBadge({ mode, result, coverage }: Pick<Verdict, 'mode' | 'result' | 'coverage'>) {

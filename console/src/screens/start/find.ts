@@ -1,4 +1,4 @@
-// Search. The form of the typed text decides what it is.
+// Search. The form of the typed text decides what is searched.
 import { paths } from '../../app/paths.ts'
 import { me } from '../../app/session.ts'
 import { ask, Refusal } from '../../data/api.ts'
@@ -14,11 +14,11 @@ export type Found = {
   tags: readonly FoundTag[]
   images: readonly FoundImage[]
   places: readonly FoundPlace[]
-  /** Images of which nobody knows whether they have it. */
+  /** Number of images that were not scanned completely. */
   unknown: number
   /** Summary of what was not scanned for a vulnerability; empty if everything was compared. */
   unscanned: string
-  /** Address of a search that can only mean one thing. */
+  /** Address of the only possible result. */
   target?: string
 }
 
@@ -29,7 +29,7 @@ const vulnerabilityOf = /^(?:CVE-\d{4}-\d{4,}|GHSA(?:-[0-9a-z]{4}){3}|[A-Z]+-\d{
 
 export const targetOf = ({ target }: Found): string | undefined => target
 
-/** Finds what was typed: `host/path@digest`, `path:tag`, a path, a digest, a vulnerability, or a name. */
+/** Finds `host/path@digest`, `path:tag`, a path, a digest, a vulnerability or a name. */
 export async function find(typed: string, signal: AbortSignal): Promise<Found> {
   const bare = typed.trim().replace(/^https?:\/\//, '')
   const q = bare.startsWith(`${me.host}/`) ? bare.slice(me.host.length + 1) : bare
@@ -114,7 +114,7 @@ async function findWord(name: string, signal: AbortSignal): Promise<Found> {
 const labelOf = (names: readonly string[], name: string): string =>
   names.some((one) => one.startsWith('uid:')) ? name : names.join('/')
 
-/** Lists without permission give no result. */
+/** Empty list if the caller has no permission. */
 async function readOrNone<T>(asked: Promise<{ items: T[] }>): Promise<T[]> {
   try {
     return (await asked).items

@@ -1,4 +1,4 @@
-// One box for a path, a tag, a digest, a vulnerability or somebody's name.
+// Results of a search for a path, a tag, a digest, a vulnerability or a name.
 import { useEffect } from 'preact/hooks'
 import { paths } from '../../app/paths.ts'
 import { go } from '../../app/route.ts'

@@ -14,7 +14,7 @@ import { readLastMove } from '../tags/moves.ts'
 
 const shown = 20
 
-/** `by` is who moved it last; nothing where that could not be asked. */
+/** `by` is the actor of the last update. Undefined if it could not be read. */
 export type FoundTag = Tag & { names: readonly string[]; by: string | undefined }
 
 export function StartScreen() {
@@ -39,7 +39,7 @@ export function StartScreen() {
   )
 }
 
-/** A tag with the names of its repo, and who moved it last. */
+/** Adds the names of the repo and the actor of the last update. */
 export async function withNames(tag: Tag, signal: AbortSignal): Promise<FoundTag> {
   const repo = parentOf(tag.uid)
   const [names, move] = await Promise.all([
@@ -78,7 +78,7 @@ const columns: Column<FoundTag>[] = [
   },
 ]
 
-/** Command that pulls exactly this digest. */
+/** Name of the image with its digest. */
 export function pinOf(names: readonly string[], digest: string): string {
   return `${me.host}/${names.join('/')}@${digest}`
 }

@@ -1,7 +1,7 @@
 // Bar of the timeline that a key selects.
 import type { Stay } from './moves.ts'
 
-/** Left and right go through time, up and down to the stay of the same digest before or after, Home and End to the ends. */
+/** Left and right move through time, up and down between bars of the same digest, Home and End to the ends. */
 export function nextBar(stays: readonly Pick<Stay, 'digest'>[], at: number, key: string): number | undefined {
   const last = stays.length - 1
   const inLane = (by: 1 | -1) => {

@@ -12,7 +12,7 @@ export function Delta({ names, repo, move: { previousDigest: older, digest: newe
     const query = { baseDigest: older }
     return ask<Comparison>('GET', `/registry/v2/repos/${repo}/digests/${newer}/comparison`, { query, signal }).catch(
       (error: unknown) => {
-        // Digests that the repository no longer holds, or never held, as after an import.
+        // The repository no longer has the digest, or never had it, as after an import.
         if (error instanceof Refusal && error.status === 404) return 'missing' as const
         throw error
       },

@@ -1,4 +1,4 @@
-// The history of a tag, and what follows from it.
+// Requests for the tag history.
 import { ask } from '../../data/api.ts'
 import { type Paged, readNext } from '../../data/list.ts'
 import type { Move } from '../../data/types.ts'
@@ -10,7 +10,7 @@ export async function readLastMove(repo: string, tag: string, signal?: AbortSign
   return items[0]
 }
 
-/** The record that was in force at a moment; `undefined` when there was no such tag yet. Asked of the ledger, however old it is. */
+/** Record of the tag history that applied at a time. `undefined` if the tag did not exist yet. */
 export async function readMoveAt(
   repo: string,
   tag: string,
@@ -31,7 +31,7 @@ export type Wanted = {
   size?: number
 }
 
-/** A page of records: of a tag or of all of them newest first, of a digest by tag. */
+/** A page of records. Records of tags are sorted by time, the newest first; those of a digest by tag. */
 export function readMoves(repo: string, wanted: Wanted, signal?: AbortSignal): Promise<Paged<Move>> {
   const { after = '', size = 200, ...query } = wanted
   return readNext<Move>(pathOf(repo), 'records', { after, size, query, signal })
@@ -42,10 +42,10 @@ export const isDeletion = ({ event }: Move): boolean => event === 'EVENT_DELETED
 /** True if an update was seen at another registry: it happened at an unknown time before it was seen. */
 export const isFromUpstream = ({ source }: Move): boolean => source === 'SOURCE_UPSTREAM'
 
-/** From when to when a tag pointed to a digest; `end` is missing while it does. */
+/** Time during which a tag pointed to a digest. `end` is missing for the current digest. */
 export type Stay = { digest: string; start: number; end: number | undefined; move: Move }
 
-/** The stays that records tell of, oldest first. */
+/** Converts records to stays, the oldest first. */
 export function staysOf(records: readonly Move[]): Stay[] {
   return records
     .filter((one) => !isDeletion(one))
@@ -58,7 +58,7 @@ export function staysOf(records: readonly Move[]): Stay[] {
     .sort((a, b) => a.start - b.start)
 }
 
-/** True if the repository has the digest now, as a pin needs it. */
+/** Architectures of the images of a digest. */
 export function readArchitectures(
   repo: string,
   digest: string,

@@ -1,4 +1,4 @@
-// The proof of what a tag was, as a file that is checked without asking anybody, and what it is checked with.
+// Proof of the digest of a tag at a time, as a file that can be verified offline, and the keys for it.
 import { me } from '../../app/session.ts'
 import { askText } from '../../data/api.ts'
 import { SaveButton } from '../../ui/save.tsx'
@@ -6,13 +6,13 @@ import { Code } from '../../ui/text.tsx'
 import { words } from '../../words.ts'
 
 type Props = { names: readonly string[]; repo: string; tag: string; at: string }
-/** `isOpen`: the tag is still that, so there is no proof of an end. */
+/** `isOpen`: the tag still has the digest, so its time has no end. */
 type Proved = Props & { digest: string; isOpen: boolean }
 
 const orgOf = (repo: string): string => repo.split('/')[0]!
 const fileOf = (names: readonly string[], tag: string): string => `${names.at(-1)}-${tag}.tlog-proof`
 
-/** Saves the proof of what the tag was at a moment. */
+/** Downloads the proof of the digest at a time. */
 export function SaveProof({ names, repo, tag, at }: Props) {
   const path = `/ledger/${orgOf(repo)}/repos/${repo}/tags/${encodeURIComponent(tag)}/proof`
   return (

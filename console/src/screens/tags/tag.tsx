@@ -58,7 +58,7 @@ export function TagScreen({ names, tag, query }: Props) {
   )
 }
 
-/** A moment of an address, as the API reads it; nothing for what is none. */
+/** Time in an address, in the form of the API. Undefined if it is not valid. */
 function instant(text: string | null): string | undefined {
   const time = text === null || text === '' ? Number.NaN : Date.parse(text)
   return Number.isNaN(time) ? undefined : new Date(time).toISOString()
@@ -145,7 +145,7 @@ function History({ names, repo, items, at }: HistoryProps) {
   )
 }
 
-/** Number of updates for which changes are requested. For others there is the comparison. */
+/** Number of updates whose vulnerabilities are compared at once. Others have a link. */
 const compared = 10
 
 function TagUpdates({ names, repo, items, at }: HistoryProps) {
@@ -218,7 +218,7 @@ const canCompare = (repo: string): boolean => can('sboms.list', repo) && can('vu
 
 type OlderProps = { names: readonly string[]; repo: string; tag: string; after: string }
 
-/** The records before those of the first page, by and by. */
+/** Records before the first page, in pages. */
 function OlderUpdates({ names, repo, tag, after }: OlderProps) {
   const page = useLoad(`older ${after}`, (signal) => readMoves(repo, { tag, after }, signal))
   return (
@@ -236,7 +236,7 @@ function OlderUpdates({ names, repo, tag, after }: OlderProps) {
   )
 }
 
-/** Bounds of the history that is shown. */
+/** Form for the time range of the history. */
 function TimeRange({ from, to }: { from: string | undefined; to: string | undefined }) {
   const choose = (values: Record<string, string>) => {
     const time = (name: string) => (values[name] ? `${values[name]}Z` : undefined)

@@ -20,7 +20,7 @@ type Props = {
 export function Timeline({ stays, at, now, onPick }: Props) {
   const digests = [...new Set(stays.map(({ digest }) => digest).reverse())].slice(0, maxLanes)
   const shown = stays.filter(({ digest }) => digests.includes(digest))
-  // One bar is in the order of the keyboard, the last one until another has the focus.
+  // Tab reaches one bar: the last one, until another has the focus.
   const [current, setCurrent] = useState(shown.length - 1)
   const [first] = shown
   if (!first) return null
@@ -128,7 +128,7 @@ function Bar({ stay, x, y, end, isCurrent, isThen, onFocus, onPick }: BarProps) 
   )
 }
 
-/** Five days at most to write above the lanes. */
+/** Times of at most five labels above the lanes. */
 function marksOf(start: number, end: number): number[] {
   const step = (end - start) / 4
   return step <= 0 ? [start] : [0, 1, 2, 3, 4].map((i) => start + i * step)

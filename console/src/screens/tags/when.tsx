@@ -1,4 +1,4 @@
-// When a move was, as exactly as it is known.
+// Time of a tag update, as exactly as it is known.
 import type { Move } from '../../data/types.ts'
 import { Time, timeText } from '../../ui/text.tsx'
 import { words } from '../../words.ts'
@@ -19,7 +19,7 @@ export function When({ move }: { move: Move }) {
   )
 }
 
-/** The same as one text. */
+/** The same as text. */
 export function whenText(move: Move): string {
   const { time, checkedBefore, actorName } = move
   if (!isFromUpstream(move)) return words.updateBy(timeText(time), actorName || words.nameUnknown)
