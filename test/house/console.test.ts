@@ -5,6 +5,7 @@ import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
 import { consoleBudget } from '../../scripts/console.ts'
+import { problemsOf, sentencesOf } from '../../scripts/prose/rules.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const read = (file: string): string => readFileSync(join(root, file), 'utf8')
@@ -61,4 +62,20 @@ test('every text of the console is in the folder words, under a unique name', ()
     names.filter((name, i) => names.indexOf(name) !== i),
     [],
   )
+})
+
+test('the texts of the console follow the prose rules', () => {
+  const modules = files.filter((file) => file.startsWith('console/src/words/'))
+  const literals = modules.flatMap((file) =>
+    [...read(file).matchAll(/'((?:[^'\\\n]|\\.)*)'|`((?:[^`\\]|\\.)*)`/g)].map(([, text, template]) => ({
+      file,
+      text: (text ?? template!).replaceAll(/\$\{[^}]*\}/g, '1'),
+    })),
+  )
+  const found = literals.flatMap(({ file, text }) =>
+    problemsOf({ kind: 'docs', text }).map(({ message }) => `${file}: ${message}: ${text}`),
+  )
+  assert.deepEqual(found, [])
+  const sentences = literals.flatMap(({ text }) => sentencesOf(text))
+  assert.ok(sentences.length > 500)
 })
