@@ -209,7 +209,7 @@ test('an endless history ends at the limit of records for a tag', async () => {
   there.breakWith(telling(() => records))
   const { repo } = await followed(there.url, 'app')
   assert.equal((await look()).told, 10_000)
-  assert.match((await followOf(repo)).historyProblem, /more moves than are kept: 10000 of a tag/)
+  assert.match((await followOf(repo)).historyProblem, /only 10000 updates of a tag/)
   assert.ok(there.count('GET /v2/app/_svc') <= 22, `${there.count('GET /v2/app/_svc')}`)
 })
 

@@ -32,8 +32,14 @@ test('an upstream that may not be contacted is refused with the setting that wou
   const { pinfold, cli } = await scene()
   await using _ = pinfold
   for (const [url, says] of [
-    ['http://registry.example.com', /must be an https URL; PINFOLD_ALLOW_INSECURE_UPSTREAMS=on lets/],
-    ['https://10.1.2.3', /must not be a private or loopback address; PINFOLD_UPSTREAMS_PRIVATE lists/],
+    [
+      'http://registry.example.com',
+      /must be an https URL, unless the operator sets PINFOLD_ALLOW_INSECURE_UPSTREAMS=on/,
+    ],
+    [
+      'https://10.1.2.3',
+      /must not be a private or loopback address, unless the operator lists it in PINFOLD_UPSTREAMS_PRIVATE/,
+    ],
   ] as const) {
     const refused = await cli('upstreams', 'create', 'other', '--parent', 'acme', '--url', url)
     assert.deepEqual([refused.code, refused.stdout], [1, ''])

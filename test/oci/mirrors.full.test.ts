@@ -98,7 +98,7 @@ test('a signature tag that was copied with an image is checked after a pull, unt
   there.tags.delete(signature)
   shift += 6 * minute
   const gone = await puller.ok(200, 'GET', `${name}/manifests/${signature}`)
-  assert.match(String(gone.headers.warning), /no such tag now/)
+  assert.match(String(gone.headers.warning), /does not have this tag any more/)
   for (let i = 0; i < 3; i++) await bring(61 * minute)
   const { records } = ok(await operator.get(`/registry/v2/repos/${repo}/tagHistory?tag=${signature}`))
   assert.deepEqual([records[0].event, records[0].source], ['EVENT_DELETED', 'SOURCE_UPSTREAM'])
@@ -185,7 +185,7 @@ test('reports an image that cannot be copied, retries it, and copies the other i
   const { index } = publish(there, '2.0')
   await bring()
   const failed = await followOf(repo)
-  assert.deepEqual([failed.waitingCount, failed.fetchProblem], [1, 'the upstream does not have all of it'])
+  assert.deepEqual([failed.waitingCount, failed.fetchProblem], [1, 'the upstream does not have all parts of the image'])
   await puller.ok(200, 'GET', `${name}/manifests/${index.digest}`)
   there.contents.set(missing, content)
   await bring(2 * minute)
@@ -225,7 +225,10 @@ test('copies nothing above the quota, and the mirror says so', async () => {
   publish(there, '1.0')
   await bring(0, small)
   const follow = ok(await small.operator.get(`/registry/v2/repos/${repo}/follow`))
-  assert.deepEqual([follow.waitingCount, follow.fetchProblem], [1, 'there is no room for all of it'])
+  assert.deepEqual(
+    [follow.waitingCount, follow.fetchProblem],
+    [1, 'the quota of the organization is not enough for the whole image'],
+  )
 })
 
 /** Blobs do not come until `go`. */
@@ -276,13 +279,16 @@ test('ends a copy that takes too long, reports it, and gives up on content that 
   const later = { ...app, clock: () => new Date(Date.now() + shift) }
   assert.deepEqual(await runDuty(later, fetchFollowedWithin(300)), { fetched: 0, failed: 1 })
   const stalled = await followOf(repo)
-  assert.deepEqual([stalled.waitingCount, stalled.fetchProblem], [1, 'it takes too long'])
+  assert.deepEqual([stalled.waitingCount, stalled.fetchProblem], [1, 'fetching the image takes too long'])
   slow.go()
   there.mend()
   there.contents.delete(images[0]!.layer.digest)
   for (let i = 0; i < 8; i++) await bring(61 * minute)
   const missing = await followOf(repo)
-  assert.deepEqual([missing.waitingCount, missing.fetchProblem], [1, 'the upstream does not have all of it'])
+  assert.deepEqual(
+    [missing.waitingCount, missing.fetchProblem],
+    [1, 'the upstream does not have all parts of the image'],
+  )
 })
 
 test('copies only the requested platforms of an index ahead, and the others when they are pulled', async () => {
@@ -388,7 +394,7 @@ test('a variant that goes without saying is one, and an index without the platfo
   const brought = [index, other, amd.image, arm.image, signature.image].map(({ digest }) => digest)
   assert.deepEqual(await here(), brought.sort())
   const { waitingCount, fetchProblem } = await followOf(repo)
-  const problem = 'an index has no image of the platforms that were asked for'
+  const problem = 'an index has no image for the configured platforms'
   assert.deepEqual([waitingCount, fetchProblem], [1, problem])
   // Asked for later, it comes at once.
   ok(await follow({ platforms: ['linux/amd64', 'windows/amd64'] }))

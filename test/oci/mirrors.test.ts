@@ -138,7 +138,7 @@ test('serves copied content with a warning while the upstream does not answer, f
     shift += 6 * minute - (status === 401 ? 0 : 6 * minute - 1000)
     const stale = await puller.ok(200, 'GET', `${name}/manifests/1.0`)
     assert.equal(stale.headers['docker-content-digest'], image.digest)
-    assert.match(String(stale.headers.warning), /^299 - "the upstream was last seen at 20/)
+    assert.match(String(stale.headers.warning), /^299 - "the tag was last checked at the upstream at 20/)
     // The host is left alone after some of these; the next one asks again.
     shift += 1000
   }
@@ -177,7 +177,7 @@ test('a tag that the upstream has deleted is served until the job has checked th
   shift += 6 * minute
   for (let i = 0; i < 5; i++) {
     const gone = await puller.ok(200, 'GET', `${name}/manifests/1.0`)
-    assert.match(String(gone.headers.warning), /no such tag now/)
+    assert.match(String(gone.headers.warning), /does not have this tag any more/)
   }
   assert.equal((await historyOf(repo, '1.0')).length, 1)
   let ahead = 0

@@ -96,6 +96,6 @@ test('a caller who is held back while the upstream does not answer gets both war
   const { warning } = pulled.headers
   assert.match(
     String(warning),
-    /^299 - "the upstream was last seen at [^"]+", 299 - "minimum age 7d: 3 is served as of [^"]+"$/,
+    /^299 - "the tag was last checked at the upstream at [^"]+", 299 - "minimum age 7d: 3 is served as of [^"]+"$/,
   )
 })

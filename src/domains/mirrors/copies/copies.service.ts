@@ -146,7 +146,7 @@ async function copyTag(copying: Copying, tag: Tag): Promise<boolean> {
 async function requireCurrent(tx: Tx, { sync, from, to }: Copying): Promise<void> {
   const isThere = await lockRepo(tx, to, 'alone')
   if (isThere && (await isCurrent(tx, sync)) && (await repoExists(tx, from))) return
-  throw new CopyEnded('the repo is not copied from there any more')
+  throw new CopyEnded('the source of the copy has changed')
 }
 
 const maxTagLength = 128

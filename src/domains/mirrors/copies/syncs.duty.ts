@@ -72,7 +72,7 @@ async function runSync(app: App, lease: Lease, sync: Sync, turnIsOver: () => boo
     return lease.tx((tx) => store.noteProgress(tx, sync, progress), { isolation: 'rowLocks', durability: 'later' })
   }
   const fail = async (reason: string, cursor?: SyncCursor): Promise<Outcome> => {
-    if (sync.state !== syncStates.failed) app.log.warn('repo is not copied', { repo: sync.repo, reason })
+    if (sync.state !== syncStates.failed) app.log.warn('copy of a repository failed', { repo: sync.repo, reason })
     await note(syncStates.failed, againMs, cursor)
     return { ...nothing, failed: true }
   }
@@ -86,12 +86,13 @@ async function runSync(app: App, lease: Lease, sync: Sync, turnIsOver: () => boo
     await note(syncStates.unknown, undefined)
     return nothing
   }
-  if (!from) return fail('the source is gone')
+  if (!from) return fail('the source was deleted')
   if (!(await mayStillCopy(app, sync)))
-    return fail('whoever has set it may not pull the source and push to it any more')
+    return fail('the identity that set up the copy can no longer pull the source and push the copy')
   const work = workOf(app, sync)
   const bound = await boundBy(work, from)
-  if (bound && bound.enforced.length > 0) return fail('a rule of pulls at the source binds whoever has set it')
+  if (bound && bound.enforced.length > 0)
+    return fail('a cooldown policy at the source applies to the identity that set up the copy')
   try {
     await requireCopyTerms(app, sync.repo)
     const uniqueTags = await followSource(work, lease, sync)
@@ -100,8 +101,9 @@ async function runSync(app: App, lease: Lease, sync: Sync, turnIsOver: () => boo
     if (!lease.holds()) throw error
     // The next run reads the new configuration.
     if (error instanceof CopyEnded) return nothing
-    if (!(error instanceof AppError)) app.log.error('repo could not be copied', { repo: sync.repo, error })
-    return fail(error instanceof AppError ? error.message : 'it could not be copied')
+    if (!(error instanceof AppError))
+      app.log.error('copy of a repository failed with an internal error', { repo: sync.repo, error })
+    return fail(error instanceof AppError ? error.message : 'internal error')
   }
 }
 
@@ -140,7 +142,7 @@ async function endRound(copying: Copying, note: Note, cursor: SyncCursor, before
   const again = refused.length === 0 ? { copied: nothing, refused: [] } : await copyRefused(copying, refused)
   const failed = again.refused.length > 0
   if (failed && again.refused.join() !== sync.cursor.refused?.join()) {
-    work.app.log.warn('rules keep tags from being copied', { repo: sync.repo, tags: again.refused })
+    work.app.log.warn('tag protection rules block tags of a copy', { repo: sync.repo, tags: again.refused })
   }
   await note(failed ? syncStates.failed : syncStates.unknown, againMs, { ...cursor, refused: again.refused })
   return {

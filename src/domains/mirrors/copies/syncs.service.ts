@@ -34,7 +34,7 @@ export async function mayStillCopy(app: App, { setter, operator, source, repo }:
 }
 
 /** The copy would have content that the rule holds back, without the rule. */
-const boundThere = 'is a repo where a rule of pulls binds the caller, who cannot have it copied'
+const boundThere = 'has a cooldown policy that applies to you, so you cannot set up a copy of it'
 
 /**
  * Checks the requested source of a repository and returns it as a uid. Throws PERMISSION_DENIED unless the caller may pull from
@@ -53,7 +53,8 @@ export async function settleSync(tx: Tx, by: By, { repo, before, asked }: Source
   const { expirationTime: earlier = anew } = before ?? {}
   const wanted = asked.expirationTime === '' ? (may && !bound ? anew : earlier) : (asked.expirationTime ?? earlier)
   const isRenewed = !isSame || wanted !== earlier
-  if (isRenewed && !may) throw permissionDenied('the caller must be able to pull the source and to push to the repo')
+  if (isRenewed && !may)
+    throw permissionDenied('you need the permissions to pull from the source and to push to the repository')
   if (isRenewed && bound) throw invalid({ field: 'sync_config.source', description: boundThere })
   if (!isSame) await checkChain(tx, source, repo)
   const expirationTime = isSame ? wanted : asked.expirationTime || anew
@@ -100,7 +101,7 @@ function checkDestinations(asked: SyncConfig): void {
 
 /** Permission is checked before existence. Callers without pull permission get the same answer for a missing source. */
 async function resolveSource(tx: Tx, { caller }: By, text: string): Promise<string> {
-  const unknown = invalid({ field: 'sync_config.source', description: 'is not a repo of this server' })
+  const unknown = invalid({ field: 'sync_config.source', description: 'must be a repository on this server' })
   if (isUid(text)) {
     if (!caller.rights.holds(text, pull)) throw permissionDenied()
     if (!(await findRepoRow(tx, { uid: text }))) throw unknown
@@ -116,9 +117,9 @@ async function resolveSource(tx: Tx, { caller }: By, text: string): Promise<stri
 async function checkChain(tx: Tx, source: string, repo: string): Promise<void> {
   let at: string | undefined = source
   for (let length = 1; at !== undefined; length++) {
-    if (at === repo) throw invalid({ field: 'sync_config.source', description: 'is copied from this repo itself' })
+    if (at === repo) throw invalid({ field: 'sync_config.source', description: 'is itself a copy of this repository' })
     if (length > maxChain) {
-      const description = `is the last of more than ${maxChain} repos that are copied from one another`
+      const description = `is the end of a chain of more than ${maxChain} copies`
       throw invalid({ field: 'sync_config.source', description })
     }
     at = await store.sourceOf(tx, at)
@@ -142,13 +143,13 @@ const maxStatuses = 100_000
 /** Statuses of all repositories of the organization that are copied, or that are mirrors. */
 export async function listSyncStatuses({ app, now }: Call, organization: string): Promise<SyncStatus[]> {
   if (organization !== rootOf(organization)) {
-    throw invalid({ field: 'registry_id', description: 'is not an organisation' })
+    throw invalid({ field: 'registry_id', description: 'must be the uid of an organization' })
   }
   await requireGroup(app.db, organization)
   const copied = await store.statusesBelow(app.db, organization, maxStatuses + 1)
   const following = await followStatesBelow(app.db, organization, now, maxStatuses + 1)
   const statuses = [...copied, ...following].sort((a, b) => (a.repo < b.repo ? -1 : 1))
   if (statuses.length <= maxStatuses) return statuses
-  const message = `the organisation has more than ${maxStatuses} copied repos; ask for the status of each`
+  const message = `the organization has more than ${maxStatuses} copies and mirrors; get the status of each repository instead`
   throw new AppError('RESOURCE_EXHAUSTED', message, { reason: 'LIST_TOO_LONG' })
 }

@@ -54,7 +54,11 @@ export async function bringOne(fetching: Fetching): Promise<Fetched> {
   } catch (error) {
     if (!lease.holds()) throw error
     const slow = signal.aborted
-    return { fetched: 0, failed: await noteFailure(fetching, slow ? new NotWhole('it takes too long') : error), slow }
+    return {
+      fetched: 0,
+      failed: await noteFailure(fetching, slow ? new NotWhole('fetching the image takes too long') : error),
+      slow,
+    }
   }
 }
 
@@ -83,7 +87,7 @@ async function noteFailure(fetching: Fetching, error: unknown): Promise<0 | 1> {
     return 0
   }
   const problem = problemOf(error)
-  if (problem === undefined) app.log.error('content could not be brought', { repo: fetch.repo, error })
+  if (problem === undefined) app.log.error('mirrored content could not be fetched', { repo: fetch.repo, error })
   const failures = fetch.failures + 1
   if (error instanceof FollowEnded) {
     await end(fetching)
@@ -91,7 +95,12 @@ async function noteFailure(fetching: Fetching, error: unknown): Promise<0 | 1> {
   }
   const isHopeless = error instanceof NotWhole && failures >= mostTries
   const retryMs = isHopeless ? 24 * hourMs : Math.min(firstRetryMs * 2 ** Math.min(failures - 1, 10), hourMs)
-  await note(fetching, { ...fetch, failures }, problem ?? 'it could not be brought', Math.max(waitMs, retryMs))
+  await note(
+    fetching,
+    { ...fetch, failures },
+    problem ?? 'fetching the image failed, because of an error in the server',
+    Math.max(waitMs, retryMs),
+  )
   return 1
 }
 
@@ -105,15 +114,15 @@ class NoPlatform extends NotWhole {
   override name = 'NoPlatform'
 }
 
-const unknown = (): NotWhole => new NotWhole('the upstream does not have all of it')
+const unknown = (): NotWhole => new NotWhole('the upstream does not have all parts of the image')
 
 function problemOf(error: unknown): string | undefined {
   if (error instanceof UpstreamError) return error.message
-  if (error instanceof FollowEnded) return 'it is not followed any more'
+  if (error instanceof FollowEnded) return 'the repository is no longer a mirror'
   if (error instanceof NotWhole) return error.message
   // Not everyone who can see the repository may see the quota of the organization.
   const isFull = error instanceof AppError && error.reason === 'RESOURCE_LIMIT_EXCEEDED'
-  return isFull ? 'there is no room for all of it' : undefined
+  return isFull ? 'the quota of the organization is not enough for the whole image' : undefined
 }
 
 async function pullingOf(app: App, uid: string, beforehand: AbortSignal): Promise<Pulling | undefined> {
@@ -151,7 +160,8 @@ async function bringAll(bringing: Bringing, digest: string): Promise<void> {
   }
   await bringNamed(bringing, digest)
   if (lost) missing ??= new NotWhole(lost.message)
-  if (about.length > mostReferrers) missing ??= new NotWhole('more refers to it than is brought beforehand')
+  if (about.length > mostReferrers)
+    missing ??= new NotWhole(`only ${mostReferrers} referrers of an image are fetched in advance`)
   // A referrer that cannot be fetched does not stop the fetch of the others.
   if (missing) throw missing
 }
@@ -189,8 +199,8 @@ async function bringWhole({ pulling, follow, lease }: Bringing, root: string): P
     }
   }
   if (overLimit !== '') throw new NotWhole(overLimit)
-  if (wanted.size >= mostListed) throw new NotWhole('it lists more than is brought beforehand')
-  if (lacksPlatforms) throw new NoPlatform('an index has no image of the platforms that were asked for')
+  if (wanted.size >= mostListed) throw new NotWhole(`only ${mostListed} manifests of an index are fetched in advance`)
+  if (lacksPlatforms) throw new NoPlatform('an index has no image for the configured platforms')
 }
 
 /** Returns true if the listed digest is a blob, and fetches that blob. */

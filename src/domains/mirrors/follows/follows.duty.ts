@@ -61,7 +61,7 @@ async function turnOf(
       add(await lookAtUpstream(looking))
     } catch (error) {
       if (!lease.holds()) throw error
-      app.log.error('upstream could not be looked at', { repo: follow.repo, error })
+      app.log.error('upstream could not be checked', { repo: follow.repo, error })
       await noteLookFailed(looking)
     }
   } while (!turnIsOver() && lease.holds())

@@ -107,7 +107,7 @@ export async function followRepo(call: Call, repo: string, input: FollowInput): 
   }, inRepo)
   call.app.follows.due.notify()
   call.app.follows.fetches.notify()
-  call.log.info('repo follows an upstream', { repo, upstream: asked.upstream })
+  call.log.info('mirror configured', { repo, upstream: asked.upstream })
   return saved
 }
 
@@ -131,7 +131,7 @@ export async function unfollowRepo(call: Call, repo: string): Promise<void> {
     const event = { subject: repo, group: parentOf(repo), resource: aDeletion({ uid: repo }) }
     await emit(tx, call, 'control.registry.follow.deleted', event)
   }, inRepo)
-  call.log.info('repo follows nothing any more', { repo })
+  call.log.info('mirror ended', { repo })
 }
 
 /** Throws FAILED_PRECONDITION if the repository is a mirror, since its tags come from the upstream. */
@@ -140,7 +140,8 @@ export async function requireOwnTags(reader: Reader, repo: string): Promise<void
 }
 
 function followed(repo: string) {
-  const description = 'the repo follows an upstream and has the tags of that'
+  const help = 'end the mirror first: pinfold images repos unfollow'
+  const description = `the repository is a mirror, so its tags come from the upstream; ${help}`
   return failedPrecondition({ type: 'REPO_FOLLOWED', subject: repo, description })
 }
 
@@ -170,17 +171,27 @@ async function requireFollowable(
   const upstream = await requireUpstream(tx, uid)
   const row = found(await lockRepoRow(tx, repo, 'alone'), repoType, repo)
   if (!isAtOrBelow(repo, parentOf(uid))) {
-    throw invalid({ field: 'upstream_uid', description: 'is not of a group that the repo is in' })
+    throw invalid({
+      field: 'upstream_uid',
+      description: 'must be an upstream of the group of the repository, or of a group above it',
+    })
   }
-  if (allows?.allow !== JSON.stringify(upstream.allow)) throw busy('the upstream was changed at the same time')
+  if (allows?.allow !== JSON.stringify(upstream.allow))
+    throw busy('the upstream was changed at the same time; try again')
   if (!allows.isAllowed) {
-    throw invalid({ field: 'path', description: 'is not among the paths that the upstream allows' })
+    throw invalid({
+      field: 'path',
+      description: 'is not allowed at this upstream; its field allow has the allowed paths',
+    })
   }
   if (pathAt(upstream, path).length > maxPathLength) {
-    throw invalid({ field: 'path', description: `must be at most ${maxPathLength} characters long with the prefix` })
+    throw invalid({
+      field: 'path',
+      description: `must be at most ${maxPathLength} characters long, together with the prefix of the upstream`,
+    })
   }
   if ((await findRepo(tx, repo))?.syncConfig) {
-    const description = 'the repo is copied from another one of the server'
+    const description = 'the repository is a copy of another one on this server, so it cannot be a mirror'
     throw failedPrecondition({ type: 'REPO_SYNCED', subject: repo, description })
   }
   return row
@@ -208,7 +219,7 @@ function checkFollow(input: FollowInput, before?: readonly string[]): void {
   } else if (!platforms.every((one) => platformPattern.test(one))) {
     problems.push({ field: 'platforms', description: `must each match "${platformPattern.source}"` })
   } else if (platforms.length > 0 && mode !== followModes.full) {
-    problems.push({ field: 'platforms', description: 'is for MODE_FULL, which alone brings content beforehand' })
+    problems.push({ field: 'platforms', description: 'is only allowed with MODE_FULL' })
   }
   refuseIfAny(problems)
 }

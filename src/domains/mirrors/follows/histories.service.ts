@@ -124,7 +124,7 @@ async function askFor(one: AskingOne, way: Way): Promise<AskedOne> {
   return { told: sum, failed: 0, waitsFor: waits ? follow.upstream : '' }
 }
 
-const tooMuch = `it tells of more moves than are kept: ${maxToldOfTag} of a tag, ${maxTold} of a repository`
+const tooMuch = `only ${maxToldOfTag} updates of a tag and ${maxTold} of a repository are imported from an upstream`
 
 type Api = Exclude<(typeof historyApis)[keyof typeof historyApis], 0 | 3>
 const ways: Record<Api, HistoryApi> = { [historyApis.service]: 'service', [historyApis.draft]: 'draft' }
@@ -213,7 +213,7 @@ async function noteFailure(one: AskingOne, follow: FollowStatus, error: unknown)
   if (isWait(error)) return { ...nothing, waitsFor: follow.upstream }
   const isTheirs = error instanceof UpstreamError
   // An error of our own is recorded as a failure, so that other tags are not delayed.
-  if (!isTheirs) app.log.error('the past of a tag could not be asked for', { repo: asking.repo, error })
+  if (!isTheirs) app.log.error('tag history could not be read from an upstream', { repo: asking.repo, error })
   const { reason, message, waitMs = 0 } = isTheirs ? error : new UpstreamError('unavailable')
   const isUnknown = follow.historyApi === historyApis.unknown || follow.historyApi === historyApis.none
   // An upstream that refuses one tag refuses all. An upstream with invalid answers that never served a history has none.

@@ -76,12 +76,14 @@ export async function freshenTag(pulling: Pulling, tag: string): Promise<string 
   }
   try {
     const seen = await inFlight(pulling, `tag ${key}`, () => lookAt(pulling, follow, tag))
-    return seen === 'gone' ? stayQuiet(here ? 'the upstream has no such tag now' : '') : undefined
+    return seen === 'gone'
+      ? stayQuiet(here ? 'the upstream does not have this tag any more, so the copy here is served' : '')
+      : undefined
   } catch (error) {
     if (error instanceof FollowEnded) return undefined
     if (error instanceof UpstreamError && error.reason === 'guarded') return stayQuiet(whole ? error.message : '')
     if (!(error instanceof UpstreamError) || !whole || ageMs >= follow.staleForMs) throw error
-    return `the upstream was last seen at ${looked!.checkedTime}: ${error.message}`
+    return `the tag was last checked at the upstream at ${looked!.checkedTime}: ${error.message}`
   }
 }
 
@@ -144,7 +146,7 @@ export async function askedBy(
   follow: FollowStatus,
 ): Promise<{ upstream: Asked; path: string }> {
   const upstream = await findUpstream(app.db, follow.upstream)
-  if (!upstream) throw new FollowEnded('the upstream is gone')
+  if (!upstream) throw new FollowEnded('the upstream was deleted')
   const asked = await askedFor(app, upstream, follow.path)
   return beforehand ? { ...asked, upstream: { ...asked.upstream, spare: true } } : asked
 }
@@ -298,7 +300,7 @@ async function storeBlob(
     // The content may be in use from here on, even if a later step fails, so it is not discarded here.
     isBegun = false
     const kept = await keepBlob(work, atRepo(app.db, repo), { digest, size, part, meter }, origin)
-    if (!kept) throw new FollowEnded('the repo is gone')
+    if (!kept) throw new FollowEnded('the repository was deleted')
     await queueWhole({ app, repo, origin }, await manifestsWithBlob(app.db, repo.id, digest, maxQueued))
   } catch (error) {
     if (isBegun) await part.discard()

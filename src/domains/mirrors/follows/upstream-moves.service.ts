@@ -107,6 +107,7 @@ async function writeMove(
 /** Locks the repository of the mirror. Throws FollowEnded if it was deleted or its configuration has changed. */
 export async function requireFollow(tx: Tx, follow: FollowStatus): Promise<RepoRow> {
   const repo = await lockRepoRow(tx, follow.repo, 'alone')
-  if (!repo || !(await store.isCurrentFollow(tx, follow))) throw new FollowEnded('the repo follows something else')
+  if (!repo || !(await store.isCurrentFollow(tx, follow)))
+    throw new FollowEnded('the configuration of the mirror has changed')
   return repo
 }

@@ -79,7 +79,7 @@ export async function updateUpstream(call: Call, uid: string, patch: Patch<Upstr
     checkUpstream(call, { upstream: after, before, password: password ?? '' })
     const isElsewhere = before.url !== after.url || before.username !== after.username
     if (isElsewhere && before.hasPassword && password === undefined) {
-      throw invalid({ field: 'password', description: 'has to be given again with a new url or username' })
+      throw invalid({ field: 'password', description: 'is required again with a new url or username' })
     }
     const sealed = password === undefined ? await store.sealedPasswordOf(tx, uid) : seal(call, password)
     if (!(await store.patchUpstream(tx, before, after, sealed))) throw nameTaken(after.name)
@@ -98,7 +98,8 @@ export async function deleteUpstream(call: Call, uid: string): Promise<void> {
     const upstream = await requireUpstream(tx, uid)
     const used = await countByUpstream(tx, uid)
     if (used > 0) {
-      const description = `${used === 1 ? 'a repo follows' : `${used} repos follow`} the upstream`
+      const mirrors = used === 1 ? 'a mirror uses' : `${used} mirrors use`
+      const description = `the upstream cannot be deleted, because ${mirrors} it; end them first: pinfold images repos unfollow`
       throw failedPrecondition({ type: 'RESOURCE_IN_USE', subject: uid, description })
     }
     await store.deleteUpstream(tx, upstream)
@@ -120,7 +121,7 @@ export async function askedFor(
 async function askedAs({ db, sealer }: Pick<App, 'db' | 'sealer'>, upstream: Upstream): Promise<Asked> {
   const sealed = await store.sealedPasswordOf(db, upstream.uid)
   const unsealed = sealed.length === 0 ? Buffer.alloc(0) : sealer.unseal(purpose, sealed)
-  if (!unsealed) throw new Error('the password of an upstream was sealed under another master key')
+  if (!unsealed) throw new Error('the password of an upstream is encrypted under another master key')
   const password = unsealed.toString()
   const { uid, updateTime, url, username, requestsPerSecond } = upstream
   const asker = { key: `${uid} ${updateTime}`, holder: rootOf(uid), requestsPerSecond }
@@ -137,9 +138,9 @@ function seal({ app }: Call, password: string): Uint8Array {
 }
 
 const explanations: Record<string, string> = {
-  insecure: 'must be an https URL; PINFOLD_ALLOW_INSECURE_UPSTREAMS=on lets the server ask others too',
+  insecure: 'must be an https URL, unless the operator sets PINFOLD_ALLOW_INSECURE_UPSTREAMS=on',
   'private-address':
-    'must not be a private or loopback address; PINFOLD_UPSTREAMS_PRIVATE lists those that the server may ask',
+    'must not be a private or loopback address, unless the operator lists it in PINFOLD_UPSTREAMS_PRIVATE',
 }
 
 type Checked = { upstream: Upstream; before?: Upstream; password: string }

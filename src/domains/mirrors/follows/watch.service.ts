@@ -83,7 +83,7 @@ export async function lookAtUpstream(looking: Looking): Promise<Looked> {
   }
   const patient = failure?.reason === 'paced' || failure?.reason === 'paused'
   if (failure && !patient && follow.state !== syncStates.failed) {
-    app.log.warn('upstream could not be looked at', {
+    app.log.warn('upstream could not be checked', {
       repo: follow.repo,
       reason: failure.message,
       cause: failure.cause,
@@ -152,7 +152,7 @@ async function beginRound(asking: Asking, progress: FollowProgress): Promise<voi
     return
   }
   const problem = storedPatternProblem('tags', follow.tags, tagLimits)
-  if (problem) app.log.warn('a pattern of a followed upstream is above the limits', { repo: follow.repo, problem })
+  if (problem) app.log.warn('pattern of a mirror exceeds the limits', { repo: follow.repo, problem })
   const matches = tagMatcher(follow.tags)
   const wanted = new Set(namedTags(follow.tags))
   const listed: Pick<Listing, 'began' | 'found' | 'cut'> | undefined = matches
