@@ -1,29 +1,50 @@
-import { clientVariables, settings } from '#config.ts'
+import type { Setting } from '#config/basics.ts'
+import { clientVariables, settingGroups } from '#config.ts'
 import { codes, reasons, violationTypes } from '#lib/errors.ts'
 
 const notice = '<!-- Written by `npm run gen`. -->\n'
 
 export function configPage(): string {
-  const rows = Object.values(settings).map(({ env, flag, default: fallback, doc }) => {
-    return `| \`${env}\` | ${flag ? `\`${flag}\`` : ''} | ${fallback === '' ? '' : `\`${fallback}\``} | ${doc} |`
+  const groups = settingGroups.map(({ title, about, settings }) => {
+    const rows = Object.values(settings).map(settingRow)
+    return `## ${title}
+
+${about === undefined ? '' : `${about}\n\n`}| Setting | Default | Meaning |
+| --- | --- | --- |
+${rows.join('\n')}
+`
   })
   const client = Object.entries(clientVariables).map(([name, doc]) => `| \`${name}\` | ${doc} |`)
   return `${notice}
 # Settings
 
-A command-line flag overrides the environment variable, which overrides the default. \`pinfold serve\` refuses to start
-with an invalid setting, and reports all that are invalid.
+Configure the server with environment variables, or with the options of \`pinfold serve\` named below the variables.
+This serves the data folder \`/srv/pinfold\` on port 9000:
 
-| Variable | Flag | Default | What it does |
-| --- | --- | --- | --- |
-${rows.join('\n')}
+\`\`\`sh
+PINFOLD_LISTEN=127.0.0.1:9000 pinfold serve --data /srv/pinfold
+\`\`\`
 
-The client commands, such as \`pinfold auth\`, \`identities\`, \`images\` and \`events\`, read these variables instead:
+- An option overrides the environment variable, which overrides the default. An empty variable counts as not set.
+- The server does not start with an invalid or unknown setting. It reports all invalid settings at once.
+- \`on\` and \`off\` are the values of switches. Lists are separated by commas.
+- \`pinfold config\` prints this list on the command line.
 
-| Variable | What it does |
+${groups.join('\n')}
+## Settings of client commands
+
+Commands that call a server, such as \`pinfold auth\`, \`identities\`, \`images\` and \`events\`, read these variables:
+
+| Variable | Meaning |
 | --- | --- |
 ${client.join('\n')}
 `
+}
+
+function settingRow({ env, flag, default: fallback, defaultMeans, doc, note }: Setting<unknown>): string {
+  const given = fallback === '' ? (defaultMeans ?? 'none') : `\`${fallback.replaceAll(',', ', ')}\``
+  const name = `\`${env}\`${flag ? `<br>\`${flag}\`` : ''}`
+  return `| ${name} | ${given} | ${doc}${note ? ` ${note}` : ''} |`
 }
 
 export function errorsPage(): string {

@@ -15,13 +15,15 @@ export const databaseUrl = (value: string, name: string): string => {
   if (value === '') return ''
   if (hasSeveralHosts(value)) {
     throw new ConfigError(
-      `${name} must name one host, and no target_session_attrs; put something in front that leads to the primary, such as HAProxy or a virtual address`,
+      `${name} must have one host and no target_session_attrs; for several database servers, use the address of a proxy or a virtual address that leads to the primary`,
     )
   }
   const url = URL.parse(value)
-  if (!url || !/^postgres(?:ql)?:$/.test(url.protocol)) throw new ConfigError(`${name} must be a postgres:// URL`)
+  if (!url || !/^postgres(?:ql)?:$/.test(url.protocol)) {
+    throw new ConfigError(`${name} must be a postgres:// URL, such as postgres://user:password@host:5432/pinfold`)
+  }
   if (!/^[a-z_][a-z0-9_]{0,62}$/.test(url.searchParams.get('schema') ?? 'public')) {
-    throw new ConfigError(`${name} must name the schema in lower case`)
+    throw new ConfigError(`${name} must have a schema of at most 63 lower-case letters, digits and underscores`)
   }
   return value
 }
@@ -34,7 +36,7 @@ function hasSeveralHosts(value: string): boolean {
 export const directDatabaseUrl = (value: string, name: string): string => {
   const url = databaseUrl(value, name)
   if (url !== '' && new URL(url).searchParams.get('pooled') === 'true') {
-    throw new ConfigError(`${name} must lead to the database itself, so without pooled=true`)
+    throw new ConfigError(`${name} must lead to the database itself, so remove pooled=true from it`)
   }
   return url
 }
@@ -43,18 +45,21 @@ export const masterKey = (value: string, name: string): string => {
     if (value !== '') parseMasterKey(value)
     return value
   } catch {
-    throw new ConfigError(`${name} must be 32 bytes, as base64 or hex`)
+    throw new ConfigError(`${name} must be 32 bytes, as base64 or hex; openssl rand -base64 32 makes such a key`)
   }
 }
 /** Name of an organization. It is the first part of an image's name, so the rules of a registry apply. */
 export const organisation = (value: string, name: string): string => {
   if (!componentPattern.test(value) || value.length > maxPathLength) {
-    throw new ConfigError(`${name} must be lower-case letters and digits, joined by dots, dashes or underscores`)
+    throw new ConfigError(
+      `${name} must consist of lower-case letters and digits, joined by dots, dashes or underscores, such as public`,
+    )
   }
   return value
 }
 export const domain = (value: string, name: string): string => {
-  if (!/^[a-z0-9][a-z0-9.-]*$/.test(value)) throw new ConfigError(`${name} must be a host name`)
+  if (!/^[a-z0-9][a-z0-9.-]*$/.test(value))
+    throw new ConfigError(`${name} must be a domain name, such as registry.example.com`)
   return value
 }
 /** Name of another product that can replace ours in the names of packages; may be empty. */
@@ -89,7 +94,9 @@ export const blobStore = (value: string, name: string): string => {
 export const hosts = (value: string, name: string): readonly string[] => {
   const listed = value.split(',').flatMap((one) => (one.trim() === '' ? [] : [one.trim()]))
   if (listed.every((one) => readHost(one) !== undefined)) return listed
-  throw new ConfigError(`${name} must be names of hosts, each with a port and a scheme or without, with commas`)
+  throw new ConfigError(
+    `${name} must be host names, optionally with a port and a scheme, separated by commas, such as registry.internal:8443`,
+  )
 }
 
 const mostLogKeys = 1000
@@ -99,7 +106,9 @@ export const logKeys = (value: string, name: string): readonly NoteKey[] => {
   const words = value.split(/[\s,]+/).filter((one) => one !== '')
   const keys = words.map(parseVkey)
   if (words.length <= mostLogKeys && keys.every((key) => key?.kind === 'log')) return keys as NoteKey[]
-  throw new ConfigError(`${name} must be Ed25519 keys of logs, NAME+ID+KEY, with commas; ${mostLogKeys} at most`)
+  throw new ConfigError(
+    `${name} must be at most ${mostLogKeys} Ed25519 keys of logs in the form NAME+ID+KEY, separated by commas`,
+  )
 }
 
 const mostWitnesses = 16
@@ -116,7 +125,7 @@ export const witnesses = (value: string, name: string): readonly Witness[] => {
   const names = new Set(read.map((one) => one?.key.publicKey.toString('hex')))
   if (read.every((one) => one !== undefined) && names.size === read.length && read.length <= mostWitnesses) return read
   throw new ConfigError(
-    `${name} must be Ed25519 keys of witnesses, NAME+ID+KEY, each with a URL; ${mostWitnesses} at most`,
+    `${name} must be at most ${mostWitnesses} different witnesses, separated by commas, each as an Ed25519 key in the form NAME+ID+KEY, a space and a URL`,
   )
 }
 
@@ -124,7 +133,9 @@ const mostHostPaths = 100
 
 /** Path prefixes of repositories, by host. */
 export const hostPaths = (value: string, name: string): ReadonlyMap<string, string> => {
-  const wrong = new ConfigError(`${name} must be JSON such as {"slow.example":"min-7d/acme/hub"}, of 100 hosts at most`)
+  const wrong = new ConfigError(
+    `${name} must be a JSON object of at most ${mostHostPaths} host names, such as {"slow.example":"min-7d/acme/hub"}`,
+  )
   if (value === '') return new Map()
   let read: unknown
   try {
@@ -160,13 +171,15 @@ export const algorithms = (value: string, name: string): readonly SigningAlgorit
   const listed = value.split(',').map((one) => one.trim())
   const found = signingAlgorithms.filter((one) => listed.includes(one))
   if (found.length === listed.length) return found.sort((a, b) => listed.indexOf(a) - listed.indexOf(b))
-  throw new ConfigError(`${name} must list some of ${signingAlgorithms.join(', ')}, with commas`)
+  throw new ConfigError(
+    `${name} must be one or more of ${signingAlgorithms.join(', ')}, each at most once, separated by commas`,
+  )
 }
 
 export const networks = (value: string, name: string): readonly string[] => {
   const listed = commaList(value)
   if (listed.every(isNetwork)) return listed
-  throw new ConfigError(`${name} must be addresses or CIDR ranges, with commas`)
+  throw new ConfigError(`${name} must be addresses or CIDR ranges, separated by commas, such as 10.0.0.0/8`)
 }
 /** `off`, `on`, or addresses and ranges of clients; entries with a `!` are excluded. */
 export const clients = (value: string, name: string): readonly string[] => {
@@ -175,14 +188,18 @@ export const clients = (value: string, name: string): readonly string[] => {
   const isAll = (one: string) => one === 'on' || one === 'off'
   const fits = listed.every((one, at) => isNetwork(plain[at]!) || isAll(one))
   if (fits && (listed.length === 1 || !listed.includes('off'))) return listed
-  throw new ConfigError(`${name} must be off, on, or addresses or CIDR ranges, with commas, each perhaps after a !`)
+  throw new ConfigError(
+    `${name} must be on, off, or addresses and CIDR ranges, separated by commas, with ! before those to exclude`,
+  )
 }
 /** Hosts that requests may go to: addresses, address ranges or names. */
 export const destinations = (value: string, name: string): readonly string[] => {
   const listed = commaList(value)
   const isHost = (one: string) => /^(?!.*\.\d+$)[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/i.test(one) && !/^\d+$/.test(one)
   if (listed.every((one) => isNetwork(one) || isHost(one))) return listed
-  throw new ConfigError(`${name} must be host names, addresses or CIDR ranges, with commas`)
+  throw new ConfigError(
+    `${name} must be host names, addresses or CIDR ranges, separated by commas, such as idp.corp.internal,10.2.0.0/16`,
+  )
 }
 function commaList(value: string): string[] {
   return value.split(',').flatMap((one) => (one.trim() === '' ? [] : [one.trim()]))
@@ -208,7 +225,7 @@ export const records =
     } catch {
       // The error is thrown below.
     }
-    throw new ConfigError(`${name} must be a JSON array of objects with ${members.join(', ')}`)
+    throw new ConfigError(`${name} must be a JSON array of objects with the members ${members.join(', ')}`)
   }
 
 /** Provider that is trusted to identify people. With a label, people can sign in with it here. */
@@ -238,7 +255,9 @@ export const peopleProviders = (value: string, name: string): readonly PeopleIss
   }
   const parsed = parsedArray(value)
   if (!parsed?.every(isProvider)) {
-    throw new ConfigError(`${name} must be a JSON array of objects with issuer, audience and what else is described`)
+    throw new ConfigError(
+      `${name} must be a JSON array of objects with issuer and audience, and optionally ${peopleMembers.slice(2).join(', ')}`,
+    )
   }
   const providers = (parsed as PeopleIssuer[]).map((one) => {
     const slug = one.label?.toLowerCase().replace(/[^a-z0-9]+/g, '-')
@@ -246,7 +265,9 @@ export const peopleProviders = (value: string, name: string): readonly PeopleIss
   })
   const names = providers.flatMap((one) => one.name ?? [])
   if (!names.every((one) => /^[a-z0-9][a-z0-9-]{0,38}$/.test(one)) || new Set(names).size < names.length) {
-    throw new ConfigError(`${name} must have different names, of at most 39 small letters, digits and hyphens`)
+    throw new ConfigError(
+      `${name} must have a different name for each provider, of at most 39 lower-case letters, digits and hyphens`,
+    )
   }
   return providers
 }
@@ -264,23 +285,27 @@ function parsedArray(value: string): unknown[] | undefined {
 export const documents = (value: string, name: string): readonly Record<'id' | 'label' | 'url', string>[] => {
   const listed = records('id', 'label', 'url')(value, name)
   if (new Set(listed.map(({ id }) => id)).size === listed.length) return listed
-  throw new ConfigError(`${name} must be documents with different ids`)
+  throw new ConfigError(`${name} must be documents with different values of id`)
 }
 /** Full names of methods, with commas. */
 export const methodNames = (value: string, name: string): readonly string[] => {
   const listed = value.split(',').flatMap((one) => (one.trim() === '' ? [] : [one.trim()]))
   if (listed.every((one) => /^[\w.]+\/\w+$/.test(one))) return listed
-  throw new ConfigError(`${name} must be full names of methods, with commas`)
+  throw new ConfigError(
+    `${name} must be full names of methods, separated by commas, such as pinfold.platform.registry.v2.ReposService/CreateRepo`,
+  )
 }
 /** Names of annotations and labels, with commas. */
 export const annotationNames = (value: string, name: string): readonly string[] => {
   const listed = commaList(value)
   if (listed.every((one) => /^[\w./-]{1,128}$/.test(one))) return listed
-  throw new ConfigError(`${name} must be names of annotations, with commas`)
+  throw new ConfigError(
+    `${name} must be names of annotations, separated by commas, such as org.opencontainers.image.title`,
+  )
 }
 /** Ecosystems of OSV that are distributions, with a release or for all of them, separated by commas. */
 export const osvEcosystems = (value: string, name: string): readonly string[] => {
   const listed = commaList(value)
   if (listed.every((one) => /^[A-Z][A-Za-z0-9 ]{0,63}(:[\w.:-]{1,64})?$/.test(one))) return listed
-  throw new ConfigError(`${name} must be ecosystems of OSV, with commas`)
+  throw new ConfigError(`${name} must be OSV names of ecosystems, separated by commas, such as Wolfi or Alpine:v3.19`)
 }

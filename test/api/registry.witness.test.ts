@@ -472,7 +472,7 @@ test('a witness is asked over plain http only where that is allowed for upstream
   await using _ = closing
   const own = log.app.config.ledgerWitnesses[0]!
   const env = { PINFOLD_LEDGER_WITNESSES: `${vkeyOf(own.key)} ${own.url}` }
-  assert.throws(() => readConfig(env), /PINFOLD_LEDGER_WITNESSES has http:.* takes PINFOLD_ALLOW_INSECURE_UPSTREAMS/)
+  assert.throws(() => readConfig(env), /PINFOLD_LEDGER_WITNESSES has http:.* set PINFOLD_ALLOW_INSECURE_UPSTREAMS=on/)
   assert.throws(() => readConfig({ ...env, PINFOLD_ALLOW_INSECURE_ISSUERS: 'on' }), /PINFOLD_ALLOW_INSECURE_UPSTREAMS/)
   assert.deepEqual(readConfig({ ...env, PINFOLD_ALLOW_INSECURE_UPSTREAMS: 'on' }).ledgerWitnesses, [own])
   // The same is true for the requests to witnesses.

@@ -340,7 +340,10 @@ test('a token is never sent unencrypted, and a text that is no token is not prin
     [78, 'pinfold: tokens are sent over https only, and http://registry.example is not\n'],
   )
   const wrong = await login('--api', 'nonsense', '--identity-token', it.file)
-  assert.deepEqual([wrong.code, wrong.stderr], [78, 'pinfold: --api must be an http or https URL without a path\n'])
+  assert.deepEqual(
+    [wrong.code, wrong.stderr],
+    [78, 'pinfold: --api must be an http or https URL without a path, such as https://registry.example.com\n'],
+  )
 
   const api = ['--api', it.fake.url]
   writeFileSync(it.file, `${outside}\nsecond line`)

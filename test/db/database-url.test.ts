@@ -17,7 +17,7 @@ test('refuses a database URL with several hosts, and names the alternative', () 
       () => read('PINFOLD_DATABASE', value),
       (error: Error) => {
         assert.ok(error instanceof ConfigError)
-        assert.match(error.message, /PINFOLD_DATABASE must name one host.*HAProxy/)
+        assert.match(error.message, /PINFOLD_DATABASE must have one host.*a proxy or a virtual address/)
         assert.doesNotMatch(error.message, /secret/)
         return true
       },

@@ -409,8 +409,14 @@ test('no client is redirected to a bucket at or below our own host', { skip }, a
   assert.deepEqual((await puller.ok(200, 'GET', `${name}/blobs/${digestOf(large)}`)).bytes, large)
   const refused = { PINFOLD_BLOB_REDIRECTS: 'on', PINFOLD_URL: 'https://registry.example.com' }
   for (const [blobs, reason] of [
-    ['s3://blobs?endpoint=https://registry.example.com:9000', /cannot lead from registry.example.com/],
-    ['s3://blobs?endpoint=https://s3.registry.example.com', /would send their tokens along/],
+    [
+      's3://blobs?endpoint=https://registry.example.com:9000',
+      /needs a bucket at a host outside of registry.example.com/,
+    ],
+    [
+      's3://blobs?endpoint=https://s3.registry.example.com',
+      /at s3.registry.example.com, clients would send it their tokens/,
+    ],
     ['/var/lib/blobs', /needs a bucket/],
   ] as const) {
     assert.throws(() => readConfig({ ...refused, PINFOLD_BLOBS: blobs }), reason)

@@ -101,8 +101,8 @@ const mistakes: readonly Mistake[] = [
     'serve --database postgres://127.0.0.1/none',
     {},
     78,
-    /needs PINFOLD_MASTER_KEY/,
-    /32 bytes/,
+    /PINFOLD_MASTER_KEY is missing/,
+    /32 random bytes/,
   ),
   command(
     'The database is away',

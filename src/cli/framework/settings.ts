@@ -1,4 +1,5 @@
 // Options of commands that are settings too.
+import type { Setting } from '#config/basics.ts'
 import { type Config, readConfig, settings } from '#config.ts'
 import type { Options } from './command.ts'
 
@@ -15,14 +16,23 @@ const placeholders: Record<string, string> = {
 /** The options of the given settings, as a command declares them. */
 export function settingOptions(...keys: (keyof typeof settings)[]): { flags: string; summary: string }[] {
   return keys.map((key) => {
-    const { flag, doc, env } = settings[key]
-    return { flags: `${flag} <${placeholders[key] ?? 'value'}>`, summary: `${withoutMarks(doc)} (${env})` }
+    const { flag, env } = settings[key]
+    return { flags: `${flag} <${placeholders[key] ?? 'value'}>`, summary: `${explanation(settings[key])} (${env})` }
   })
 }
 
-/** Text of a documentation page for a terminal: a link becomes its words, followed by the page. */
+/** What a setting does, with its default, for a terminal. */
+export function explanation({ doc, default: value, defaultMeans }: Setting<unknown>): string {
+  const fallback = value === '' ? defaultMeans : value
+  return withoutMarks(fallback === undefined ? doc : `${doc} Default: ${fallback}.`)
+}
+
+/** Text of a documentation page for a terminal: values are quoted, and a link becomes its words, followed by the page. */
 export function withoutMarks(doc: string): string {
-  return doc.replaceAll('`', '').replace(/\[([^\]]+)\]\(([^)#]+)[^)]*\)/g, '$1 (docs/$2)')
+  return doc
+    .replace(/`([a-z0-9]+)`/g, '"$1"')
+    .replaceAll('`', '')
+    .replace(/\[([^\]]+)\]\(([^)#]+)[^)]*\)/g, '$1 (docs/$2)')
 }
 
 /** Flags win over the environment, which wins over the defaults. Throws ConfigError. */

@@ -1,14 +1,19 @@
-import { settings } from '#config.ts'
+import { settingGroups } from '#config.ts'
 import { exitCodes } from '../framework/cli-error.ts'
 import type { Command } from '../framework/command.ts'
-import { withoutMarks } from '../framework/settings.ts'
+import { explanation, withoutMarks } from '../framework/settings.ts'
 
 export const configSettings: Command = {
   options: [],
   async run(terminal) {
-    for (const { env, flag, default: fallback, doc } of Object.values(settings)) {
-      terminal.print(`${env}${flag ? ` (${flag})` : ''}`)
-      terminal.print(`    ${withoutMarks(doc)}${fallback === '' ? '' : ` Default: ${fallback}.`}`)
+    terminal.print('Environment variables of pinfold serve. docs/config.md describes them in more detail.')
+    for (const { title, about, settings } of settingGroups) {
+      terminal.print(`\n${title.toUpperCase()}`)
+      if (about !== undefined) terminal.print(withoutMarks(about))
+      for (const one of Object.values(settings)) {
+        terminal.print(`${one.env}${one.flag ? ` (${one.flag})` : ''}`)
+        terminal.print(`    ${explanation(one)}`)
+      }
     }
     return exitCodes.ok
   },

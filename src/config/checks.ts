@@ -1,0 +1,95 @@
+// Checks of settings that depend on each other, and of variables that are not settings.
+
+import { isBucket, parseBucket } from '#blobs/s3/bucket.ts'
+import { nearest } from '#lib/naming/nearest.ts'
+import { isAtOrBelow } from '#lib/net/hosts.ts'
+
+type Read = {
+  database: string
+  masterKey: string
+  masterKeyNew: string
+  termsMethods: readonly string[]
+  termsDocuments: readonly unknown[]
+  tlsCert: string
+  tlsKey: string
+  url: string
+  hosts: readonly string[]
+  blobs: string
+  blobRedirects: readonly string[]
+  allowInsecureUpstreams: boolean
+  ledgerWitnesses: readonly { url: string }[]
+  compatVendor: string
+  compatVendorDomain: string
+}
+
+/** Problems with valid settings that contradict each other, or of which one is missing. */
+export function conflicts(read: Read): string[] {
+  const problems: string[] = []
+  if (read.database !== '' && read.masterKey === '') {
+    problems.push(
+      'PINFOLD_MASTER_KEY is missing: a PostgreSQL database needs it; set it to 32 random bytes, such as the output of openssl rand -base64 32',
+    )
+  }
+  if (read.masterKeyNew !== '' && read.masterKey === '') {
+    problems.push(
+      'PINFOLD_MASTER_KEY_NEW needs PINFOLD_MASTER_KEY; if the master key is in a file of the data folder, unset PINFOLD_MASTER_KEY_NEW',
+    )
+  }
+  if (read.termsMethods.length > 0 && read.termsDocuments.length === 0) {
+    problems.push('PINFOLD_TERMS_METHODS needs PINFOLD_TERMS_DOCUMENTS, the list of terms to accept')
+  }
+  if (read.tlsCert !== '' && read.tlsKey === '') {
+    problems.push('PINFOLD_TLS_CERT needs PINFOLD_TLS_KEY, the file with the private key of the certificate')
+  }
+  if (read.tlsKey !== '' && read.tlsCert === '') {
+    problems.push('PINFOLD_TLS_KEY needs PINFOLD_TLS_CERT, the file with the certificate for this key')
+  }
+  problems.push(...redirectProblems(read))
+  const plain = read.allowInsecureUpstreams ? undefined : read.ledgerWitnesses.find(({ url }) => /^http:/.test(url))
+  if (plain) {
+    problems.push(
+      `PINFOLD_LEDGER_WITNESSES has ${plain.url}: use https://, or set PINFOLD_ALLOW_INSECURE_UPSTREAMS=on to allow http://`,
+    )
+  }
+  if (read.tlsCert !== '' && read.url.startsWith('http:')) {
+    problems.push('PINFOLD_URL must begin with https:// because PINFOLD_TLS_CERT is set')
+  }
+  if (read.compatVendorDomain !== '' && read.compatVendor === '') {
+    problems.push('PINFOLD_COMPAT_VENDOR_DOMAIN needs PINFOLD_COMPAT_VENDOR, the name of the other product')
+  }
+  return problems
+}
+
+/** Problems with redirects. To a subdomain of this server clients would send their tokens, which buckets refuse. */
+function redirectProblems({ blobs, blobRedirects, url, hosts: names }: Read): string[] {
+  if (blobRedirects.join() === 'off') return []
+  if (!isBucket(blobs))
+    return ['PINFOLD_BLOB_REDIRECTS needs a bucket in PINFOLD_BLOBS; for blobs in a folder, unset it']
+  const host = new URL(parseBucket(blobs).publicOrigin).hostname
+  const ours = [url, ...names].filter((one) => one !== '').map((one) => hostnameOf(one))
+  return ours
+    .filter((one) => isAtOrBelow(host, one))
+    .map(
+      (one) =>
+        `PINFOLD_BLOB_REDIRECTS needs a bucket at a host outside of ${one}: at ${host}, clients would send it their tokens`,
+    )
+}
+
+function hostnameOf(text: string): string {
+  return new URL(text.includes('://') ? text : `http://${text}`).hostname
+}
+
+/** Variables that commands print with `-o env`; the shell that reads them passes them on to every later command. */
+const printed = /^PINFOLD_(?:\w+_(?:ID|NAME)|OCI_TOKEN)$/
+
+/** Problems with variables that are named like settings but are not settings, with the closest setting. */
+export function unknownSettings(variables: readonly string[], known: readonly string[]): string[] {
+  const unknown = variables.filter((name) => {
+    return name.startsWith('PINFOLD_') && !/^PINFOLD_TEST_/.test(name) && !known.includes(name) && !printed.test(name)
+  })
+  return unknown.map((name) => {
+    const meant = nearest(name, known)
+    const next = meant === undefined ? 'run pinfold config to list all settings' : `did you mean ${meant}?`
+    return `${name} is not a setting; ${next}`
+  })
+}
