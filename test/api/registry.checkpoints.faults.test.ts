@@ -83,11 +83,11 @@ test('a comparison that finds a stored checkpoint lost writes it again, with a w
   const refused = () => Promise.reject(new StoreAway('AccessDenied'))
   const allow = replaceStore(at, () => ({ ...store, write: refused }))
   at.app.checkpointGuard = createCheckpointGuard()
-  const told = 'the stored checkpoint of a ledger log was lost, and is written again'
+  const told = 'the stored checkpoint of a transparency log was lost and is written again'
   await at.move()
   for (let i = 0; i < 3; i++) await at.sign()
   assert.deepEqual(await runDuty(at.app, compareLedgers), {})
-  assert.deepEqual(at.warnings(), ['checkpoints of ledger logs cannot be stored now, so signing waits'])
+  assert.deepEqual(at.warnings(), ['checkpoints cannot be stored, so the signing of transparency logs waits'])
   allow()
   replaceStore(at, () => store)
   assert.deepEqual(await runDuty(at.app, compareLedgers), { compared: 1, suspended: 0 })

@@ -64,7 +64,7 @@ for (const { store, skip, settings } of stores) {
       assert.deepEqual(await at.sign(), { entries: 1, checkpoints: 0 })
     }
     assert.equal(await at.signed(), before)
-    assert.deepEqual(at.warnings(), ['checkpoints of ledger logs cannot be stored now, so signing waits'])
+    assert.deepEqual(at.warnings(), ['checkpoints cannot be stored, so the signing of transparency logs waits'])
     assert.deepEqual(at.errors(), [])
     back()
     assert.deepEqual(await at.sign(), { entries: 0, checkpoints: 1 })
@@ -119,7 +119,7 @@ for (const { store, skip, settings } of stores) {
       assert.equal(await at.signed(), before, 'nothing is signed')
       assert.equal(await at.stored(), honest, 'what was stored stays')
       assert.equal(await at.stateOf(), 2)
-      const reason = regrown < 2 ? /the database has \d entries, and the stored checkpoint has 4/ : /differ from those/
+      const reason = regrown < 2 ? /the database has \d entries, but the stored checkpoint has 4/ : /differ from those/
       assert.equal(at.errors().length, 1)
       assert.match(at.errors()[0]!, reason)
       await at.move()
@@ -169,7 +169,7 @@ for (const { store, skip, settings } of stores) {
     assert.deepEqual(await at.findings(), [])
     await at.move()
     await at.sign()
-    assert.ok(at.warnings().includes('the stored checkpoint of a ledger log was lost, and is written again'))
+    assert.ok(at.warnings().includes('the stored checkpoint of a transparency log was lost and is written again'))
     none()
     await at.sign()
     assert.equal(await at.stored(), await at.signed())
@@ -245,7 +245,7 @@ test('all checkpoints are compared once in a process, and then only after the da
   const back = replaceStore(at, () => ({ read: away }))
   at.app.checkpointGuard = createCheckpointGuard()
   assert.deepEqual(await runDuty(at.app, compareLedgers), {})
-  assert.deepEqual(at.warnings(), ['checkpoints of ledger logs cannot be stored now, so signing waits'])
+  assert.deepEqual(at.warnings(), ['checkpoints cannot be stored, so the signing of transparency logs waits'])
   back()
   assert.deepEqual(await runDuty(at.app, compareLedgers), { compared: 1, suspended: 0 }, 'it is still due')
 })

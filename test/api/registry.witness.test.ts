@@ -80,7 +80,7 @@ test('a witness refuses checkpoints that contradict the one it has seen, with th
     ['no proof', asked(20, 30, noted(textOf(30)), []), 422, /does not lead/],
     ['a step back', asked(20, 10, noted(textOf(10)), []), 400, /larger/],
     ['another key', asked(20, 30, stranger), 403, /not signed/],
-    ['another log', asked(20, 30, noted(other)), 404, /not one that is witnessed/],
+    ['another log', asked(20, 30, noted(other)), 404, /does not cosign this log/],
     ['no size', asked(20, 30).replace('old 20', 'old'), 400, /not one of/],
     ['a size that is written otherwise', asked(20, 30).replace('old 20', 'old 020'), 400, /not one of/],
     [

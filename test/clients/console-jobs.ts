@@ -62,10 +62,10 @@ async function checkProofs({ check, scene, asOperator, goTo }: Kit): Promise<voi
       const again = await saveDownload(page, folder, () => press(page, /^Download proof of stable/))
       expect(readFileSync(again.file, 'utf8') === readFileSync(proof.file, 'utf8'), 'it is another proof')
 
-      const body = 'what the tag was then is not in the log yet; try again in a moment\n'
+      const body = 'the transparency log does not have this entry yet; try again in a second\n'
       await page.route(/\/proof\?/, (route) => route.fulfill({ status: 503, contentType: 'text/plain', body }))
       await press(page, /^Download proof of stable/)
-      await page.getByRole('alert').filter({ hasText: 'not in the log yet' }).waitFor()
+      await page.getByRole('alert').filter({ hasText: 'does not have this entry yet' }).waitFor()
     } finally {
       rmSync(folder, { recursive: true, force: true })
     }

@@ -30,8 +30,8 @@ export async function eraseLedger(call: Call, repoUid: string): Promise<ErasedLe
     const { ledger } = found(await store.findDeletedRepo(tx, repoUid), deletedRepoType, repoUid)
     const writer = await store.writerOf(tx, ledger)
     if (writer !== '') {
-      const description =
-        'a repo that was made again in its place goes on with the ledger, or what it had is still being removed; delete the one, or wait for the other'
+      const why = 'A new repository with the same path continues it, or the old content is still being deleted.'
+      const description = `the tag history is in use. ${why} Delete the new repository, or try again later.`
       throw failedPrecondition({ type: 'LEDGER_IN_USE', subject: writer, description })
     }
     const gone = await store.deletedReposOf(tx, ledger)
@@ -43,7 +43,7 @@ export async function eraseLedger(call: Call, repoUid: string): Promise<ErasedLe
     await emit(tx, call, 'control.registry.ledger.erased', about)
     return all
   }, ofAnySize)
-  call.log.info('ledger erased', erased)
+  call.log.info('tag history erased', erased)
   return erased
 }
 
@@ -58,7 +58,7 @@ export async function resumeLedgerLogs(call: Call): Promise<number> {
     }
     return ended.reduce((sum, one) => sum + one.logs, 0)
   })
-  if (logs > 0) call.log.info('ledger logs resumed', { logs })
+  if (logs > 0) call.log.info('suspended transparency logs replaced', { logs })
   return logs
 }
 
@@ -74,6 +74,6 @@ export async function rotateLedgerLogKey(call: Call, organization: string): Prom
     // The transaction locks the row of the log.
     { isolation: 'rowLocks' },
   )
-  call.log.info('key of a ledger log rotated', { organization })
+  call.log.info('key of a transparency log rotated', { organization })
   return key
 }

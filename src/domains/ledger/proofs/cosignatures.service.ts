@@ -120,7 +120,7 @@ async function keep(
   // If the log was signed again meanwhile, its new checkpoint is asked about without a delay.
   if (isSure || now.size === log.size) witnessing.note(log.id, isSure)
   if (isBehind)
-    lines.error('a witness has seen more of a log than there is; nothing is signed for it any more', {
+    lines.error('a witness contradicts a transparency log, so its signing is suspended; run pinfold restored', {
       ledgerLog: log.id,
     })
   return kept !== undefined
@@ -170,7 +170,7 @@ async function ask(by: By, log: store.WaitingLog, witness: Witness, seen: number
   if (told !== undefined && tries < mostTries) return ask(by, log, witness, told, run, tries + 1)
   const { status } = answer
   if (status === 0) run.silent.add(url)
-  by.log.warn('a witness has not signed', {
+  by.log.warn('a witness did not cosign a checkpoint', {
     witness: key.name,
     status,
     ...('error' in answer && { error: answer.error }),

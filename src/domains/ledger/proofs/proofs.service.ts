@@ -130,7 +130,7 @@ export async function proofOf(
   ])
   if (began === undefined) throw new ProofPending()
   const secret = sealer.unseal('ledger-secret', log.secret)
-  if (!secret) throw new Error(`the secret of the log ${log.origin} was sealed under another master key`)
+  if (!secret) throw new Error(`the secret of the log ${log.origin} is encrypted under another master key`)
   const opening = openingText({ ...row, organization })
   const head = headOf(log, cosigned, row.index)
   const salt = saltOf(secret, saltedBy(row, began))
@@ -147,7 +147,7 @@ export async function proofOf(
 export class ProofPending extends AppError {
   constructor() {
     const details = [{ type: 'RetryInfo', retryDelaySeconds: 1 }] as const
-    super('UNAVAILABLE', 'what the tag was then is not in the log yet; try again in a moment', { details })
+    super('UNAVAILABLE', 'the transparency log does not have this entry yet; try again in a second', { details })
   }
 }
 

@@ -154,7 +154,7 @@ export async function rotateLogKey(tx: Tx, by: By, organization: string): Promis
 
 function openedSecret({ sealer }: By, { origin, secret }: LedgerLog): Buffer {
   const plain = sealer.unseal('ledger-secret', secret)
-  if (!plain) throw new Error(`the secret of the log ${origin} was sealed under another master key`)
+  if (!plain) throw new Error(`the secret of the log ${origin} is encrypted under another master key`)
   return plain
 }
 

@@ -93,6 +93,6 @@ async function signStored(tx: Tx, by: By, stored: readonly StoredHead[]): Promis
 
 function signatureOf({ sealer }: By, text: string, { vkey, privateKey }: LogKey): string {
   const [key, plain] = [parseVkey(vkey), sealer.unseal('ledger-key', privateKey)]
-  if (!key || !plain) throw new Error(`the key ${vkey} was sealed under another master key`)
+  if (!key || !plain) throw new Error(`the key ${vkey} is encrypted under another master key`)
   return signLine(text, key, plain)
 }

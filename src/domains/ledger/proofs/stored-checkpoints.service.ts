@@ -51,7 +51,7 @@ export async function contradictionOf(
   if (!head || head.origin !== origin) return 'the stored checkpoint is damaged'
   // Read after the stored checkpoint, which is written only after its entries are committed.
   const size = await store.sizeOf(reader, id)
-  if (head.size > size) return `the database has ${size} entries, and the stored checkpoint has ${head.size}`
+  if (head.size > size) return `the database has ${size} entries, but the stored checkpoint has ${head.size}`
   const isSame = (await rootOf(reader, id, head.size)).equals(head.root)
   return isSame ? undefined : `the first ${head.size} entries differ from those of the stored checkpoint`
 }
@@ -134,7 +134,7 @@ async function ofStore<T>(within: AbortSignal, ask: () => Promise<T>): Promise<T
     within.throwIfAborted()
     return await unlessAborted(ask(), within)
   } catch (cause) {
-    throw new StoreFailure('the store of the blobs failed', { cause })
+    throw new StoreFailure('the blob store failed', { cause })
   }
 }
 
@@ -198,10 +198,11 @@ async function suspend(by: By, tx: Db['tx'], log: LedgerLog, stored: string): Pr
     return { is: 'new', reason } as const
   }, rowLocks)
   const { is, reason } = decided
-  if (is === 'refuted') by.log.debug('a ledger log was read from a database server that lags', { ledgerLog: log.id })
+  if (is === 'refuted')
+    by.log.debug('a transparency log was read from a database server that lags', { ledgerLog: log.id })
   if (is !== 'new') return is
   by.checkpointGuard.suspended++
-  by.log.error('the database lost entries of a ledger log, so signing has stopped for it; run pinfold restored', {
+  by.log.error('the database lost entries of a transparency log, so its signing is suspended; run pinfold restored', {
     ledgerLog: log.id,
     origin: log.origin,
     reason,
@@ -216,27 +217,27 @@ async function suspend(by: By, tx: Db['tx'], log: LedgerLog, stored: string): Pr
 export function passOver({ failures }: Pick<App, 'failures'>, { id }: LedgerLog, error: unknown): undefined {
   // Errors of the database have a code.
   if (!(error instanceof Error) || 'code' in error) throw error
-  failures.repeated('a ledger log could not be signed', new Error(`log ${id}: ${error.message}`))
+  failures.repeated('a transparency log could not be signed', new Error(`log ${id}: ${error.message}`))
 }
 
 function waitFor({ checkpointGuard: guard, log }: By, error: unknown): 'waiting' {
-  if (!guard.isWaiting) log.warn('checkpoints of ledger logs cannot be stored now, so signing waits', { error })
+  if (!guard.isWaiting) log.warn('checkpoints cannot be stored, so the signing of transparency logs waits', { error })
   guard.isWaiting = true
   return 'waiting'
 }
 
 function goOn({ checkpointGuard: guard, log }: By): void {
-  if (guard.isWaiting) log.info('checkpoints of ledger logs are stored and signed again')
+  if (guard.isWaiting) log.info('checkpoints of transparency logs are stored and signed again')
   guard.isWaiting = false
 }
 
 function warnOfLoss({ log: lines }: By, { id, origin }: LedgerLog): void {
-  lines.warn('the stored checkpoint of a ledger log was lost, and is written again', { ledgerLog: id, origin })
+  lines.warn('the stored checkpoint of a transparency log was lost and is written again', { ledgerLog: id, origin })
 }
 
 function warnOfBucket({ checkpointGuard: guard, log }: By): void {
   if (!guard.isToldOfBucket) {
-    log.warn('the bucket ignores the conditions of writes, so two servers that sign at once are not told apart')
+    log.warn('the bucket ignores conditions of writes, so two servers that sign at the same time are not detected')
   }
   guard.isToldOfBucket = true
 }

@@ -38,6 +38,6 @@ async function verifyCheckpoint(
   // An earlier release has signed the log, or it was never signed.
   if (storedSize === 0 || checkpoint === '') return
   if (watch.repair) await storeSigned(checkpoints, log)
-  const detail = 'the store of the blobs has lost it'
+  const detail = 'the blob store does not have it'
   watch.found({ ...of, problem: 'stored checkpoint is missing', detail, repaired: watch.repair })
 }

@@ -42,19 +42,19 @@ async function ownKey({ db, sealer, clock }: By, name: string): Promise<{ key: N
     stored = (await store.findWitnessKey(db))!
   }
   const [key, privateKey] = [parseVkey(stored.vkey), sealer.unseal('ledger-key', stored.privateKey)]
-  if (!key || !privateKey) throw new Error('the key of the witness was sealed under another master key')
+  if (!key || !privateKey) throw new Error('the key of the witness is encrypted under another master key')
   return { key, privateKey }
 }
 
 /** Verifies a checkpoint with the consistency proof from the last one that was seen, and signs it. */
 export async function cosign(by: By, request: string, name: string): Promise<WitnessAnswer> {
   const shown = readRequest(request)
-  if (!shown) return { status: 400, body: 'the request is not one of c2sp.org/tlog-witness\n' }
+  if (!shown) return { status: 400, body: 'the request is not a valid request of c2sp.org/tlog-witness\n' }
   const { old, checkpoint, text } = shown
   const keys = by.config.witnessLogs.filter((key) => key.name === checkpoint.origin)
-  if (keys.length === 0) return { status: 404, body: 'the log is not one that is witnessed here\n' }
+  if (keys.length === 0) return { status: 404, body: 'this witness does not cosign this log\n' }
   if (!keys.some(shown.isSigned)) return { status: 403, body: 'the checkpoint is not signed with a key of the log\n' }
-  if (old > checkpoint.size) return { status: 400, body: 'the old size is larger than that of the checkpoint\n' }
+  if (old > checkpoint.size) return { status: 400, body: 'the old size is larger than the size of the checkpoint\n' }
   const now = by.clock()
   const refused = await by.db.tx(async (tx): Promise<WitnessAnswer | undefined> => {
     const head = await store.lockHead(tx, checkpoint.origin, emptyRoot.toString('base64'))
@@ -63,7 +63,7 @@ export async function cosign(by: By, request: string, name: string): Promise<Wit
     const root = checkpoint.root.toString('base64')
     if (old === checkpoint.size && root !== head.root) return conflict
     if (!isConsistent({ size: head.size, root: Buffer.from(head.root, 'base64') }, checkpoint, shown.proof)) {
-      return { status: 422, body: 'the proof does not lead from the checkpoint that was seen last to this one\n' }
+      return { status: 422, body: 'the consistency proof from the last checkpoint to this one is invalid\n' }
     }
     await store.noteHead(tx, checkpoint.origin, { size: checkpoint.size, root, time: now.toISOString() })
     return undefined
