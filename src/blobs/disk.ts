@@ -284,7 +284,7 @@ function codeOf(error: unknown): unknown {
 
 function explain(error: unknown): unknown {
   const full = ['ENOSPC', 'EDQUOT', 'EFBIG'].includes(String(codeOf(error)))
-  return full ? new StoreFull('there is no room for more blobs', { cause: error }) : error
+  return full ? new StoreFull('the blob storage is full', { cause: error }) : error
 }
 
 function ignore(code: string): (error: unknown) => undefined {
@@ -306,14 +306,14 @@ async function sendFile(file: FileHandle, target: Writable, start: number, size:
   const buffers = [Buffer.allocUnsafeSlow(length), Buffer.allocUnsafeSlow(size > length ? length : 0)]
   const sent: Promise<void>[] = [Promise.resolve(), Promise.resolve()]
   const gone = new Promise<never>((_, reject) => {
-    target.once('close', () => reject(new Error('the client went away')))
+    target.once('close', () => reject(new Error('the client disconnected')))
   })
   gone.catch(() => {})
   let at = start
   for (let turn = 0; at < start + size; turn ^= 1) {
     await Promise.race([sent[turn], gone])
     const { bytesRead } = await file.read(buffers[turn]!, 0, Math.min(length, start + size - at), at)
-    if (bytesRead === 0) throw new Error('the file is shorter than it was')
+    if (bytesRead === 0) throw new Error('the file is shorter than the blob')
     at += bytesRead
     sent[turn] = write(target, buffers[turn]!.subarray(0, bytesRead))
   }

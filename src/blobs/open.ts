@@ -40,17 +40,17 @@ export async function openBlobs(setting: string, data: string, s3: S3Options): P
   } catch (error) {
     const { code = '', message, cause } = error as NodeJS.ErrnoException
     const why = isBucket(setting) && cause instanceof Error ? `${message}: ${cause.message}` : message
-    throw new Error(`blobs cannot be kept in ${name}: ${reasons[code] ?? why}`, { cause: error })
+    throw new Error(`blobs cannot be stored in ${name}: ${reasons[code] ?? why}`, { cause: error })
   }
 }
 
 const reasons: Record<string, string> = {
-  ENOENT: 'the folder above it is not there',
+  ENOENT: 'its parent folder does not exist',
   ENOTDIR: 'it is not a folder',
   EEXIST: 'it is not a folder',
-  EACCES: 'it may not be written to',
-  EPERM: 'it may not be written to',
-  EROFS: 'it may not be written to',
+  EACCES: 'the server has no permission to write to it',
+  EPERM: 'the server has no permission to write to it',
+  EROFS: 'its file system is read-only',
 }
 
 function unlessThere(error: NodeJS.ErrnoException): void {

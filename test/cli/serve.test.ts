@@ -136,7 +136,7 @@ test('a folder in which no blob can be kept is one clear line and no server', as
   )
   assert.deepEqual(
     [code, stdout, stderr],
-    [1, '', `pinfold: blobs cannot be kept in ${blobs}: the folder above it is not there\n`],
+    [1, '', `pinfold: blobs cannot be stored in ${blobs}: its parent folder does not exist\n`],
   )
 })
 

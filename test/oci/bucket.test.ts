@@ -531,9 +531,9 @@ test('a server starts only with its own bucket, and otherwise says why', { skip 
     [{ blobs: bucket.url() }, /has none of the blobs of the database; set --blobs \(PINFOLD_BLOBS\) to the bucket/],
     [{ blobs: '' }, /has none of the blobs of the database/],
     [{ blobs: bucket.url().replace('//pinfold', '//elsewhere') }, /s3:\/\/elsewhere\/\w+: .*404 NoSuchBucket/],
-    [{ aws: wrong }, /lets nobody in: GetObject was refused: 403 SignatureDoesNotMatch/],
+    [{ aws: wrong }, /the bucket refused the request: GetObject was refused: 403 SignatureDoesNotMatch/],
     [{ aws: { AWS_EC2_METADATA_DISABLED: 'true' } }, /there are no credentials for the bucket/],
-    [{ blobs: bucket.url('http://127.0.0.1:1', '&timeout=1') }, /the bucket cannot be reached now: .*ECONNREFUSED/],
+    [{ blobs: bucket.url('http://127.0.0.1:1', '&timeout=1') }, /the bucket is unavailable: .*ECONNREFUSED/],
   ] as const) {
     await assert.rejects(open(other), (error: Error) => {
       assert.match(error.message, reason)

@@ -63,7 +63,7 @@ export function replaceStore({ app }: Scene, way: (real: CheckpointStore) => Par
   }
 }
 
-export const away = () => Promise.reject(new StoreAway('the bucket cannot be reached now'))
+export const away = () => Promise.reject(new StoreAway('the bucket is unavailable'))
 
 /** Answers with how to bring the database back to this moment, as a restore or a lossy failover does. */
 export async function remember({ app, id }: Scene): Promise<() => Promise<void>> {

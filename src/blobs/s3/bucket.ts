@@ -27,13 +27,12 @@ const ownFolders = ['c', 'sha256', 'sha512', 'uploads']
 export function parseBucket(text: string): Bucket {
   const url = URL.parse(text)
   if (url?.protocol !== 's3:' || url.username !== '' || url.password !== '' || url.port !== '' || url.hash !== '') {
-    throw new Error(
-      'must be s3://bucket/prefix, without a port and without credentials, which come from the environment',
-    )
+    throw new Error('must be s3://bucket/prefix without a port and credentials; credentials come from the environment')
   }
   const { searchParams: given } = url
   for (const name of given.keys()) {
-    if (!parameters.includes(name)) throw new Error(`has the parameter ${name}; there are ${parameters.join(', ')}`)
+    if (!parameters.includes(name))
+      throw new Error(`has the unknown parameter ${name}; known are ${parameters.join(', ')}`)
   }
   const name = url.hostname
   if (!/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/.test(name)) throw new Error('must name a bucket, as s3://bucket')
@@ -42,7 +41,7 @@ export function parseBucket(text: string): Bucket {
     throw new Error('must have a prefix of letters, digits, dots, dashes and underscores, with slashes')
   }
   if (prefix.split('/').some((part) => ownFolders.includes(part))) {
-    throw new Error(`must have a prefix without ${ownFolders.join(', ')}, since there a store above it has its blobs`)
+    throw new Error(`must have a prefix without ${ownFolders.join(', ')}, which are reserved for blobs`)
   }
   const region = given.get('region') ?? 'us-east-1'
   if (!/^[a-z0-9-]{1,64}$/.test(region)) throw new Error('must have a region such as eu-central-1')

@@ -244,10 +244,10 @@ type Try<T> = { ask: Ask; by: Lane | Turn; take: (res: IncomingMessage) => Promi
 /** Error for a store that is full or that does not accept the size, the same for all stores. */
 function whyNoRoom(refused: Refused): Error | undefined {
   if (refused.status === 507 || fullCodes.includes(refused.code)) {
-    return new StoreFull('there is no room for more blobs', { cause: refused })
+    return new StoreFull('the blob storage is full', { cause: refused })
   }
   const isLarge = refused.status === 413 || refused.code === 'EntityTooLarge'
-  return isLarge ? new ContentTooLarge('the store takes no blob of this size', { cause: refused }) : undefined
+  return isLarge ? new ContentTooLarge('the bucket does not accept a blob of this size', { cause: refused }) : undefined
 }
 
 export function createClient(bucket: Bucket, credentials: CredentialSource, options: ClientOptions = {}): Client {
@@ -277,7 +277,7 @@ export function createClient(bucket: Bucket, credentials: CredentialSource, opti
           ended(isMissing ? 'missing' : isTheirs ? 'ok' : 'refused')
           if (up) throw full ?? error
           // The request is correct, so the credentials, the bucket or the region are wrong.
-          throw new StoreAway(`the bucket lets nobody in: ${error.message}`, { cause: error })
+          throw new StoreAway(`the bucket refused the request: ${error.message}`, { cause: error })
         }
         if (isBusy(error)) {
           ended('busy')
@@ -296,7 +296,7 @@ export function createClient(bucket: Bucket, credentials: CredentialSource, opti
         }
         ended('away')
         up = false
-        throw new StoreAway('the bucket cannot be reached now', { cause: error })
+        throw new StoreAway('the bucket is unavailable', { cause: error })
       }
     }
   }
@@ -330,7 +330,7 @@ export function createClient(bucket: Bucket, credentials: CredentialSource, opti
     isClockSure: tries.clock.isSure,
     addressOf: (key, at, seconds) =>
       tries.addressOf(key, at, seconds).catch((cause: unknown) => {
-        throw new StoreAway('there are no credentials for the bucket now', { cause })
+        throw new StoreAway('there are no credentials for the bucket', { cause })
       }),
     close: tries.close,
   }

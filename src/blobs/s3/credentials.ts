@@ -85,7 +85,7 @@ async function find(env: Environment, region: string): Promise<{ fresh: Credenti
     throw new Error('there are no credentials for the bucket')
   return lasting(
     await fromMachine(env).catch((cause: unknown) => {
-      throw new Error('there are no credentials for the bucket: none in the environment, in a file or at an endpoint', {
+      throw new Error('there are no credentials for the bucket in the environment, in a file or at an endpoint', {
         cause,
       })
     }),
@@ -146,7 +146,7 @@ async function fromContainer(env: Environment): Promise<Credentials> {
   const relative = env.AWS_CONTAINER_CREDENTIALS_RELATIVE_URI
   const url = new URL(relative ? `http://169.254.170.2${relative}` : env.AWS_CONTAINER_CREDENTIALS_FULL_URI!)
   if (url.protocol !== 'https:' && !containerHosts.includes(url.hostname)) {
-    throw new Error('AWS_CONTAINER_CREDENTIALS_FULL_URI must be an https URL, or on this machine')
+    throw new Error('AWS_CONTAINER_CREDENTIALS_FULL_URI must be an https URL or a URL of this machine')
   }
   const file = env.AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE
   const token = file ? (await readFile(file, 'utf8')).trim() : env.AWS_CONTAINER_AUTHORIZATION_TOKEN
@@ -193,5 +193,5 @@ async function call(url: string, method: string, headers: Record<string, string>
   const res = await send({ url, method, headers: { ...headers, ...length }, body: [bytes], timeoutMs })
   const text = (await readAll(res, answerBytes)).toString()
   if (res.statusCode === 200) return text
-  throw new Error(`${new URL(url).host} gave no credentials: it answered ${res.statusCode}`)
+  throw new Error(`${new URL(url).host} returned no credentials (status ${res.statusCode})`)
 }

@@ -21,7 +21,7 @@ export function send(sent: Sent): Promise<IncomingMessage> {
     const make = url.startsWith('https:') ? tlsRequest : plainRequest
     // `setTimeout` would begin only when there is a connection.
     const req = make(url, { method, headers, timeout: timeoutMs, ...(agent && { agent }), ...(signal && { signal }) })
-    req.once('timeout', () => req.destroy(new Error(`no sign of life for ${timeoutMs} ms`)))
+    req.once('timeout', () => req.destroy(new Error(`no data for ${timeoutMs} ms`)))
     if (closed) req.once('close', closed)
     req.on('error', reject)
     req.once('response', (res) => {
@@ -40,7 +40,7 @@ export async function readAll(res: IncomingMessage, most: number): Promise<Buffe
   let size = 0
   for await (const chunk of res as AsyncIterable<Buffer>) {
     size += chunk.length
-    if (size > most) throw new Error(`the answer has more than ${most} bytes`)
+    if (size > most) throw new Error(`the response has more than ${most} bytes`)
     chunks.push(chunk)
   }
   return Buffer.concat(chunks, size)

@@ -113,7 +113,7 @@ async function write(target: Writable, chunk: Buffer): Promise<void> {
     }
     const closed = (): void => {
       target.off('drain', drained)
-      reject(new Error('the client went away'))
+      reject(new Error('the client disconnected'))
     }
     if (target.destroyed) return closed()
     target.once('drain', drained).once('close', closed)

@@ -47,7 +47,7 @@ export async function openBucket(
   const client = createClient(bucket, createCredentials(env, bucket.region), { observe, monotonic })
   const memory = createMemory(memoryBytes, {
     waitMs: memoryWaitMs,
-    crowded: 'too many uploads are on their way to the bucket',
+    crowded: 'too many uploads to the bucket are in progress',
     refusal: (why) => new StoreAway(why, { reason: 'TOO_BUSY' }),
   })
   const known = createPresence(monotonic)

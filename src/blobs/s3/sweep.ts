@@ -49,7 +49,7 @@ async function removeSome(client: Client, locations: readonly string[]): Promise
   const left = failed.map((one) => (textOf(one, 'Key') ?? '').slice(prefix.length))
   // An error without an object concerns all of them.
   const unnamed = failed.length > 0 && !left.every((one) => locations.includes(one))
-  if (unnamed) throw new Error(`objects could not be removed: ${textOf(failed[0]!, 'Code')}`)
+  if (unnamed) throw new Error(`objects could not be deleted: ${textOf(failed[0]!, 'Code')}`)
   return left
 }
 

@@ -25,7 +25,7 @@ export function pieceBytes(expected: number): number {
 /** The first bytes of each upload need no reservation, so that small ones never wait. Buffers of a request have the same size. */
 const uncountedBytes = mebibyte
 
-const tooLarge = () => new ContentTooLarge(`the store takes at most ${mostPieces * mostPieceBytes} bytes`)
+const tooLarge = () => new ContentTooLarge(`the blob store accepts at most ${mostPieces * mostPieceBytes} bytes`)
 
 type Filling = { chunks: Buffer[]; size: number; reserved?: Reserved }
 
@@ -98,7 +98,7 @@ export function createUpload(client: Client, memory: Memory, key: string, expect
       isThere = true
     },
     async discard() {
-      gone.abort(new Error('the upload was given up'))
+      gone.abort(new Error('the upload was aborted'))
       filling?.reserved?.free()
       filling = undefined
       await pieces.settled()
@@ -178,7 +178,7 @@ async function createMultipart(client: Client, key: string, signal: AbortSignal)
   const query = [['uploads', '']] as const
   const { text } = await client.ask({ operation: 'CreateMultipartUpload', method: 'POST', key, query, signal })
   const upload = textOf(text, 'UploadId')
-  if (!upload) throw new Error('the bucket has begun an upload without a name')
+  if (!upload) throw new Error('the bucket started an upload without an upload ID')
   return upload
 }
 
