@@ -78,7 +78,7 @@ test('reads every SBOM among the layers of a manifest', async () => {
 })
 
 test('gives a gap if too many newer statements stand before an SBOM', async () => {
-  const gaps = ['some statements were not read: too many refer to the image']
+  const gaps = ['some attestations were not read: the image has too many referrers']
   const [plain, sealed] = [await newImage(), await newImage()]
   await refer(plain, cyclone, [[bom('left'), cyclone]])
   for (let run = 0; run < 10; run++) await refer(plain, inToto, [[provenance(plain.digest, run), inToto]])
@@ -102,7 +102,7 @@ test('gives a gap for packages of another distribution that an SBOM names', asyn
   await pushSbom(registry.pusher, repo, image, JSON.stringify(ubuntu), cyclone)
   assert.deepEqual(await read(image), {
     names: ['a'],
-    gaps: ['packages of ubuntu 22.04 in an SBOM are not compared with advisories for debian 12: 1'],
+    gaps: ['not compared with the advisories of debian 12: 1 package of ubuntu 22.04 in an SBOM'],
   })
   const debian = bom('openssl', 'pkg:deb/debian/openssl@3.0.11-1')
   await pushSbom(registry.pusher, repo, same, JSON.stringify(debian), cyclone)

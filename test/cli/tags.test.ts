@@ -84,7 +84,7 @@ test('an existing, a missing and an unknown tag end with the next step', async (
     [['tags', 'create', 'acme/app:1.0', two], /acme\/app:1\.0 is there, at sha256:.*\n.*tags move/],
     [['tags', 'move', 'acme/app:2.0', two], /there is no tag 2\.0 of acme\/app\n.*images tags acme\/app/],
     [['tags', 'resolve', 'acme/app:2.0'], /there is no tag 2\.0/],
-    [['tags', 'create', 'acme/app:3.0', `sha256:${'0'.repeat(64)}`], /holds no manifest sha256:0000/],
+    [['tags', 'create', 'acme/app:3.0', `sha256:${'0'.repeat(64)}`], /does not have the manifest sha256:0000/],
     [['history', 'acme/app:2.0'], /there has never been a tag 2\.0 of acme\/app\n/],
     [['history', 'acme/app', '--digest', `sha256:${'0'.repeat(64)}`], /no tag of acme\/app has pointed to sha256:000/],
   ]

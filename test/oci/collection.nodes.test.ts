@@ -106,7 +106,7 @@ test('a failed collection is reported to the callers who wait for it, and the ne
   const workers = await work(nodeOf(registry, { blobs: { ...registry.app.blobs, list } }), { retryMs: 1 })
   const failed = await operator.post(path, {})
   assert.equal(failed.status, 409)
-  assert.match(failed.body.message, /^the collection failed on node [0-9a-f]+: the folder is away$/)
+  assert.match(failed.body.message, /^the garbage collection failed on node [0-9a-f]+: the folder is away$/)
   away = false
   assert.equal((await operator.post(path, {})).body.finished, true)
   await workers.close()

@@ -63,7 +63,7 @@ test('a lost blob is 404 for HEAD, GET and a mount, and shows in the log and the
   for (const from of [`&from=${name}`, '']) {
     await client.ok(202, 'POST', `acme/third/blobs/uploads/?mount=${digest}${from}`)
   }
-  const line = await log.until(({ message }) => String(message).startsWith('content of a blob is lost'))
+  const line = await log.until(({ message }) => String(message).startsWith('content of a blob is missing'))
   assert.equal(line.digest, digest)
   assert.deepEqual(
     log.lines.filter(({ message }) => /failed/.test(String(message))),

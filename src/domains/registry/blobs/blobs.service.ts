@@ -36,7 +36,7 @@ export async function hasContent(work: Work, blob: Blob, asFarAsKnown: boolean):
 
 function noteLoss({ app, log }: Looking, { digest, location }: Blob): void {
   app.metrics.blobsMissing.inc()
-  log.error('content of a blob is lost; pushing it again restores it', { digest, location })
+  log.error('content of a blob is missing; push the blob again to restore it', { digest, location })
 }
 
 /**

@@ -49,7 +49,8 @@ export async function collect(run: Run): Promise<void> {
   await collectBlobs(step)
   await collectUploads(step)
   // The folder or bucket may have been replaced since the start. Content of another store must not be removed.
-  if (!(await isStoreOf(app.db, await app.blobs.readId()))) throw new Error('the store of blobs is another one by now')
+  if (!(await isStoreOf(app.db, await app.blobs.readId())))
+    throw new Error('the blob store was replaced by another one')
   await collectFiles(step)
   if (!run.dryRun) await emptyTrash(step)
 }
@@ -153,7 +154,7 @@ async function collectFiles({ app, now, due, lease, scheduled, dryRun, collected
     old = []
   }
   if (old.length > 0) await remove(old)
-  if (spared > 0) log.warn('blobs left alone, since the database knows of none', { files: spared })
+  if (spared > 0) log.warn('blobs were not deleted, because the database has no blobs', { files: spared })
 }
 
 const locationsOf = (files: readonly { location: string }[]): string[] => files.map(({ location }) => location)
@@ -173,11 +174,11 @@ async function emptyTrash({ app: { db, blobs, log, clock }, lease, step }: Step)
     if (due.length === 0) return
     // Locations are never reused, but a restored database may refer to deleted content again.
     const known = await store.knownLocations(db, locationsOf(due))
-    if (known.size > 0) log.warn('contents in use were found in the trash, and stay', { contents: known.size })
+    if (known.size > 0) log.warn('content in the trash is in use, so it was not deleted', { contents: known.size })
     // Files have no row with a fence that could stop a node which stalled after its check.
     lease.check()
     const left = new Set(await blobs.removeAll(locationsOf(due).filter((location) => !known.has(location))))
-    if (left.size > 0) log.error('contents could not be removed from the store', { contents: left.size })
+    if (left.size > 0) log.error('content could not be deleted from the blob store', { contents: left.size })
     await lease.tx(async (tx) => {
       await delayTrash(tx, [...left], later)
       await forgetTrash(

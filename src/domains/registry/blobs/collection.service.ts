@@ -49,7 +49,7 @@ export async function waitForCollection(
       const found = await store.findCollection(app.db, id)
       if (!found) throw notFound('registry.pinfold.dev/Collection', id)
       if (found.state === collectionStates.failed) {
-        throw new AppError('ABORTED', `the collection failed on node ${found.node}: ${found.problem}`)
+        throw new AppError('ABORTED', `the garbage collection failed on node ${found.node}: ${found.problem}`)
       }
       if (hasEnded(found) || performance.now() >= until) return found
       await Promise.race([moved, sleep(lookMs, undefined, { signal }).catch(() => signal.throwIfAborted())])

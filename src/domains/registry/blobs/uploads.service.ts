@@ -277,6 +277,7 @@ function timeOf({ app }: Work): string {
 async function removeAll({ app, log }: Work, locations: readonly string[]): Promise<void> {
   const removed = await Promise.allSettled(locations.map((location) => app.blobs.remove(location)))
   for (const one of removed) {
-    if (one.status === 'rejected') log.warn('a piece of an upload is left to the sweep', { error: one.reason })
+    if (one.status === 'rejected')
+      log.warn('a chunk of an upload could not be deleted; garbage collection deletes it later', { error: one.reason })
   }
 }

@@ -17,7 +17,7 @@ export function problemsOf(charts: readonly HelmChart[]): FieldViolation[] {
       return { field: `charts[${i}].${name}`, description: `must be at most ${maxText} characters long` }
     })
     if (problems.length > 0 || isRepository(repo)) return problems
-    const description = 'must be an https or oci URL without user and password, or http on this machine'
+    const description = 'must be an https or oci URL without a user name and a password; http is allowed for localhost'
     return [{ field: `charts[${i}].repo`, description }]
   })
 }

@@ -193,7 +193,7 @@ async function readIndex(
   const known = found.filter(({ state }) => state === 'known')
   if (known.length === 0) return { ...nothing, state: 'unknown', source: 'images' }
   const walk = new Walk(indexWalk, signal, (limit) => {
-    return new Unreadable('LIMIT_EXCEEDED', `the lists of packages of its images have more than ${limit}`)
+    return new Unreadable('LIMIT_EXCEEDED', `the package lists of its images have more than ${limit}`)
   })
   // A list is compared for one distribution. Packages of another one would be taken for packages of this one.
   const { distribution } = known.find((one) => one.distribution.id !== '') ?? known[0]!
@@ -207,8 +207,10 @@ async function readIndex(
     for (const each of found) if (!isOther || !isOfDistribution(each)) all.add(each)
     if (isSame || !found.some(isOfDistribution)) continue
     const named = `${of.id} ${of.version}`.trim()
-    if (isOther) gaps.add('', 'UNSUPPORTED', `the packages of ${named} are only known of ${digest} by itself`)
-    else gaps.add('', 'UNIDENTIFIED', `${digest} does not name its distribution, and is taken for ${distribution.id}`)
+    if (isOther)
+      gaps.add('', 'UNSUPPORTED', `the packages of ${named} are only in the list of the image ${digest} itself`)
+    else
+      gaps.add('', 'UNIDENTIFIED', `${digest} does not name its distribution, so it is compared as ${distribution.id}`)
   }
   for (const { path, reason, message } of found.flatMap((one) => one.gaps)) gaps.add(path, reason as GapReason, message)
   const source = known.some((one) => knowsDistribution(one.source)) ? 'images' : 'languagesOfImages'
@@ -273,7 +275,7 @@ async function atLeastBefore(reader: DbReader, { repo, digest }: store.DueRead, 
   const gaps = new GapList()
   for (const { path, reason, message } of before.gaps) gaps.add(path, reason as GapReason, message)
   const reason = outcome.reason === 'FAILED' ? 'DAMAGED' : (outcome.reason as GapReason)
-  gaps.add('', reason, `it was read by an earlier version only: ${outcome.message}`)
+  gaps.add('', reason, `only an earlier version of the server could read it: ${outcome.message}`)
   return { ...before, packages: await packagesOf(reader, before.packages, walk), gaps: gaps.all() }
 }
 

@@ -13,6 +13,6 @@ export async function hasRoom(app: App, organization: string): Promise<boolean> 
   if (app.images.full.get(organization, now)) return false
   if (await isWithinQuota(app.db, { app }, organization)) return true
   app.images.full.set(organization, true, now + noRoomMs)
-  app.log.info('images not read, since their organisation stores more than it may', { organization })
+  app.log.info('images are not read, because the organization exceeds its quota', { organization })
   return false
 }

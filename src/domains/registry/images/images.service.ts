@@ -124,7 +124,7 @@ type Entry = Pick<Descriptor, 'digest' | 'architecture'>
  */
 export async function findVariants(call: Looking, repo: Repo, digest: string): Promise<Search['variants'] | undefined> {
   const walk = new Walk(imageWalk, call.signal, (limit) => {
-    return tooLarge(digest, `the image lists so much that more than ${limit} would have to be read`)
+    return tooLarge(digest, `the image lists too much: more than ${limit} would have to be read`)
   })
   const search: Search = { call, repo, walk, variants: new Map() }
   await lookInto(search, [{ digest, architecture: undefined }])

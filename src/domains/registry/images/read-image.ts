@@ -95,7 +95,8 @@ function withoutOthers(named: ImageContents, distribution: Distribution): ImageC
   if (!isOtherDistribution(named.distribution, distribution)) return named
   const [given, taken] = [named.distribution, distribution].map(({ id, version }) => `${id} ${version}`.trim())
   const packages = named.packages.filter((one) => !isOfDistribution(one))
-  const message = `packages of ${given} in an SBOM are not compared with advisories for ${taken}: ${named.packages.length - packages.length}`
+  const left = named.packages.length - packages.length
+  const message = `not compared with the advisories of ${taken}: ${left === 1 ? '1 package' : `${left} packages`} of ${given} in an SBOM`
   const gaps: Gap[] = packages.length === named.packages.length ? [] : [{ path: '', reason: 'UNSUPPORTED', message }]
   return { ...named, packages, gaps: [...named.gaps, ...gaps], hasDatabase: false }
 }
@@ -137,11 +138,11 @@ async function readReferrers(reading: Reading, digest: string): Promise<ImageCon
     }
   }
   // Documents older than the one that names packages are ignored.
-  if (left > last) said.unshift(gapOf(new Unreadable('LIMIT_EXCEEDED', tooMany), 'some statements were'))
+  if (left > last) said.unshift(gapOf(new Unreadable('LIMIT_EXCEEDED', tooMany), 'some attestations were'))
   return joined(said)
 }
 
-const tooMany = 'too many refer to the image'
+const tooMany = 'the image has too many referrers'
 
 /** Layers that may be an SBOM. The first may have a media type of any other kind, unless another layer has that of an SBOM. */
 function documentsIn(manifest: Manifest): Descriptor[] {
@@ -214,18 +215,18 @@ async function readDocuments(
       if (!found) continue
       const { subjects, sealed, ...contents } = found
       const isElsewhere = subjects && (subjects.length > 0 || sealed) && !subjects.includes(about)
-      if (isElsewhere) app.log.info('sbom is about something else', { repo, sbom: document.digest })
+      if (isElsewhere) app.log.info('sbom is for another image', { repo, sbom: document.digest })
       else if (contents.packages.length + contents.gaps.length > 0) said.push(contents)
     } catch (error) {
       said.push(gapOf(error, 'an SBOM was'))
-      app.log.info('sbom not read', { repo, sbom: document.digest, error: (error as Error).message })
+      app.log.info('sbom could not be read', { repo, sbom: document.digest, error: (error as Error).message })
     }
   }
   if (documents.length > maxSboms) said.push(gapOf(new Unreadable('LIMIT_EXCEEDED', tooManySboms), 'some SBOMs were'))
   return joined(said)
 }
 
-const tooManySboms = `a manifest has more than ${maxSboms}`
+const tooManySboms = `a manifest has more than ${maxSboms} of them`
 
 /** Signatures and attestations have the config of an image, but their layers are not a file system. */
 const isArchive = /[.+]tar(?:[.+]|$)/i
@@ -235,8 +236,9 @@ function opener(app: App, repo: number, { digest, mediaType }: Descriptor, most 
   return async (signal) => {
     const blob = await findRepoBlob(app.db, repo, digest)
     if (!blob) {
-      if (staysElsewhere.test(mediaType)) throw new Unreadable('BLOB_MISSING', 'a layer is not kept in registries')
-      throw new BlobMissing(`the repo has no ${digest}`)
+      if (staysElsewhere.test(mediaType))
+        throw new Unreadable('BLOB_MISSING', 'a foreign layer is not stored in registries')
+      throw new BlobMissing(`the repository does not have ${digest}`)
     }
     if (blob.size > most) throw new Unreadable('LIMIT_EXCEEDED', `${digest} has more than ${most} bytes`)
     try {
@@ -245,7 +247,7 @@ function opener(app: App, repo: number, { digest, mediaType }: Descriptor, most 
       signal.addEventListener('abort', () => stream.destroy(), { once: true })
       return stream
     } catch (error) {
-      throw error instanceof ContentMissing ? new BlobMissing(`the store has no ${digest}`) : error
+      throw error instanceof ContentMissing ? new BlobMissing(`the blob store does not have ${digest}`) : error
     }
   }
 }

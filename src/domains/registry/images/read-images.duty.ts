@@ -58,7 +58,7 @@ async function readOne(app: App, reader: Reader, read: DueRead, stop: AbortSigna
     try {
       await readContentsOf(app, reader, read, signal)
     } catch (error) {
-      if (giveWay.aborted) app.log.info('image put back, since others wait', { repo, digest })
+      if (giveWay.aborted) app.log.info('image read interrupted, because other images wait', { repo, digest })
       await recover(app, read, error, signal)
     }
   })
@@ -68,10 +68,14 @@ async function recover(app: App, read: DueRead, error: unknown, signal: AbortSig
   const { repo, digest, attempts } = read
   if (signal.aborted) return postponeRead(app, read, 0, attempts - 1)
   const missing = error instanceof BlobMissing
-  if (!missing) app.log.error('image was not read', { repo, digest, attempts, error })
+  if (!missing) app.log.error('image could not be read', { repo, digest, attempts, error })
   if (attempts >= maxAttempts) {
     const reason = missing ? 'BLOB_MISSING' : 'FAILED'
-    await finishRead(app, read, unreadable(reason, missing ? error.message : 'it could not be read, again and again'))
+    await finishRead(
+      app,
+      read,
+      unreadable(reason, missing ? error.message : 'reading failed repeatedly, because of an error in the server'),
+    )
     return
   }
   await postponeRead(app, read, Math.min(backOffMs * 4 ** (attempts - 1), longestBackOffMs))

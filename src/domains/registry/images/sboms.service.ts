@@ -92,7 +92,7 @@ const maxPackages = 100_000
 export async function listPackages(call: Call, repoUid: string, names: readonly ImageName[]): Promise<ImagePackages[]> {
   if (names.length > maxNamed) throw invalid({ field: 'items', description: `must hold at most ${maxNamed} images` })
   const wrong = names.findIndex(({ digest }) => !isDigest(digest))
-  if (wrong >= 0) throw invalid({ field: `items[${wrong}]`, description: 'names no digest' })
+  if (wrong >= 0) throw invalid({ field: `items[${wrong}]`, description: 'must have a digest' })
   const { db } = call.app
   const repo = await findRepoRow(db, { uid: repoUid })
   if (!repo) return []
@@ -126,5 +126,7 @@ function walkOf({ signal }: Call): Walk {
 }
 
 function tooMany(limit: string): AppError {
-  return new AppError('RESOURCE_EXHAUSTED', `the list has more than ${limit}; narrow it`, { reason: 'LIST_TOO_LONG' })
+  return new AppError('RESOURCE_EXHAUSTED', `the list has more than ${limit}; request fewer images`, {
+    reason: 'LIST_TOO_LONG',
+  })
 }

@@ -73,7 +73,7 @@ function checkImport(products: readonly Product[]): void {
   refuseIfAny(
     products.flatMap((one, i) => {
       const problems = problemsOf(one)
-      if (names.has(one.name)) problems.push({ field: 'name', description: 'is given twice' })
+      if (names.has(one.name)) problems.push({ field: 'name', description: 'is listed twice' })
       names.add(one.name)
       return problems.map(({ field, description }) => ({ field: `products[${i}].${field}`, description }))
     }),
@@ -94,10 +94,10 @@ function problemsOf(product: Product): FieldViolation[] {
       const day = release[member]
       const isKnown = found.some(({ field }) => field === releaseFields[member].column)
       if (day !== '' && !isKnown && !isDay(day)) {
-        found.push({ field: releaseFields[member].column, description: 'is not a day' })
+        found.push({ field: releaseFields[member].column, description: 'must be a date such as 2026-08-01' })
       }
     }
-    if (cycles.has(release.cycle)) found.push({ field: 'cycle', description: 'is given twice' })
+    if (cycles.has(release.cycle)) found.push({ field: 'cycle', description: 'is listed twice' })
     cycles.add(release.cycle)
     problems.push(...found.map(({ field, description }) => ({ field: `releases[${i}].${field}`, description })))
   }

@@ -23,7 +23,7 @@ export function readNewManifest(content: Uint8Array, contentType: string | undef
   const odd = oddMember(document)
   if (odd !== undefined) {
     const name = membersByFold.get(folded(odd))!
-    throw new ManifestProblem(`the member ${JSON.stringify(odd.slice(0, 64))} must be spelt ${name}`)
+    throw new ManifestProblem(`the member ${JSON.stringify(odd.slice(0, 64))} must be spelled ${name}`)
   }
   return checked(document, contentType)
 }
@@ -37,12 +37,14 @@ function checked(document: Members, contentType: string | undefined): ManifestDo
   const declared = (contentType ?? '').split(';', 1)[0]!.trim().toLowerCase()
   const own = text(document.mediaType, 'mediaType')
   if (own !== '' && declared !== '' && own.toLowerCase() !== declared) {
-    throw new ManifestProblem(`the content type is ${declared.slice(0, 200)}, and the manifest says that it is ${own}`)
+    throw new ManifestProblem(
+      `the Content-Type header is ${declared.slice(0, 200)}, but the mediaType of the manifest is ${own}`,
+    )
   }
   const mediaType = declared || own
-  if (mediaType === '') throw new ManifestProblem('a content type is required')
+  if (mediaType === '') throw new ManifestProblem('a Content-Type header or a mediaType in the manifest is required')
   const kind = Object.hasOwn(manifestTypes, mediaType) ? manifestTypes[mediaType]! : undefined
-  if (!kind) throw new ManifestProblem(`manifests of the type ${mediaType.slice(0, 200)} are not supported`, true)
+  if (!kind) throw new ManifestProblem(`manifests of the media type ${mediaType.slice(0, 200)} are not supported`, true)
   if (document.schemaVersion !== 2) throw new ManifestProblem('schemaVersion must be 2')
   checkKind(document, kind)
 
@@ -112,7 +114,7 @@ export function attestedBy({ annotations }: Descriptor): string | undefined {
 function sizesOf(descriptors: readonly Descriptor[]): Map<string, number> {
   const sizes = new Map<string, number>()
   for (const { digest, size } of descriptors) {
-    if ((sizes.get(digest) ?? size) !== size) throw new ManifestProblem(`${digest} is listed with two sizes`)
+    if ((sizes.get(digest) ?? size) !== size) throw new ManifestProblem(`${digest} is listed with two different sizes`)
     sizes.set(digest, size)
   }
   return sizes
@@ -215,7 +217,7 @@ function listedBy(document: Members, kind: 'image' | 'index'): Listed {
 function checkKind(document: Members, kind: 'image' | 'index'): void {
   const foreign = kind === 'image' ? ['manifests'] : ['config', 'layers']
   const found = [...foreign, 'fsLayers'].find((name) => document[name] !== undefined)
-  if (found) throw new ManifestProblem(`an ${kind} cannot have ${found}`)
+  if (found) throw new ManifestProblem(`an ${kind} cannot have the member ${found}`)
 }
 
 function list(value: unknown, name: string, most: number): Descriptor[] {
@@ -235,7 +237,7 @@ function descriptor(value: unknown, list: string, index?: number): Descriptor {
     throw new ManifestProblem(`${name()}.digest must be a sha256 or sha512 digest`)
   }
   if (!Number.isSafeInteger(size) || (size as number) < 0) {
-    throw new ManifestProblem(`${name()}.size must be a number of bytes`)
+    throw new ManifestProblem(`${name()}.size must be a whole number of bytes`)
   }
   return {
     digest,
@@ -255,7 +257,7 @@ function architectureOf(platform: unknown): string | undefined {
 function annotationsOf(value: unknown): Record<string, string> {
   if (value === undefined || value === null) return {}
   if (!isObject(value) || Object.keys(value).some((name) => typeof value[name] !== 'string')) {
-    throw new ManifestProblem('annotations must be texts by their names')
+    throw new ManifestProblem('annotations must be an object with strings as values')
   }
   return value as Record<string, string>
 }
@@ -271,7 +273,7 @@ function isText(value: unknown): value is string {
 }
 
 function notText(name: string): ManifestProblem {
-  return new ManifestProblem(`${name} must be a text of at most 255 characters`)
+  return new ManifestProblem(`${name} must be a string of at most 255 characters`)
 }
 
 function unique(digests: readonly string[]): string[] {

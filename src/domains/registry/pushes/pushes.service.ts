@@ -103,9 +103,9 @@ async function refuseInNewRepo(work: Work, push: ManifestPush): Promise<PushProb
 function requireTagRight({ create, move }: TagRights, exists: boolean): void {
   if (exists ? move : create) return
   const what = exists
-    ? 'the tag exists, and the caller may not move it without tag.update'
-    : 'the caller may not create tags without tag.create'
-  throw permissionDenied(`${what}; an owner of the organisation can grant it`)
+    ? 'the tag exists, and you do not have the permission tag.update to move it'
+    : 'you do not have the permission tag.create to create tags'
+  throw permissionDenied(`${what}; an owner of the organization can grant it`)
 }
 
 /** Content of the repository that a manifest lists, and indexes that list the manifest. */
@@ -142,11 +142,11 @@ function sizeProblem({ document }: ManifestPush, { sizes }: Surroundings): PushP
 }
 
 function nestingProblem({ levels, above, isAboveListed }: Surroundings): PushProblem | undefined {
-  const most = `indexes nest at most ${maxIndexLevels} levels deep`
-  if (levels > maxIndexLevels) return { nested: `${most}, and the index lists one that lists indexes` }
-  if (isAboveListed) return { nested: `${most}, and the index is listed by one that an index lists` }
+  const most = `indexes can be nested at most ${maxIndexLevels} levels deep`
+  if (levels > maxIndexLevels) return { nested: `${most}, but this index lists an index that lists indexes` }
+  if (isAboveListed) return { nested: `${most}, but this index is listed by an index that another index lists` }
   if (above.length === 0) return undefined
-  if (levels === maxIndexLevels) return { nested: `${most}, and the index lists an index and is listed by one` }
+  if (levels === maxIndexLevels) return { nested: `${most}, but this index lists an index and is listed by an index` }
   if (above.length <= maxIndexesWith) return undefined
   return { nested: `the index is listed by more than ${maxIndexesWith} indexes` }
 }

@@ -325,7 +325,7 @@ async function saveSync(tx: Tx, { app, cause }: Work, repo: string, settled: Set
 /** A copied repository has the readme of its source. */
 function refuseReadme(readme: string, field: string): void {
   if (readme === '') return
-  const description = 'the repo is copied from another one and has the readme of that'
+  const description = 'the repository is a copy, so its readme comes from the source'
   throw failedPrecondition({ type: 'REPO_SYNCED', subject: field, description })
 }
 
@@ -347,7 +347,7 @@ function checkAdmin({ caller }: Work, place: string, after: Repo, before?: Repo)
     return before ? JSON.stringify(before[name]) !== JSON.stringify(after[name]) : !isUnset(after[name])
   })
   if (changed.length > 0 && !caller.rights.holds(place, [admin])) {
-    throw permissionDenied(`only administrators of the catalogue set ${changed.map(snakeCase).join(', ')}`)
+    throw permissionDenied(`only administrators of the catalog can set ${changed.map(snakeCase).join(', ')}`)
   }
 }
 
@@ -360,5 +360,6 @@ type Judged = Awaited<ReturnType<typeof judged>>
 function checkReadme({ caller }: Work, place: string, { content, problem }: Judged, field: string): void {
   if (content === '') return
   if (problem) throw invalid({ field, description: problem })
-  if (!caller.rights.holds(place, [admin])) throw permissionDenied(`only administrators of the catalogue set ${field}`)
+  if (!caller.rights.holds(place, [admin]))
+    throw permissionDenied(`only administrators of the catalog can set ${field}`)
 }

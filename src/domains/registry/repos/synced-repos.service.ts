@@ -22,7 +22,7 @@ export function withSource<T extends Catalogue & { description: string }>(
   const same = (one: unknown, other: unknown) => JSON.stringify(one) === JSON.stringify(other)
   const problems = adminFields.flatMap((name): FieldViolation[] => {
     if (same(asked[name], (before ?? empty)[name]) || same(asked[name], source?.[name])) return []
-    return [{ field: snakeCase(name), description: 'is that of the source and cannot be changed' }]
+    return [{ field: snakeCase(name), description: 'comes from the source of the copy and cannot be changed' }]
   })
   refuseIfAny(problems)
   if (!source) return asked

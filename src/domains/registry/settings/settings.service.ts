@@ -21,6 +21,6 @@ export async function replaceSettings(call: Call, org: string, settings: Registr
 }
 
 async function requireOrganization(reader: Reader, uid: string): Promise<void> {
-  if (uid !== rootOf(uid)) throw invalid({ field: 'registry_id', description: 'is not an organisation' })
+  if (uid !== rootOf(uid)) throw invalid({ field: 'registry_id', description: 'must be the uid of an organization' })
   await requireGroup(reader, uid)
 }

@@ -90,7 +90,7 @@ export function checkRequest({ order }: Page, { tag, digest, from, before }: Rec
   refuseIfAny(digest === '' || digestPattern.test(digest) ? [] : [malformed])
   // No index has the tag and the time, so a list by tag would read all records to find the few of a window.
   if (order.field === 'tag' && tag === '' && digest === '' && (from ?? before) !== undefined) {
-    const description = 'cannot be tag with start_time or end_time, unless a tag or a digest is named'
+    const description = 'cannot be tag together with start_time or end_time, unless tag or digest is set'
     throw invalid({ field: 'order_by', description })
   }
 }

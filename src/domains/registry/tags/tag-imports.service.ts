@@ -70,7 +70,7 @@ function conflict(tag: string, { time, digest }: ImportedRecord) {
   return failedPrecondition({
     type: 'TAG_HISTORY_CONFLICT',
     subject: tag,
-    description: `the ledger has later records of the tag ${tag} and does not say that it pointed to ${digest} at ${time}`,
+    description: `the history of the tag ${tag} has later records, so ${digest} at ${time} cannot be added before them`,
   })
 }
 
@@ -86,16 +86,16 @@ function checkTags(tags: readonly ImportedTag[], now: string): void {
   const names = new Set<string>()
   for (const [i, { name, records }] of tags.entries()) {
     if (!tagFields.name.pattern.test(name)) say(`tags[${i}].name`, `name must match "${tagFields.name.pattern.source}"`)
-    if (names.has(name)) say(`tags[${i}].name`, 'is there twice')
+    if (names.has(name)) say(`tags[${i}].name`, 'is listed twice')
     names.add(name)
     if (records.length === 0) say(`tags[${i}].records`, 'is required')
     for (const [j, { time, digest }] of records.entries()) {
       const before = records[j - 1]
       const at = `tags[${i}].records[${j}]`
       if (!digestPattern.test(digest)) say(`${at}.digest`, `digest must match "${digestPattern.source}"`)
-      else if (digest === before?.digest) say(`${at}.digest`, 'is that of the record before')
+      else if (digest === before?.digest) say(`${at}.digest`, 'must be different from the previous record')
       if (time === '') say(`${at}.time`, 'is required')
-      else if (before && time <= before.time) say(`${at}.time`, 'must be later than that of the record before')
+      else if (before && time <= before.time) say(`${at}.time`, 'must be later than the previous record')
       else if (time > now) say(`${at}.time`, 'must not be in the future')
     }
   }

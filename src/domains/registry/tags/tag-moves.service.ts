@@ -75,8 +75,8 @@ export async function assignTag(
  */
 export function requireTagAt(precondition: Precondition | undefined, name: string, digest: string): void {
   if (!precondition || holds(precondition, digest === '' ? [] : [digest])) return
-  const now = digest === '' ? 'points to nothing' : `points to ${digest}`
-  throw preconditionFailed(`the tag ${name} ${now}, which is not what the request is meant for`, digest)
+  const now = digest === '' ? 'does not exist' : `points to ${digest}`
+  throw preconditionFailed(`the precondition of the request failed: the tag ${name} ${now}`, digest)
 }
 
 /** Time of the last row of a tag that does not exist, including a deletion that is not yet in the tag history. */

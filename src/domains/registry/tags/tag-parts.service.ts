@@ -157,7 +157,7 @@ async function countTags(reader: Reader, repo: number, filter: NameFilter): Prom
 }
 
 function checkFilter({ prefix, part }: NameFilter): void {
-  if (prefix === '' && part === '') throw invalid({ field: 'part', description: 'or a prefix is required' })
+  if (prefix === '' && part === '') throw invalid({ field: 'part', description: 'is required, unless prefix is set' })
   for (const [field, text] of Object.entries({ prefix, part })) {
     if (text.length > mostCharacters) {
       throw invalid({ field, description: `must have at most ${mostCharacters} characters` })

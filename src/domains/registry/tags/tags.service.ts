@@ -101,7 +101,7 @@ async function setTag(tx: Tx, call: Call, repo: TagRepo, input: NewTag): Promise
     throw failedPrecondition({
       type: 'MANIFEST_NOT_FOUND',
       subject: digest,
-      description: `the repo holds no manifest ${digest}`,
+      description: `the repository does not have the manifest ${digest}; push it first`,
     })
   }
   const mover: Mover = { now: call.now, actor: call.caller.uid, source: 'api' }
@@ -199,7 +199,7 @@ export async function tagNames(
 async function requireRepo(tx: Tx, uid: string): Promise<TagRepo> {
   const repo = await lockRepoRow(tx, uid, 'alone')
   if (repo) return repo
-  if (await groupExists(tx, uid)) throw invalid({ field: 'parent', description: 'is not a repo' })
+  if (await groupExists(tx, uid)) throw invalid({ field: 'parent', description: 'must be the uid of a repository' })
   throw notFound(repoType, uid)
 }
 

@@ -108,7 +108,7 @@ export async function verifyOrphans({ db, blobs, due }: Contents, now: number, w
       // A database without any blob is probably the wrong one for this store.
       const repaired = watch.repair && !isEmpty
       if (repaired) await db.tx((tx) => addTrash(tx, file, due))
-      const detail = `${file.size} bytes, of ${new Date(file.changed).toISOString()}`
+      const detail = `${file.size} bytes, last changed at ${new Date(file.changed).toISOString()}`
       watch.found({ check: 'orphans', problem: 'content belongs to nothing', subject: file.location, detail, repaired })
     }
     watch.examined('orphans', files.length)

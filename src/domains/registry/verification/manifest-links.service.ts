@@ -63,7 +63,7 @@ async function verifyManifest(
   if (sameLinks(document, await store.linksOf(db, key.repo, [key.digest]))) return
   if (!(await hasManifest(db, key.repo, key.digest))) return
   const repaired = watch.repair && (await writeLinks(db, key, document))
-  report('links differ from the manifest', `it needs ${neededBy(document).size} contents`, repaired)
+  report('links differ from the manifest', `it lists ${neededBy(document).size} blobs and manifests`, repaired)
 }
 
 function readDocument({ content, mediaType }: Manifest): ManifestDocument | string {

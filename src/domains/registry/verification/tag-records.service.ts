@@ -22,7 +22,7 @@ export async function verifyTags(db: Db, now: () => string, watch: Watch): Promi
       const problem = problemOf(tag)
       if (!problem) continue
       const repaired = watch.repair && (await recordTag(db, tag.id, now()))
-      const detail = `${tag.name} of ${tag.repoUid} points to ${tag.digest || 'nothing'}, and its last record is ${wordsOf(tag)}`
+      const detail = `${tag.name} of ${tag.repoUid} points to ${tag.digest || 'nothing'}, but the last record of its history is ${wordsOf(tag)}`
       watch.found({ check: 'tags', problem, subject: tag.uid, detail, repaired })
     }
     watch.examined('tags', tags.length)
@@ -68,7 +68,7 @@ export async function verifyLedger(db: Db, now: () => string, watch: Watch): Pro
       const isSame = before?.ledger === row.ledger && before.tag === row.tag
       const was = isSame && before!.event !== eventNumbers.deleted ? before!.digest : ''
       if (row.previousDigest !== was) {
-        const detail = `${row.tag} at ${row.time} says that it was ${row.previousDigest || 'nothing'}, and was ${was || 'nothing'}`
+        const detail = `${row.tag} at ${row.time} has the previous digest ${row.previousDigest || 'none'}, but it was ${was || 'none'}`
         const subject = `${row.ledger} ${row.tag} ${row.time}`
         watch.found({ check: 'ledger', problem: 'records do not follow each other', subject, detail, repaired: false })
       }

@@ -16,7 +16,7 @@ export async function verifyUsage(db: Db, watch: Watch): Promise<void> {
       const { bytes, uploads, uploadBytes } = await store.usageDifference(db, organization)
       if (bytes === 0 && uploads === 0 && uploadBytes === 0) continue
       if (watch.repair) await db.tx((tx) => addUsage(tx, organization, { bytes, uploads, uploadBytes }))
-      const detail = `off by ${bytes} bytes, ${uploads} uploads, ${uploadBytes} bytes of uploads`
+      const detail = `the difference is ${bytes} bytes, ${uploads} uploads and ${uploadBytes} bytes of uploads`
       watch.found({ check: 'usage', problem: 'usage is wrong', subject: organization, detail, repaired: watch.repair })
     }
     watch.examined('usage', organizations.length)
@@ -53,7 +53,7 @@ async function report(db: Db, link: store.CountedLink, watch: Watch): Promise<vo
     check: 'usage',
     problem: 'links are miscounted',
     subject: digest,
-    detail: `${counted} repos of ${organization} are said to have it, ${found} do`,
+    detail: `${counted} repositories of ${organization} are counted, but ${found} have it`,
     repaired: watch.repair,
   })
 }

@@ -26,22 +26,22 @@ export type Finding = {
 
 /** Codes of problems for programs. The text says whether one can be repaired, and how. */
 export const problems = {
-  'content missing or short': 'heals when the blob is pushed again; an upload is ended',
-  'content has another digest': 'set aside in the trash, and heals when the blob is pushed again; an upload is ended',
-  'content belongs to nothing': 'put into the trash',
-  'total is wrong': 'corrected by the difference',
-  'links are miscounted': 'corrected by the difference',
-  'usage is wrong': 'corrected by the difference',
-  'ledger does not know the tag': 'the ledger gets a record of where the tag points',
-  'ledger says something else': 'the ledger gets a record of where the tag points',
-  'tag is missing': 'restored where its manifest is there, else the ledger gets its deletion',
-  'records do not follow each other': 'stays, since records never change',
-  'manifest has another digest': 'stays; push the manifest again after deleting it',
-  'manifest cannot be read': 'stays; push the manifest again after deleting it',
+  'content missing or short': 'not repaired: push the blob again. An upload is canceled',
+  'content has another digest': 'moved to the trash: push the blob again. An upload is canceled',
+  'content belongs to nothing': 'moved to the trash',
+  'total is wrong': 'the count is corrected',
+  'links are miscounted': 'the count is corrected',
+  'usage is wrong': 'the count is corrected',
+  'ledger does not know the tag': 'the current digest of the tag is added to the tag history',
+  'ledger says something else': 'the current digest of the tag is added to the tag history',
+  'tag is missing': 'restored if its manifest exists; otherwise its deletion is added to the tag history',
+  'records do not follow each other': 'not repaired, because the tag history never changes',
+  'manifest has another digest': 'not repaired: delete the manifest and push it again',
+  'manifest cannot be read': 'not repaired: delete the manifest and push it again',
   'links differ from the manifest': 'written again from the manifest',
   'links of a manifest that is gone': 'removed',
-  'log does not extend its stored checkpoint': 'stays; stop all servers and run pinfold restored',
-  'stored checkpoint is missing': 'stored again from the signed one',
+  'log does not extend its stored checkpoint': 'not repaired: stop all servers and run pinfold restored',
+  'stored checkpoint is missing': 'the signed checkpoint is stored again',
 } as const
 export type Problem = keyof typeof problems
 
