@@ -86,7 +86,7 @@ def sha256(data):
 def b64(text):
     data = base64.b64decode(text, validate=True)
     if base64.b64encode(data).decode() != text:
-        raise Wrong("something is not written in base64 as it should be")
+        raise Wrong("a value is not valid base64")
     return data
 
 
@@ -95,7 +95,7 @@ def read_key(text, kind):
     name, number, encoded = re.fullmatch(r"([^+\s]+)\+([0-9a-f]{8})\+(\S+)", text).groups()
     key = b64(encoded)
     if key[0] != kind or len(key) != 33 or sha256(name.encode() + b"\n" + key)[:4].hex() != number:
-        raise Wrong("the policy has a key that is none")
+        raise Wrong("the policy has an invalid key")
     return name, bytes.fromhex(number), key[1:]
 
 
@@ -114,14 +114,14 @@ def read_policy(text):
             members = [named[word] for word in words[3:]]
             least = {"all": len(members), "any": 1}.get(words[2]) or int(words[2])
             if not 1 <= least <= len(members):
-                raise Wrong("the policy has a group that asks for more than it has")
+                raise Wrong("the policy has a group with a count above the number of its members")
             named[words[1]] = (least, members)
         elif words[0] == "quorum" and len(words) == 2 and quorum is None:
             quorum = (0, []) if words[1] == "none" else named[words[1]]
         else:
-            raise Wrong("the policy has a line that says nothing")
+            raise Wrong("the policy has an unknown line")
     if quorum is None:
-        raise Wrong("the policy has no quorum")
+        raise Wrong("the policy has no quorum line")
     return logs, quorum
 
 
@@ -156,14 +156,14 @@ def read_checkpoint(note, policy):
                 message = b"cosignature/v1\ntime %d\n" % int.from_bytes(rest[:8], "big") + message
                 rest = rest[8:]
             if not is_signed(public, message, rest):
-                raise Wrong("a signature of the checkpoint is wrong")
+                raise Wrong("a signature of the checkpoint is invalid")
             found = True
         return found
 
     if not any([signed(key, False) for key in logs if key[0] == origin]):
-        raise Wrong("no log of the policy has signed the checkpoint")
+        raise Wrong("the checkpoint is not signed with a log key from the policy")
     if not is_witnessed(quorum, lambda key: signed(key, True)):
-        raise Wrong("the checkpoint has not been seen by the witnesses that the policy wants")
+        raise Wrong("the checkpoint lacks the witness signatures that the policy requires")
     if not re.fullmatch(r"0|[1-9][0-9]*", size):
         raise Wrong("the checkpoint has no size")
     return origin, int(size), b64(root)
@@ -201,7 +201,7 @@ def read_proof(text, policy):
     head, _, note = text.partition("\n\n")
     lines = head.split("\n")
     if not lines[0].startswith("extra ") or not re.fullmatch("index (0|[1-9][0-9]*)", lines[1]):
-        raise Wrong("the proof does not come with its entry")
+        raise Wrong("the proof does not include its log entry")
     extra, index = json.loads(b64(lines[0][6:])), int(lines[1][6:])
     origin, size, root = read_checkpoint(note, policy)
     leaf = sha256(b"\x00" + extra["entry"].encode())
@@ -209,7 +209,7 @@ def read_proof(text, policy):
         raise Wrong("the entry is not in the log")
     match = ENTRY.fullmatch(extra["entry"])
     if not match:
-        raise Wrong("the entry is not about a tag")
+        raise Wrong("the entry is not a tag entry")
     chain, seq, prev, time, kind, commitment = match.groups()
     entry = {"chain": chain, "seq": int(seq), "prev": prev, "time": time, "kind": kind, "commitment": commitment}
     return {**entry, "leaf": leaf.hex(), "origin": origin, "size": size, "extra": extra}
@@ -224,11 +224,11 @@ def check(reference, at, proof_text, policy_text):
     parts = name.split("/")
     host = parts.pop(0) if len(parts) > 1 and re.search(r"[.:]|^localhost$", parts[0]) else None
     if not digest.startswith("sha256:") and not digest.startswith("sha512:") or not tag:
-        raise Wrong("what is to be proved must be named with tag and digest")
+        raise Wrong("the image must be given with tag and digest")
 
     policy = read_policy(policy_text)
     if not proof_text.startswith(HEADER):
-        raise Wrong("the file is no proof")
+        raise Wrong("the file is not a proof")
     proofs = [read_proof(one, policy) for one in re.split("^" + re.escape(HEADER), proof_text, flags=re.M)[1:]]
     if len(proofs) > 2:
         raise Wrong("the file has more than two proofs")
@@ -237,36 +237,36 @@ def check(reference, at, proof_text, policy_text):
     text = first["extra"].get("opening", "")
     opening = json.loads(text)
     if json.dumps(opening, ensure_ascii=False, separators=(",", ":")) != text or list(opening) != MEMBERS:
-        raise Wrong("the row is not written as it should be")
+        raise Wrong("the tag history row has the wrong format")
     if sha256(text.encode()).hex() != first["commitment"]:
-        raise Wrong("the row is not the one that the entry stands for")
+        raise Wrong("the tag history row does not match the entry")
     named = "\n".join([opening["organization"], opening["path"], opening["tag"]])
     salt = first["extra"]["salt"]
     if not re.fullmatch("[0-9a-f]{64}", salt) or sha256(bytes.fromhex(salt) + named.encode()).hex() != first["chain"]:
-        raise Wrong("the entry is about another tag than the row")
+        raise Wrong("the entry and the tag history row are about different tags")
     if not re.search("/ledger/" + re.escape(opening["organization"]) + "(/[0-9]+-[0-9a-f]{8})?$", origin):
-        raise Wrong("the row belongs to another organisation than the log")
+        raise Wrong("the tag history row and the log belong to different organizations")
     if opening["time"] > first["time"]:
-        raise Wrong("the entry is older than the row")
+        raise Wrong("the time of the entry is before the time of the tag history row")
 
     if host is not None and origin.split("/")[0] != host:
-        raise Wrong("the log is that of " + origin.split("/")[0])
+        raise Wrong("the log belongs to " + origin.split("/")[0])
     if (opening["path"], opening["tag"]) != ("/".join(parts), tag):
-        raise Wrong("the proof is about " + opening["path"] + ":" + opening["tag"])
+        raise Wrong("the proof is about another tag, " + opening["path"] + ":" + opening["tag"])
     if opening["event"] == "deleted":
         raise Wrong("the tag was deleted at " + opening["time"])
     if opening["digest"] != digest:
-        raise Wrong("the tag pointed to " + opening["digest"])
+        raise Wrong("the tag pointed to another digest, " + opening["digest"])
     if first["time"] > at:
-        raise Wrong("the tag came to point there only at " + first["time"])
+        raise Wrong("the tag was assigned to this digest at " + first["time"])
     if len(proofs) == 1:
         return first["time"], None
     after = proofs[1]
     follows = (after["origin"], after["chain"], after["seq"]) == (origin, first["chain"], first["seq"] + 1)
     if not follows or after["prev"] != first["leaf"]:
-        raise Wrong("the second entry does not follow the first")
+        raise Wrong("the second entry does not directly follow the first")
     if after["time"] <= at:
-        raise Wrong("the tag moved on at " + after["time"])
+        raise Wrong("the tag was updated again at " + after["time"])
     return first["time"], after["time"]
 
 

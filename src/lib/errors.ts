@@ -245,13 +245,24 @@ const mostValues = 24
 /** Message for a value that its enum does not have. Lists the known values if they are few. */
 export function noKnownValue({ name, values }: { name: string; values: readonly { name: string }[] }): string {
   const known = values.map((value) => value.name).filter((one) => !one.endsWith('UNSPECIFIED'))
-  const which = known.length > mostValues ? '' : `; known are ${known.join(', ')}`
+  const which = known.length > mostValues ? '' : `; the known values are ${known.join(', ')}`
   return `is not a known value of ${name}${which}`
 }
 
 /** Has the same message whether or not the resource exists, so that a stranger learns nothing. */
-export function permissionDenied(message = 'the caller does not hold the required capabilities'): AppError {
+export function permissionDenied(
+  message = 'the caller does not have the required capabilities; ask an owner of the organization for a role with them',
+): AppError {
   return new AppError('PERMISSION_DENIED', message)
+}
+
+/** Message for a caller without these capabilities. `isNarrowed` is true if the token is limited to some scopes or capabilities. */
+export function missingCapabilities(names: readonly string[], isNarrowed = false): string {
+  const needs = `the ${names.length === 1 ? 'capability' : 'capabilities'} ${names.join(', ')} here`
+  const ask = 'ask an owner of the organization for a role with it'
+  return isNarrowed
+    ? `the token is limited to some capabilities or groups and does not have ${needs}; use another token, or ${ask}`
+    : `the caller does not have ${needs}; ${ask}`
 }
 
 /**
@@ -259,7 +270,8 @@ export function permissionDenied(message = 'the caller does not hold the require
  * `repositories`.
  */
 export function limitExceeded(quota: string, what: string, used: number, limit: number): AppError {
-  return new AppError('RESOURCE_EXHAUSTED', `the organisation may have ${limit} ${what}, and has ${used}`, {
+  const over = `the organization would exceed its quota of ${limit} ${what} (${used} in use)`
+  return new AppError('RESOURCE_EXHAUSTED', `${over}; delete some, or ask the operator about the quota`, {
     reason: 'RESOURCE_LIMIT_EXCEEDED',
     metadata: { quota, used: String(used), limit: String(limit) },
   })

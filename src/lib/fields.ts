@@ -85,7 +85,7 @@ export function applyPatch<T extends object>(fields: Fields<T>, current: T, patc
     const given = patch.value[head]
     if (!field.update) {
       if (isEmpty(given) || JSON.stringify(given) === JSON.stringify(current[head])) continue
-      throw invalid({ field: snakeCase(head), description: 'cannot be changed' })
+      throw invalid({ field: snakeCase(head), description: 'cannot be changed after the resource was created' })
     }
     const value = rest.length > 0 ? valueAt(patch.value, [head, ...rest]) : (given ?? emptyLike(current[head]))
     setNested(next, [head, ...rest], value)

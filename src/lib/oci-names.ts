@@ -27,11 +27,11 @@ type Reserved = { pattern: RegExp; why: string }
 
 const reserved: readonly Reserved[] = [
   // View of a pull path, which selects tags as of a date or an age: `at-20261101`, `min-7d`, `min-7d_at-20261101`.
-  { pattern: /^(?:at|min)-/, why: 'starts like a point in time or an age in the path of an image' },
+  { pattern: /^(?:at|min)-/, why: 'names that start with at- or min- are read as snapshot or cooldown views' },
   // A path may name an organization by its uid.
-  { pattern: /^[0-9a-f]{40}$/, why: 'reads like the uid of an organisation' },
+  { pattern: /^[0-9a-f]{40}$/, why: 'the name is read as the uid of an organization' },
   // `/v2/<view>/v2/…`, as clients write the path of a mirror, and `/ledger/witness/…` beside `/ledger/<organization>/…`.
-  { pattern: /^(?:v2|witness)$/, why: 'is a part of the paths that this server serves' },
+  { pattern: /^(?:v2|witness)$/, why: 'this server uses the name in its own paths' },
 ]
 
 /** Reason why an organization may not have this name, as the end of a sentence; `undefined` if it may. */

@@ -35,7 +35,7 @@ export function parseUniqueJson(text: string): unknown {
     while (text[at] !== '}') {
       skipSpace()
       const name = skipString()
-      if (seen.has(name)) throw new SyntaxError(`the member ${JSON.stringify(name.slice(0, 64))} is there twice`)
+      if (seen.has(name)) throw new SyntaxError(`the member ${JSON.stringify(name.slice(0, 64))} occurs twice`)
       seen.add(name)
       skipSpace()
       at++

@@ -321,7 +321,10 @@ test('a malformed answer of a cloud, or none, is reported as the result of the c
   const place = (await guarded.seed.group()).uid
   await guarded.operator.post(`${base}/${place}`, { name: 'x', amazon })
   const refused = ok(await guarded.operator.post(`${base}/${place}:checkAccountAssociation`, { providerType: 2 }))
-  assert.deepEqual([refused.reason, refused.message], ['UNREACHABLE', 'AWS cannot be asked: the URL is not https'])
+  assert.deepEqual(
+    [refused.reason, refused.message],
+    ['UNREACHABLE', 'AWS cannot be asked: the URL does not use https'],
+  )
 })
 
 test('a block that is missing is not ready, a cloud that is not named is invalid', async () => {

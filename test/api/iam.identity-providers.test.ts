@@ -312,7 +312,7 @@ test('a server that refuses private addresses says so', async () => {
   assertInvalid(await guarded.operator.post(`${base}/${group}`, body()), 'oidc.issuer')
   const local = await guarded.operator.post(`${base}/${group}`, body({ oidc: oidc({ issuer: 'https://127.0.0.1:1' }) }))
   assertInvalid(local, 'oidc.issuer')
-  assert.match(local.body.message, /not a public one/)
+  assert.match(local.body.message, /private address/)
 })
 
 test('nobody grants a role with capabilities that they do not hold', async () => {

@@ -51,27 +51,24 @@ const raw =
   }
 
 const faults: Record<string, [fault: Fault, problem: RegExp]> = {
-  'an unknown account': [answering(401), /another credential/],
-  'a refused account': [answering(403), /refuses the credential/],
-  'too many requests': [answering(429, { 'retry-after': '120' }), /too often \(429\)/],
-  'a broken server': [answering(503), /does not answer as it should \(503\)/],
-  'a redirect in a circle': [(req, res) => answering(307, { location: req.url ?? '/' })(req, res), /may not be asked/],
-  'a redirect to a private address': [
-    answering(307, { location: 'http://169.254.169.254/latest' }),
-    /may not be asked/,
-  ],
-  'a connection that breaks': [raw((res) => res.destroy()), /does not answer/],
+  'an unknown account': [answering(401), /rejected the credentials/],
+  'a refused account': [answering(403), /denied access/],
+  'too many requests': [answering(429, { 'retry-after': '120' }), /rate limit is exceeded \(429\)/],
+  'a broken server': [answering(503), /unavailable or returned an error \(503\)/],
+  'a redirect in a circle': [(req, res) => answering(307, { location: req.url ?? '/' })(req, res), /is not allowed/],
+  'a redirect to a private address': [answering(307, { location: 'http://169.254.169.254/latest' }), /is not allowed/],
+  'a connection that breaks': [raw((res) => res.destroy()), /is unavailable/],
   'a digest that is none': [
     raw((res) => res.writeHead(200, { 'docker-content-digest': 'sha256:no' }).end()),
-    /not that of a/,
+    /not a valid registry/,
   ],
-  'no digest at all': [raw((res) => res.writeHead(200).end()), /not that of a/],
-  'a status that says nothing': [answering(302), /not that of a/],
+  'no digest at all': [raw((res) => res.writeHead(200).end()), /not a valid registry/],
+  'a status that says nothing': [answering(302), /not a valid registry/],
   'a token service on a private address': [
     answering(401, { 'www-authenticate': 'Bearer realm="http://10.1.2.3/token",service="x"' }),
-    /may not be asked/,
+    /is not allowed/,
   ],
-  'endless headers': [raw((res) => res.writeHead(200, { 'x-much': 'x'.repeat(100_000) }).end()), /does not answer/],
+  'endless headers': [raw((res) => res.writeHead(200, { 'x-much': 'x'.repeat(100_000) }).end()), /is unavailable/],
 }
 
 for (const [name, [fault, problem]] of Object.entries(faults)) {
@@ -124,7 +121,7 @@ test('a tag that always fails does not block the checks of others', async () => 
   })
   const looked = await look()
   assert.deepEqual([looked.looks, looked.moves, looked.failed], [3, 3, 1])
-  assert.match((await followOf(repo)).problem, /not that of a registry \(400\)/)
+  assert.match((await followOf(repo)).problem, /not a valid registry response \(400\)/)
 })
 
 /** The client by itself, with the addresses that a resolver of ours gives. */

@@ -78,7 +78,7 @@ test('in a mirror, a tag rule protects tags that were set here, and tags of the 
   const looked = await look(61 * minute)
   assert.deepEqual([looked.moves, looked.failed], [1, 1])
   assert.deepEqual([await pointsTo(repo, '3'), await digestOf(name, 'mine')], [second, mine])
-  assert.equal(await problemOf(repo), 'a rule or a hold here keeps the tag as it is')
+  assert.equal(await problemOf(repo), 'a tag rule or a legal hold protects the tag')
   const third = there.move('3', 'three')
   assert.equal((await look(61 * minute)).moves, 1, 'and the others go on')
   assert.equal(await pointsTo(repo, '3'), third)
@@ -92,7 +92,7 @@ test('a hold protects a tag that was set here, though the upstream does not have
   await guard('holds', { tags: ['mine'], reason: 'the court asks for it' })
   for (let i = 0; i < 5; i++) await look(61 * minute)
   assert.equal(await pointsTo(repo, 'mine'), mine)
-  assert.equal(await problemOf(repo), 'a rule or a hold here keeps the tag as it is')
+  assert.equal(await problemOf(repo), 'a tag rule or a legal hold protects the tag')
 })
 
 test('a pull serves the tag that was set here with a warning, and asks the upstream once in five minutes', async () => {
@@ -105,7 +105,7 @@ test('a pull serves the tag that was set here with a warning, and asks the upstr
   for (let i = 0; i < 3; i++) {
     const pulled = await client.ok(200, 'GET', `${name}/manifests/mine`)
     assert.equal(pulled.headers['docker-content-digest'], mine)
-    assert.match(String(pulled.headers.warning), /^299 - "a rule or a hold here keeps the tag/)
+    assert.match(String(pulled.headers.warning), /^299 - "a tag rule or a legal hold protects the tag/)
   }
   assert.equal(there.count('HEAD /v2/app/manifests/mine'), 1)
 })
@@ -123,7 +123,7 @@ test('the upstream creates a tag that only movers may create only if a mover has
   await client.ok(200, 'GET', `${name}/manifests/3`)
   ok(await follow({ mode: 'MODE_WATCH' }))
   const looked = await look(61 * minute)
-  assert.deepEqual([looked.failed, await problemOf(repo)], [1, 'a rule or a hold here keeps the tag as it is'])
+  assert.deepEqual([looked.failed, await problemOf(repo)], [1, 'a tag rule or a legal hold protects the tag'])
   const { upstreamUid } = ok(await operator.get(`/registry/v2/repos/${repo}/follow`))
   const theirs = await registry.as(mover)
   ok(await theirs.post(`/registry/v2/repos/${repo}/follow`, { upstreamUid, path: 'app' }))

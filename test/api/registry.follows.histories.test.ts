@@ -171,7 +171,7 @@ for (const [kind, fault] of Object.entries(hostile)) {
     const { repo } = await followed(there.url, 'app')
     assert.deepEqual(await look(), { told: 0, failed: 1 })
     assert.deepEqual(await toldOf(repo), [])
-    assert.match((await followOf(repo)).historyProblem, /^its answer|^it refuses/)
+    assert.match((await followOf(repo)).historyProblem, /^its response|^it denied access/)
     const moved = there.move('1.0', 'then')
     there.forget()
     await look(61 * minute)

@@ -164,7 +164,7 @@ test('forgets the tags of the former upstream path, and leaves a path alone that
   there.move('3', 'three')
   assert.equal((await look(11 * minute)).looks, 0)
   const { state, problem } = await followOf(repo)
-  assert.deepEqual([state, /narrowed/.test(problem)], ['STATE_FAILED', true])
+  assert.deepEqual([state, /allow list/.test(problem)], ['STATE_FAILED', true])
 })
 
 test('repeated checks do not delete a missing tag sooner', async () => {
@@ -243,7 +243,7 @@ test('both versions show the state of a mirror', async () => {
   assert.equal((await look(61 * minute)).failed, 1)
   assert.equal(await v1(), 'FAILED')
   const failed = await followOf(repo)
-  assert.deepEqual([failed.state, failed.problem], ['STATE_FAILED', 'it refuses the credential (403)'])
+  assert.deepEqual([failed.state, failed.problem], ['STATE_FAILED', 'it denied access (403)'])
   there.mend()
   ok(await operator.post(`/registry/v2/repos/${repo}/follow:check`))
   await look()
@@ -332,7 +332,7 @@ test('a password is sent to the upstream and to no other host', async () => {
   assertInvalid(elsewhere, 'password')
   ok(await operator.patch(`${upstreams}/${upstream.uid}?updateMask=password`, { password: 'other words' }))
   assert.equal((await look(61 * minute)).failed, 1)
-  assert.equal((await followOf(repo)).problem, 'it wants another credential')
+  assert.equal((await followOf(repo)).problem, 'it rejected the credentials')
 })
 
 test('denies callers without the permission before anything is looked up', async () => {

@@ -144,7 +144,7 @@ test('a log asks its witnesses, and proofs use checkpoints that more than half o
   const wanted = await policy()
   assert.equal(wanted.witnesses.length, 3)
   const unseen = await proof()
-  assert.throws(() => provedBy(unseen, wanted, claim), /not been seen by the witnesses/)
+  assert.throws(() => provedBy(unseen, wanted, claim), /lacks the witness signatures/)
   await runDuty(log.app, witnessLedgers)
   const first = provedBy(await proof(), wanted, claim)
   assert.deepEqual(first.witnesses.map(({ name }) => name).sort(), keys.map(({ name }) => name).sort())
@@ -160,7 +160,7 @@ test('a log asks its witnesses, and proofs use checkpoints that more than half o
   const python = () => spawnSync('python3', [verifier, image, claim.at, ...files], { encoding: 'utf8' })
   assert.equal(python().status, 3, python().stderr)
   writeFileSync(files[0], unseen)
-  assert.match(python().stderr, /not been seen by the witnesses/)
+  assert.match(python().stderr, /lacks the witness signatures/)
   // Nothing new, nothing asked.
   assert.deepEqual(await runDuty(log.app, witnessLedgers), { cosigned: 0 })
 
@@ -191,7 +191,7 @@ test('a proof of the first entry behind a witnessed checkpoint ends in a checkpo
     const said = { ...claim, tag, digest: digestOf(letter), at: at as string }
     const verify = async () => provedBy((await proof()).text, wanted, said)
     // The log has signed a checkpoint of it, which no witness has seen yet.
-    await assert.rejects(verify, /not been seen by the witnesses/)
+    await assert.rejects(verify, /lacks the witness signatures/)
     await runDuty(log.app, witnessLedgers)
     return (await verify()).witnesses.length
   }

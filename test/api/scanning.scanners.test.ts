@@ -248,7 +248,7 @@ const lasting: Record<string, { fault: AdapterFault; reason: string; message: Re
       res.flushHeaders()
       return true
     },
-    ...{ reason: 'SCANNER_FAILED', message: /^finder: the answer is too large$/ },
+    ...{ reason: 'SCANNER_FAILED', message: /^finder: the response is too large$/ },
   },
   'reports that are compressed': {
     fault: (what, res) => what === 'report' && status(200, { 'content-encoding': 'gzip' }, 'x')(what, res),
@@ -560,7 +560,7 @@ test('an address that the settings do not allow is not asked', async () => {
   await (await strict.registryAs(strict.pusher.uid)).pushImage('acme/app')
   await runDuty(strict.app, askScanners)
   const { scanners: all } = ok(await strict.operator.get('/control/v1/scanners'))
-  assert.deepEqual([all[0].problem, all[0].waiting], ['the address is not a public one', '1'])
+  assert.deepEqual([all[0].problem, all[0].waiting], ['the host has a private address', '1'])
   assert.deepEqual(adapter.asked, [])
 })
 

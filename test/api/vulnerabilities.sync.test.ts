@@ -96,7 +96,7 @@ test('nothing is read by default, nor from a private address that is not listed'
   assert.deepEqual(await runDuty(off.app, syncSources), { sources: 0, failed: 0 })
   await using other = await startPinfold({ ...settings(mirror), vulnerabilityPrivate: ['10.0.0.0/8'] })
   assert.deepEqual(await runDuty(other.app, syncSources), { sources: 2, failed: 2 })
-  assert.match((await findSource(other.app.db, 'kev'))!.error, /the address is not a public one/)
+  assert.match((await findSource(other.app.db, 'kev'))!.error, /the host has a private address/)
   assert.deepEqual(mirror.asked(), [])
 })
 

@@ -108,7 +108,7 @@ test('an interrupted run continues where it stopped, and a completed one begins 
 
   const broken = await sync(place, options)
   assert.equal(broken.code, 69)
-  assert.match(broken.failure, /^\/lib-100\/: there is no answer\n.*same command goes on/)
+  assert.match(broken.failure, /^\/lib-100\/: the host cannot be reached\n.*same command goes on/)
   assert.match(broken.err, /^pinfold: \/lib-003\/: the source does not have it$/m)
   const kept = Object.keys(await stored(place))
   assert.deepEqual(
@@ -156,9 +156,9 @@ test('names a project with malformed data and skips it as a whole, and imports t
     return answer
   }
   const wrong: Record<string, [FakeAnswer, RegExp]> = {
-    'bad-json': [{ body: '<html>' }, /the answer is not JSON/],
-    'bad-encoding': [{ headers: { 'content-encoding': 'gzip' }, body: 'x' }, /the answer is compressed/],
-    'bad-utf8': [{ body: new Uint8Array([0x22, 0xff, 0x22]) }, /the answer is not a text in UTF-8/],
+    'bad-json': [{ body: '<html>' }, /the response is not JSON/],
+    'bad-encoding': [{ headers: { 'content-encoding': 'gzip' }, body: 'x' }, /the response is compressed/],
+    'bad-utf8': [{ body: new Uint8Array([0x22, 0xff, 0x22]) }, /the response is not UTF-8 text/],
     'bad-list': [{ body: [] as object }, /must be an object/],
     'bad-name': [projectPage('other', '1'), /name: must be the project/],
     'bad-files': [{ body: { name: 'bad-files', files: 'none' } }, /files: must be a list/],
@@ -209,7 +209,7 @@ test('metadata of Maven that is hostile or broken is named, and costs no more th
     other: [mavenMetadata('g:another', '1'), /artifactId: must be/],
     entity: [versions('<version>1&amp;2</version>'), /versioning\.versions\.version\[0\]/],
     nested: [versions('<version>1</version><version><x>1</x></version>'), /versioning\.versions\.version\[1\]/],
-    large: [versions('<version>1</version>'.repeat(200_000)), /the answer is too large/],
+    large: [versions('<version>1</version>'.repeat(200_000)), /the response is too large/],
   }
   const path = (name: string) => `/g/${name}/maven-metadata.xml`
   await using repository = await startIndex({
@@ -259,7 +259,7 @@ test('sends the credential for a source to that source only, and prints it in no
   assert.deepEqual(fine.counts, counts(2, 0, 0, 2))
   assert.ok(index.requests.every(({ headers }) => headers.authorization === 'Bearer s3cret'))
   const led = await sync(place, { pythonIndex: index.url, name: ['stolen'], authorization })
-  assert.match(led.failure, /the redirect leads elsewhere/)
+  assert.match(led.failure, /the redirect is not allowed/)
   assert.equal(elsewhere.requests.length, 0)
   assert.doesNotMatch(led.failure + led.err, /s3cret/)
 })
@@ -268,7 +268,7 @@ test('a source on another machine must be https, at whichever address it is', as
   await using place = await makePlace()
   for (const pythonIndex of ['http://192.0.2.1', 'http://10.0.0.1', 'http://localhost.example.com']) {
     const open = await sync(place, { pythonIndex, name: ['flask'] })
-    assert.match(open.failure, /^\/flask\/: the URL is not https/, pythonIndex)
+    assert.match(open.failure, /^\/flask\/: the URL does not use https/, pythonIndex)
   }
 })
 

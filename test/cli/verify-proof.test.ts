@@ -73,12 +73,12 @@ test('both verifiers give the same result for a proof, offline', async () => {
   assert.match(beginning.stderr, /that it has not moved again is not proved/)
 
   const wrong: [string, string, { path: string }, RegExp][] = [
-    [`${host}/acme/app:v1@${images[1]}`, times[0]!, closed, /the tag pointed to sha256/],
-    [`${host}/acme/app:v2@${images[0]}`, times[0]!, closed, /the proof is about acme\/app:v1/],
-    [`other.example/acme/app:v1@${images[0]}`, times[0]!, closed, /the log is that of/],
-    [image, times[1]!, closed, /the tag moved on at/],
-    [image, '2020-01-01T00:00:00.000Z', closed, /only at/],
-    [image, times[0]!, at.policy, /not one or two proofs/],
+    [`${host}/acme/app:v1@${images[1]}`, times[0]!, closed, /the tag pointed to another digest, sha256/],
+    [`${host}/acme/app:v2@${images[0]}`, times[0]!, closed, /the proof is about another tag, acme\/app:v1/],
+    [`other.example/acme/app:v1@${images[0]}`, times[0]!, closed, /the log belongs to/],
+    [image, times[1]!, closed, /the tag was updated again at/],
+    [image, '2020-01-01T00:00:00.000Z', closed, /was assigned to this digest at/],
+    [image, times[0]!, at.policy, /must have one or two proofs/],
   ]
   for (const [name, time, proof, why] of wrong) {
     const refused = await judged(at, name, time, proof)

@@ -176,7 +176,7 @@ test('a failing source keeps its records and shows the reason, and the others ar
   const failures: [Answer, RegExp][] = [
     [{ body: damaged }, /all\.zip cannot be read: /],
     [{ status: 500 }, /the server responded with HTTP 500$/],
-    [{ cut: true, body: 'PK' }, /there is no answer$/],
+    [{ cut: true, body: 'PK' }, /the host cannot be reached$/],
     [{ body: 'no archive' }, /all\.zip cannot be read: /],
     [{ body: zip.subarray(0, zip.length - 30) }, /all\.zip cannot be read: /],
   ]

@@ -150,8 +150,8 @@ const cosigned = new Map(
 )
 const sizes = [...cosigned.keys()]
 const now = Math.floor(Date.now() / 1000)
-const notSeen = /not been seen by the witnesses/
-const wrong = /a signature of the checkpoint is wrong/
+const notSeen = /lacks the witness signatures/
+const wrong = /a signature of the checkpoint is invalid/
 type Cosigning = Pick<Trial, 'policy' | 'says'> & { by: string; cosign(head: string, size: number): string }
 const cosignings: Cosigning[] = [
   { by: 'nobody', policy: 'witnessed', says: notSeen, cosign: () => '' },
@@ -197,11 +197,11 @@ function rewind(): Trial {
   const kind = 'rewind'
   if (random.below(3) === 0) return { kind, text, claim: { digest: later.digest, at }, policy, says: /pointed to/ }
   if (isOpen) return { kind: 'rewind, open', text, claim: { ...claim, at }, policy, says: '' }
-  if (random.below(2) === 0) return { kind, text, claim: { ...claim, at }, policy, says: /moved on at/ }
+  if (random.below(2) === 0) return { kind, text, claim: { ...claim, at }, policy, says: /updated again at/ }
   // Another entry of the tag than the next one, as if nothing had been between.
   const skipped = pick(genuine.filter((one) => one.seq !== seq + 1))
   const both = firstOf(text) + firstOf(skipped.text)
-  return { kind: 'rewind, skipping', text: both, claim, policy, says: /does not follow|is not the one that follows/ }
+  return { kind: 'rewind, skipping', text: both, claim, policy, says: /does not directly follow/ }
 }
 
 const mutations: Record<string, (text: string) => string> = {

@@ -433,7 +433,7 @@ function imageAboveLimits(there: TestUpstream, extra: Json = {}) {
   return imageAt(there, { ...extra, annotations })
 }
 const aboveLimits =
-  'its answer is above a limit: the manifest has annotations with more than 1000 entries in one object'
+  'its response exceeds a limit: the manifest has annotations with more than 1000 entries in one object'
 
 test('a manifest above the limits is shown as a problem of the mirror, and the others come all the same', async () => {
   const { there, repo, name } = await scene({ tags: ['1.0'] })

@@ -156,7 +156,7 @@ test('serves copied content with a warning while the upstream does not answer, f
   assert.deepEqual([level, message], ['warn', 'request to the upstream of a mirror failed'])
   assert.equal(captured.lines.length, 1)
   assert.deepEqual([requestId, path], [late.headers['x-request-id'], `/v2/${name}/manifests/1.0`])
-  assert.equal(reason, 'it does not answer as it should')
+  assert.equal(reason, 'it is unavailable or returned an error')
   // The cause of the connection error, for the log of the server.
   assert.match(JSON.stringify(cause), /socket hang up/)
   assert.deepEqual([late.status, codeOf(late)], [503, 'UNAVAILABLE'])

@@ -287,7 +287,7 @@ test('reports a page of tags that could not be read, reads the others and drops 
   await runDuty({ ...app, clock: () => new Date(app.clock().getTime() + 61 * minute) }, followUpstreams)
   const follow = await followOf(repo)
   assert.deepEqual([follow.tagCount, follow.state], [3, 'STATE_FAILED'])
-  assert.match(follow.problem, /a next page that cannot be followed/)
+  assert.match(follow.problem, /the next page of its list cannot be read/)
   const [born] = ok(await operator.get(`/registry/v2/repos/${repo}/tagHistory?tag=3.0`)).records
   assert.equal(born.digest, third)
 })

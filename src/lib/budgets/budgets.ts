@@ -48,10 +48,14 @@ export type Spending = Spender & {
 /** Refusal of a caller who is over budget while others wait. */
 export class OverBudget extends AppError {
   constructor(retryDelaySeconds: number) {
-    super('RESOURCE_EXHAUSTED', 'the caller has used its share of the server, and others wait; try again later', {
-      reason: 'RATE_LIMITED',
-      details: [{ type: 'RetryInfo', retryDelaySeconds }],
-    })
+    super(
+      'RESOURCE_EXHAUSTED',
+      'the caller has used more than its fair share of the server while other callers wait; retry later',
+      {
+        reason: 'RATE_LIMITED',
+        details: [{ type: 'RetryInfo', retryDelaySeconds }],
+      },
+    )
   }
 }
 

@@ -10,9 +10,9 @@ const maxPem = 16_384
 export function publicKeyOf(text: string): PublicKey | string {
   if (text === '') return 'is required'
   if (text.length > maxPem) return `must be at most ${maxPem} characters long`
-  if (/PRIVATE KEY/.test(text)) return 'is a private key, which nobody but its owner should have'
+  if (/PRIVATE KEY/.test(text)) return 'is a private key; send the public key instead, and keep the private key secret'
   if (!/^\s*-----BEGIN (?:RSA )?PUBLIC KEY-----[A-Za-z0-9+/=\s]+-----END (?:RSA )?PUBLIC KEY-----\s*$/.test(text)) {
-    return 'is not one public key in PEM'
+    return 'must be one public key in PEM format'
   }
   let key: KeyObject
   try {
@@ -33,8 +33,8 @@ function problemOf({ asymmetricKeyType: type, asymmetricKeyDetails: details }: K
   if (type === 'rsa') {
     const bits = details?.modulusLength ?? 0
     const exponent = details?.publicExponent ?? 0n
-    if (bits < 2048 || bits > 8192) return 'is a key of RSA with fewer than 2048 bits or more than 8192'
-    return exponent < 3n || exponent > 2n ** 32n ? 'is a key of RSA with an exponent that nobody uses' : undefined
+    if (bits < 2048 || bits > 8192) return 'is an RSA key with fewer than 2048 or more than 8192 bits'
+    return exponent < 3n || exponent > 2n ** 32n ? 'is an RSA key with an unsupported public exponent' : undefined
   }
-  return 'is neither a key of ECDSA on P-256, nor of Ed25519, nor of RSA'
+  return 'must be an ECDSA P-256, Ed25519 or RSA key'
 }

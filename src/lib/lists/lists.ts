@@ -114,6 +114,6 @@ function emptyIfUnseen<T>(error: unknown): Listed<T, 0> {
 }
 
 function tooLong(): AppError {
-  const message = `the list has more than ${maxWhole} items; narrow it, or use version 2, which has pages`
+  const message = `the list has more than ${maxWhole} items, and version 1 has no pages; filter the list, or use version 2`
   return new AppError('RESOURCE_EXHAUSTED', message, { reason: 'LIST_TOO_LONG' })
 }

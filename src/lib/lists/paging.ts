@@ -104,11 +104,18 @@ function bindingOf(parts: unknown): string {
 function readToken(text: string, binding: string, sealer: Sealer, now: number): Token | undefined {
   if (text === '') return undefined
   const opened = /^[A-Za-z0-9_-]+$/.test(text) ? sealer.unseal(tokenPurpose, Buffer.from(text, 'base64url')) : undefined
-  if (!opened) throw invalid({ field: 'page_token', description: 'is not a token of this server' })
+  if (!opened)
+    throw invalid({
+      field: 'page_token',
+      description: 'is not a page token of this server; use the next_page_token of an earlier answer',
+    })
   const token = JSON.parse(opened.toString()) as Token
   if (token.v !== tokenVersion || now - token.t > tokenLifetime) return undefined
   if (token.b !== binding) {
-    throw invalid({ field: 'page_token', description: 'belongs to a list with another order, filter or caller' })
+    throw invalid({
+      field: 'page_token',
+      description: 'is from a list with another order, filter or caller; start again without a page token',
+    })
   }
   return token
 }

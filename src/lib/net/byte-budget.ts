@@ -31,9 +31,9 @@ export function createByteBudget(most: { perSource: number; total: number }): By
       let isReleased = false
       return {
         take(bytes) {
-          if (isReleased) throw new AppError('CANCELLED', 'the request is over')
+          if (isReleased) throw new AppError('CANCELLED', 'the request has ended')
           if (total + bytes > most.total || (bySource.get(network) ?? 0) + bytes > most.perSource) {
-            throw tooMany('too many bytes of requests are being read at once; try again later', 1)
+            throw tooMany('the server is receiving too many request bytes at once; retry later', 1)
           }
           own += bytes
           add(network, bytes)

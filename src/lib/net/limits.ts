@@ -57,7 +57,7 @@ export function createLimits(
     // Keeps the latest keys longest, so that a flood of new keys does not free an old one.
     buckets.set(name, bucket)
     if (bucket.tokens < 1) {
-      throw tooMany('too many requests; try again later', Math.max(1, Math.ceil(((1 - bucket.tokens) * 60) / size)))
+      throw tooMany('too many requests; retry later', Math.max(1, Math.ceil(((1 - bucket.tokens) * 60) / size)))
     }
     return bucket
   }

@@ -7,17 +7,17 @@ import { BlockList, isIP, isIPv4, type LookupFunction } from 'node:net'
 import type { PrivateAddresses } from './private-addresses.ts'
 
 const explanations = {
-  'bad-url': 'the URL is not one that may be asked',
-  insecure: 'the URL is not https',
-  'private-address': 'the address is not a public one',
-  timeout: 'the answer took too long',
-  'too-large': 'the answer is too large',
-  status: 'the status is not 200',
-  redirect: 'the redirect leads elsewhere, or there are too many',
-  encoding: 'the answer is compressed',
-  'not-json': 'the answer is not JSON',
-  'not-text': 'the answer is not a text in UTF-8',
-  unreachable: 'there is no answer',
+  'bad-url': 'the URL must be an http or https URL without user and password',
+  insecure: 'the URL does not use https',
+  'private-address': 'the host has a private address',
+  timeout: 'the request timed out',
+  'too-large': 'the response is too large',
+  status: 'the response status is not 200',
+  redirect: 'the redirect is not allowed, or there were too many redirects',
+  encoding: 'the response is compressed',
+  'not-json': 'the response is not JSON',
+  'not-text': 'the response is not UTF-8 text',
+  unreachable: 'the host cannot be reached',
 }
 export type OutgoingReason = keyof typeof explanations
 
@@ -99,7 +99,7 @@ export function createGate({ allowed, allowHttp, lookup = systemLookup }: Outgoi
   const checkedLookup: LookupFunction = (hostname, { all }, callback) => {
     lookup(hostname, { all: true }, (error, addresses) => {
       const [first] = error ? [] : addresses
-      if (!first) return callback(error ?? new Error('the host has no address'), [])
+      if (!first) return callback(error ?? new Error('the host name has no address'), [])
       if (!addresses.every(({ address }) => mayAsk(hostname, address))) {
         return callback(new OutgoingError('private-address'), [])
       }

@@ -149,12 +149,15 @@ function problemIn(pattern: string, limits: PatternLimits, all: PatternCost): st
   all.compile += cost?.compile ?? pattern.length
   if (!cost) return notAnExpression
   const { steps, compile } = cost
-  if (steps > limits.steps) return `takes ${steps} steps with its repetitions; ${limits.steps} are allowed`
-  if (compile > limits.compile) return `takes too long to compile, at a cost of ${compile} of ${limits.compile}`
+  if (steps > limits.steps)
+    return `is too large: it has ${steps} steps, counting repetitions, and at most ${limits.steps} are allowed`
+  if (compile > limits.compile)
+    return `is too large to compile: its cost is ${compile}, and at most ${limits.compile} is allowed`
   all.steps += steps
-  if (all.steps > limits.allSteps) return `brings the patterns to ${all.steps} steps; ${limits.allSteps} are allowed`
+  if (all.steps > limits.allSteps)
+    return `makes the list too large: all patterns together have ${all.steps} steps, and at most ${limits.allSteps} are allowed`
   if (all.compile <= limits.allCompile) return undefined
-  return `brings the patterns to a cost of ${all.compile}; ${limits.allCompile} are allowed`
+  return `makes the list too large to compile: all patterns together cost ${all.compile}, and at most ${limits.allCompile} is allowed`
 }
 
 /**
@@ -170,7 +173,7 @@ export function storedProblem(
   const cost = problem && estimateCost(pattern)
   if (!cost) return problem
   const length = cost.compile > mostStored.compile ? 0 : Math.max(0, Math.floor(mostWork / cost.steps) - 1)
-  return `${problem}. It matches ${length === 0 ? 'nothing' : `texts of up to ${length} characters`}: write a shorter one`
+  return `${problem}. It matches ${length === 0 ? 'nothing' : `texts of up to ${length} characters`}; replace it with a shorter pattern`
 }
 
 /**

@@ -99,7 +99,7 @@ test('takes a slow piece away once another owner waits, but not one that is bein
   now = 10_000
   assert.deepEqual(taken, [])
   const next = await memory.reserve(4, signal, holder('next', 0))
-  assert.deepEqual([taken, memory.held()], [['slow: it came too slowly while others waited'], 10])
+  assert.deepEqual([taken, memory.held()], [['slow: it was sent too slowly while other uploads waited'], 10])
   next.free()
 })
 
@@ -117,7 +117,7 @@ test('takes the least filled piece from an owner of more than half once another 
   })
   for (const filled of [90, undefined, 70, 80, 60]) await memory.reserve(2, signal, holder('a', filled))
   now = 10_000
-  const why = 'its organisation had more than half of the room while others waited'
+  const why = 'its organization used more than half of the memory while others waited'
   await memory.reserve(3, signal, holder('b', 0))
   assert.deepEqual([taken, memory.held()], [[`a 60: ${why}`, `a 70: ${why}`], 9])
   await memory.reserve(2, signal, holder('c', 0))

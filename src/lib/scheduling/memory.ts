@@ -111,9 +111,9 @@ export function createMemory(bytes: number, options: MemoryOptions): Memory {
   const whyTaken = (piece: Piece, filled: number): string | undefined => {
     const ms = monotonic() - piece.since
     if (ms < slowMs) return undefined
-    if (filled < (ms / 1000) * leastRate) return 'it came too slowly while others waited'
+    if (filled < (ms / 1000) * leastRate) return 'it was sent too slowly while other uploads waited'
     if (!hasMore(pieces, piece, bytes) || [...waiting].every(({ owner }) => owner === piece.owner)) return undefined
-    return 'its organisation had more than half of the room while others waited'
+    return 'its organization used more than half of the memory while others waited'
   }
   /** Runs while an owner waits. */
   const look = (): void => {

@@ -106,7 +106,7 @@ async function abortInTime(
   try {
     do await sleep(ms, undefined, { signal: over, ref: false })
     while (!(await othersWait().catch(() => false)))
-    if (!over.aborted) giveWay.abort(new Error('others wait'))
+    if (!over.aborted) giveWay.abort(new Error('other reads are waiting'))
   } catch {
     // It is over.
   }

@@ -99,13 +99,13 @@ quorum all
 
   const wrong: Record<string, RegExp> = {
     [`log ${log}`]: /no quorum/,
-    'quorum X': /line 1 .*X, which no line before/,
+    'quorum X': /line 1 .*X, which no earlier line/,
     'quorum none\nquorum none': /line 2/,
-    [`log ${a}\nquorum none`]: /line 1 .*no Ed25519 key of a log/,
+    [`log ${a}\nquorum none`]: /line 1 .*needs an Ed25519 log key/,
     [`witness A ${a}\nwitness B ${a}\nquorum none`]: /line 2/,
-    [`witness none ${a}\nquorum none`]: /name that is not taken/,
-    [`witness A ${a}\ngroup g 2 A\nquorum g`]: /more members than it has/,
-    [`witness A ${a}\ngroup g any A\ngroup h any A\nquorum h`]: /a second time/,
+    [`witness none ${a}\nquorum none`]: /name that no other line uses/,
+    [`witness A ${a}\ngroup g 2 A\nquorum g`]: /count from 1 to the number of its members/,
+    [`witness A ${a}\ngroup g any A\ngroup h any A\nquorum h`]: /lists A twice/,
     'frobnicate\nquorum none': /frobnicate/,
   }
   for (const [bad, why] of Object.entries(wrong)) {

@@ -31,32 +31,30 @@ export function parsePolicy(text: string): Policy {
     if (word === undefined || word.startsWith('#')) continue
     if (/[^\t\x20-\x7e\u0080-\uffff]/.test(line)) fail('has a control character')
     const define = (name: string | undefined, what: Quorum): void => {
-      if (name === undefined || name === 'none' || named.has(name)) fail(`needs a name that is not taken`)
+      if (name === undefined || name === 'none' || named.has(name)) fail('needs a name that no other line uses')
       named.set(name!, what)
     }
-    const find = (name: string): Quorum => named.get(name) ?? fail(`names ${name}, which no line before defines`)
+    const find = (name: string): Quorum => named.get(name) ?? fail(`names ${name}, which no earlier line defines`)
     if (word === 'log') {
       if (rest.length < 1 || rest.length > 2) fail('must be "log KEY [URL]"')
-      policy.logs.push(
-        keyOf(rest[0]!, 'log', policy.logs) ?? fail('has no Ed25519 key of a log, or one that is there already'),
-      )
+      policy.logs.push(keyOf(rest[0]!, 'log', policy.logs) ?? fail('needs an Ed25519 log key that no other line has'))
     } else if (word === 'witness') {
       if (rest.length < 2 || rest.length > 3) fail('must be "witness NAME KEY [URL]"')
       const key = keyOf(rest[1]!, 'witness', policy.witnesses)
-      if (!key) return fail('has no Ed25519 key of a witness, or one that is there already')
+      if (!key) return fail('needs an Ed25519 witness key that no other line has')
       policy.witnesses.push(key)
       define(rest[0], { is: 'witness', key })
     } else if (word === 'group') {
       const [name, count, ...names] = rest
       if (names.length === 0) fail('must be "group NAME all|any|COUNT MEMBER…"')
-      for (const one of names) if (members.size === members.add(one).size) fail(`lists ${one} a second time`)
+      for (const one of names) if (members.size === members.add(one).size) fail(`lists ${one} twice`)
       const least = count === 'all' ? names.length : count === 'any' ? 1 : /^[1-9]\d*$/.test(count!) ? Number(count) : 0
-      if (least < 1 || least > names.length) fail('asks for more members than it has, or for none')
+      if (least < 1 || least > names.length) fail('must have a count from 1 to the number of its members')
       define(name, { is: 'group', least, members: names.map(find) })
     } else if (word === 'quorum') {
-      if (rest.length !== 1 || policy.quorum) fail('must be the one "quorum NAME"')
+      if (rest.length !== 1 || policy.quorum) fail('must be "quorum NAME", and there must be only one such line')
       policy.quorum = rest[0] === 'none' ? { is: 'none' } : find(rest[0]!)
-    } else fail(`begins with ${word}, which is none of log, witness, group and quorum`)
+    } else fail(`begins with ${word}; it must begin with log, witness, group or quorum`)
   }
   if (!policy.quorum) throw new PolicyError('the policy has no quorum line')
   return { ...policy, quorum: policy.quorum }

@@ -67,12 +67,12 @@ test('proves the digest of a tag between two entries', () => {
   const proved = provedBy(text, policy, claim)
   const [from, until] = ['2026-01-01T00:00:00.000Z', '2026-02-01T00:00:00.000Z']
   assert.deepEqual(proved, { origin, from, until, kind: 'live', size: 4, witnesses: [] })
-  refused(text, { digest: two }, /pointed to sha256:1111/)
-  refused(text, { tag: 'v2' }, /about acme\/app:v1/)
-  refused(text, { path: 'acme/other' }, /about acme\/app:v1/)
-  refused(text, { host: 'other.example' }, /that of registry.example/)
-  refused(text, { at: '2025-12-31T23:59:59.999Z' }, /only at 2026-01-01/)
-  refused(text, { at: until }, /moved on at 2026-02-01/)
+  refused(text, { digest: two }, /pointed to another digest, sha256:1111/)
+  refused(text, { tag: 'v2' }, /about another tag, acme\/app:v1/)
+  refused(text, { path: 'acme/other' }, /about another tag, acme\/app:v1/)
+  refused(text, { host: 'other.example' }, /belongs to registry.example/)
+  refused(text, { at: '2025-12-31T23:59:59.999Z' }, /at 2026-01-01/)
+  refused(text, { at: until }, /updated again at 2026-02-01/)
   assert.equal(provedBy(text, policy, { ...claim, host: '' }).until, until)
 })
 
@@ -84,9 +84,9 @@ test('proves when a tag was assigned with one entry, but not until when', () => 
 
 test('entries that do not follow each other prove nothing', () => {
   const { opened, proofOf } = aLog()
-  refused(tagProofText([opened(0), proofOf(3)]), {}, /not the one that follows/)
-  refused(tagProofText([opened(0), proofOf(1)]), {}, /not the one that follows/)
-  refused(tagProofText([opened(0), proofOf(0)]), {}, /not one about a tag/)
+  refused(tagProofText([opened(0), proofOf(3)]), {}, /does not directly follow/)
+  refused(tagProofText([opened(0), proofOf(1)]), {}, /does not directly follow/)
+  refused(tagProofText([opened(0), proofOf(0)]), {}, /not a tag entry/)
   refused(tagProofText([opened(0), proofOf(2), proofOf(3)]), {}, /one or two proofs/)
 })
 
@@ -95,21 +95,21 @@ test('nothing of a proof can be changed', () => {
   const good = opened(0)
   const forged = (beside: object) => tagProofText([{ ...good, beside: { ...good.beside, ...beside } }])
   const other = openingText({ ...rows[0]!, digest: two })
-  refused(forged({ opening: other }), { digest: two }, /not the one that the entry stands for/)
-  refused(forged({ opening: ` ${good.beside.entry}` }), {}, /does not come with the row/)
-  refused(forged({ salt: '00'.repeat(32) }), {}, /about another tag/)
+  refused(forged({ opening: other }), { digest: two }, /does not match the entry/)
+  refused(forged({ opening: ` ${good.beside.entry}` }), {}, /does not include the tag history row/)
+  refused(forged({ salt: '00'.repeat(32) }), {}, /about different tags/)
   refused(forged({ entry: good.beside.entry.replace('live', 'import') }), {}, /not in the log/)
-  refused(tagProofText([proofOf(1)]), {}, /does not come with the row/)
+  refused(tagProofText([proofOf(1)]), {}, /does not include the tag history row/)
   const signed = tagProofText([good])
-  refused(signed.replace('\n4\n', '\n5\n'), {}, /signature of the checkpoint is wrong/)
-  refused(signed.replace(/— (\S+) .*\n$/, '— other.example AAAAAAAAAAAA\n'), {}, /not signed with a key/)
+  refused(signed.replace('\n4\n', '\n5\n'), {}, /signature of the checkpoint is invalid/)
+  refused(signed.replace(/— (\S+) .*\n$/, '— other.example AAAAAAAAAAAA\n'), {}, /not signed with a log key/)
   refused(signed.slice(0, -5), {}, /./)
   const unknown = parsePolicy('quorum none\n')
-  assert.throws(() => provedBy(signed, unknown, claim), /names no key of the log/)
+  assert.throws(() => provedBy(signed, unknown, claim), /has no key for the log/)
   const witnessed = parsePolicy(
     `log ${vkeyOf(key)}\nwitness W ${vkeyOf(noteKey('w', 'witness', newKeyPair().publicKey))}\nquorum W\n`,
   )
-  assert.throws(() => provedBy(signed, witnessed, claim), /not been seen by the witnesses/)
+  assert.throws(() => provedBy(signed, witnessed, claim), /lacks the witness signatures/)
 })
 
 test('entries and openings have one text each', () => {

@@ -47,11 +47,13 @@ export function tagProofText(proofs: readonly (Omit<LogProof, 'extra'> & { besid
 /** Throws NotProved with the reason. */
 export function provedBy(text: string, policy: Policy, claim: Claim): Proved {
   const proofs = parseProofs(text)
-  if (!proofs || proofs.length > 2) throw new NotProved('the file is not one or two proofs of c2sp.org/tlog-proof')
+  if (!proofs || proofs.length > 2)
+    throw new NotProved('the file must have one or two proofs in the format c2sp.org/tlog-proof')
   const [first, next] = proofs.map((proof) => seenIn(proof, policy))
   const { entry, beside, head } = first!
   checkOpening(openingOf(entry, beside, head), claim, head)
-  if (entry.time > claim.at) throw new NotProved(`the tag came to point there only at ${entry.time}, after ${claim.at}`)
+  if (entry.time > claim.at)
+    throw new NotProved(`the tag was assigned to this digest at ${entry.time}, which is after ${claim.at}`)
   if (next) checkNext(first!, next, claim)
   const { origin, size } = head.checkpoint
   return {
@@ -74,10 +76,12 @@ function seenIn(proof: LogProof, policy: Policy): Seen {
   const leaf = leafHash(Buffer.from(beside.entry))
   const { size, root } = head.checkpoint
   if (!isIncluded(leaf, { index: proof.index, size, root, proof: proof.hashes })) {
-    throw new NotProved('the entry is not in the log: its hashes do not lead to the root of the checkpoint')
+    throw new NotProved(
+      'the entry is not in the log: its inclusion proof does not match the root hash of the checkpoint',
+    )
   }
   const entry = parseEntry(beside.entry)
-  if (!entry) throw new NotProved('the entry is not one about a tag')
+  if (!entry) throw new NotProved('the entry is not a tag entry')
   return { entry, leaf, beside, head }
 }
 
@@ -86,20 +90,20 @@ function headOf(note: string, policy: Policy): Head {
   const checkpoint = parsed && parseCheckpoint(parsed.text)
   if (!parsed || !checkpoint) throw new NotProved('the checkpoint is not a signed note with a size and a root')
   const logs = policy.logs.filter(({ name }) => name === checkpoint.origin)
-  if (logs.length === 0) throw new NotProved(`the policy names no key of the log ${checkpoint.origin}`)
+  if (logs.length === 0) throw new NotProved(`the policy has no key for the log ${checkpoint.origin}`)
   const isBy = (signed: Signed): boolean => {
-    if (signed.is === 'wrong') throw new NotProved('a signature of the checkpoint is wrong')
+    if (signed.is === 'wrong') throw new NotProved('a signature of the checkpoint is invalid')
     return signed.is === 'signed'
   }
   if (logs.filter((key) => isBy(signedBy(parsed, key))).length === 0) {
-    throw new NotProved('the checkpoint is not signed with a key of the log that the policy names')
+    throw new NotProved('the checkpoint is not signed with a log key from the policy')
   }
   const seen = policy.witnesses.map((key) => ({ key, signed: signedBy(parsed, key) }))
   const witnesses = seen.flatMap(({ key, signed }) =>
     isBy(signed) && signed.is === 'signed' ? [{ name: key.name, seconds: signed.seconds }] : [],
   )
   if (!isWitnessed(policy.quorum, (key) => seen.some((one) => one.key === key && one.signed.is === 'signed'))) {
-    throw new NotProved('the checkpoint has not been seen by the witnesses that the policy wants')
+    throw new NotProved('the checkpoint lacks the witness signatures that the policy requires')
   }
   return { checkpoint, witnesses }
 }
@@ -111,7 +115,7 @@ function readBeside(extra: Buffer): Beside {
   } catch {
     // As if there were none.
   }
-  throw new NotProved('the proof does not come with its entry')
+  throw new NotProved('the proof does not include its log entry')
 }
 
 function openingOf(
@@ -121,32 +125,34 @@ function openingOf(
 ): Opening {
   const opening = typeof text === 'string' ? parseOpening(text) : undefined
   if (!opening || typeof salt !== 'string' || !/^[0-9a-f]{64}$/.test(salt)) {
-    throw new NotProved('the proof does not come with the row of the ledger that its entry stands for')
+    throw new NotProved('the proof does not include the tag history row of its entry')
   }
-  if (commitmentOf(text!) !== commitment) throw new NotProved('the row is not the one that the entry stands for')
-  if (chainOf(salt, opening) !== chain) throw new NotProved('the entry is about another tag than the row')
-  if (opening.time > time) throw new NotProved('the entry has an earlier time than the row')
+  if (commitmentOf(text!) !== commitment) throw new NotProved('the tag history row does not match the entry')
+  if (chainOf(salt, opening) !== chain)
+    throw new NotProved('the entry and the tag history row are about different tags')
+  if (opening.time > time) throw new NotProved('the time of the entry is before the time of the tag history row')
   if (!new RegExp(`/ledger/${opening.organization}(?:/[0-9]+-[0-9a-f]{8})?$`).test(checkpoint.origin)) {
-    throw new NotProved('the row belongs to another organisation than the log')
+    throw new NotProved('the tag history row and the log belong to different organizations')
   }
   return opening
 }
 
 function checkOpening({ path, tag, digest, event, time }: Opening, claim: Claim, { checkpoint }: Head): void {
   const host = checkpoint.origin.split('/')[0]!
-  if (claim.host !== '' && claim.host !== host) throw new NotProved(`the log is that of ${host}, not of ${claim.host}`)
-  if (path !== claim.path || tag !== claim.tag) throw new NotProved(`the proof is about ${path}:${tag}`)
-  if (event === 'deleted') throw new NotProved(`the tag was deleted at ${time}, and had pointed to ${digest}`)
-  if (digest !== claim.digest) throw new NotProved(`the tag pointed to ${digest}`)
+  if (claim.host !== '' && claim.host !== host) throw new NotProved(`the log belongs to ${host}, not to ${claim.host}`)
+  if (path !== claim.path || tag !== claim.tag) throw new NotProved(`the proof is about another tag, ${path}:${tag}`)
+  if (event === 'deleted') throw new NotProved(`the tag was deleted at ${time}; before that it pointed to ${digest}`)
+  if (digest !== claim.digest) throw new NotProved(`the tag pointed to another digest, ${digest}`)
 }
 
 /** The next entry proves when the first assignment ended, and that there was none in between. */
 function checkNext({ entry, leaf, head }: Seen, next: Seen, { at }: Claim): void {
   if (next.head.checkpoint.origin !== head.checkpoint.origin)
-    throw new NotProved('the two proofs are of different logs')
+    throw new NotProved('the two proofs are from different logs')
   const follows = next.entry.chain === entry.chain && next.entry.seq === entry.seq + 1
   if (!follows || next.entry.prev !== leaf.toString('hex')) {
-    throw new NotProved('the second entry is not the one that follows the first')
+    throw new NotProved('the second entry does not directly follow the first')
   }
-  if (next.entry.time <= at) throw new NotProved(`the tag moved on at ${next.entry.time}, and ${at} is not before that`)
+  if (next.entry.time <= at)
+    throw new NotProved(`the tag was updated again at ${next.entry.time}, which is not after ${at}`)
 }

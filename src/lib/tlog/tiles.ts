@@ -59,7 +59,7 @@ export function nodesIn(tiles: ReadonlyMap<string, TileTree>): Nodes {
     const width = tileWidth / 2 ** above
     const at = { level, index: Math.floor(index / width) }
     const node = tiles.get(tileKey(at))?.(above, index % width)
-    if (!node) throw new Error(`tile ${tileKey(at)} is not at hand`)
+    if (!node) throw new Error(`tile ${tileKey(at)} is not available`)
     return node
   }
 }
@@ -105,7 +105,7 @@ export function appended(
       const here = count % tileWidth
       const some = adding.slice(done, done + tileWidth - here)
       const before = here === 0 ? Buffer.alloc(0) : open.get(tileKey(at))
-      if (before?.length !== here * hashBytes) throw new Error(`tile ${tileKey(at)} is not at hand`)
+      if (before?.length !== here * hashBytes) throw new Error(`tile ${tileKey(at)} is not available`)
       const hashes = Buffer.concat([before, ...some])
       changed.set(tileKey(at), { ...at, hashes })
       if (here + some.length === tileWidth) full.push(treeOf(hashes)(tileHeight, 0)!)

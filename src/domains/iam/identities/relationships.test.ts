@@ -5,7 +5,7 @@ import { storedPatternProblem } from './relationships.ts'
 test('reports a stored pattern above the limits, with the longest text that a claim or an issuer may have', () => {
   const old = 's.{0,600}'
   const lengthOf = (relationship: Parameters<typeof storedPatternProblem>[0]) => {
-    const [, field, length] = /^(\S+) takes .* texts of up to (\d+) characters/.exec(
+    const [, field, length] = /^(\S+) is too large.* texts of up to (\d+) characters/.exec(
       storedPatternProblem(relationship),
     )!
     return [field, Number(length)]
