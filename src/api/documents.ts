@@ -40,13 +40,13 @@ export function documentsDoor(api: Api): Door {
       if (!probes.includes(path)) arrival.countStranger()
       if (req.method === 'GET' || req.method === 'HEAD') return documents.get(path)!(res, arrival)
       res.setHeader('allow', 'GET, HEAD')
-      sendText(res, 405, 'text/plain', 'only GET\n')
+      sendText(res, 405, 'text/plain', 'only GET is allowed\n')
     },
     refuse({ res, path }, error) {
       const known = toAppError(error)
       const { code, http, message } = known
       const retryAfter = retryAfterOf(known)
-      if (http >= 500) api.app.failures.request(api.app.log, 'document failed', error, { path })
+      if (http >= 500) api.app.failures.request(api.app.log, 'document request failed', error, { path })
       if (retryAfter !== undefined) res.setHeader('retry-after', String(retryAfter))
       if (code === 'UNAUTHENTICATED') res.setHeader('www-authenticate', 'Bearer')
       sendText(res, http, 'text/plain', `${message}\n`)
@@ -85,7 +85,7 @@ function aboutServer(api: Api): [path: string, Write][] {
  */
 function warningOf({ checkpointGuard: { suspended } }: Api['app']): string {
   const logs = suspended === 1 ? '1 transparency log' : `${suspended} transparency logs`
-  return suspended === 0 ? '' : `\nsigning has stopped for ${logs}; the log of the server says why`
+  return suspended === 0 ? '' : `\nsigning is suspended for ${logs}; the server log has the reason`
 }
 
 /** Validity in days. The document is renewed with each request, so it never expires while the server runs (RFC 9116, 2.5.5). */
@@ -152,7 +152,7 @@ function createReadiness(edge: Edge): () => Promise<string | undefined> {
     // Later callers wait for the rest of the time.
     asking ??= Promise.race([
       ask(),
-      sleep(deadlineMs, 'no answer from the database within 2 s: it is away, or all connections are in use', {
+      sleep(deadlineMs, 'the database did not respond within 2 s: it is unavailable, or all connections are in use', {
         ref: false,
       }),
     ])
@@ -170,7 +170,7 @@ const mostSkewSeconds = 5
 async function fullDisk({ db, blobs, config }: Edge['app']): Promise<string | undefined> {
   const isFull = (asked: Promise<boolean>) => asked.catch(() => false)
   if (!db.shared && (await isFull(isDiskFull(config.data)))) return 'the disk of the data folder is full'
-  return blobs.isFull && (await isFull(blobs.isFull())) ? 'the disk of the blobs is full' : undefined
+  return blobs.isFull && (await isFull(blobs.isFull())) ? 'the disk of the blob folder is full' : undefined
 }
 
 async function problemOf({ app }: Edge): Promise<{ problem: string | undefined; error?: unknown }> {
@@ -180,10 +180,11 @@ async function problemOf({ app }: Edge): Promise<{ problem: string | undefined; 
     if (full !== undefined) return { problem: full }
     await app.db.ping()
     const seconds = Math.round(app.skew.offsetMs() / 1000)
-    const isRight = Math.abs(seconds) <= mostSkewSeconds || app.skew.isDatabaseOff()
-    return { problem: isRight ? undefined : `the clock is ${-seconds} s ahead of that of the database` }
+    if (Math.abs(seconds) <= mostSkewSeconds || app.skew.isDatabaseOff()) return { problem: undefined }
+    const side = seconds < 0 ? 'ahead of' : 'behind'
+    return { problem: `the clock of this server is ${Math.abs(seconds)} s ${side} that of the database` }
   } catch (error) {
     if (isBusy(error)) return { problem: 'all connections to the database are in use', error }
-    return { problem: isReadOnly(error) ? 'the database takes no writes' : 'the database cannot be reached', error }
+    return { problem: isReadOnly(error) ? 'the database is read-only' : 'the database is unavailable', error }
   }
 }

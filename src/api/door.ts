@@ -104,7 +104,7 @@ async function admit(
   }
   if (method.access.mode === 'everywhere') permitEverywhere(method.access, caller)
   resolveMask(desc, request, bodyKeys, members)
-  if (!handler) throw unimplemented(`${method.name} is not served by this version`)
+  if (!handler) throw unimplemented(`this server does not implement ${method.name}`)
   return handler
 }
 

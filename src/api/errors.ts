@@ -33,8 +33,8 @@ type RenderedDetail = { desc: DescMessage; typeName: string; message: Message }
 /** Converts any error. A bug becomes INTERNAL without its text; the log has the cause under the same request ID. */
 export function toAppError(error: unknown): AppError {
   if (error instanceof AppError) return error
-  if (isUnavailable(error)) return unavailable('the database cannot be reached now', error)
-  return new AppError('INTERNAL', 'something went wrong on our side; the request id helps to find out what', {
+  if (isUnavailable(error)) return unavailable('the database is unavailable; retry later', error)
+  return new AppError('INTERNAL', 'internal error; the server log has the cause under the request ID of this error', {
     cause: error,
   })
 }

@@ -43,7 +43,7 @@ export function createAdmission(
     // Health checks have no request budget, as over HTTP.
     if (healthPaths.has(path)) return
     if (!ours.has(path) && !pathsOfLibraries.has(path)) {
-      throw unimplemented(`the server has no method ${shown(opened.called)}`)
+      throw unimplemented(`the server does not implement the method ${shown(opened.called)}`)
     }
     if (access.mode === 'open') return requireBudget(api, nobody, source)
     const caller = await authenticate(api.app, api.verify, { authorization, source })

@@ -65,7 +65,7 @@ export function limitReading(call: ReadingCall, { limits, desc, held, stream, re
   }
   call.decompressMessage = async (message, encoding) => {
     try {
-      if (isRefused) throw new AppError('CANCELLED', 'the call is over')
+      if (isRefused) throw new AppError('CANCELLED', 'the call has ended')
       stream?.count()
       held.take(bytesOfMessage)
       const packed = message.subarray(5)
@@ -85,7 +85,7 @@ export function limitReading(call: ReadingCall, { limits, desc, held, stream, re
 
 async function unpack(packed: Buffer, encoding: string, most: number, held: HeldBytes): Promise<Buffer> {
   if (encoding !== 'gzip' && encoding !== 'deflate') {
-    throw new AppError('UNIMPLEMENTED', 'the encoding of a message must be identity, gzip or deflate')
+    throw new AppError('UNIMPLEMENTED', 'unsupported message compression; use identity, gzip or deflate')
   }
   const unpacker = encoding === 'gzip' ? createGunzip() : createInflate()
   unpacker.end(packed)
@@ -100,13 +100,13 @@ async function unpack(packed: Buffer, encoding: string, most: number, held: Held
     }
   } catch (error) {
     if (error instanceof AppError) throw error
-    throw invalid({ field: 'message', description: `is not ${encoding}` })
+    throw invalid({ field: 'message', description: `is not valid ${encoding} data` })
   }
   return Buffer.concat(parts)
 }
 
 function tooLong(most: number): AppError {
-  return new AppError('RESOURCE_EXHAUSTED', `the message must be at most ${most} bytes`)
+  return new AppError('RESOURCE_EXHAUSTED', `the message is too large; at most ${most} bytes are allowed`)
 }
 
 /** A message that cannot be read. Its sender gets the error once they are authenticated. */
@@ -148,5 +148,5 @@ function messageOf(desc: DescMessage, bytes: Uint8Array): Message {
 export function requestOf({ request }: { request: Message }): Message {
   const read: unknown = request
   if (!(read instanceof UnreadableMessage)) return request
-  throw invalid({ field: 'message', description: `cannot be read: ${(read.error as Error).message}` })
+  throw invalid({ field: 'message', description: `is not a valid protobuf message: ${(read.error as Error).message}` })
 }

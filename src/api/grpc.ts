@@ -150,7 +150,10 @@ function messageCounter(api: Api, source: string): () => void {
   return () => {
     count++
     if (count > maxMessagesOfStream) {
-      throw new AppError('RESOURCE_EXHAUSTED', `a stream may carry at most ${maxMessagesOfStream} messages`)
+      throw new AppError(
+        'RESOURCE_EXHAUSTED',
+        `the stream has reached its limit of ${maxMessagesOfStream} messages; open a new one`,
+      )
     }
     if (count > 1) api.app.limits.check('request', source)
   }

@@ -17,7 +17,10 @@ export async function admitToMetrics({ app, verify }: Api, arrival: Arrival): Pr
   const bearer = bearerOf(arrival.authorization)
   if (metricsToken !== '' && bearer !== undefined && isSame(bearer, metricsToken)) return
   const { operator } = await authenticate(app, verify, arrival)
-  if (!operator) throw permissionDenied('only the operator may do this')
+  if (!operator)
+    throw permissionDenied(
+      'only the operator can read the metrics; use the token of PINFOLD_METRICS_TOKEN or an operator token',
+    )
 }
 
 /** Sends the metrics in the Prometheus format, or in OpenMetrics if it has more and the collector accepts it. */
@@ -40,10 +43,11 @@ export async function serveMetrics(
   const limits = { headersTimeout: config.headersTimeoutMs, requestTimeout: config.requestTimeoutMs }
   const server = http.createServer({ ...limits, ServerResponse: SafeResponse }, (req, res) => {
     const [path] = (req.url ?? '').replace(/^https?:\/\/[^/?#]*/i, '').split('?')
-    if (path !== '/metrics') return sendText(res, 404, 'text/plain', 'there is no such path\n')
-    if (req.method !== 'GET' && req.method !== 'HEAD') return sendText(res, 405, 'text/plain', 'only GET\n')
+    if (path !== '/metrics')
+      return sendText(res, 404, 'text/plain', 'path not found; this address serves only /metrics\n')
+    if (req.method !== 'GET' && req.method !== 'HEAD') return sendText(res, 405, 'text/plain', 'only GET is allowed\n')
     sendMetrics(metrics, res, req.headers.accept).catch((error: unknown) => {
-      log.error('document failed', { path, error })
+      log.error('document request failed', { path, error })
       sendText(res, 500, 'text/plain', 'internal error\n')
     })
   })

@@ -30,7 +30,8 @@ export function oauthDoor(edge: Edge): Door {
 
 async function answerOf(arrival: HttpArrival): Promise<OAuthAnswer> {
   const { req, path } = arrival
-  if (req.method !== 'POST') return { status: 405, body: { error: 'invalid_request', error_description: 'only POST' } }
+  if (req.method !== 'POST')
+    return { status: 405, body: { error: 'invalid_request', error_description: 'only POST is allowed' } }
   if (!isForm(req)) {
     const description = 'the body must be application/x-www-form-urlencoded'
     return { status: 400, body: { error: 'invalid_request', error_description: description } }

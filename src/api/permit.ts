@@ -2,7 +2,7 @@ import { hasOption } from '@bufbuild/protobuf'
 import type { Access } from '#app.ts'
 import type { Caller } from '#caller.ts'
 import { CapabilitySchema, capability } from '#gen/pinfold/capabilities/capabilities_pb.ts'
-import { invalid, permissionDenied } from '#lib/errors.ts'
+import { invalid, missingCapabilities, permissionDenied } from '#lib/errors.ts'
 import { isUid, top } from '#lib/uid.ts'
 import { optionOf } from './option-of.ts'
 
@@ -20,14 +20,13 @@ export function permitAt(access: Access & { mode: 'scoped' }, caller: Caller, sc
 function lacks(needs: readonly number[], caller: Caller, scope: string): Error {
   const missing = capabilityNames(needs.filter((one) => !caller.rights.holds(scope, [one])))
   if (missing.length === 0) return permissionDenied()
-  const token = caller.token?.narrowed ? ', or the token is good for less than its identity' : ''
-  const names = missing.join(', ')
-  return permissionDenied(`the caller does not hold ${names} there${token}; an owner of the organisation can grant it`)
+  return permissionDenied(missingCapabilities(missing, caller.token?.narrowed))
 }
 
 /** Checks the permission of methods that are about the whole server. Runs before their body is read. */
 export function permitEverywhere(access: Access & { mode: 'everywhere' }, caller: Caller): void {
-  if (!caller.rights.holds(top, access.capabilities)) throw permissionDenied('only the operator may do this')
+  if (!caller.rights.holds(top, access.capabilities))
+    throw permissionDenied('only the operator of this server can do this')
 }
 
 /** Scopes of an unscoped method: the groups on which the caller holds all required capabilities. */

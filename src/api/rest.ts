@@ -134,7 +134,9 @@ class MethodNotAllowed extends AppError {
   readonly allowed: readonly string[]
   constructor(served: readonly string[]) {
     const allowed = served.flatMap((verb) => (verb === 'GET' ? ['GET', 'HEAD'] : [verb]))
-    super('UNIMPLEMENTED', `this path has no such method; it has ${allowed.join(', ')}`, { http: 405 })
+    super('UNIMPLEMENTED', `this path does not support the HTTP method; it supports ${allowed.join(', ')}`, {
+      http: 405,
+    })
     this.allowed = allowed
   }
 }
@@ -143,7 +145,7 @@ function find(routes: Routes<Endpoint>, method: string, path: string, arrival: H
   const found = routes.match(method, path)
   // Without a method, the credential is not checked.
   if (found === undefined || 'allowed' in found) arrival.countStranger()
-  if (found === undefined) throw new AppError('NOT_FOUND', 'there is no such path')
+  if (found === undefined) throw new AppError('NOT_FOUND', 'path not found; /docs lists the paths of the API')
   if ('allowed' in found) throw new MethodNotAllowed(found.allowed)
   return found
 }

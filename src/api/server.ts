@@ -53,7 +53,9 @@ function checkGuarded({ config, eventTable }: App, endpoints: readonly Endpoint[
     // If the acceptance itself waited for an acceptance, nobody could accept.
     const isAcceptance = [Terms.typeName, TermsService.typeName].includes(method?.desc.parent.typeName ?? '')
     if (method?.access.mode === 'scoped' && !isAcceptance) continue
-    throw new Error(`PINFOLD_TERMS_METHODS: ${name} is not a method that can wait for the terms of a group`)
+    throw new Error(
+      `PINFOLD_TERMS_METHODS: ${name} must be a method of the API that takes the uid of a group or of a resource in it`,
+    )
   }
 }
 
@@ -101,7 +103,10 @@ export async function bindServer(app: App, given?: Port): Promise<Server> {
   })
   const url = config.url || listeners.origin
   if (listeners.isEverywhere && config.url === '') {
-    app.log.warn('no url is set while listening on all addresses; only clients on this machine can get tokens', { url })
+    app.log.warn('listening on all addresses without a url; only clients on this machine can get tokens', {
+      url,
+      setting: 'PINFOLD_URL',
+    })
   }
 
   const edge = createEdge(app, url)
@@ -123,7 +128,7 @@ export async function bindServer(app: App, given?: Port): Promise<Server> {
       if (ms > 0) await sleep(ms)
     },
     async close() {
-      edge.closing.abort(unavailable('the server is stopping'))
+      edge.closing.abort(unavailable('the server is stopping; retry later'))
       grpc.drain(config.drainMs)
       await port.drain(config.drainMs)
       metrics?.close()

@@ -131,7 +131,10 @@ export abstract class Arrival {
   protected abstract whenGone(listener: () => void): void
   /** Error after the deadline. */
   protected late(): AppError {
-    return new AppError('DEADLINE_EXCEEDED', 'the request took too long')
+    return new AppError(
+      'DEADLINE_EXCEEDED',
+      'the request took longer than the server allows; retry, or ask for less at once',
+    )
   }
   /** Code of the response if `settle` was not called. */
   protected abstract codeOfAnswer(): string
@@ -289,10 +292,10 @@ function refuseLate(arrival: Arrival): void {
 
 /** Error of a request whose client has disconnected. Only the log shows it. */
 export function gone(): AppError {
-  return new AppError('CANCELLED', 'the client is gone')
+  return new AppError('CANCELLED', 'the client has disconnected')
 }
 
 /** Error of a stream whose client does not read, so that unsent data does not pile up. */
 export function tooSlow(): AppError {
-  return new AppError('RESOURCE_EXHAUSTED', 'the client does not read what it is sent')
+  return new AppError('RESOURCE_EXHAUSTED', 'the client reads too slowly')
 }

@@ -15,10 +15,11 @@ export async function authenticate(
   verify: Verifier,
   { authorization, source }: { authorization: string | undefined; source: string },
 ): Promise<Caller> {
-  if (authorization === undefined) throw unauthenticated('a bearer token is required')
+  if (authorization === undefined)
+    throw unauthenticated('no credentials were sent; send a token in the header "Authorization: Bearer TOKEN"')
   return countRefusals(app.limits, source, async () => {
     const bearer = bearerOf(authorization)
-    if (bearer === undefined) throw unauthenticated('the Authorization header must be "Bearer" and a token')
+    if (bearer === undefined) throw unauthenticated('the header must have the form "Authorization: Bearer TOKEN"')
     const token = await verify(bearer)
     return callerOf(app, token.subject, token)
   })
@@ -37,10 +38,10 @@ export async function callerOf(app: App, uid: string, token?: AccessToken): Prom
   if (uid === '') return token ? { ...nobody, token } : nobody
   const operator = uid === operatorUid
   const grants = operator ? new Map<string, bigint>() : await app.grants.of(uid)
-  if (!grants) throw unauthenticated('the identity of the token is gone')
+  if (!grants) throw unauthenticated('the identity of the token was deleted')
   const session = token?.session
   const live = session && session.uid !== '' ? await app.sessions.of(session.uid) : undefined
-  if (session && session.uid !== '' && !live) throw unauthenticated('the session of the token has ended')
+  if (session && session.uid !== '' && !live) throw unauthenticated('the session of the token has ended; sign in again')
   const push = await pushTokenOf(app, uid, token)
   const granted = token?.grantedBySession ? live?.granted : token?.granted
   const rights = createRights({
@@ -64,7 +65,7 @@ export async function callerOf(app: App, uid: string, token?: AccessToken): Prom
 async function pushTokenOf(app: App, uid: string, token: AccessToken | undefined): ReturnType<App['pushTokens']['of']> {
   if (token?.pushToken === undefined) return undefined
   const live = await app.pushTokens.of(token.pushToken)
-  if (live?.identityUid !== uid) throw unauthenticated('the push token has been revoked, or has expired')
+  if (live?.identityUid !== uid) throw unauthenticated('the push token was revoked or has expired; create a new one')
   return live
 }
 

@@ -135,7 +135,7 @@ export class HttpArrival extends Arrival {
     try {
       await this.#door.refuse(this, error)
     } catch (cause) {
-      this.edge.app.log.error('error could not be answered', { requestId: this.requestId, error: cause })
+      this.edge.app.log.error('error response could not be sent', { requestId: this.requestId, error: cause })
       this.res.destroy()
     }
   }
@@ -149,7 +149,7 @@ export class HttpArrival extends Arrival {
   protected override late(): AppError {
     if (!this.awaitsBody) return super.late()
     if (this.req.httpVersionMajor === 1) this.res.shouldKeepAlive = false
-    return new AppError('DEADLINE_EXCEEDED', 'the body of the request did not come in time', { http: 408 })
+    return new AppError('DEADLINE_EXCEEDED', 'the request body did not arrive in time', { http: 408 })
   }
 
   protected override codeOfAnswer(): string {

@@ -46,7 +46,7 @@ function piecesOf(arrival: HttpArrival, limit: number): Promise<Pieces> {
     })
     req.once('end', () => resolve({ chunks, length }))
     const gone = (cause?: unknown) =>
-      reject(new AppError('CANCELLED', 'the client went away before it had sent the whole body', { cause }))
+      reject(new AppError('CANCELLED', 'the client disconnected before it had sent the whole body', { cause }))
     req.once('error', gone)
     req.once('close', gone)
     if (req.destroyed) gone() // its `close` was emitted while the token was verified

@@ -25,7 +25,7 @@ export function problemOfCall(headers: IncomingHttpHeaders): AppError | undefine
   let bytes = 0
   for (const name in headers) bytes += bytesOf(name, String(headers[name]))
   if (bytes <= maxMetadataBytes) return undefined
-  return new AppError('RESOURCE_EXHAUSTED', `the metadata must be at most ${maxMetadataBytes} bytes`)
+  return new AppError('RESOURCE_EXHAUSTED', `the metadata is too large; at most ${maxMetadataBytes} bytes are allowed`)
 }
 
 /** Reason to refuse a readable request. Undefined if it is accepted. `authority` is the host of an absolute request target. */
@@ -35,7 +35,11 @@ export function problemOf(req: IncomingMessage, authority?: string): AppError | 
   const mark = url.length > maxPathBytes ? url.indexOf('?') : 0
   if (mark < 0 || mark > maxPathBytes) return tooLong('path', maxPathBytes)
   if (fieldBytes(rawHeaders) > maxFieldsBytes) {
-    return refusal(431, 'INVALID_ARGUMENT', `the header fields must be at most ${maxFieldsBytes} bytes`)
+    return refusal(
+      431,
+      'INVALID_ARGUMENT',
+      `the header fields are too large; at most ${maxFieldsBytes} bytes are allowed`,
+    )
   }
   if (req.httpVersion === '1.1' && headers.host === undefined) {
     return refusal(400, 'INVALID_ARGUMENT', 'the header field Host is required')
@@ -43,7 +47,7 @@ export function problemOf(req: IncomingMessage, authority?: string): AppError | 
   const hostProblem = problemOfHosts(req, authority)
   if (hostProblem) return hostProblem
   if (headers.expect !== undefined && headers.expect.toLowerCase() !== '100-continue') {
-    return refusal(417, 'INVALID_ARGUMENT', 'nothing but 100-continue may be expected')
+    return refusal(417, 'INVALID_ARGUMENT', 'the only supported value of the header field Expect is 100-continue')
   }
   return undefined
 }
@@ -60,7 +64,7 @@ function problemOfHosts({ headers, rawHeaders }: IncomingMessage, target: string
   }
   const [host] = hosts
   if (host === undefined) return undefined
-  if (hosts.length > 1) return refusal(400, 'INVALID_ARGUMENT', 'the header field Host must not be repeated')
+  if (hosts.length > 1) return refusal(400, 'INVALID_ARGUMENT', 'the header field Host must be sent only once')
   const authority = headers[':authority']?.toString()
   if (authority !== undefined && differs(authority, host)) return otherHost(':authority')
   if (target !== undefined && differs(target, host)) return otherHost('the host of the request target')
@@ -91,7 +95,7 @@ const colon = 0x3a
 
 /** Error for a body that does not arrive in time. */
 export function lateBody(): AppError {
-  return refusal(408, 'DEADLINE_EXCEEDED', 'the body of the request did not come in time')
+  return refusal(408, 'DEADLINE_EXCEEDED', 'the request body did not arrive in time')
 }
 
 /** Error for bytes that are not a request, by the code of Node's error. */
@@ -101,33 +105,33 @@ export function unreadable(code: string | undefined): AppError {
       return refusal(
         431,
         'INVALID_ARGUMENT',
-        `the request line and the header fields must be at most ${maxHeadBytes} bytes`,
+        `the request line and the header fields are too large; at most ${maxHeadBytes} bytes are allowed`,
       )
     case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
       return refusal(413, 'INVALID_ARGUMENT', 'the extensions of a chunk are too long')
     case 'PINFOLD_SMALL_CHUNKS':
       return refusal(413, 'INVALID_ARGUMENT', 'the body has too many chunks of less than 128 bytes')
     case 'ERR_HTTP_REQUEST_TIMEOUT':
-      return refusal(408, 'DEADLINE_EXCEEDED', 'the request did not come in time')
+      return refusal(408, 'DEADLINE_EXCEEDED', 'the request did not arrive in time')
     case 'HPE_INVALID_VERSION':
-      return refusal(505, 'UNIMPLEMENTED', 'the version of HTTP must be 1.0, 1.1 or 2')
+      return refusal(505, 'UNIMPLEMENTED', 'unsupported HTTP version; use 1.0, 1.1 or 2')
     default:
-      return refusal(400, 'INVALID_ARGUMENT', 'what came is not a request of HTTP')
+      return refusal(400, 'INVALID_ARGUMENT', 'not a valid HTTP request')
   }
 }
 
 /** Error for a method that makes the connection a tunnel. */
 export function noTunnel(): AppError {
-  return refusal(501, 'UNIMPLEMENTED', 'the server is no proxy')
+  return refusal(501, 'UNIMPLEMENTED', 'this server is not a proxy and does not support CONNECT')
 }
 
 /** Error for cleartext on a port with TLS. */
 export function notSecured(): AppError {
-  return refusal(400, 'INVALID_ARGUMENT', 'this port speaks TLS: use https:// instead of http://')
+  return refusal(400, 'INVALID_ARGUMENT', 'this port requires TLS; use https:// instead of http://')
 }
 
 function tooLong(part: string, limit: number): AppError {
-  return refusal(414, 'INVALID_ARGUMENT', `the ${part} of the request must be at most ${limit} bytes`)
+  return refusal(414, 'INVALID_ARGUMENT', `the request ${part} is too long; at most ${limit} bytes are allowed`)
 }
 
 function refusal(http: number, code: AppError['code'], message: string): AppError {

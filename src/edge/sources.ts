@@ -13,7 +13,7 @@ export function createSources(proxies: TrustedProxies, log: Logger): SourceOf {
   return (peer, forwardedFor) => {
     if (forwardedFor !== undefined && !warned && isUnnamedProxy(peer, proxies)) {
       warned = true
-      log.warn('an address that is not a trusted proxy forwards requests; all its clients count as one', {
+      log.warn('requests are forwarded by a proxy that is not trusted; all its clients count as one', {
         remoteAddress: plainAddress(peer),
         setting: 'PINFOLD_TRUSTED_PROXIES',
       })

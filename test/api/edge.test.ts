@@ -179,7 +179,11 @@ test('a path that only resembles one of an entry point is answered by the API, w
     '/V2/',
   ]) {
     const answer = await registry.anonymous.get(path)
-    assert.deepEqual([answer.status, answer.body.message], [404, 'there is no such path'], path)
+    assert.deepEqual(
+      [answer.status, answer.body.message],
+      [404, 'path not found; /docs lists the paths of the API'],
+      path,
+    )
   }
 })
 

@@ -48,7 +48,10 @@ test('a server whose clock is a day ahead writes the time of the database, colle
   assert.equal((await pusher.call('HEAD', `${name}/blobs/${loose.digest}`)).status, 200)
 
   const shown = await page(wrong, '/readyz')
-  assert.deepEqual([shown.status, shown.text], [503, 'the clock is 86400 s ahead of that of the database\n'])
+  assert.deepEqual(
+    [shown.status, shown.text],
+    [503, 'the clock of this server is 86400 s ahead of that of the database\n'],
+  )
   assert.equal((await page(registry, '/readyz')).status, 200)
 })
 

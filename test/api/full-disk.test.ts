@@ -35,7 +35,7 @@ test('a disk is full when a small file does not fit, and no file stays behind', 
   assert.equal(await isDiskFull(tmpdir()), false)
 })
 
-test('the disk of the blobs makes /readyz fail, which names it, and /healthz stays', { skip }, async () => {
+test('a full disk of the blob folder makes /readyz fail with its name, and /healthz stays', { skip }, async () => {
   const blobs = join(folder, 'blobs')
   mkdirSync(blobs)
   let shift = 0
@@ -48,7 +48,7 @@ test('the disk of the blobs makes /readyz fail, which names it, and /healthz sta
   assert.deepEqual(await ask('/readyz'), [200, 'ok'])
   const filler = join(folder, 'filler')
   fill(filler)
-  assert.deepEqual(await ask('/readyz'), [503, 'the disk of the blobs is full'])
+  assert.deepEqual(await ask('/readyz'), [503, 'the disk of the blob folder is full'])
   assert.deepEqual(await ask('/healthz'), [200, 'ok'])
   rmSync(filler)
   assert.deepEqual(await ask('/readyz'), [200, 'ok'])

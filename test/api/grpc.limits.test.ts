@@ -117,7 +117,7 @@ test('a small message that decompresses to megabytes is given up at the limit of
         encoding: 'gzip',
         ...(token && { token }),
       })
-      assert.deepEqual([status, message], ['8', `the message must be at most ${most} bytes`], path)
+      assert.deepEqual([status, message], ['8', `the message is too large; at most ${most} bytes are allowed`], path)
       assert.deepEqual(types, ['ErrorInfo'])
     }
   }
@@ -182,8 +182,8 @@ test('a message has at most 20,000 fields, unknown fields too, which are dropped
 test('a message that cannot be decompressed is refused', async () => {
   using connection = connect()
   const wrong = framed(Buffer.from('no archive'), true)
-  assert.match((await connection.call(ping, wrong, { encoding: 'gzip' })).message, /message: is not gzip/)
-  assert.match((await connection.call(ping, wrong, { encoding: 'deflate' })).message, /message: is not deflate/)
+  assert.match((await connection.call(ping, wrong, { encoding: 'gzip' })).message, /message: is not valid gzip data/)
+  assert.match((await connection.call(ping, wrong, { encoding: 'deflate' })).message, /message: is not valid deflate data/)
   assert.equal(
     (await connection.call(ping, framed(gzipSync(Buffer.alloc(0)).subarray(0, 15), true), { encoding: 'gzip' })).status,
     '3',
@@ -217,7 +217,7 @@ test('one source has a limited number of bytes in flight, and gets them back', a
   const open = [await begin(), await begin(), await begin()]
   const refused = await (await begin()).ended
   assert.deepEqual([refused.status, refused.types], ['8', ['ErrorInfo', 'RetryInfo']])
-  assert.match(refused.message, /too many bytes/)
+  assert.match(refused.message, /too many request bytes/)
   open[0]!.stream.close(http2.constants.NGHTTP2_CANCEL)
   await open[0]!.ended
   await connection.seen()
@@ -321,7 +321,10 @@ test('a stream of reflection carries at most 1,000 messages', async () => {
   using connection = connect()
   assert.deepEqual(await askOften(connection, 1000), { answers: 1000, status: '0', types: [], message: 'OK' })
   const { answers, status, message } = await askOften(connection, 1001)
-  assert.deepEqual([answers, status, message], [1000, '8', 'a stream may carry at most 1000 messages'])
+  assert.deepEqual(
+    [answers, status, message],
+    [1000, '8', 'the stream has reached its limit of 1000 messages; open a new one'],
+  )
 })
 
 test('each message of a stream of reflection counts as a request of its source', async () => {

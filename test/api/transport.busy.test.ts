@@ -30,9 +30,13 @@ test('an overloaded server answers with a retry time, and logs a warning', async
     [Symbol.asyncDispose]: async () => void (await Promise.all([server.close(), crowded.close()])),
   }
   const doors: readonly [url: string, path: string, message: string][] = [
-    [server.url, '/oauth?exit=redirect&redirect=http://localhost:4711/callback&idp_id=acme.example', 'page failed'],
+    [
+      server.url,
+      '/oauth?exit=redirect&redirect=http://localhost:4711/callback&idp_id=acme.example',
+      'page request failed',
+    ],
     [server.url, `/ledger/${uid}/checkpoint`, 'ledger request failed'],
-    [crowded.url, '/openapi.json', 'document failed'],
+    [crowded.url, '/openapi.json', 'document request failed'],
   ]
   for (const [url, path, message] of doors) {
     const { status, headers } = await clientOf(url, undefined).get(path)
@@ -61,5 +65,5 @@ test('the reference, which reads no database, refuses in the same way', async ()
     new Error('a bug'),
   )
   assert.deepEqual(answered, [503, 500])
-  assert.deepEqual(logged, ['warn page failed', 'error page failed'])
+  assert.deepEqual(logged, ['warn page request failed', 'error page request failed'])
 })

@@ -302,7 +302,7 @@ test('without its database the server is alive, not ready, and UNAVAILABLE', asy
 
   assert.equal((await server.operator.get('/healthz')).status, 200)
   const ready = await server.operator.get('/readyz')
-  assert.deepEqual([ready.status, ready.text], [503, 'the database cannot be reached\n'])
+  assert.deepEqual([ready.status, ready.text], [503, 'the database is unavailable\n'])
 })
 
 test('overload is answered with a retry time, and logs no error', async () => {
@@ -442,7 +442,7 @@ test('each version has an OpenAPI document, served with the URL of this server',
 test('an unknown gRPC method or service is UNIMPLEMENTED', async () => {
   for (const path of ['/pinfold.platform.ping.v2.PingService/Pong', '/nobody.Service/Do', '/', '/x']) {
     const { code, message, details } = await grpc.send(path, Buffer.alloc(0), { token: pinfold.operator.token })
-    assert.deepEqual([code, message], [12, `the server has no method ${path}`])
+    assert.deepEqual([code, message], [12, `the server does not implement the method ${path}`])
     assert.deepEqual(
       details.map((detail) => detail['@type']),
       ['type.googleapis.com/google.rpc.ErrorInfo'],

@@ -76,7 +76,10 @@ suite('server without its database', { skip: database === '' && 'PINFOLD_TEST_DA
     await using server = await start(place, 'cut')
     await server.answers('/healthz', 200)
     const ready = await server.ask('/readyz')
-    assert.deepEqual([ready.status, ready.body], [503, 'the server waits for its database\n'])
+    assert.deepEqual(
+      [ready.status, ready.body],
+      [503, 'the server is starting and waits for its database; retry later\n'],
+    )
     for (const path of [
       '/v2/',
       '/v2/acme/app/manifests/latest',
@@ -95,7 +98,7 @@ suite('server without its database', { skip: database === '' && 'PINFOLD_TEST_DA
     using client = grpcClientOf(server, PingService, undefined)
     const refused = await client.ping({}).catch((error: unknown) => error)
     assert.ok(refused instanceof GrpcError, String(refused))
-    assert.deepEqual([refused.code, refused.message], [14, 'the server waits for its database'])
+    assert.deepEqual([refused.code, refused.message], [14, 'the server is starting and waits for its database; retry later'])
     assert.equal(server.output.stdout, '')
     server.wire.set('open')
     await server.answers('/readyz', 200)
@@ -145,7 +148,8 @@ suite('server without its database', { skip: database === '' && 'PINFOLD_TEST_DA
     server.wire.set('held')
     await eventually(
       () => server.ask('/readyz'),
-      ({ body }) => body === 'no answer from the database within 2 s: it is away, or all connections are in use\n',
+      ({ body }) =>
+        body === 'the database did not respond within 2 s: it is unavailable, or all connections are in use\n',
     )
     server.wire.set('open')
     await server.answers('/readyz', 200)

@@ -308,7 +308,7 @@ test('deletions require --yes without a terminal, and groups that are not empty 
   assert.equal(asked.code, 64)
   assert.match(asked.stderr, /would delete the organisation oscorp.*--yes does it/)
   const kept = await attempt('iam', 'organizations', 'delete', 'oscorp', '--yes')
-  assert.match(kept.stderr, /still has groups below it/)
+  assert.match(kept.stderr, /still has groups; delete them first/)
   await iam('folders', 'delete', 'oscorp/lab', '--yes')
   await iam('organizations', 'delete', 'oscorp', '--yes')
 })
@@ -358,7 +358,7 @@ test('a user who is signed in, or has a token, acts as themselves beside a data 
   ] as const) {
     const refused = await as(...args)
     assert.equal(refused.code, 77)
-    const says = `the caller does not hold ${lacking} there; an owner of the organisation can grant it`
+    const says = `the caller does not have the capability ${lacking} here; ask an owner of the organization for a role with it`
     assert.ok(refused.stderr.includes(says), refused.stderr)
   }
 })

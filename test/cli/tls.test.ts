@@ -113,7 +113,7 @@ test('answers plain HTTP with a hint at TLS, and closes a handshake that does no
     connection.write(text)
     const { status, body } = await takeResponse(connection)
     assert.equal(status, 400)
-    assert.match(JSON.parse(body).message, /this port speaks TLS: use https:/)
+    assert.match(JSON.parse(body).message, /this port requires TLS; use https:/)
     await connection.closed
   }
   for (const begin of [Buffer.alloc(0), Buffer.from([0x16]), Buffer.from([0x16, 3, 1, 2, 0, 1, 0])]) {
@@ -150,11 +150,11 @@ test('a new certificate is in use after SIGUSR2, and a bad one keeps the old', a
   // Half of a new pair, as in the middle of a replacement, and then a file that is no certificate.
   copyFileSync(file('second.crt'), file('live.crt'))
   server.kill('SIGUSR2')
-  await said(server, /PINFOLD_TLS_KEY: the key is not that of the first certificate/)
+  await said(server, /PINFOLD_TLS_KEY: the key does not belong to the first certificate/)
   assert.equal((await handshake(server.url)).name, 'first')
   writeFileSync(file('live.crt'), 'nonsense')
   server.kill('SIGUSR2')
-  await said(server, /PINFOLD_TLS_CERT: the file has no certificate/)
+  await said(server, /PINFOLD_TLS_CERT: the file must have a certificate/)
   rmSync(file('live.crt'))
   server.kill('SIGUSR2')
   await said(server, /PINFOLD_TLS_CERT: cannot read/)
@@ -178,9 +178,9 @@ test('a server with files that do not match does not start, and names the wrong 
     [['--tls-cert', file('first.crt')], /PINFOLD_TLS_CERT needs PINFOLD_TLS_KEY/],
     [[...flags('first.crt', 'first.key'), '--url', 'http://a.test'], /PINFOLD_URL must begin with https:/],
     [flags('none', 'first.key'), /PINFOLD_TLS_CERT: cannot read .*none/],
-    [flags('first.crt', 'empty'), /PINFOLD_TLS_KEY: the file must have a key/],
-    [flags('empty', 'first.key'), /PINFOLD_TLS_CERT: the file has no certificate/],
-    [flags('first.crt', 'second.key'), /PINFOLD_TLS_KEY: the key is not that/],
+    [flags('first.crt', 'empty'), /PINFOLD_TLS_KEY: the file must have an unencrypted private key/],
+    [flags('empty', 'first.key'), /PINFOLD_TLS_CERT: the file must have a certificate/],
+    [flags('first.crt', 'second.key'), /PINFOLD_TLS_KEY: the key does not belong/],
   ]
   for (const [args, message] of cases) {
     const { code, stderr } = await serve(args)

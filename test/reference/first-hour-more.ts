@@ -145,7 +145,7 @@ const inTheClear: Omit<Mistake, 'play'> = {
   title: 'http to a server that speaks TLS',
   shown: 'PINFOLD_API=http://127.0.0.1:8443 PINFOLD_TOKEN=… pinfold images list',
   code: 1,
-  says: /this port speaks TLS/,
+  says: /this port requires TLS/,
   next: /use https:\/\/ instead/,
 }
 

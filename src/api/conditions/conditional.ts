@@ -100,7 +100,10 @@ function checkOf(admitted: Admitted, precondition: Precondition | undefined): Ch
     const onlyMakes = precondition.match === undefined && precondition.noneMatch === '*'
     if (onlyMakes && endpoint.desc.name.startsWith('Create')) return undefined
     const field = precondition.match === undefined ? 'If-None-Match' : 'If-Match'
-    throw invalid({ field, description: `${endpoint.method.name} does not change a single resource that has an ETag` })
+    throw invalid({
+      field,
+      description: `is not supported by ${endpoint.method.name}, which does not change a single resource with an ETag`,
+    })
   }
   return async (tx) => {
     const db = tx ? within(app.db, tx) : app.db
@@ -111,8 +114,8 @@ function checkOf(admitted: Admitted, precondition: Precondition | undefined): Ch
     })
     const resource = answer && subject.take(answer)
     if (holds(precondition, resource ? entityTagsOf(subject.resource, resource) : [])) return
-    const what = resource ? 'the resource has changed, or is not what it has to be' : 'there is no such resource'
-    throw preconditionFailed(`${what}; read it again`)
+    const what = resource ? 'the resource does not match If-Match or If-None-Match' : 'the resource does not exist'
+    throw preconditionFailed(`${what}; read it again and retry with its present ETag`)
   }
 }
 
@@ -159,6 +162,7 @@ async function answerAgain({ app, endpoint, signal }: Admitted, named: NamedRequ
     if (typeof known === 'object') return fromBinary(endpoint.desc.output, known.answer)
     await sleep(waitMs, undefined, { signal })
   }
-  const message = 'the request has been carried out, and its answer is not known; read what it changes'
+  const message =
+    'an earlier request with this Idempotency-Key is still running, or its answer was lost; read the resource to see the result'
   throw new AppError('ABORTED', message, { reason: 'ANSWER_UNKNOWN' })
 }

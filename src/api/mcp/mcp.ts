@@ -35,10 +35,10 @@ import { createTools, type Tools } from './tools.ts'
 const toCall = [Capability.CAP_MCP_TOOL_CALL]
 
 const abilities = { tools: {} }
-const instructions = `A container registry that remembers every move of every tag, and its organisations, people and rights. \
-Each thing has a uid, which begins with that of the group it is in; find uids with the list tools, narrowed by \
-uidp.descendantsOf. Lists come in pages: pageSize (200 at most), then pageToken with the nextPageToken of the page before. \
-An update changes the members that are given.`
+const instructions = `A container registry that keeps the full history of every tag, with organizations, members and roles. \
+Each resource has a uid that begins with the uid of its group. Find uids with the list tools; uidp.descendantsOf limits a \
+list to one group. Lists have pages: set pageSize (at most 200), then pass nextPageToken of the last page as pageToken. \
+An update changes only the fields that you send.`
 
 /** Time for which a client may cache the list of tools, in milliseconds. Another release may have other tools. */
 const cacheable = { ttlMs: 300_000, cacheScope: 'public' }
@@ -73,7 +73,7 @@ function checkRequest(api: Api, arrival: HttpArrival): void {
   const { req } = arrival
   if (req.method !== 'POST') {
     arrival.countStranger()
-    throw new ProtocolError(invalidRequest, 'only POST: there are no streams and no sessions', {
+    throw new ProtocolError(invalidRequest, 'only POST is allowed: this MCP server has no streams and no sessions', {
       code: 'UNIMPLEMENTED',
       http: 405,
     })
@@ -81,7 +81,7 @@ function checkRequest(api: Api, arrival: HttpArrival): void {
   const { origin } = req.headers
   if (origin === undefined || isOurs(api, origin)) return
   arrival.countStranger()
-  throw new ProtocolError(invalidRequest, 'requests of pages of another origin are not answered', {
+  throw new ProtocolError(invalidRequest, 'the request was refused because its Origin header names another site', {
     code: 'PERMISSION_DENIED',
     http: 403,
   })
@@ -112,7 +112,8 @@ async function answer(api: Api, tools: Tools, message: Message, arrival: HttpArr
   const inner = (value: object) => JSON.stringify(value).slice(1, -1)
   const fresh = modern ? `,${inner(cacheable)}` : ''
   if (method === 'tools/list') {
-    if (params.cursor !== undefined) return refused(id, invalidParams, 'there is only one page, so no cursor')
+    if (params.cursor !== undefined)
+      return refused(id, invalidParams, 'cursor is not supported: the list of tools has only one page')
     return result('OK', `"tools":${tools.texts().list}${fresh}`)
   }
   if (method === 'tools/call') {
@@ -135,7 +136,7 @@ async function answer(api: Api, tools: Tools, message: Message, arrival: HttpArr
   }
   if (!modern && method === 'ping') return result('OK', '')
   const http = modern ? 404 : 200
-  return { ...refused(id, methodNotFound, 'there is no such method'), code: 'UNIMPLEMENTED', http }
+  return { ...refused(id, methodNotFound, 'method not found'), code: 'UNIMPLEMENTED', http }
 }
 
 function refused(id: RequestId, rpcCode: number, message: string): Answer {
@@ -202,6 +203,6 @@ function textOf(json: string): string {
 }
 
 function tooLarge(bytes: number): AppError {
-  const message = `the answer has ${bytes} bytes, and a tool answers with ${maxResultBytes} at most; ask for a smaller page. What was asked for is done`
+  const message = `the tool ran, but its result of ${bytes} bytes exceeds the limit of ${maxResultBytes} bytes; for lists, set a smaller pageSize`
   return new AppError('RESOURCE_EXHAUSTED', message)
 }

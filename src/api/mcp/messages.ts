@@ -46,10 +46,12 @@ export class ProtocolError extends AppError {
 /** Reads a single request or notification. Throws ProtocolError for anything else. `seen` gets the ID before other checks. */
 export function readMessage(body: Buffer, seen: (id: RequestId) => void): Message {
   const json = parse(body)
-  if (Array.isArray(json)) throw new ProtocolError(invalidRequest, 'batches are not part of the protocol any more')
+  if (Array.isArray(json))
+    throw new ProtocolError(invalidRequest, 'batches are not supported; send one message per request')
   if (!isJsonObject(json)) throw new ProtocolError(invalidRequest, 'the body must be a JSON object')
   const { jsonrpc, id, method, params = {} } = json
-  if (id !== undefined && !isId(id)) throw new ProtocolError(invalidRequest, 'id must be a short string or an integer')
+  if (id !== undefined && !isId(id))
+    throw new ProtocolError(invalidRequest, `id must be an integer or a string of at most ${longestId} characters`)
   if (id !== undefined) seen(id)
   if (jsonrpc !== '2.0') throw new ProtocolError(invalidRequest, 'jsonrpc must be "2.0"')
   if (typeof method !== 'string') throw new ProtocolError(invalidRequest, 'method must be a string')
@@ -63,7 +65,7 @@ function parse(body: Buffer): unknown {
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body))
   } catch {
-    throw new ProtocolError(parseError, 'the body is not JSON in UTF-8')
+    throw new ProtocolError(parseError, 'the body is not valid JSON in UTF-8')
   }
 }
 
@@ -108,7 +110,7 @@ export function agreedVersion({ protocolVersion }: Params): string {
 }
 
 function mismatch(header: string): ProtocolError {
-  return new ProtocolError(headerMismatch, `Header mismatch: ${header} does not say what the message says`)
+  return new ProtocolError(headerMismatch, `Header mismatch: ${header} differs from the body of the request`)
 }
 
 /** Decodes a header value, which may be marked as Base64. */

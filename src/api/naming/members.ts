@@ -32,7 +32,7 @@ export function createMembers(token: string, carries = createCarriers()): Member
 export function checkToken(files: Iterable<DescFile>, token: string): void {
   for (const desc of [...files].flatMap(({ messages }) => messages)) {
     if (fieldNamed(desc, own) && fieldNamed(desc, token)) {
-      throw new Error(`PINFOLD_COMPAT_VENDOR must not be ${token}, which is a member of ${desc.typeName}`)
+      throw new Error(`PINFOLD_COMPAT_VENDOR must not be ${token}, because ${desc.typeName} has a field of this name`)
     }
   }
 }

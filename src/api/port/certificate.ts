@@ -31,7 +31,7 @@ export async function openCertificate(
   let failed = ''
   const warn = (error: unknown) => {
     const { message } = error as Error
-    if (message !== failed) log.error('the new certificate cannot be used; the old one stays', { reason: message })
+    if (message !== failed) log.error('new certificate cannot be used; the old one stays in use', { reason: message })
     failed = message
   }
   const reload = async () => {
@@ -77,20 +77,23 @@ async function readText(path: string, setting: string): Promise<string> {
   } catch (error) {
     throw new Error(`${setting}: cannot read ${path}: ${(error as Error).message}`, { cause: error })
   }
-  throw new Error(`${setting}: ${path} has more than ${mostBytes} bytes`)
+  throw new Error(`${setting}: ${path} is larger than ${mostBytes} bytes`)
 }
 
 /** Throws with our own messages: those of OpenSSL name neither the file nor the solution. */
 function check({ cert, key }: Pair): SecureContextOptions {
-  const leaf = tried('PINFOLD_TLS_CERT: the file has no certificate in PEM format', () => new X509Certificate(cert))
-  const own = tried('PINFOLD_TLS_KEY: the file must have a key in PEM format that is not encrypted', () =>
+  const leaf = tried(
+    'PINFOLD_TLS_CERT: the file must have a certificate in PEM format',
+    () => new X509Certificate(cert),
+  )
+  const own = tried('PINFOLD_TLS_KEY: the file must have an unencrypted private key in PEM format', () =>
     createPrivateKey(key),
   )
   if (!leaf.checkPrivateKey(own)) {
-    throw new Error('PINFOLD_TLS_KEY: the key is not that of the first certificate in PINFOLD_TLS_CERT')
+    throw new Error('PINFOLD_TLS_KEY: the key does not belong to the first certificate in PINFOLD_TLS_CERT')
   }
   const options: SecureContextOptions = { cert, key, minVersion: 'TLSv1.2' }
-  tried('PINFOLD_TLS_CERT: no connection can be made with the certificate', () => tls.createSecureContext(options))
+  tried('PINFOLD_TLS_CERT: TLS cannot use the certificate', () => tls.createSecureContext(options))
   return options
 }
 
@@ -105,6 +108,6 @@ function tried<T>(message: string, work: () => T): T {
 function report({ cert }: Pair, log: Logger): void {
   const { subjectAltName, validToDate } = new X509Certificate(cert)
   const fields = { names: subjectAltName, until: validToDate.toISOString() }
-  if (validToDate.getTime() < Date.now()) log.warn('the certificate has expired; clients refuse it', fields)
+  if (validToDate.getTime() < Date.now()) log.warn('certificate has expired; clients refuse it', fields)
   else log.info('certificate in use', fields)
 }

@@ -31,7 +31,7 @@ export async function openPort({ config, log }: Needs): Promise<Port> {
   let count: (by: number) => void = () => {}
   const refused = createDropped(
     (by) => count(by),
-    (since) => log.warn('connections refused, since their addresses have too many', { count: since }),
+    (since) => log.warn('connections refused: too many from one address', { count: since }),
     () => performance.now(),
   )
   // A proxy has the connections of all its clients, and one on this machine need not be in the settings.

@@ -29,7 +29,7 @@ export class BoundedMessage extends IncomingMessage {
       return super.push(chunk, encoding) && this.#ofTurn < mostOfTurn
     }
     if (this.#small === mostSmall + 1) {
-      const error = Object.assign(new Error('a body has too many small chunks'), { code: smallChunksCode })
+      const error = Object.assign(new Error('too many small chunks in a request body'), { code: smallChunksCode })
       const { server } = this.socket as { server?: NodeJS.EventEmitter }
       server?.emit('clientError', error, this.socket)
     }

@@ -13,7 +13,7 @@ import { sendText } from '../send-text.ts'
 import type { Answers } from './open-port.ts'
 
 export function answerWaiting({ errorDomain }: App['config']): Answers {
-  const error = unavailable('the server waits for its database')
+  const error = unavailable('the server is starting and waits for its database; retry later')
 
   function onRequest(req: IncomingMessage, res: ServerResponse): undefined {
     const requestId = newRequestId(req.headers['x-request-id']?.toString())

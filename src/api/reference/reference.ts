@@ -22,14 +22,14 @@ export function referenceDoor(edge: Edge): Door {
       arrival.named(path)
       const { req } = arrival
       if (req.method !== 'GET' && req.method !== 'HEAD') {
-        return send(arrival, 405, 'text/plain', 'only GET\n', { allow: 'GET, HEAD' })
+        return send(arrival, 405, 'text/plain', 'only GET is allowed\n', { allow: 'GET, HEAD' })
       }
       sendReference(arrival, await pages(arrival.path.slice(path.length + 1)))
     },
     refuse(arrival, error) {
       const known = toAppError(error)
       if (known.http >= 500)
-        edge.app.failures.request(edge.app.log, 'page failed', error, { requestId: arrival.requestId })
+        edge.app.failures.request(edge.app.log, 'page request failed', error, { requestId: arrival.requestId })
       send(arrival, known.http, 'text/plain', `${known.message}\n`, retryHeaders(known))
     },
   }
@@ -37,7 +37,7 @@ export function referenceDoor(edge: Edge): Door {
 
 function sendReference(arrival: HttpArrival, page: string | undefined): void {
   if (page === undefined) {
-    send(arrival, 404, 'text/plain', `there is no such page; ${path} lists them all\n`)
+    send(arrival, 404, 'text/plain', `page not found; ${path} lists all pages\n`)
     return
   }
   send(arrival, 200, 'text/html; charset=utf-8', page, {

@@ -123,7 +123,7 @@ test('a star means every field that a client can set and change', () => {
 test('refuses a star with other paths', () => {
   assert.equal(
     violationOf(() => masked(updateRepo, '*', 'name')),
-    'update_mask: has * beside other paths',
+    'update_mask: must not combine * with other paths',
   )
 })
 
@@ -197,7 +197,7 @@ test('a mask in JSON has at most 1,000 paths of 1,000 characters', () => {
     'update_mask: has more than 1000 paths',
   )
   const long = violationOf(() => read('N'.repeat(1001)))
-  assert.equal(long, 'update_mask: has a path of more than 1000 characters')
+  assert.equal(long, 'update_mask: has a path longer than 1000 characters')
 })
 
 test('treats a too long path over gRPC as unknown without splitting it', (t) => {

@@ -88,7 +88,7 @@ function pathsOf(
   bodyKeys: string[] | undefined,
 ): Path[] {
   if (given.has('*')) {
-    if (given.size > 1) throw invalid({ field: 'update_mask', description: 'has * beside other paths' })
+    if (given.size > 1) throw invalid({ field: 'update_mask', description: 'must not combine * with other paths' })
     return desc.fields.filter((field) => isReplaced(field, value)).map((field) => [field])
   }
   if (given.size > 0) return [...given].map((path) => resolvePath(desc, path))

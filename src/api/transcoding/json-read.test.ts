@@ -93,8 +93,8 @@ test('refuses an unknown member with its path', () => {
 
 test('refuses a field in both spellings', () => {
   refused(RepoSchema, [
-    ['{"activeTags":[],"active_tags":[]}', 'active_tags is given in both spellings'],
-    ['{"activeTags":null,"active_tags":null}', 'active_tags is given in both spellings'],
+    ['{"activeTags":[],"active_tags":[]}', 'active_tags is given twice, in snake_case and in camelCase'],
+    ['{"activeTags":null,"active_tags":null}', 'active_tags is given twice, in snake_case and in camelCase'],
     ['{"syncConfig":{"graceperiod":1}}', 'sync_config.graceperiod is not a known field'],
   ])
 })
@@ -117,8 +117,8 @@ test('accepts one member of a oneof', () => {
     ['{"claimMatch":null,"servicePrincipal":2}', { relationship: { case: 'servicePrincipal', value: 2 } }],
   ])
   refused(IdentitySchema, [
-    ['{"claimMatch":{},"staticKeys":{}}', 'relationship takes only one of its members'],
-    ['{"claimMatch":{"issuer":"a","issuer_pattern":"b"}}', 'claim_match.iss takes only one of its members'],
+    ['{"claimMatch":{},"staticKeys":{}}', 'relationship must have only one of its members'],
+    ['{"claimMatch":{"issuer":"a","issuer_pattern":"b"}}', 'claim_match.iss must have only one of its members'],
   ])
 })
 
@@ -160,7 +160,7 @@ test('integers are exact and in range', () => {
     [installation('9007199254740991'), value(9007199254740991n)],
   ])
   refused(AccountAssociationSchema, [
-    [installation('9007199254740993'), `${at} must be an integer, sent as a string`],
+    [installation('9007199254740993'), `${at} must be sent as a string, because JSON numbers lose digits above 2^53`],
     [installation('"9223372036854775808"'), `${at} must be between -9223372036854775808 and 9223372036854775807`],
   ])
 })
@@ -169,7 +169,7 @@ test('strings, booleans, lists and messages accept no other type', () => {
   refused(RepoSchema, [
     ['{"name":1}', 'name must be a string'],
     ['{"name":{}}', 'name must be a string'],
-    ['{"name":"\\ud800"}', 'name must not contain half of a surrogate pair'],
+    ['{"name":"\\ud800"}', 'name must be valid Unicode (it has an unpaired surrogate)'],
     ['{"bundles":"a"}', 'bundles must be a list'],
     ['{"bundles":{"0":"a"}}', 'bundles must be a list'],
     ['{"bundles":["a",null]}', 'bundles[1] must not be null'],
@@ -194,7 +194,7 @@ test('enums are read by name or number, and capabilities by their dotted name to
   const tiers = ['APPLICATION', 'BASE', 'FIPS', 'AI', 'DEVTOOLS', 'COMMERCIAL'].map((tier) => `CATALOG_TIER_${tier}`)
   for (const json of ['99', '-1', '1.5', '"AI"', '"4"', '""', 'true', '[]', '"__proto__"', '"constructor"', '1e999']) {
     refused(RepoSchema, [
-      [`{"catalogTier":${json}}`, `catalog_tier is not a known value of CatalogTier; known are ${tiers.join(', ')}`],
+      [`{"catalogTier":${json}}`, `catalog_tier is not a known value of CatalogTier; the known values are ${tiers.join(', ')}`],
     ])
   }
   const { CAP_REPO_LIST, CAP_IAM_GROUPS_CREATE } = Capability
@@ -290,7 +290,7 @@ test('map keys are checked, and hostile keys do not reach a prototype', () => {
     ['{"resourceLimits":{"a":null}}', 'resource_limits["a"] must not be null'],
     ['{"resourceLimits":{"a":"x"}}', 'resource_limits["a"] must be an integer'],
     ['{"resourceLimits":[]}', 'resource_limits must be a JSON object'],
-    ['{"resourceLimits":{"\\udfff":1}}', 'resource_limits["\ufffd"] must not contain half of a surrogate pair'],
+    ['{"resourceLimits":{"\\udfff":1}}', 'resource_limits["\ufffd"] must be valid Unicode (it has an unpaired surrogate)'],
   ])
   for (const key of ['a', '07', '-0', '1.0', '', '1e3', ' 1']) {
     const at = `github.app_installations["${key === '' ? '""' : key}"]`

@@ -52,7 +52,7 @@ function readMessage(desc: DescMessage, json: unknown, path: string, depth: numb
     const field = fieldNamed(desc, name)
     if (!field) throw invalid({ field: join(path, shown(name)), description: 'is not a known field' })
     const at = join(path, field.name)
-    if (seen.has(field)) throw invalid({ field: at, description: 'is given in both spellings' })
+    if (seen.has(field)) throw invalid({ field: at, description: 'is given twice, in snake_case and in camelCase' })
     seen.add(field)
     // For `google.protobuf.Value`, null is a value and does not mean unset.
     const isNull = json[name] === null && !(field.fieldKind === 'message' && isValue(field.message))

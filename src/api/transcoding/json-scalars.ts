@@ -38,7 +38,7 @@ export function readScalar(type: ScalarType, json: unknown, field: string): unkn
   if (type === ScalarType.STRING) return readString(json, field)
   if (type === ScalarType.BYTES) return readBytes(json, field)
   if (type === ScalarType.DOUBLE) return readDouble(json, field)
-  if (type !== ScalarType.BOOL) throw wrong(field, 'cannot be set')
+  if (type !== ScalarType.BOOL) throw wrong(field, 'cannot be set in JSON')
   if (typeof json !== 'boolean') throw wrong(field, 'must be true or false')
   return json
 }
@@ -46,7 +46,7 @@ export function readScalar(type: ScalarType, json: unknown, field: string): unkn
 function readString(json: unknown, field: string): string {
   if (typeof json !== 'string') throw wrong(field, 'must be a string')
   if (json.includes('\0')) throw wrong(field, 'must not contain a NUL character')
-  if (!json.isWellFormed()) throw wrong(field, 'must not contain half of a surrogate pair')
+  if (!json.isWellFormed()) throw wrong(field, 'must be valid Unicode (it has an unpaired surrogate)')
   return json
 }
 
@@ -54,7 +54,8 @@ function readInteger(rules: IntegerRules, json: unknown, field: string): bigint 
   const decimal = typeof json === 'string' && json.length <= 20 && /^-?(?:0|[1-9]\d*)$/.test(json)
   if (!decimal && !Number.isInteger(json)) throw wrong(field, 'must be an integer')
   // A larger number has lost digits in JSON already; clients must send it as a string.
-  if (!decimal && rules.big && !Number.isSafeInteger(json)) throw wrong(field, 'must be an integer, sent as a string')
+  if (!decimal && rules.big && !Number.isSafeInteger(json))
+    throw wrong(field, 'must be sent as a string, because JSON numbers lose digits above 2^53')
   const value = BigInt(json as string | number)
   if (value < rules.min || value > rules.max) throw wrong(field, `must be between ${rules.min} and ${rules.max}`)
   return rules.big ? value : Number(value)
@@ -103,10 +104,10 @@ export function readEnum(desc: DescEnum, json: unknown, field: string): number {
 export function readMapKey(type: ScalarType, key: string, field: string): string {
   if (type === ScalarType.STRING) return readString(key, field)
   if (type === ScalarType.BOOL) {
-    if (key !== 'true' && key !== 'false') throw wrong(field, 'must have true or false as its key')
+    if (key !== 'true' && key !== 'false') throw wrong(field, 'must have the key true or false')
     return key
   }
-  if (String(readScalar(type, key, field)) !== key) throw wrong(field, 'must have an integer as its key')
+  if (String(readScalar(type, key, field)) !== key) throw wrong(field, 'must have an integer key')
   return key
 }
 
@@ -148,7 +149,7 @@ function readFieldMask(text: string, field: string): Message {
   const paths = text.trim() === '' ? [] : text.split(',', maxPaths + 1).map((path) => path.trim())
   if (paths.length > maxPaths) throw wrong(field, `has more than ${maxPaths} paths`)
   if (paths.some((path) => path.length > maxPathLength)) {
-    throw wrong(field, `has a path of more than ${maxPathLength} characters`)
+    throw wrong(field, `has a path longer than ${maxPathLength} characters`)
   }
   if (paths.includes('')) throw wrong(field, 'has an empty path')
   return create(FieldMaskSchema, { paths: paths.map(snakeCase) })

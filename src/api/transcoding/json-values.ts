@@ -40,7 +40,8 @@ function finite(number: number, at: string): number {
 
 function wellFormed(text: string, at: string): string {
   if (text.includes('\0')) throw invalid({ field: at, description: 'must not contain a NUL character' })
-  if (!text.isWellFormed()) throw invalid({ field: at, description: 'must not contain half of a surrogate pair' })
+  if (!text.isWellFormed())
+    throw invalid({ field: at, description: 'must be valid Unicode (it has an unpaired surrogate)' })
   return text
 }
 

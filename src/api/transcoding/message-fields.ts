@@ -42,7 +42,7 @@ export function setField(message: Message, field: DescField, value: unknown, pat
   }
   const oneof = values[field.oneof.localName] as Oneof
   if (oneof.case !== undefined && oneof.case !== field.localName) {
-    throw invalid({ field: join(path, field.oneof.name), description: 'takes only one of its members' })
+    throw invalid({ field: join(path, field.oneof.name), description: 'must have only one of its members' })
   }
   values[field.oneof.localName] = { case: field.localName, value }
 }

@@ -59,7 +59,7 @@ export function bindQuery(
       for (const element of elementsOf(field, value)) list.push(readValue(field, element, at))
       continue
     }
-    if (times > 1) throw wrong(at, 'is given more than once')
+    if (times > 1) throw wrong(at, 'must be given only once')
     setField(owner, field, readValue(field, value, at), ownerPath)
   }
 }
@@ -76,7 +76,7 @@ function targetOf(desc: DescMessage, request: Message, name: string, bound: (at:
     const field = fieldNamed(ownerDesc, part)
     if (!field) break
     const at = join(ownerPath, field.name)
-    if (bound(at)) throw wrong(at, 'is set by the path or the body')
+    if (bound(at)) throw wrong(at, 'is already set in the path or the body; remove the parameter')
     if (i === names.length - 1) return { owner, ownerPath, field, at }
     if (field.fieldKind !== 'message' || isWellKnown(field.message)) break
     owner = childOf(owner, field as MessageField, ownerPath)
@@ -101,7 +101,8 @@ function readValue(field: DescField, text: string, at: string): unknown {
     const form = optionOf(field, query_form)
     if (form.head !== '') return readForm(field.message, form, text, at)
   }
-  if (field.message || field.fieldKind === 'map') throw wrong(at, 'cannot be given as a parameter as a whole')
+  if (field.message || field.fieldKind === 'map')
+    throw wrong(at, 'cannot be set as one parameter; set its fields, such as field.subfield=value')
   if (field.scalar !== ScalarType.BOOL) return readScalar(field.scalar as ScalarType, text, at)
   if (text !== 'true' && text !== 'false') throw wrong(at, 'must be true or false')
   return text === 'true'
@@ -131,6 +132,6 @@ function decode(text: string, at: string): string {
   try {
     return decodeURIComponent(text.replaceAll('+', ' '))
   } catch {
-    throw wrong(at, 'has malformed percent-encoding')
+    throw wrong(at, 'has invalid percent-encoding')
   }
 }

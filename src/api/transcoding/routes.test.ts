@@ -156,7 +156,7 @@ test('refuses malformed percent-encoding with the field', () => {
     assert.throws(
       () => meaning(request),
       (error) =>
-        error instanceof AppError && error.message === `Invalid argument: ${field}: has malformed percent-encoding`,
+        error instanceof AppError && error.message === `Invalid argument: ${field}: has invalid percent-encoding`,
     )
   }
 })

@@ -115,6 +115,6 @@ function decode(variable: Variable): Variable {
   try {
     return [field, decodeURIComponent(value)]
   } catch {
-    throw invalid({ field: field.split('.').at(-1)!, description: 'has malformed percent-encoding' })
+    throw invalid({ field: field.split('.').at(-1)!, description: 'has invalid percent-encoding' })
   }
 }

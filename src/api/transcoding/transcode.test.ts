@@ -117,7 +117,11 @@ test('a body that is a list in the contract is a bare list', () => {
     ['POST /iam/v1/rolebindings/batch/a', 'role_bindings: must be a list', '{"roleBindings":[]}'],
     ['POST /iam/v1/rolebindings/batch/a', 'role_bindings[1]: must not be null', '[{},null]'],
     ['POST /iam/v1/rolebindings/batch/a', 'role_bindings[0].role: must be a string', '[{"role":1}]'],
-    ['POST /iam/v1/rolebindings/batch/a?roleBindings=x', 'role_bindings: is set by the path or the body', '[]'],
+    [
+      'POST /iam/v1/rolebindings/batch/a?roleBindings=x',
+      'role_bindings: is already set in the path or the body; remove the parameter',
+      '[]',
+    ],
   ])
 })
 
@@ -129,10 +133,10 @@ test('refuses a body that contradicts the path', () => {
     ['POST /iam/v2/groups/a:requestGroupAccess', { groupUid: 'a' }, '{"groupUid":"a"}'],
   ])
   refuses([
-    ['PATCH /registry/v2/repos/a', 'uid: does not match the path', '{"uid":"b"}'],
-    ['PATCH /registry/v2/repos', 'uid: does not match the path', '{"uid":"b"}'],
-    ['PATCH /registry/v2/repos/a/readme', 'uid: does not match the path', '{"uid":"b"}'],
-    ['POST /iam/v2/groups/a:requestGroupAccess', 'group_uid: does not match the path', '{"group_uid":"b"}'],
+    ['PATCH /registry/v2/repos/a', 'uid: differs from the value in the path', '{"uid":"b"}'],
+    ['PATCH /registry/v2/repos', 'uid: differs from the value in the path', '{"uid":"b"}'],
+    ['PATCH /registry/v2/repos/a/readme', 'uid: differs from the value in the path', '{"uid":"b"}'],
+    ['POST /iam/v2/groups/a:requestGroupAccess', 'group_uid: differs from the value in the path', '{"group_uid":"b"}'],
   ])
 })
 
@@ -245,7 +249,7 @@ test('refuses a parameter without a valid meaning, with its name', () => {
   const kinds = ['CLAIM_MATCH', 'STATIC', 'AWS_IDENTITY', 'SERVICE_PRINCIPAL'].map(
     (kind) => `RELATIONSHIP_TYPE_${kind}`,
   )
-  const noKind = `relationship_type: is not a known value of RelationshipType; known are ${kinds.join(', ')}`
+  const noKind = `relationship_type: is not a known value of RelationshipType; the known values are ${kinds.join(', ')}`
   refuses([
     ['GET /registry/v2/repos?foo=1', 'foo: is not a known parameter'],
     ['GET /registry/v2/repos?uidp.foo=1', 'uidp.foo: is not a known parameter'],
@@ -257,16 +261,19 @@ test('refuses a parameter without a valid meaning, with its name', () => {
     ['GET /registry/v2/repos?uidp.__proto__.x=1', 'uidp.__proto__.x: is not a known parameter'],
     ['GET /registry/v2/repos?constructor=1', 'constructor: is not a known parameter'],
     ['GET /registry/v2/repos?$typeName=1', '$typeName: is not a known parameter'],
-    ['GET /registry/v2/repos?uidp=x', 'uidp: cannot be given as a parameter as a whole'],
+    [
+      'GET /registry/v2/repos?uidp=x',
+      'uidp: cannot be set as one parameter; set its fields, such as field.subfield=value',
+    ],
     ['GET /advisory/v2/images/resolvedVulns?imageRefs=', `image_refs: ${form}`],
     ['GET /advisory/v2/images/resolvedVulns?imageRefs=:x', `image_refs: ${form}`],
     ['GET /advisory/v2/images/resolvedVulns?imageRefs=a:', `image_refs: ${form}`],
     ['GET /advisory/v2/images/resolvedVulns?imageRefs=a:b,,c', `image_refs: ${form}`],
     ['GET /advisory/v2/images/resolvedVulns?imageRefs.repo=x', 'imageRefs.repo: is not a known parameter'],
     ['GET /registry/v2/tags?updated_since.seconds=1', 'updated_since.seconds: is not a known parameter'],
-    ['GET /registry/v2/repos?page_size=1&pageSize=2', 'page_size: is given more than once'],
-    ['GET /registry/v2/repos?name=&name=', 'name: is given more than once'],
-    ['GET /registry/v2/repos?uidp.in_root=true&uidp.inRoot=true', 'uidp.in_root: is given more than once'],
+    ['GET /registry/v2/repos?page_size=1&pageSize=2', 'page_size: must be given only once'],
+    ['GET /registry/v2/repos?name=&name=', 'name: must be given only once'],
+    ['GET /registry/v2/repos?uidp.in_root=true&uidp.inRoot=true', 'uidp.in_root: must be given only once'],
     ['GET /registry/v2/repos?page_size=', integer],
     ['GET /registry/v2/repos?page_size=x', integer],
     ['GET /registry/v2/repos?page_size=1.5', integer],
@@ -276,18 +283,18 @@ test('refuses a parameter without a valid meaning, with its name', () => {
     ['GET /registry/v2/repos?uidp.in_root', 'uidp.in_root: must be true or false'],
     ['GET /iam/v2/identities?relationship_type=9', noKind],
     ['GET /iam/v2/identities?relationship_type=', noKind],
-    ['GET /registry/v2/repos?name=%', 'name: has malformed percent-encoding'],
-    ['GET /registry/v2/repos?name=%ff', 'name: has malformed percent-encoding'],
-    ['GET /registry/v2/repos?%zz=1', 'query: has malformed percent-encoding'],
-    ['GET /registry/v2/repos/a?uid=b', 'uid: is set by the path or the body'],
-    ['PATCH /registry/v2/repos/a?repo.name=b', 'repo: is set by the path or the body', '{}'],
+    ['GET /registry/v2/repos?name=%', 'name: has invalid percent-encoding'],
+    ['GET /registry/v2/repos?name=%ff', 'name: has invalid percent-encoding'],
+    ['GET /registry/v2/repos?%zz=1', 'query: has invalid percent-encoding'],
+    ['GET /registry/v2/repos/a?uid=b', 'uid: is already set in the path or the body; remove the parameter'],
+    ['PATCH /registry/v2/repos/a?repo.name=b', 'repo: is already set in the path or the body; remove the parameter', '{}'],
     ['PATCH /registry/v2/repos/a?name=b', 'name: is not a known parameter', '{}'],
-    ['PATCH /registry/v2/repos/a?updateMask=a&update_mask=b', 'update_mask: is given more than once', '{}'],
+    ['PATCH /registry/v2/repos/a?updateMask=a&update_mask=b', 'update_mask: must be given only once', '{}'],
     ['PATCH /registry/v2/repos/a?updateMask=a,', 'update_mask: has an empty path', '{}'],
     ['POST /iam/v2/groups/a:requestGroupAccess?x=1', 'x: is not a known parameter', '{}'],
     [
       'PATCH /iam/v2/identities:updateIdentityMetadata?updateMask=company',
-      'update_mask: is set by the path or the body',
+      'update_mask: is given twice, as a parameter and in the body',
       '{"updateMask":"company"}',
     ],
   ])

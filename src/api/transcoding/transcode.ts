@@ -58,7 +58,7 @@ function readBody(
     const whole = readWhole(input, parsed, members, mask)
     const request = whole.request as unknown as Values
     if (mask && request.updateMask)
-      throw invalid({ field: 'update_mask', description: 'is set by the path or the body' })
+      throw invalid({ field: 'update_mask', description: 'is given twice, as a parameter and in the body' })
     if (mask) request.updateMask = mask
     return whole
   }
@@ -117,7 +117,7 @@ function bindVariable(input: DescMessage, request: Message, path: string, value:
   }
   const field = fieldNamed(desc, names.at(-1)!)!
   const given = getField(owner, field)
-  if (given && given !== value) throw invalid({ field: field.name, description: 'does not match the path' })
+  if (given && given !== value) throw invalid({ field: field.name, description: 'differs from the value in the path' })
   setField(owner, field, value, '')
 }
 

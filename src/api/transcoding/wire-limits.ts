@@ -7,8 +7,8 @@ type Known = { wireType: number; packable: boolean; inside: (() => Shape) | unde
 type Shape = ReadonlyMap<number, Known>
 
 const [varint, fixed64, delimited, fixed32] = [0, 1, 2, 5]
-const cutOff = 'is cut off'
-const otherType = 'has a field of another type than the contract'
+const cutOff = 'is not a valid protobuf message: it is cut off'
+const otherType = 'has a field whose wire type differs from the API'
 const none: Shape = new Map()
 
 /**
@@ -38,7 +38,7 @@ class Scan {
       if (++this.#members > this.#limits.members) return this.#tooMany()
       const tag = this.#number()
       if (tag < 0) return cutOff
-      if (tag < 8) return 'has a field without a number'
+      if (tag < 8) return 'has a field with the invalid number 0'
       const problem = this.#field(shape.get(tag >>> 3), tag & 7, end, depth)
       if (problem !== undefined) return problem
     }
@@ -62,7 +62,7 @@ class Scan {
       this.#at++
     } else if (wireType === fixed64) this.#at += 8
     else if (wireType === fixed32) this.#at += 4
-    else return 'has a group, which the contract has not'
+    else return 'has a protobuf group, which the API does not use'
     return this.#at > end ? cutOff : undefined
   }
 
