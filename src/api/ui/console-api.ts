@@ -61,7 +61,7 @@ async function callerOfConsole(api: Pick<Api, 'app' | 'url'>, arrival: HttpArriv
 async function callerBySession({ app, url }: Pick<Api, 'app' | 'url'>, arrival: HttpArrival): Promise<Caller> {
   const shown = readCookie(arrival, 'pinfold')
   const session = shown === undefined ? undefined : await sessionOfCookie(app, shown)
-  if (!session) throw unauthenticated('the browser is not signed in, or not any more')
+  if (!session) throw unauthenticated('the browser is not signed in, or the session has ended; sign in again')
   return callerOf(app, session.identityUid, tokenOfSession(url, session))
 }
 
@@ -75,5 +75,5 @@ function requireOwn(arrival: HttpArrival): void {
   const { headers, method } = arrival.req
   const isSilent = headers['sec-fetch-site'] === undefined && headers.origin === undefined
   if (isSilent && (method === 'GET' || method === 'HEAD')) return
-  throw permissionDenied('the request does not come from a page of this server')
+  throw permissionDenied('the request was refused because it does not come from a page of this server')
 }

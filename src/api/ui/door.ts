@@ -98,5 +98,5 @@ async function showTo(arrival: HttpArrival, show: Show | undefined, files: () =>
 function refuseVerb(arrival: HttpArrival, path: string): void {
   const own = known.filter((one) => one.endsWith(` ${path}`)).map((one) => one.split(' ')[0]!)
   const verbs = own.length > 0 ? own : ['GET']
-  send(arrival, 405, 'text/plain', `only ${verbs.join(' and ')}\n`, { allow: verbs.join(', ') })
+  send(arrival, 405, 'text/plain', `only ${verbs.join(' and ')} is allowed\n`, { allow: verbs.join(', ') })
 }

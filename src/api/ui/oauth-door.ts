@@ -29,7 +29,7 @@ import { headlessPath } from './device.ts'
 import { html } from './html.ts'
 import { isAgreed } from './joining.ts'
 import { answerTo, readCodeRequest, readOAuth } from './oauth-request.ts'
-import { isAtUrl, send, sendOn, sendPage, wantsPage } from './page.ts'
+import { isAtUrl, send, sendOn, sendPage, sentenceOf, wantsPage } from './page.ts'
 import { isLedByOthers, isLedFromElsewhere, issuingOf, workOf } from './visit.ts'
 
 const logoutPath = '/oauth/backchannel'
@@ -52,7 +52,7 @@ export function signInDoor(edge: Edge): Door {
       arrival.named(kind)
       const allowed = kind === logoutPath ? ['POST'] : ['GET', 'HEAD']
       if (!allowed.includes(arrival.req.method ?? '')) {
-        return send(arrival, 405, 'text/plain', `only ${allowed[0]}\n`, { allow: allowed.join(', ') })
+        return send(arrival, 405, 'text/plain', `only ${allowed[0]} is allowed\n`, { allow: allowed.join(', ') })
       }
       if (kind === logoutPath) return logOut(arrival)
       if (kind === '/orgcheck') return checkOrganization(arrival)
@@ -67,13 +67,15 @@ export function signInDoor(edge: Edge): Door {
 export function refusePage(arrival: HttpArrival, error: unknown): void {
   const known = toAppError(error)
   if (known.http >= 500)
-    arrival.edge.app.failures.request(arrival.edge.app.log, 'page failed', error, { requestId: arrival.requestId })
+    arrival.edge.app.failures.request(arrival.edge.app.log, 'page request failed', error, {
+      requestId: arrival.requestId,
+    })
   const headers = retryHeaders(known)
   if (!wantsPage(arrival)) {
     send(arrival, known.http, 'text/plain; charset=utf-8', `${known.message}\n`, headers)
     return
   }
-  const body = html`<p role="alert">${known.message}.</p>
+  const body = html`<p role="alert">${sentenceOf(known.message)}</p>
 <p>Request ID: ${arrival.requestId}</p>
 <p><a href="/ui/">Go to the console</a></p>`
   sendPage(arrival, { title: 'The request failed', body, status: known.http, headers })
@@ -151,7 +153,11 @@ async function chosen({ edge: { app } }: HttpArrival, query: URLSearchParams): P
 
 /** Throws INVALID_ARGUMENT for an unknown provider, without more information. */
 export function required(provider: SignInProvider | undefined, field: string): SignInProvider {
-  if (!provider) throw invalid({ field, description: 'names no provider to sign in with' })
+  if (!provider)
+    throw invalid({
+      field,
+      description: 'does not name an identity provider of this server; check the name, or ask the operator',
+    })
   return provider
 }
 
@@ -239,7 +245,7 @@ function tellFailure(arrival: HttpArrival, { asked, error }: SignInFailed): void
     return
   }
   const again = new URLSearchParams({ return: asked.to })
-  const body = html`<p role="alert">${known.message}.</p>
+  const body = html`<p role="alert">${sentenceOf(known.message)}</p>
 ${known.reason === 'REGISTRATION_REQUIRED' && html`<p><a href="/ui/invite">Use an invitation code</a></p>`}
 <p>Request ID: ${arrival.requestId}</p>
 <p><a class="button" href="/ui/signin?${again.toString()}">Try again</a></p>`
@@ -249,13 +255,14 @@ ${known.reason === 'REGISTRATION_REQUIRED' && html`<p><a href="/ui/invite">Use a
 /** Handles a logout token (OpenID Connect Back-Channel Logout 1.0). */
 async function logOut(arrival: HttpArrival): Promise<void> {
   const { req, path } = arrival
-  if (!isForm(req)) throw invalid({ field: 'logout_token', description: 'must come as a form' })
+  if (!isForm(req))
+    throw invalid({ field: 'logout_token', description: 'must be sent as application/x-www-form-urlencoded' })
   const form = new URLSearchParams((await readBody(arrival, maxAnonymousBytes)).toString('utf8'))
   const provider = path.slice(logoutPath.length + 1)
   const token = form.get('logout_token') ?? ''
   const sessions = await logOutBackChannel(workOf(arrival), issuingOf(arrival), { provider, token })
   const { log } = arrival.edge.app
-  if (sessions > 0) log.info('provider has signed out', { provider, sessions })
+  if (sessions > 0) log.info('sessions ended by a logout token of the provider', { provider, sessions })
   // The session may have ended before, so the provider gets the same response.
   else log.warn('logout token matches no session', { provider })
   send(arrival, 200, 'text/plain', '')

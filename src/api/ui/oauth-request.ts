@@ -28,7 +28,7 @@ export function readOAuth(issuer: string, query: URLSearchParams): Asked {
   const redirect = readRedirect(query.get('redirect'))
   if (!redirect) say('redirect', 'must be an http URL of localhost, 127.0.0.1 or [::1]')
   for (const name of ['redirect', 'idp_id', 'connection', 'invite', 'identity']) {
-    if (query.getAll(name).length > 1) say(name, 'is given more than once')
+    if (query.getAll(name).length > 1) say(name, 'must be given only once')
   }
   const [first, ...more] = problems
   if (first) throw invalid(first, ...more)
@@ -66,7 +66,7 @@ const maxNonce = 512
  */
 export function readCodeRequest(app: App, issuer: string, query: URLSearchParams): Asked | CodeRefusal {
   for (const name of ['client_id', 'redirect_uri', 'state', 'idp_id', 'connection', 'invite']) {
-    if (query.getAll(name).length > 1) throw invalid({ field: name, description: 'is given more than once' })
+    if (query.getAll(name).length > 1) throw invalid({ field: name, description: 'must be given only once' })
   }
   const redirect = readRedirect(query.get('redirect_uri'))
   if (!redirect) {
@@ -97,7 +97,8 @@ type CodeWish = Omit<Asked, 'to' | 'code'> & { wish: ClientWish }
 function readCodeWish(issuer: string, query: URLSearchParams): CodeWish {
   const prompts = (query.get('prompt') ?? '').split(' ')
   // Nobody is signed in before the provider confirms it.
-  if (prompts.includes('none')) throw new OAuthRefusal('login_required', 'the person has to be asked')
+  if (prompts.includes('none'))
+    throw new OAuthRefusal('login_required', 'prompt=none is not supported: the user has to sign in')
   const wish = readWish(issuer, query)
   const { audiences, scopes, capabilities } = wish
   return {

@@ -43,6 +43,9 @@ it send X-Forwarded-Host. Add other host names of the server to PINFOLD_HOSTS.
   return false
 }
 
+/** Error message as a sentence of a page. */
+export const sentenceOf = (message: string): string => `${message.charAt(0).toUpperCase()}${message.slice(1)}.`
+
 /** A page. `script` is one of our own, and the page works without it. */
 export type Page = { title: string; body: Html; status?: number; headers?: Headers; script?: string }
 

@@ -19,7 +19,7 @@ export function issuingOf({ edge: { app, url }, source }: HttpArrival): Issuing 
 /** Reads the form of one of our own pages. Throws PERMISSION_DENIED for a form from elsewhere. */
 export async function readForm(arrival: HttpArrival): Promise<URLSearchParams> {
   if (!isOwn(arrival) || !isForm(arrival.req))
-    throw permissionDenied('the request does not come from a page of this server')
+    throw permissionDenied('the request was refused because it does not come from a page of this server')
   return new URLSearchParams((await readBody(arrival, maxAnonymousBytes)).toString('utf8'))
 }
 
