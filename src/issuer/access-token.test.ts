@@ -127,13 +127,13 @@ test('verifies tokens again after the keys have changed', async () => {
 
   state.kids = []
   state.epoch++
-  await assert.rejects(verify(token), refused(/not one that this server issued/))
+  await assert.rejects(verify(token), refused(/not issued by this server/))
 })
 
 test('a token is not valid before its nbf', async () => {
   const { state, verify } = startIssuer()
   const token = await signRaw({ nbf: start / 1000 + 10 })
-  await assert.rejects(verify(token), refused(/nbf is not accepted/))
+  await assert.rejects(verify(token), refused(/invalid claim: nbf/))
   state.now += 10_000
   await verify(token)
 })

@@ -52,7 +52,7 @@ export type AccessToken = {
 /** A valid token for another audience. The registry responds 403 instead of 401. */
 export class WrongAudience extends AppError {
   constructor(cause: unknown) {
-    super('UNAUTHENTICATED', 'the token was issued for another audience', { cause })
+    super('UNAUTHENTICATED', 'the token is for another audience; get a token for this one', { cause })
   }
 }
 
@@ -65,7 +65,7 @@ function readSession({
 }: JWTPayload): Pick<AccessToken, 'session' | 'granted' | 'grantedBySession'> {
   if (auth_time === undefined) return {}
   if (typeof sid !== 'string' || typeof org !== 'string' || typeof auth_time !== 'number') {
-    throw unauthenticated('the token is not one that this server issued')
+    throw unauthenticated('the token was not issued by this server; sign in again')
   }
   const session = { uid: sid, organization: org, authTime: auth_time }
   if (grp === true) return { session, grantedBySession: true }
@@ -103,7 +103,7 @@ export function createVerifier(
     if (cached) {
       if (cached.expiry * 1000 > now().getTime()) return cached
       known.delete(token)
-      throw unauthenticated('the token has expired')
+      throw unauthenticated('the token has expired; sign in again or refresh it')
     }
     const verified = await verify(keyring, expected, token, now())
     known.set(token, verified)
@@ -131,7 +131,7 @@ async function verify(keyring: Keyring, expected: Expected, token: string, now: 
     )
     const type = protectedHeader.typ?.toLowerCase().replace(/^application\//, '')
     const ofRegistry = expected.registry && type === registryTokenType
-    if (!ofRegistry && type !== 'at+jwt') throw unauthenticated('the token is of another type')
+    if (!ofRegistry && type !== 'at+jwt') throw unauthenticated('the token is not an access token of this server')
     const { sub: subject } = payload
     if (typeof subject !== 'string' || !(isUid(subject) || (ofRegistry && subject === ''))) {
       throw unauthenticated('the subject of the token is not a uid')
@@ -190,13 +190,14 @@ function readAccess(claim: unknown): RepositoryAccess[] {
 }
 
 function explain(error: unknown): Error {
-  if (error instanceof errors.JWTExpired) return unauthenticated('the token has expired', error)
+  if (error instanceof errors.JWTExpired)
+    return unauthenticated('the token has expired; sign in again or refresh it', error)
   if (error instanceof errors.JWTClaimValidationFailed) {
     if (error.claim === 'aud') return new WrongAudience(error)
-    return unauthenticated(`the token's ${error.claim} is not accepted`, error)
+    return unauthenticated(`the token has an invalid claim: ${error.claim}`, error)
   }
   if (error instanceof errors.JOSEError || error instanceof TypeError) {
-    return unauthenticated('the token is not one that this server issued', error)
+    return unauthenticated('the token was not issued by this server; sign in again', error)
   }
   return error instanceof Error ? error : new Error(String(error))
 }

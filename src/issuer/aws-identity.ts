@@ -59,5 +59,7 @@ export async function proveAwsIdentity(
 }
 
 function notTheirs() {
-  return permissionDenied('the token may not be exchanged for this identity')
+  return permissionDenied(
+    'the signed request does not match the identity; check its uid and the AWS account, ARN or user ID that it requires',
+  )
 }

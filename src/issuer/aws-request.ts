@@ -44,15 +44,16 @@ export function readAwsRequest(credential: string, rules: AwsRules): AwsRequest 
   if (region !== rules.region) throw refused('signed for another region')
   const bound = rules.products.map(bindingHeaders).find(({ audience }) => signed.includes(audience))
   const needed = ['host', 'x-amz-date', bound?.audience ?? '', bound?.identity ?? '']
-  if (!needed.every((name) => signed.includes(name))) throw refused('a header is not signed')
+  if (!needed.every((name) => signed.includes(name))) throw refused('a required header is not signed')
   if (!signed.every((name) => headers.has(name) && (needed.includes(name) || mayBeSigned.includes(name)))) {
-    throw refused('a header that is signed is not there, or is not known')
+    throw refused('a signed header is missing or not allowed')
   }
-  if (headers.has('x-amz-security-token') && !signed.includes('x-amz-security-token')) throw refused('session token')
+  if (headers.has('x-amz-security-token') && !signed.includes('x-amz-security-token'))
+    throw refused('the session token is not signed')
   const date = headers.get('x-amz-date')!
-  if (date.slice(0, 8) !== scopeDate) throw refused('signed for another day')
+  if (date.slice(0, 8) !== scopeDate) throw refused('signed for another date')
   const audience = headers.get(bound!.audience)!
-  if (!rules.audiences.includes(audience)) throw refused('the audience')
+  if (!rules.audiences.includes(audience)) throw refused('signed for another audience')
 
   const passed = signed.filter((name) => name !== 'host').map((name) => [name, headers.get(name)!] as const)
   const own = body === '' ? {} : { 'content-type': form }
@@ -67,7 +68,7 @@ export function readAwsRequest(credential: string, rules: AwsRules): AwsRequest 
 /** Throws UNAUTHENTICATED if the signature is too old, or too far in the future. */
 export function checkSigningTime({ time }: AwsRequest, now: Date): void {
   const age = now.getTime() - time
-  if (!(age <= maxAge && age >= -maxAhead)) throw refused('signed at another time')
+  if (!(age <= maxAge && age >= -maxAhead)) throw refused('the signature is too old, or from the future')
 }
 
 const json = 'application/json'
@@ -94,23 +95,23 @@ function decode(text: string): string {
   const spellings = [standard, url].flatMap((one) => [one, one.split('=', 1)[0]!])
   if (text === '' || !spellings.includes(text)) throw refused('neither a compact JWT nor base64')
   const decoded = bytes.toString('latin1')
-  if (!/^[\t\r\n\x20-\x7e]*$/.test(decoded)) throw refused('not a request in ASCII')
+  if (!/^[\t\r\n\x20-\x7e]*$/.test(decoded)) throw refused('not an ASCII request')
   return decoded
 }
 
 function parse(text: string): { line: string; headers: Map<string, string>; body: string } {
   const end = /\r?\n\r?\n/.exec(text)
-  if (!end) throw refused('not a request')
+  if (!end) throw refused('not an HTTP request')
   const [head, body] = [text.slice(0, end.index), text.slice(end.index + end[0].length)]
-  if (body.length > maxBody) throw refused('not a request')
+  if (body.length > maxBody) throw refused('not an HTTP request')
   const [line = '', ...fields] = head.split(/\r?\n/)
   if (fields.length > maxHeaders) throw refused('too many headers')
   const headers = new Map<string, string>()
   for (const field of fields) {
     const [, name, text = ''] = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):([\t\x20-\x7e]*)$/.exec(field) ?? []
     const value = text.trim()
-    if (name === undefined || value.includes('\t')) throw refused('not a header')
-    if (headers.has(name.toLowerCase())) throw refused('a header is there twice')
+    if (name === undefined || value.includes('\t')) throw refused('invalid header')
+    if (headers.has(name.toLowerCase())) throw refused('a header occurs twice')
     headers.set(name.toLowerCase(), value)
   }
   return { line, headers, body }
@@ -121,13 +122,15 @@ function targetOf(line: string, headers: Map<string, string>, body: string): str
   const [, target, query = ''] = /^POST (\/(?:\?([^ #]*))?) HTTP\/1\.[01]$/.exec(line) ?? []
   if (target === undefined) throw refused('not a POST to /')
   const inBody = query === ''
-  if (inBody ? !headers.get('content-type')?.toLowerCase().startsWith(form) : body !== '') throw refused('the body')
-  if (headers.has('transfer-encoding')) throw refused('the body')
-  if (Number(headers.get('content-length') ?? body.length) !== body.length) throw refused('the length of the body')
+  if (inBody ? !headers.get('content-type')?.toLowerCase().startsWith(form) : body !== '')
+    throw refused('unexpected body')
+  if (headers.has('transfer-encoding')) throw refused('unexpected body')
+  if (Number(headers.get('content-length') ?? body.length) !== body.length) throw refused('wrong content-length')
   const accept = headers.get('accept')
-  if (accept !== undefined && accept !== json) throw refused('wants another answer')
+  if (accept !== undefined && accept !== json) throw refused('accept is not application/json')
   const asked = [...new URLSearchParams(inBody ? body : query)].map(([name, value]) => `${name}=${value}`)
-  if (asked.toSorted().join('&') !== 'Action=GetCallerIdentity&Version=2011-06-15') throw refused('another action')
+  if (asked.toSorted().join('&') !== 'Action=GetCallerIdentity&Version=2011-06-15')
+    throw refused('the action is not GetCallerIdentity')
   return target
 }
 
@@ -135,9 +138,9 @@ function readAuthorization(authorization = '') {
   const pattern =
     /^AWS4-HMAC-SHA256 Credential=[A-Za-z0-9_]{8,128}\/(\d{8})\/([a-z0-9-]{1,32})\/sts\/aws4_request, *SignedHeaders=([a-z0-9;-]{1,512}), *Signature=[0-9a-f]{64}$/
   const [, scopeDate, region, names] = pattern.exec(authorization) ?? []
-  if (!scopeDate || !region || !names) throw refused('not signed as it should be')
+  if (!scopeDate || !region || !names) throw refused('invalid authorization header')
   const signed = names.split(';')
-  if (new Set(signed).size !== signed.length) throw refused('a header is signed twice')
+  if (new Set(signed).size !== signed.length) throw refused('a header is listed twice as signed')
   return { authorization, scopeDate, region, signed }
 }
 
@@ -145,6 +148,6 @@ function timeOf(date: string): number {
   const [, ...parts] = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/.exec(date) ?? []
   const [year, month, day, hour, minute, second] = parts
   const time = Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`)
-  if (Number.isNaN(time)) throw refused('no date')
+  if (Number.isNaN(time)) throw refused('invalid x-amz-date')
   return time
 }

@@ -14,7 +14,7 @@ export const ownClient = 'pinfold'
  */
 export function requireClient({ vendor }: Pick<App, 'vendor'>, id: string | null): string {
   if (id === null || id === '') throw new OAuthRefusal('invalid_request', 'client_id is required')
-  if (id !== ownClient && id !== vendor?.token) throw new OAuthRefusal('invalid_client', 'there is no such client')
+  if (id !== ownClient && id !== vendor?.token) throw new OAuthRefusal('invalid_client', 'unknown client_id')
   return id
 }
 
@@ -42,7 +42,7 @@ export function readWish(issuer: string, form: URLSearchParams): ClientWish {
     words: scopeWords.filter((one) => scope.includes(one)),
   }
   if (!wish.scopes.every(isUid)) {
-    throw new OAuthRefusal('invalid_scope', `scope must list ${scopeWords.join(', ')} and uids of groups`)
+    throw new OAuthRefusal('invalid_scope', `scope can have only ${scopeWords.join(', ')} and uids of groups`)
   }
   checkWish(issuer, wish)
   return wish

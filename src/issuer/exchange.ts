@@ -51,7 +51,8 @@ export async function exchange({ app, issuer, source }: Issuing, input: Exchange
   app.limits.check('source', source)
   checkInput(issuer, input)
   const kept = capabilitiesNamed(input.capabilities)
-  if (input.credential === undefined) throw unauthenticated('a bearer token to exchange is required')
+  if (input.credential === undefined)
+    throw unauthenticated('no token to exchange was sent; send it in the header "Authorization: Bearer TOKEN"')
   const now = app.clock()
   const { uid, claims, session } = await proveIdentity({ app, issuer, source }, input.credential, input.identity, now)
 
@@ -118,17 +119,17 @@ async function lookAt(
   }
   const token = readOutsideToken(credential)
   checkTimes(token, now)
-  if (token.issuer === issuer) throw refused('our own token')
+  if (token.issuer === issuer) throw refused('a token of this server')
 
   const uid = named || personUid(token.issuer, token.subject)
   const identity = await findIdentityForExchange(app.db, uid)
   const proven = await prove(app, issuer, identity, token, now)
   // A person without an account gets a specific error. Nothing is revealed about identities that a caller names.
   if (!identity && named === '') throw accountNotFound(uid)
-  if (!proven) throw permissionDenied('the token may not be exchanged for this identity')
+  if (!proven) throw notForIdentity()
   // A person whom only an organization's provider has vouched for has no account here either.
   if (parentOf(uid) === top && !(await isKnownToSettings(app.db, uid))) {
-    throw named === '' ? accountNotFound(uid) : permissionDenied('the token may not be exchanged for this identity')
+    throw named === '' ? accountNotFound(uid) : notForIdentity()
   }
   return { uid, ...claimsOf(issuer, uid, token, now) }
 }
@@ -140,13 +141,17 @@ export function checkInput(issuer: string, { audiences, scopes, capabilities, id
   for (const [field, list] of Object.entries({ aud: audiences, scopes, cap: capabilities })) {
     if (list.length > maxNamed) throw invalid({ field, description: `must hold at most ${maxNamed} values` })
   }
-  if (audiences.length === 0) throw invalid({ field: 'aud', description: 'an audience must be specified' })
+  if (audiences.length === 0)
+    throw invalid({
+      field: 'aud',
+      description: 'an audience must be specified, such as the URL or the host name of this server',
+    })
   const known = knownAudiences(issuer)
   if (!audiences.every((audience) => known.includes(audience) || subdomainOf(audience, new URL(issuer).host))) {
-    throw invalid({ field: 'aud', description: `must be one of ${known.join(', ')}` })
+    throw invalid({ field: 'aud', description: `must be ${known.join(' or ')}` })
   }
   if (identity !== '' && !isUid(identity)) throw invalid({ field: 'identity', description: 'is not a uid' })
-  if (!scopes.every(isUid)) throw invalid({ field: 'scopes', description: 'holds a text that is not a uid' })
+  if (!scopes.every(isUid)) throw invalid({ field: 'scopes', description: 'has a value that is not a uid' })
 }
 
 /** Audiences of the API, which is its URL, and of the registry, which is its host. */
@@ -208,7 +213,7 @@ async function prove(
     app.limits.check('issuer', `${rootOf(identity.uid)} ${token.issuer}`)
     return true
   }
-  if (failed.every(({ claim }) => claim === 'aud')) throw refused('the audience')
+  if (failed.every(({ claim }) => claim === 'aud')) throw refused('another audience')
   if (!isForIdentity(identity, token)) checkAudience(token, ours)
   return false
 }
@@ -228,10 +233,17 @@ function isForIdentity(identity: Found | undefined, { audience }: OutsideToken):
 }
 
 function checkAudience(token: OutsideToken, accepted: readonly string[]): void {
-  if (!token.audience.some((audience) => accepted.includes(audience))) throw refused('the audience')
+  if (!token.audience.some((audience) => accepted.includes(audience))) throw refused('another audience')
+}
+
+/** Error for a token that does not prove the identity. The same whether or not the identity exists. */
+export function notForIdentity(): AppError {
+  return permissionDenied('the token does not match the identity; check its uid and the claims that it requires')
 }
 
 function accountNotFound(uid: string): AppError {
   const details: Detail[] = [{ type: 'ResourceInfo', resourceType: 'iam.pinfold.dev/Identity', resourceName: uid }]
-  return new AppError('NOT_FOUND', 'the account of this person was not found', { details })
+  return new AppError('NOT_FOUND', 'there is no account for this user; register first, or ask for an invitation', {
+    details,
+  })
 }

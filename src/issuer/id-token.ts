@@ -45,7 +45,7 @@ export async function signIdToken({ app, issuer }: Issuing, session: Session, sa
 export async function sessionOfIdToken({ app, issuer }: Issuing, text: string): Promise<Session> {
   const says = await read(app, issuer, text)
   const session = typeof says.sid === 'string' ? await findLiveSession(app, says.sid) : undefined
-  if (!session || session.identityUid !== says.sub) throw refused('the session of our ID token')
+  if (!session || session.identityUid !== says.sub) throw refused('the session of the ID token has ended')
   return session
 }
 
@@ -58,9 +58,9 @@ async function read({ keyring, clock }: App, issuer: string, text: string): Prom
       currentDate: clock(),
       requiredClaims: ['sub', 'iat', 'exp', 'sid'],
     })
-    if (payload.token_use !== use) throw new Error('its use')
+    if (payload.token_use !== use) throw new Error('not an ID token')
     return payload
   } catch {
-    throw refused('our own token')
+    throw refused('an invalid ID token of this server')
   }
 }

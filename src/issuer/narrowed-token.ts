@@ -47,5 +47,8 @@ export async function signNarrowed(
   if (brief.length <= maxIssuedLength) return brief
   const least = await sign(narrowBriefly(subject, grants, [], kept))
   if (least.length > maxIssuedLength) throw tooLongNames()
-  throw invalid({ field: 'scopes', description: 'are too many for one token' })
+  throw invalid({
+    field: 'scopes',
+    description: 'has too many groups for one token; use fewer groups, or a group above them',
+  })
 }

@@ -7,7 +7,7 @@ type Grants = RightsInput['grants']
 /** A scope in which the identity has no grants. OAuth has a separate error for it. */
 export class ScopeOutOfReach extends AppError {
   constructor() {
-    super('PERMISSION_DENIED', 'a scope is beyond what the identity can reach')
+    super('PERMISSION_DENIED', 'the identity has no access to one of the groups in scope')
   }
 }
 

@@ -48,7 +48,10 @@ function start(documents = goodDocuments()) {
     refused: (promise: Promise<unknown>) =>
       assert.rejects(promise, (error) => {
         assert.ok(error instanceof AppError)
-        assert.deepEqual([error.code, error.message], ['UNAUTHENTICATED', 'the token is not accepted'])
+        assert.deepEqual(
+          [error.code, error.message],
+          ['UNAUTHENTICATED', 'the token is not accepted; check its issuer, audience, signature and expiry'],
+        )
         assert.deepEqual([error.details, error.reason], [[], 'UNAUTHENTICATED'])
         assert.ok(error.cause instanceof Error)
         return true

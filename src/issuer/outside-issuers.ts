@@ -95,7 +95,7 @@ export function createOutsideIssuers(outgoing: Pick<Outgoing, 'getJson'>, now: (
 
   return {
     async keysOf(issuer, kid) {
-      if (!isIssuer(issuer)) throw refusal(new Error('the issuer is not a URL that can be one'))
+      if (!isIssuer(issuer)) throw refusal(new Error('the issuer is not a valid URL'))
       const entry = entryOf(issuer)
       let fetched = false
       if (!isServed(entry)) {
@@ -115,7 +115,7 @@ export function createOutsideIssuers(outgoing: Pick<Outgoing, 'getJson'>, now: (
 
 /** The same error as for a bad signature: a stranger must not learn which addresses the server can reach. */
 function refusal(cause: unknown): AppError {
-  return unauthenticated('the token is not accepted', cause)
+  return unauthenticated('the token is not accepted; check its issuer, audience, signature and expiry', cause)
 }
 
 /** True for http or https URLs with a host and a path of RFC 3986: text appended to it must end up in the path. */
@@ -127,10 +127,10 @@ function isIssuer(text: string): boolean {
 async function fetchKeys(outgoing: Pick<Outgoing, 'getJson'>, issuer: string): Promise<KeySet> {
   const document = await outgoing.getJson(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`)
   const metadata = (document ?? {}) as { issuer?: unknown; jwks_uri?: unknown }
-  if (metadata.issuer !== issuer) throw new Error('the discovery document is of another issuer')
+  if (metadata.issuer !== issuer) throw new Error('the discovery document names another issuer')
   if (typeof metadata.jwks_uri !== 'string') throw new Error('the discovery document has no jwks_uri')
   const set = readKeySet(await outgoing.getJson(metadata.jwks_uri))
-  if (!set) throw new Error('the key set is not a JWK Set')
+  if (!set) throw new Error('the keys are not a valid JWK Set')
   return set
 }
 

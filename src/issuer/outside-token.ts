@@ -40,7 +40,10 @@ const refusedHeaders = ['jku', 'jwk', 'x5u', 'x5c', 'crit', 'b64', 'zip', 'enc',
 
 /** The same error for every problem with a token. The cause is for the log. */
 export function refused(cause: string): AppError {
-  return unauthenticated('the token is not accepted', new Error(cause))
+  return unauthenticated(
+    'the token is not accepted; check its issuer, audience, signature and expiry',
+    new Error(cause),
+  )
 }
 
 /** Type and subject rules of a kind of tokens that differs from the usual ones. */
@@ -117,7 +120,7 @@ function readPart(part: string): Record<string, unknown> {
     if (value === null || typeof value !== 'object' || Array.isArray(value)) throw new SyntaxError('not an object')
     return value as Record<string, unknown>
   } catch (error) {
-    throw unauthenticated('the token is not accepted', error)
+    throw unauthenticated('the token is not accepted; check its issuer, audience, signature and expiry', error)
   }
 }
 
@@ -132,7 +135,7 @@ export async function verifyOutsideToken(token: OutsideToken, keys: JSONWebKeySe
       // The next key may match.
     }
   }
-  throw refused(`none of ${fitting.length} keys`)
+  throw refused(`no key matches the signature (${fitting.length} tried)`)
 }
 
 function fits(key: JWK, { alg, kid }: OutsideToken): boolean {
@@ -145,9 +148,10 @@ function fits(key: JWK, { alg, kid }: OutsideToken): boolean {
 /** Throws UNAUTHENTICATED unless the token is valid at this time. */
 export function checkTimes({ claims: { exp, nbf, iat } }: OutsideToken, time: Date): void {
   const now = time.getTime() / 1000
-  if (![exp, nbf, iat].every((one) => one === undefined || Number.isFinite(one))) throw refused('a time is no number')
+  if (![exp, nbf, iat].every((one) => one === undefined || Number.isFinite(one)))
+    throw refused('a time is not a number')
   if (typeof exp !== 'number' || exp <= now - leewaySeconds) throw refused('expired')
   if (exp > now + maxLifetimeSeconds) throw refused('expires too late')
   if (typeof nbf === 'number' && nbf > now + leewaySeconds) throw refused('not valid yet')
-  if (typeof iat === 'number' && iat > now + leewaySeconds) throw refused('from the future')
+  if (typeof iat === 'number' && iat > now + leewaySeconds) throw refused('issued in the future')
 }

@@ -23,10 +23,15 @@ export async function register(
   const { source } = call.cause
   limits.check('source', source)
   if (config.peopleIssuers.length === 0) {
-    throw new AppError('PERMISSION_DENIED', 'nobody can register on this server', { reason: 'REGISTRATION_CLOSED' })
+    throw new AppError('PERMISSION_DENIED', 'registration is disabled on this server', {
+      reason: 'REGISTRATION_CLOSED',
+    })
   }
   const { credential } = call
-  if (credential === undefined) throw unauthenticated('a bearer token of a sign-in provider is required')
+  if (credential === undefined)
+    throw unauthenticated(
+      'no token was sent; send a token of an identity provider in the header "Authorization: Bearer TOKEN"',
+    )
   const token = await countRefusals(limits, source, () => provePerson(call.app, credential))
   // Limited by person, since everybody who has signed in at the provider has a valid token.
   limits.check('identity', personUid(token.issuer, token.subject))
@@ -40,16 +45,17 @@ async function provePerson({ config, outsideIssuers, clock }: App, credential: s
   const token = readOutsideToken(credential)
   checkTimes(token, clock())
   const audiences = peopleAudiences(config.peopleIssuers, token.issuer)
-  if (audiences.length === 0) throw refused('the issuer')
+  if (audiences.length === 0) throw refused('another issuer')
   await verifyOutsideToken(token, await outsideIssuers.keysOf(token.issuer, token.kid))
-  if (!token.audience.some((audience) => audiences.includes(audience))) throw refused('the audience')
+  if (!token.audience.some((audience) => audiences.includes(audience))) throw refused('another audience')
   return token
 }
 
 function checkIdentity(identityId: string, { issuer, subject }: OutsideToken): void {
   if (identityId === '') return
   if (!isUid(identityId)) throw invalid({ field: 'identity_id', description: 'is not a uid' })
-  if (identityId !== personUid(issuer, subject)) throw permissionDenied('the token is not that of this person')
+  if (identityId !== personUid(issuer, subject))
+    throw permissionDenied('the token belongs to another user than identity_id')
 }
 
 const maxText = 254

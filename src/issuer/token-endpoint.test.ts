@@ -24,5 +24,5 @@ test('reads a form of many members once', async () => {
 
 test('names a member that is given twice, unless it is a list', async () => {
   const { body } = await answer(new URLSearchParams('audience=a&audience=b&code=a&scope=a&code=b'))
-  assert.deepEqual(body, { error: 'invalid_request', error_description: 'code is given more than once' })
+  assert.deepEqual(body, { error: 'invalid_request', error_description: 'code must be given only once' })
 })

@@ -29,7 +29,7 @@ const lists = ['audience', 'resource', 'cap']
 /** Response to a form of the token endpoint. */
 export async function answerTokenRequest(work: Doing, issuing: Issuing, form: URLSearchParams): Promise<OAuthAnswer> {
   const twice = repeated(form)
-  if (twice !== undefined) return refused(400, 'invalid_request', `${twice} is given more than once`)
+  if (twice !== undefined) return refused(400, 'invalid_request', `${twice} must be given only once`)
   const grants = grantsOf(work.app.config.deviceSignIn)
   const name = form.get('grant_type') ?? ''
   if (!Object.hasOwn(grants, name)) {
@@ -41,7 +41,7 @@ export async function answerTokenRequest(work: Doing, issuing: Issuing, form: UR
 /** Response to a form of the device authorization endpoint. */
 export async function answerDeviceRequest(work: Doing, issuing: Issuing, form: URLSearchParams): Promise<OAuthAnswer> {
   const twice = repeated(form)
-  if (twice !== undefined) return refused(400, 'invalid_request', `${twice} is given more than once`)
+  if (twice !== undefined) return refused(400, 'invalid_request', `${twice} must be given only once`)
   return inOAuthWords(authorizeDevice(work, issuing, form))
 }
 
@@ -78,7 +78,7 @@ async function tokenExchange(
     throw new OAuthRefusal('invalid_request', `requested_token_type must be ${accessToken}`)
   }
   const scopes = (form.get('scope') ?? '').split(' ').filter((scope) => scope !== '')
-  if (!scopes.every(isUid)) throw new OAuthRefusal('invalid_scope', 'scope must list uids of groups')
+  if (!scopes.every(isUid)) throw new OAuthRefusal('invalid_scope', 'scope must be a list of uids of groups')
 
   const { token } = await exchangeOf(work, issuing, form.get('identity_provider') ?? '', {
     credential: form.get('subject_token') ?? undefined,

@@ -140,7 +140,7 @@ test('every kind of forged token gets the same error message', async () => {
     assertUnauthenticated(answer, name)
     messages.add(answer.body.message)
   }
-  assert.deepEqual([...messages], ['the token is not one that this server issued'])
+  assert.deepEqual([...messages], ['the token was not issued by this server; sign in again'])
 })
 
 test('over gRPC a missing and a forged token get the same refusal as over REST', async () => {

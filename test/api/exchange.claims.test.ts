@@ -109,7 +109,7 @@ test('the log warns once an hour for each identity of a claim that is too long f
   const warn = t.mock.method(app.log, 'warn')
   const warnings = () => warn.mock.calls.map(({ arguments: [message, fields] }) => ({ message, ...fields }))
   const wanted = (identity: string, claim: string) => {
-    return { message: 'a claim is too long for the patterns of an identity', identity, claim }
+    return { message: 'claim is too long for the patterns of an identity', identity, claim }
   }
   const subjectPattern = 'repo:.{0,100}'
   const { uid } = await scene.identity({ claimMatch: { issuer: exact.issuer, subjectPattern } })
@@ -325,7 +325,10 @@ test('static keys stop working when they expire: when they say, and after a year
     ok(await at(364.9, late))
     const answer = await at(365, late)
     assertDenied(answer)
-    assert.equal(answer.body.message, 'the token may not be exchanged for this identity')
+    assert.equal(
+      answer.body.message,
+      'the token does not match the identity; check its uid and the claims that it requires',
+    )
   } finally {
     offset = 0
   }

@@ -10,7 +10,10 @@ import { type Answer, type Json, type Pinfold, startPinfold } from '../support/p
 import { openGrpc, type RawGrpc } from '../support/raw-grpc.ts'
 
 const subject = 'repo:acme/web:ref:refs/heads/main'
-const messages = { 16: 'the token is not accepted', 7: 'the token may not be exchanged for this identity' }
+const messages = {
+  16: 'the token is not accepted; check its issuer, audience, signature and expiry',
+  7: 'the token does not match the identity; check its uid and the claims that it requires',
+}
 const reasons = { 16: 'UNAUTHENTICATED', 7: 'PERMISSION_DENIED' }
 const stray = '0123456789abcdef'
 /** The server's time stands still, so that no token expires or becomes valid while others are tried. */

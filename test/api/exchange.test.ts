@@ -31,7 +31,10 @@ after(() => scene[Symbol.asyncDispose]())
 
 const form = { 'content-type': 'application/x-www-form-urlencoded' }
 
-function assertUnauthenticated(answer: Answer, message = 'the token is not accepted'): void {
+function assertUnauthenticated(
+  answer: Answer,
+  message = 'the token is not accepted; check its issuer, audience, signature and expiry',
+): void {
   assertError(answer, 401, 16, 'UNAUTHENTICATED')
   assert.equal(answer.body.message, message)
   assert.equal(answer.headers.get('www-authenticate'), 'Bearer')
@@ -156,7 +159,10 @@ test('refuses an identity that does not exist like one that the token does not m
   ]
   for (const answer of answers) {
     assertDenied(answer)
-    assert.equal(answer.body.message, 'the token may not be exchanged for this identity')
+    assert.equal(
+      answer.body.message,
+      'the token does not match the identity; check its uid and the claims that it requires',
+    )
   }
   for (const identity of ['x', uid.toUpperCase(), `${uid}/`, `/${uid}`, '/']) {
     assertInvalid(await scene.exchange(token, { identity }), 'identity')
@@ -169,7 +175,7 @@ test('without an identity it is the person with that issuer and subject, whose a
   const person = ok(await pinfold.operator.get(`/iam/v2/identities:lookupIdentity?${search}`)).uid
   const answer = await scene.exchange(token, {})
   assertNotFound(answer, 'iam.pinfold.dev/Identity', person)
-  assert.match(answer.body.message, /account .* not found/)
+  assert.match(answer.body.message, /no account for this user/)
   assertUnauthenticated(await scene.exchange(await scene.token({ exp: 1 }), {}))
 })
 
@@ -229,11 +235,14 @@ test('capabilities in the token are encoded as the contract defines', async () =
 })
 
 test('a request without a bearer token cannot be exchanged', async () => {
-  assertUnauthenticated(await scene.exchange(undefined, { identity: uid }), 'a bearer token to exchange is required')
+  assertUnauthenticated(
+    await scene.exchange(undefined, { identity: uid }),
+    'no token to exchange was sent; send it in the header "Authorization: Bearer TOKEN"',
+  )
   const query = searchOf({ aud: url, identity: uid })
   for (const authorization of ['Basic YTpi', 'Bearer', 'Bearer ', token, `Bearer ${token} x`]) {
     const answer = await scene.pinfold.anonymous.call('GET', `/sts/exchange?${query}`, undefined, { authorization })
-    assertUnauthenticated(answer, 'a bearer token to exchange is required')
+    assertUnauthenticated(answer, 'no token to exchange was sent; send it in the header "Authorization: Bearer TOKEN"')
   }
 })
 

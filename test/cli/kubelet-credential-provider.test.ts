@@ -107,7 +107,7 @@ test('prints errors in a sentence for the log of the kubelet, without the token'
       78,
     ],
     [{ serviceAccountToken: `${token}x`, serviceAccountAnnotations: named }, /token/, 77],
-    [{ serviceAccountToken: token, serviceAccountAnnotations: stranger }, /may not be exchanged/, 77],
+    [{ serviceAccountToken: token, serviceAccountAnnotations: stranger }, /does not match the identity/, 77],
     [`{"x":"${'y'.repeat(600 * 1024)}"}`, /longer than/, 64],
   ]
   for (const [request, pattern, code] of wrong) {

@@ -295,7 +295,7 @@ test('without a browser, and with --device, the code is typed in elsewhere', asy
   await answer(second.code, 'refuse')
   const refused = await second.signingIn.done
   assert.deepEqual([refused.code, refused.stdout], [77, ''])
-  assert.match(refused.stderr, /pinfold: the sign-in has failed: the sign-in was refused\n$/)
+  assert.match(refused.stderr, /pinfold: the sign-in has failed: the user denied the sign-in\n$/)
   assert.equal((await me.command('auth', 'status')).code, 0)
 })
 
@@ -328,7 +328,7 @@ test('an invite is redeemed, and a person who is refused sees the reason', async
   await openBrowser().go(await stranger.toOpen())
   const { code, stderr } = await stranger.done
   assert.equal(code, 77, stderr)
-  assert.match(stderr, /there is no account of this person, and registration is required/)
+  assert.match(stderr, /you have no account on this server/)
 
   const { code: invite } = await scene.pinfold.seed.invite(scene.org.uid, roleUids.editor)
   using invited = user()

@@ -134,7 +134,7 @@ const mistakes: readonly Mistake[] = [
     'images list',
     { PINFOLD_API: url, PINFOLD_TOKEN: otherToken },
     77,
-    /not one that this server issued/,
+    /not issued by this server/,
     /give PINFOLD_TOKEN a token of this server/,
   ),
   command(
@@ -142,7 +142,7 @@ const mistakes: readonly Mistake[] = [
     'images list',
     { PINFOLD_API: url, PINFOLD_TOKEN: 'secret' },
     77,
-    /not one that this server issued/,
+    /not issued by this server/,
     /give PINFOLD_TOKEN a token of this server/,
   ),
   command(
@@ -151,7 +151,7 @@ const mistakes: readonly Mistake[] = [
     { PINFOLD_API: url, PINFOLD_TOKEN: viewer },
     77,
     /repo\.create/,
-    /owner of the organisation/,
+    /owner of the organization/,
   ),
   push('A push without the right', 'acme/app', ['--identity', uid], /manifest\.create/, /owner of the organization/),
   push('A push to the wrong organisation', 'acmee/app', ['--identity', uid], /denied/, /begins with your organization/),

@@ -34,11 +34,11 @@ export async function authorizeDevice(work: Doing, issuing: Issuing, form: URLSe
 }
 
 const words = {
-  unknown: ['invalid_grant', 'there is no such device code, or not any more'],
-  expired: ['expired_token', 'nobody has typed the code in time'],
-  waiting: ['authorization_pending', 'nobody has answered yet'],
-  'too often': ['slow_down', 'ask less often'],
-  refused: ['access_denied', 'the sign-in was refused'],
+  unknown: ['invalid_grant', 'the device code is unknown or was used before; start the sign-in again'],
+  expired: ['expired_token', 'the device code has expired; start the sign-in again'],
+  waiting: ['authorization_pending', 'the user has not approved the sign-in yet'],
+  'too often': ['slow_down', 'polled too often; wait longer between requests'],
+  refused: ['access_denied', 'the user denied the sign-in'],
 } as const
 
 /** grant_type=urn:ietf:params:oauth:grant-type:device_code (RFC 8628, 3.4). */
@@ -73,7 +73,7 @@ export async function codeGrant(work: Doing, issuing: Issuing, form: URLSearchPa
   }
   const { session, asked, nonce } = await countRefusals(app.limits, issuing.source, async () => {
     const redeemed = await redeemSignInCode(work, shown)
-    if (!redeemed) throw unauthenticated('the code is not accepted')
+    if (!redeemed) throw unauthenticated('the code is invalid, has expired or was used before; start the sign-in again')
     return redeemed
   })
   return answerOf(issuing, session, asked as ClientWish, { clientId, nonce })

@@ -34,7 +34,7 @@ export async function decide(
   refuseOperator(session)
   work.app.limits.check('guess', session.identityUid)
   const isAnswered = await answerDevice(work, session, code, approve)
-  if (isAnswered) work.log.info('program answered', { session: session.uid, approve })
+  if (isAnswered) work.log.info('device sign-in answered', { session: session.uid, approve })
   return isAnswered
 }
 

@@ -44,11 +44,14 @@ async function read(outgoing: Pick<Outgoing, 'getJson'>, issuer: string): Promis
   const document = await outgoing
     .getJson(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`)
     .catch((cause: unknown) => {
-      throw away('the discovery document of the provider cannot be read now', cause)
+      throw away('the discovery document of the identity provider cannot be read; retry later', cause)
     })
   const metadata = (document ?? {}) as Record<string, unknown>
   if (metadata.issuer !== issuer) {
-    throw away('the discovery document of the provider is of another issuer', new Error(String(metadata.issuer)))
+    throw away(
+      'the discovery document of the identity provider names another issuer',
+      new Error(String(metadata.issuer)),
+    )
   }
   return metadata as ProviderMetadata
 }

@@ -21,7 +21,7 @@ export async function letProgramIn(
   limits.check('guess', session.identityUid)
   const sign = (of: Session) => signIdToken(issuing, of, { clientId: ownClient, nonce: '' })
   const begun = await leaveForHeadless(work, session, code, sign)
-  work.log.info('program signed in without a browser', { session: begun.uid })
+  work.log.info('headless sign-in approved', { session: begun.uid })
 }
 
 /** Encrypted token for the program, returned once. Throws NOT_FOUND until the program is approved, and again afterwards. */
@@ -36,5 +36,5 @@ export async function fetchForProgram(
 }
 
 function notThere(): AppError {
-  return new AppError('NOT_FOUND', 'the sign-in has not been finished, or was fetched already')
+  return new AppError('NOT_FOUND', 'the sign-in was not approved yet, or its token was already fetched')
 }

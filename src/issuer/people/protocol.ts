@@ -23,7 +23,7 @@ async function configure(app: App, provider: SignInProvider): Promise<client.Con
     const isBare = answer.status === 204 || answer.status === 304
     return new Response(isBare ? null : answer.body, { status: answer.status, headers: answer.headers })
   }
-  if (server.issuer !== issuer) throw new Error('the directory has answered for another issuer')
+  if (server.issuer !== issuer) throw new Error('the metadata of the identity provider is for another issuer')
   return config
 }
 
@@ -72,7 +72,7 @@ export async function authorizationUrl(
  */
 function safeUrl({ config }: App, url: URL): string {
   if (url.protocol !== 'https:' && !(config.allowInsecureIssuers && url.protocol === 'http:')) {
-    throw new AppError('UNAVAILABLE', 'the provider sends people to an address that is not https')
+    throw new AppError('UNAVAILABLE', 'the identity provider redirects users to a URL without https')
   }
   return url.href
 }
@@ -129,7 +129,7 @@ async function userInfo(
     return await client.fetchUserInfo(config, accessToken, String(claims.sub))
   } catch (error) {
     // The person is verified; only name and address are missing.
-    app.log.warn('user info could not be read', { issuer: config.serverMetadata().issuer, error })
+    app.log.warn('user info of the provider could not be read', { issuer: config.serverMetadata().issuer, error })
     return {}
   }
 }
@@ -165,7 +165,7 @@ export async function endSessionUrl(
 function refusalOf(error: unknown): AppError {
   if (error instanceof client.AuthorizationResponseError) {
     const word = /^[a-z_]{1,40}$/.test(error.error) ? error.error : 'an error'
-    return unauthenticated(`the provider has answered with ${word}`, error)
+    return unauthenticated(`the identity provider returned ${word}`, error)
   }
-  return unauthenticated('the sign-in could not be verified', error)
+  return unauthenticated('the response of the identity provider could not be verified; try again', error)
 }

@@ -3,10 +3,10 @@
 import type { App, Work } from '#app.ts'
 import { personUid } from '#domains/iam/identities/people.ts'
 import { requireWelcome, signIn } from '#domains/iam/sign-in/sign-in.service.ts'
-import { invalid, permissionDenied, unauthenticated } from '#lib/errors.ts'
+import { invalid, unauthenticated } from '#lib/errors.ts'
 import { countRefusals } from '#lib/net/limits.ts'
 import { rootOf } from '#lib/uid.ts'
-import { checkInput, type Exchanged, type ExchangeInput, exchange, type Issuing } from '../exchange.ts'
+import { checkInput, type Exchanged, type ExchangeInput, exchange, type Issuing, notForIdentity } from '../exchange.ts'
 import { sessionOfIdToken } from '../id-token.ts'
 import { checkTimes, type OutsideToken, readOutsideToken, refused, verifyOutsideToken } from '../outside-token.ts'
 import { findSignInProvider, type SignInProvider } from './providers.ts'
@@ -28,16 +28,18 @@ export async function exchangeOf(
   app.limits.check('source', source)
   checkInput(issuing.issuer, input)
   const { credential, identity, ...wish } = input
-  if (credential === undefined) throw unauthenticated('a bearer token to exchange is required')
+  if (credential === undefined)
+    throw unauthenticated('no token to exchange was sent; send it in the header "Authorization: Bearer TOKEN"')
   const provider = await findSignInProvider(app, id)
-  if (!provider) throw invalid({ field: 'identity_provider', description: 'names no provider to sign in with' })
+  if (!provider)
+    throw invalid({ field: 'identity_provider', description: 'does not name an identity provider of this server' })
 
   const token = await countRefusals(app.limits, source, () => verifyFor(app, provider, credential))
   if (provider.organization === '') return exchange(issuing, input)
   const proven = provenBy(app, provider, { idToken: credential, claims: token.claims })
   if (identity !== '') {
     if (rootOf(identity) !== provider.organization) {
-      throw permissionDenied('the token may not be exchanged for this identity')
+      throw notForIdentity()
     }
     await requireWelcome(app.db, issuing, provider.id, proven.externalId)
     return exchange(issuing, input)
@@ -52,9 +54,9 @@ export async function exchangeOf(
 async function verifyFor(app: App, { issuer, clientId }: SignInProvider, text: string): Promise<OutsideToken> {
   const token = readOutsideToken(text)
   checkTimes(token, app.clock())
-  if (token.issuer !== issuer) throw refused('the issuer')
+  if (token.issuer !== issuer) throw refused('another issuer')
   const { azp } = token.claims
-  if (!token.audience.includes(clientId) || (azp !== undefined && azp !== clientId)) throw refused('the audience')
+  if (!token.audience.includes(clientId) || (azp !== undefined && azp !== clientId)) throw refused('another audience')
   await verifyOutsideToken(token, await app.outsideIssuers.keysOf(issuer, token.kid))
   return token
 }
@@ -70,7 +72,7 @@ async function exchangeAny(issuing: Issuing, input: ExchangeInput): Promise<Exch
   const subject = session.identityUid
   app.limits.check('identity', subject)
   if (input.identity !== '' && input.identity !== subject) {
-    throw permissionDenied('the token may not be exchanged for this identity')
+    throw notForIdentity()
   }
   return { ...(await accessTokenOf(issuing, session, input)), subject }
 }

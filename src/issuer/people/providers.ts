@@ -87,6 +87,10 @@ async function readSecret(file: string): Promise<string> {
     if (secret === '' || secret.length > 4096) throw new Error('the file is empty or too large')
     return secret
   } catch (cause) {
-    throw new AppError('UNAVAILABLE', 'the secret of the sign-in provider cannot be read now', { cause })
+    throw new AppError(
+      'UNAVAILABLE',
+      'the client secret of the identity provider cannot be read; the operator has to check its file',
+      { cause },
+    )
   }
 }

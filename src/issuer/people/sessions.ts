@@ -68,7 +68,7 @@ export async function signOut(work: Doing, issuing: Issuing, session: Session): 
     return await endSessionUrl(app, provider, hint, `${issuing.issuer}/ui/signin`)
   } catch (error) {
     // The session has ended here, so the person must not see an error.
-    app.log.warn('the session at the provider could not be ended', { error })
+    app.log.warn('session at the provider could not be ended', { error })
     return undefined
   }
 }
@@ -112,7 +112,7 @@ export async function logOutBackChannel(
     throw isOurs(error) ? error : refuse(error)
   })
   const ended = await endByLogoutToken(work, { ...token, provider: id })
-  if (ended === undefined) throw refuse(new Error('taken before'))
+  if (ended === undefined) throw refuse(new Error('used before'))
   return ended
 }
 
@@ -126,7 +126,7 @@ async function provenLogout(
   provider: SignInProvider | undefined,
   text: string,
 ): Promise<Omit<LogoutToken, 'provider'>> {
-  if (!provider) throw new Error('there is no such provider')
+  if (!provider) throw new Error('unknown provider')
   const token = readLogoutToken(text)
   const { iss, aud, sub, sid, jti, iat, nonce, events } = token.claims
   checkTimes(token.times, app.clock())
@@ -142,7 +142,7 @@ async function provenLogout(
     ...(typeof sid === 'string' && { sid }),
     ...(typeof sub === 'string' && { identity: personUid(provider.issuer, sub) }),
   }
-  if (Object.keys(of).length === 0 || of.sid === '') throw new Error('neither sub nor sid')
+  if (Object.keys(of).length === 0 || of.sid === '') throw new Error('no sub and no sid')
   await verifyOutsideToken(token.times, await app.outsideIssuers.keysOf(provider.issuer, token.times.kid))
   return { jti, until: iat + 2 * maxAgeSeconds, of }
 }

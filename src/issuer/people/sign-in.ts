@@ -10,11 +10,11 @@ import {
   signIn,
   takeAttempt,
 } from '#domains/iam/sign-in/sign-in.service.ts'
-import { permissionDenied, unauthenticated } from '#lib/errors.ts'
+import { unauthenticated } from '#lib/errors.ts'
 import { findClaim } from '#lib/json/claims.ts'
 import { countRefusals } from '#lib/net/limits.ts'
 import { rootOf } from '#lib/uid.ts'
-import { authTimeOf, exchange, type Issuing } from '../exchange.ts'
+import { authTimeOf, exchange, type Issuing, notForIdentity } from '../exchange.ts'
 import { requireNames } from '../outside-token.ts'
 import { personOf } from '../register.ts'
 import { profileOf } from './profile.ts'
@@ -116,15 +116,17 @@ export async function finishSignIn(
   const state = states.length === 1 ? states[0]! : ''
   const attempt = await countRefusals(app.limits, source, async () => {
     const taken = browser === undefined || state === '' ? undefined : await takeAttempt(app, state, browser)
-    if (!taken) throw unauthenticated('this browser has not begun this sign-in, or it took too long')
+    if (!taken)
+      throw unauthenticated('this browser did not start this sign-in, or the sign-in took too long; start it again')
     return taken
   })
   const asked = attempt.asked as Asked
   try {
     // If another provider's response came to this provider's address, it would be accepted as its own.
-    if (attempt.callback !== issuer + path) throw unauthenticated('the provider has sent the person to another address')
+    if (attempt.callback !== issuer + path)
+      throw unauthenticated('the identity provider redirected the browser to the wrong callback URL')
     const provider = await findSignInProvider(app, attempt.provider)
-    if (!provider) throw unauthenticated('the provider is gone')
+    if (!provider) throw unauthenticated('the identity provider was deleted')
     const { nonce, verifier, invite } = attempt.secrets
     const expected = { state, nonce, verifier, callback: attempt.callback, fresh: asked.fresh }
     const { identify } = await import('./protocol.ts')
@@ -148,7 +150,7 @@ async function becomeIdentity(
   { identity, audiences, scopes, capabilities, to }: Asked,
 ): Promise<Outcome> {
   if (organization !== '' && rootOf(identity) !== organization) {
-    throw permissionDenied('the token may not be exchanged for this identity')
+    throw notForIdentity()
   }
   if (organization !== '') await requireWelcome(issuing.app.db, issuing, provider, externalId)
   const { token } = await exchange(issuing, { credential: idToken, audiences, scopes, capabilities, identity })

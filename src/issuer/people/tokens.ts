@@ -32,7 +32,7 @@ export async function accessTokenOf({ app, issuer }: Issuing, session: Session, 
   const { uid, identityUid, organization, authTime, act, profile, granted, expireTime } = session
   const { scopes, kept } = within(session, wish)
   const grants = await app.grants.of(identityUid)
-  if (!grants) throw unauthenticated('the account of the session is gone')
+  if (!grants) throw unauthenticated('the account of the session was deleted')
   const pushed = (await app.sessions.of(uid))?.pushed
   const left = Math.floor((Date.parse(expireTime) - now.getTime()) / 1000)
   const lifetime = Math.min(maxLifetime, left)
@@ -78,7 +78,8 @@ export async function refresh(
   const { limits } = work.app
   limits.check('source', issuing.source)
   checkWish(issuing.issuer, wish)
-  if (credential === undefined) throw unauthenticated('a refresh token is required')
+  if (credential === undefined)
+    throw unauthenticated('no refresh token was sent; send it in the header "Authorization: Bearer TOKEN"')
   const prepare = (session: Session) => {
     limits.check('identity', session.identityUid)
     return accessTokenOf(issuing, session, wish)
