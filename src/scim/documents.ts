@@ -19,7 +19,7 @@ export function serviceProviderConfig(base: string): object {
       {
         type: 'oauthbearertoken',
         name: 'SCIM token',
-        description: 'The token that was generated for the identity provider, as a bearer token',
+        description: 'The SCIM token of the identity provider, sent as a bearer token',
         primary: true,
       },
     ],
@@ -29,8 +29,8 @@ export function serviceProviderConfig(base: string): object {
 
 export function resourceTypes(base: string): object[] {
   return [
-    resourceType(base, 'User', userSchema, 'A person who signs in through the identity provider'),
-    resourceType(base, 'Group', groupSchema, 'A group of people, whose role mappings hold for its members'),
+    resourceType(base, 'User', userSchema, 'A user who signs in through the identity provider'),
+    resourceType(base, 'Group', groupSchema, 'A group of users; its role mappings grant roles to its members'),
   ]
 }
 
@@ -64,8 +64,8 @@ const values = (description: string) =>
     multiValued: true,
     subAttributes: [
       attribute('value', 'string', 'The value'),
-      attribute('type', 'string', 'What it is for, such as work'),
-      attribute('primary', 'boolean', 'Whether it is the first choice'),
+      attribute('type', 'string', 'Type of the value, such as work'),
+      attribute('primary', 'boolean', 'True for the preferred value'),
     ],
   })
 
@@ -76,24 +76,27 @@ export function schemas(base: string): object[] {
       schemas: schemasOf('Schema'),
       id: userSchema,
       name: 'User',
-      description: 'A person; userName, externalId and active mean something here, the rest is kept and said again',
+      description:
+        'A user. The server uses userName, externalId and active; all other attributes are only stored and returned.',
       attributes: [
-        attribute('userName', 'string', 'The name by which the provider signs the person in', {
+        attribute('userName', 'string', 'Sign-in name of the user at the provider', {
           required: true,
           uniqueness: 'server',
         }),
-        attribute('externalId', 'string', 'What the claim of a sign-in is compared with', { caseExact: true }),
-        attribute('active', 'boolean', 'Whether the person may sign in'),
-        attribute('displayName', 'string', 'The name to show'),
-        attribute('title', 'string', 'The title of the person'),
-        attribute('name', 'complex', 'The parts of the name', {
+        attribute('externalId', 'string', 'ID of the user at the provider; compared with a claim of the sign-in', {
+          caseExact: true,
+        }),
+        attribute('active', 'boolean', 'True if the user is allowed to sign in'),
+        attribute('displayName', 'string', 'Display name'),
+        attribute('title', 'string', 'Job title of the user'),
+        attribute('name', 'complex', 'Components of the name', {
           subAttributes: ['formatted', 'familyName', 'givenName'].map((part) =>
-            attribute(part, 'string', 'A part of the name'),
+            attribute(part, 'string', 'One component of the name'),
           ),
         }),
-        { ...values('E-mail addresses'), name: 'emails' },
-        { ...values('Telephone numbers'), name: 'phoneNumbers' },
-        references('groups', 'Groups that the person is in', 'readOnly'),
+        { ...values('Email addresses'), name: 'emails' },
+        { ...values('Phone numbers'), name: 'phoneNumbers' },
+        references('groups', 'Groups of the user', 'readOnly'),
       ],
       meta: { resourceType: 'Schema', location: `${base}/Schemas/${userSchema}` },
     },
@@ -101,14 +104,15 @@ export function schemas(base: string): object[] {
       schemas: schemasOf('Schema'),
       id: groupSchema,
       name: 'Group',
-      description: 'A group of people; role mappings name it by its externalId, or by its displayName if it has none',
+      description:
+        'A group of users. Role mappings refer to its externalId, or to its displayName if it has no externalId.',
       attributes: [
-        attribute('displayName', 'string', 'The name to show', { required: true, uniqueness: 'server' }),
-        attribute('externalId', 'string', 'The id of the group at the provider', {
+        attribute('displayName', 'string', 'Display name', { required: true, uniqueness: 'server' }),
+        attribute('externalId', 'string', 'ID of the group at the provider', {
           caseExact: true,
           uniqueness: 'server',
         }),
-        references('members', 'People in the group', 'readWrite'),
+        references('members', 'Users in the group', 'readWrite'),
       ],
       meta: { resourceType: 'Schema', location: `${base}/Schemas/${groupSchema}` },
     },
@@ -122,9 +126,9 @@ function references(name: string, description: string, mutability: string): obje
     multiValued: true,
     mutability,
     subAttributes: [
-      attribute('value', 'string', 'The id of the resource', { caseExact: true, mutability: part }),
-      attribute('display', 'string', 'The name of the resource', { mutability: 'readOnly' }),
-      attribute('type', 'string', 'The kind of the resource, or of the membership', { mutability: part }),
+      attribute('value', 'string', 'ID of the resource', { caseExact: true, mutability: part }),
+      attribute('display', 'string', 'Display name of the resource', { mutability: 'readOnly' }),
+      attribute('type', 'string', 'Type of the resource, or of the membership', { mutability: part }),
     ],
   })
 }

@@ -44,10 +44,14 @@ async function enter(
   { authorization, source }: HttpArrival,
   provider: string | undefined,
 ): Promise<Caller> {
-  if (authorization === undefined) throw unauthenticated('a SCIM token is required')
+  if (authorization === undefined)
+    throw unauthenticated('no credentials were sent; send the SCIM token in the header "Authorization: Bearer TOKEN"')
   await countRefusals(app.limits, source, async () => {
     const token = bearerOf(authorization)
-    if (token === undefined || provider === undefined) throw unauthenticated('the SCIM token is not accepted')
+    if (token === undefined || provider === undefined)
+      throw unauthenticated(
+        'the SCIM token is invalid, has expired or was revoked; generate a new one for the identity provider',
+      )
     await openScim(app, provider, token)
   })
   return { ...nobody, uid: provider! }

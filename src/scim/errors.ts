@@ -41,10 +41,13 @@ export function wrong(scimType: ScimType, detail: string): ScimError {
 export function toScimError(error: unknown): ScimError {
   if (error instanceof ScimError) return error
   if (isUnavailable(error)) {
-    return new ScimError(503, 'the database cannot be reached now', { headers: { 'retry-after': '1' }, cause: error })
+    return new ScimError(503, 'the database is unavailable; retry later', {
+      headers: { 'retry-after': '1' },
+      cause: error,
+    })
   }
   if (!(error instanceof AppError)) {
-    const detail = 'something went wrong on our side; the request id helps to find out what'
+    const detail = 'internal error; the server log has the cause under the request ID of this error'
     return new ScimError(500, detail, { cause: error })
   }
   const { code, message, http } = error

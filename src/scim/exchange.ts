@@ -40,7 +40,7 @@ export async function searchOfBody(asked: Asked, kind: ScimKind, names: FilterNa
   const member = (name: string) => body[keyOf(body, name) ?? ''] ?? undefined
   const text = (name: string) => {
     const value = member(name)
-    if (value !== undefined && typeof value !== 'string') throw wrong('invalidValue', `${name}: must be a text`)
+    if (value !== undefined && typeof value !== 'string') throw wrong('invalidValue', `${name}: must be a string`)
     return value ?? null
   }
   const list = (name: string) => {
@@ -71,7 +71,10 @@ export function projectionOf({ search }: Asked, { schema }: ScimKind): Projectio
 export function requireVersion({ arrival }: Asked, version: string, { name }: ScimKind): void {
   const wanted = arrival.req.headers['if-match']
   if (wanted === undefined || namesVersion(wanted, version)) return
-  throw new ScimError(412, `the ${name} was changed meanwhile: read it again, and send its present version as If-Match`)
+  throw new ScimError(
+    412,
+    `the ${name} was changed by another request; read it again and send its present version as If-Match`,
+  )
 }
 
 /** True if the client already has this version of the resource. */
@@ -90,21 +93,21 @@ const mediaTypes = /^application\/(?:scim\+)?json(?:\s*;|$)/i
 
 export async function readJson(arrival: HttpArrival): Promise<unknown> {
   const type = arrival.req.headers['content-type'] ?? 'application/json'
-  if (!mediaTypes.test(type)) throw new ScimError(415, 'the body must be application/scim+json')
+  if (!mediaTypes.test(type)) throw new ScimError(415, 'the content type must be application/scim+json')
   const body = await readBody(arrival, maxBodyBytes)
   const problem = jsonProblem(body, jsonLimits)
   if (problem !== undefined) throw wrong('invalidValue', `the body ${problem}`)
   try {
     return JSON.parse(body.toString('utf8')) as unknown
   } catch {
-    throw wrong('invalidSyntax', 'the body is not JSON')
+    throw wrong('invalidSyntax', 'the body is not valid JSON')
   }
 }
 
 function readNumber(value: unknown, name: string): number | undefined {
   if (value === undefined) return undefined
   if (typeof value === 'object' || !/^-?\d{1,9}$/.test(String(value)))
-    throw wrong('invalidValue', `${name}: must be a whole number`)
+    throw wrong('invalidValue', `${name}: must be an integer`)
   return Number(value)
 }
 

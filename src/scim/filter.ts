@@ -75,7 +75,7 @@ function tokensOf(text: string): string[] {
   while (token.lastIndex < trimmed.length) {
     const at = token.lastIndex
     const found = token.exec(trimmed)?.[1]
-    if (found === undefined) throw refuse(`the filter cannot be read at character ${at + 1}`)
+    if (found === undefined) throw refuse(`the filter has a syntax error at character ${at + 1}`)
     tokens.push(found)
   }
   return tokens
@@ -94,12 +94,12 @@ class FilterReader {
   }
 
   end(): void {
-    if (this.#at < this.#tokens.length) throw refuse(`the filter cannot go on with ${this.#tokens[this.#at]}`)
+    if (this.#at < this.#tokens.length) throw refuse(`the filter has an unexpected ${this.#tokens[this.#at]}`)
   }
 
   /** `prefix` is the list whose values a filter in brackets selects. */
   readOr(prefix: string, depth: number): ScimFilter {
-    if (depth > maxDepth) throw refuse(`a filter nests at most ${maxDepth} levels deep`)
+    if (depth > maxDepth) throw refuse(`the filter is nested deeper than ${maxDepth} levels`)
     return this.#readList('or', () => this.#readList('and', () => this.#readOne(prefix, depth)))
   }
 
@@ -112,7 +112,7 @@ class FilterReader {
   #readOne(prefix: string, depth: number): ScimFilter {
     const isNot = this.#peek(1) === '(' && this.#skip('not')
     // To find the absence of one member, all others would have to be read.
-    if (isNot && prefix === 'members.') throw refuse('members: not stands before members')
+    if (isNot && prefix === 'members.') throw refuse('members: not is only supported before members[…]')
     if (this.#skip('(')) {
       const part = this.readOr(prefix, depth + 1)
       this.#expect(')')
@@ -132,17 +132,17 @@ class FilterReader {
       if (!this.#peek()?.startsWith('.')) return { kind: 'item', part }
       return { kind: 'item', part: { kind: 'and', parts: [part, this.#readCondition(list, depth)] } }
     }
-    if (++this.#conditions > maxConditions) throw refuse(`a filter has at most ${maxConditions} conditions`)
+    if (++this.#conditions > maxConditions) throw refuse(`the filter must have at most ${maxConditions} conditions`)
     const name = prefix + plain
     const attribute = Object.hasOwn(names, name) ? names[name] : undefined
-    if (attribute === undefined) throw refuse(`${path}: filters are on ${text}`)
+    if (attribute === undefined) throw refuse(`${path}: cannot be used in a filter; supported are ${text}`)
     const condition = this.#readComparison(attribute)
     return prefix === '' && attribute.startsWith(`${list}.`) ? { kind: 'item', part: condition } : condition
   }
 
   #readComparison(attribute: FilterAttribute): ScimFilter {
     const op = this.#next('an operator').toLowerCase() as Comparison
-    if (!operators.includes(op)) throw refuse(`${op} is not an operator`)
+    if (!operators.includes(op)) throw refuse(`${op} is not a filter operator`)
     if (attribute === 'members.value' && op !== 'eq' && op !== 'pr')
       throw refuse('members: only eq and pr are supported')
     if (op === 'pr') return { kind: 'compare', attribute, op, value: '' }
@@ -176,11 +176,11 @@ function readValue(attribute: FilterAttribute, op: Comparison, literal: string):
   if (booleans.includes(attribute)) {
     const value = text.toLowerCase()
     if ((op === 'eq' || op === 'ne') && (value === 'true' || value === 'false')) return value === 'true'
-    throw refuse(`${attribute} is compared by eq or ne with true or false`)
+    throw refuse(`${attribute} can only be compared by eq or ne with true or false`)
   }
   if (times.includes(attribute)) {
     const time = /^\d{4}-\d\d-\d\dT\d\d:\d\d/.test(text) ? Date.parse(text) : Number.NaN
-    if (Number.isNaN(time)) throw refuse(`${attribute} is compared with a time such as 2026-11-29T08:00:00Z`)
+    if (Number.isNaN(time)) throw refuse(`${attribute} can only be compared with a time such as 2026-11-29T08:00:00Z`)
     return new Date(time).toISOString()
   }
   return text
@@ -192,10 +192,10 @@ function textOf(literal: string): string {
   try {
     if (literal.startsWith('"')) text = JSON.parse(literal)
   } catch {
-    throw refuse('a text in quotes must be one of JSON')
+    throw refuse('a quoted value must be a valid JSON string')
   }
   if (typeof text !== 'string' || !text.isWellFormed() || /\p{Cc}/u.test(text)) {
-    throw refuse('a value must not hold control characters')
+    throw refuse('a value must not have control characters')
   }
   return text
 }

@@ -66,13 +66,18 @@ function isOnMembers({ path }: Operation): boolean {
 }
 
 function changeOf({ op, path, value }: Operation): MemberChange {
-  if (path.member !== undefined) throw wrong('mutability', 'members: a member is added or removed as a whole')
+  if (path.member !== undefined)
+    throw wrong('mutability', 'members: the attributes of a member cannot be changed; add or remove the whole member')
   if (path.filter) return { op: 'remove', ids: [pickedBy(path.filter, op)] }
   if (op === 'remove') {
     // Entra ID lists the members to remove in the value. Without a value, all members are removed (RFC 7644, 3.5.2.2).
     if (value === undefined || value === null) return { op: 'set', ids: [] }
     const ids = idsOf(value)
-    if (ids.length === 0) throw wrong('invalidValue', 'members: to remove all, leave the value out')
+    if (ids.length === 0)
+      throw wrong(
+        'invalidValue',
+        'members: the value must not be an empty list; to remove all members, leave out the value',
+      )
     return { op: 'remove', ids }
   }
   if (op === 'add' && value === null) throw wrong('invalidValue', 'members: must be a list')
@@ -80,7 +85,7 @@ function changeOf({ op, path, value }: Operation): MemberChange {
 }
 
 function pickedBy({ member, value }: NonNullable<Operation['path']['filter']>, op: Operation['op']): string {
-  if (op !== 'remove') throw wrong('mutability', 'members: a filter only names members to remove')
+  if (op !== 'remove') throw wrong('mutability', 'members: a filter is only allowed to remove members')
   if (!isSameName(member, 'value') || typeof value !== 'string') {
     throw wrong('invalidPath', 'members: a filter must be of the form members[value eq "…"]')
   }
@@ -93,7 +98,7 @@ function idsOf(value: unknown): string[] {
     const id = isObject(one) ? memberOf(one, 'value') : one
     const type = isObject(one) ? (memberOf(one, 'type') ?? 'User') : 'User'
     if (typeof type !== 'string' || !isSameName(type, 'User')) {
-      throw wrong('invalidValue', 'members: must be people; groups within groups are not supported')
+      throw wrong('invalidValue', 'members: must be users; nested groups are not supported')
     }
     if (typeof id !== 'string' || id === '') throw wrong('invalidValue', 'members: each must have a value')
     return id
@@ -103,7 +108,7 @@ function idsOf(value: unknown): string[] {
 function checkCount(changes: readonly MemberChange[]): void {
   const count = changes.reduce((sum, { ids }) => sum + ids.length, 0)
   const { perRequest } = scimGroupLimits
-  if (count > perRequest) throw wrong('tooMany', `members: a request names at most ${perRequest}`)
+  if (count > perRequest) throw wrong('tooMany', `members: a request must have at most ${perRequest} members`)
 }
 
 /** Group in the format of SCIM, for the provider. */

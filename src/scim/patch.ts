@@ -44,7 +44,7 @@ export function readOperations(body: unknown, kind: ScimKind): Operation[] {
   }
   const given = memberOf(body as Json, 'Operations')
   if (!Array.isArray(given) || given.length === 0) throw wrong('invalidSyntax', 'Operations: must be a list')
-  if (given.length > maxOperations) throw wrong('tooMany', `Operations: must be at most ${maxOperations}`)
+  if (given.length > maxOperations) throw wrong('tooMany', `Operations: must have at most ${maxOperations} operations`)
   const operations = given.map((one) => readOperation(one, kind))
   if (operations.reduce((sum, all) => sum + all.length, 0) > maxMembers) {
     throw wrong('tooMany', `Operations: must change at most ${maxMembers} attributes`)
@@ -66,17 +66,17 @@ export function memberOf(object: Json, name: string): unknown {
 
 /** Operations on single attributes: splits an operation whose value has no path. */
 function readOperation(given: unknown, kind: ScimKind): Operation[] {
-  if (!isObject(given)) throw wrong('invalidSyntax', 'Operations: must hold objects')
+  if (!isObject(given)) throw wrong('invalidSyntax', 'Operations: each must be an object')
   const [rawOp, path, value] = ['op', 'path', 'value'].map((name) => memberOf(given, name))
   const op = typeof rawOp === 'string' ? rawOp.toLowerCase() : ''
   if (op !== 'add' && op !== 'replace' && op !== 'remove') {
     throw wrong('invalidSyntax', 'op: must be add, replace or remove')
   }
   if (path !== undefined && path !== null && typeof path !== 'string') {
-    throw wrong('invalidPath', 'path: must be a text')
+    throw wrong('invalidPath', 'path: must be a string')
   }
-  if (!path && op === 'remove') throw wrong('noTarget', 'path: is required to remove something')
-  if (!path && !isObject(value)) throw wrong('invalidValue', 'value: must be an object where there is no path')
+  if (!path && op === 'remove') throw wrong('noTarget', 'path: is required for remove')
+  if (!path && !isObject(value)) throw wrong('invalidValue', 'value: must be an object if there is no path')
   if (op !== 'remove' && value === undefined) throw wrong('invalidValue', 'value: is required')
   return path ? operationsAt(op, path, value, kind) : operationsOf(op, value as Json, kind)
 }
@@ -84,7 +84,7 @@ function readOperation(given: unknown, kind: ScimKind): Operation[] {
 function operationsOf(op: Verb, value: Json, kind: ScimKind): Operation[] {
   // Some providers send paths as the names of members, and extensions as objects under their schema.
   const operations = Object.entries(value).flatMap(([name, one]) => operationsAt(op, name, one, kind))
-  if (operations.length === 0) throw wrong('invalidValue', 'value: must have a member')
+  if (operations.length === 0) throw wrong('invalidValue', 'value: must not be empty')
   return operations
 }
 
@@ -95,7 +95,7 @@ function operationsAt(op: Verb, text: string, value: unknown, kind: ScimKind): O
     if (op !== 'remove' && value !== null && !isObject(value)) throw wrong('invalidValue', `${text}: must be an object`)
     if (schema !== undefined) return [{ op, path: { schema, attribute: '' }, value }]
     if (op === 'remove' || !isObject(value)) {
-      throw wrong('noTarget', `path: a whole ${kind.name} is not removed by PATCH`)
+      throw wrong('noTarget', `path: must name an attribute; send DELETE to delete the whole ${kind.name}`)
     }
     return operationsOf(op, value, kind)
   }
@@ -107,10 +107,10 @@ function operationsAt(op: Verb, text: string, value: unknown, kind: ScimKind): O
 function checkDecisive({ attribute, filter, member }: Path, op: Verb, value: unknown, kind: ScimKind): void {
   const isOneOf = (names: readonly string[]) => names.some((name) => isSameName(name, attribute))
   if (isOneOf(kind.decisive) && (filter || member !== undefined)) {
-    throw wrong('invalidPath', `${attribute}: has no parts`)
+    throw wrong('invalidPath', `${attribute}: has no sub-attributes`)
   }
   if ((op !== 'remove' && value !== null) || !isOneOf(kind.alwaysThere)) return
-  throw wrong('invalidValue', `${attribute}: cannot be removed; to keep it as it is, leave it out`)
+  throw wrong('invalidValue', `${attribute}: is required and cannot be removed; leave it out to keep its value`)
 }
 
 const name = '[A-Za-z$][A-Za-z0-9_$-]*'
@@ -129,14 +129,14 @@ function readPath(path: string): Omit<Path, 'schema'> {
     const filter = { member: by!, value: readLiteral(value!) }
     return { attribute: list, filter, ...(sub === undefined ? {} : { member: sub }) }
   }
-  throw wrong('invalidPath', 'path: is neither an attribute, nor a member of one, nor one picked by eq')
+  throw wrong('invalidPath', 'path: must be an attribute, a sub-attribute, or a filter such as emails[type eq "work"]')
 }
 
 function readLiteral(text: string): unknown {
   try {
     return JSON.parse(/^(?:true|false)$/i.test(text) ? text.toLowerCase() : text)
   } catch {
-    throw wrong('invalidPath', 'path: the text in quotes is not one of JSON')
+    throw wrong('invalidPath', 'path: the quoted value must be a valid JSON string')
   }
 }
 
@@ -152,7 +152,7 @@ export function changesOf(
   const theirs = operations.filter((one) => !isOurs(one))
   const isOther = ({ path, value }: Operation) => isSameName(path.attribute, 'id') && value !== id
   if ((theirs.length === 0 && !alsoChanges) || operations.some((one) => isOurs(one) && isOther(one))) {
-    throw wrong('mutability', `the server sets ${kind.passedOver.join(', ')}: they cannot be changed`)
+    throw wrong('mutability', `${kind.passedOver.join(', ')}: are set by the server and cannot be changed`)
   }
   return theirs
 }

@@ -107,7 +107,10 @@ export async function answerTo(work: Work, asked: Asked): Promise<Answer> {
   const isKnown = more.length === 0 && Object.hasOwn(routes, kind) && (id === '' || kind !== 'ServiceProviderConfig')
   if (!isKnown) {
     asked.arrival.named('none')
-    throw new ScimError(404, 'only Users, Groups, ServiceProviderConfig, ResourceTypes and Schemas are served')
+    throw new ScimError(
+      404,
+      'unknown SCIM endpoint; the server has Users, Groups, ServiceProviderConfig, ResourceTypes and Schemas',
+    )
   }
   asked.arrival.named(kind)
   const here = routes[kind]!
@@ -115,7 +118,7 @@ export async function answerTo(work: Work, asked: Asked): Promise<Answer> {
   const route = Object.hasOwn(here, method) ? here[method] : undefined
   if (!route) {
     const allow = Object.keys(here).join(', ')
-    throw new ScimError(405, `only ${allow}`, { headers: { allow } })
+    throw new ScimError(405, `only ${allow} are allowed`, { headers: { allow } })
   }
   return route(work, asked, decoded(id))
 }
@@ -144,6 +147,6 @@ function baseOf({ url, provider }: Asked): string {
 function document(all: readonly object[], id: string): Answer {
   if (id === '') return ok(listOf(all, all.length, 1))
   const found = all.find((one) => (one as { id: string }).id === id)
-  if (!found) throw new ScimError(404, `${id} is not there`)
+  if (!found) throw new ScimError(404, `${id} was not found`)
   return ok(found)
 }

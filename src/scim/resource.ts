@@ -58,10 +58,10 @@ function addExtension(
 
 function addOnce(object: Json, name: string, value: unknown, kind: ScimKind): void {
   const [attribute] = name.split(/[.[]/, 1)
-  if (attribute !== name && isSpelled(attribute!, kind)) throw wrong('invalidValue', `${name}: has no parts`)
+  if (attribute !== name && isSpelled(attribute!, kind)) throw wrong('invalidValue', `${name}: has no sub-attributes`)
   // An attribute with an effect must not be given in two spellings.
   const isKnownTwice = isSpelled(name, kind) && keyOf(object, name) !== undefined
-  if (Object.hasOwn(object, name) || isKnownTwice) throw wrong('invalidSyntax', `${name}: must be given once`)
+  if (Object.hasOwn(object, name) || isKnownTwice) throw wrong('invalidSyntax', `${name}: must be given only once`)
   // `__proto__` and the like are ordinary members.
   Object.defineProperty(object, name, { value, writable: true, enumerable: true, configurable: true })
 }
@@ -130,9 +130,10 @@ function readActive(given: unknown): boolean {
 
 export function textOf(resource: Json, name: string): string {
   const value = resource[name] ?? ''
-  if (typeof value !== 'string') throw wrong('invalidValue', `${name}: must be a text`)
+  if (typeof value !== 'string') throw wrong('invalidValue', `${name}: must be a string`)
   if (value.length > maxText) throw wrong('invalidValue', `${name}: must be at most ${maxText} characters long`)
-  if (!value.isWellFormed() || /\p{Cc}/u.test(value)) throw wrong('invalidValue', `${name}: holds control characters`)
+  if (!value.isWellFormed() || /\p{Cc}/u.test(value))
+    throw wrong('invalidValue', `${name}: must not have control characters`)
   return value
 }
 
@@ -141,13 +142,13 @@ export function checkParts(value: unknown, { maxParts }: ScimKind): void {
   let parts = 0
   let level: unknown[] = [value]
   for (let depth = 0; level.length > 0; depth++) {
-    if (depth > maxDepth + 1) throw wrong('invalidValue', `values nest at most ${maxDepth} levels deep`)
+    if (depth > maxDepth + 1) throw wrong('invalidValue', `the values are nested deeper than ${maxDepth} levels`)
     const next: unknown[] = []
     for (const one of level) {
       if (typeof one !== 'object' || one === null) continue
       const members = Object.values(one)
       parts += members.length
-      if (parts > maxParts) throw wrong('tooMany', `a request holds at most ${maxParts} values`)
+      if (parts > maxParts) throw wrong('tooMany', `a request must have at most ${maxParts} values`)
       for (const member of members) next.push(member)
     }
     level = next
