@@ -41,7 +41,7 @@ const accept = (client: Client, uid: string) => client.post(`${pending}/${uid}:a
 const refuse = (client: Client, uid: string) => client.post(`${pending}/${uid}:refuse`)
 function assertNarrowed(answer: Parameters<typeof assertError>[0]): void {
   assertError(answer, 403, 7, 'NARROWED_TOKEN')
-  assert.match(answer.body.message, /narrowed by scopes or capabilities/)
+  assert.match(answer.body.message, /limited to some groups or capabilities/)
 }
 
 test('a token of an exchange that named scopes or capabilities neither lists, accepts nor refuses anything', async () => {
@@ -54,7 +54,7 @@ test('a token of an exchange that named scopes or capabilities neither lists, ac
     // The token does not learn about existing bindings either.
     assertNarrowed(await accept(client, `${elsewhere.uid}/0123456789abcdef`))
     using grpc = grpcClientOf(scene.pinfold, PendingBindingsService, client.token)
-    await assert.rejects(grpc.acceptPendingBinding({ uid: binding }), /narrowed by scopes or capabilities/)
+    await assert.rejects(grpc.acceptPendingBinding({ uid: binding }), /limited to some groups or capabilities/)
   }
   const whole = await exchanged({})
   assertDenied(await whole.get(`/iam/v2/groups/${elsewhere.uid}`))
@@ -67,7 +67,7 @@ test('a token of an exchange that named scopes or capabilities creates no organi
   for (const narrowing of [{ scopes: home.uid }, { cap: 'groups.create' }]) {
     assertNarrowed(await create(await exchanged(narrowing)))
     using grpc = grpcClientOf(scene.pinfold, GroupsService, (await exchanged(narrowing)).token)
-    await assert.rejects(grpc.createGroup({ group: { name: 'narrow' } }), /narrowed by scopes or capabilities/)
+    await assert.rejects(grpc.createGroup({ group: { name: 'narrow' } }), /limited to some groups or capabilities/)
   }
   const { uid } = ok(await create(await exchanged({})))
   ok(await (await exchanged({})).get(`/iam/v2/groups/${uid}`))

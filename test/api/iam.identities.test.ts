@@ -401,7 +401,7 @@ test('an update cannot change the kind of relationship', async () => {
   ]
   for (const answer of refused) {
     assertInvalid(answer, 'relationship')
-    assert.match(answer.body.message, /cannot change its kind/)
+    assert.match(answer.body.message, /cannot be replaced by another kind/)
   }
   assert.deepEqual(ok(await owner.get(at)), made)
 

@@ -85,7 +85,7 @@ test('a provider of the settings admits nobody without an invite, and recognizes
   const { uid, email } = scene.somebody()
   const refused = await scene.open({ connection: 'company' })
   assert.deepEqual([...refused.keys()], ['error', 'status_code'])
-  assert.deepEqual([refused.get('status_code'), /registration is required/.test(refused.get('error')!)], ['404', true])
+  assert.deepEqual([refused.get('status_code'), /no account on this server/.test(refused.get('error')!)], ['404', true])
   assert.equal((await pinfold.operator.get(`/iam/v2/identities/${uid}`)).status, 404)
 
   const { code } = await pinfold.seed.invite(org.uid, roleUids.editor, { email, singleUse: true })

@@ -253,7 +253,7 @@ const pushingOnly = async ({ seed, org, registryAs }: TestRegistry) =>
   registryAs((await seed.member(org.uid, (await seed.role(org.uid, ['manifest.create'])).uid)).uid)
 function assertGated(refused: Reply): void {
   assert.deepEqual(told(refused), [403, 'DENIED'])
-  assert.match(refused.body.errors[0].message, /accept documents/)
+  assert.match(refused.body.errors[0].message, /accept the documents/)
 }
 
 for (const [methods, held, free] of [

@@ -38,8 +38,11 @@ export const iamHooks = (app: App): DomainHooks => ({
 
   async roleInUse(reader, uid, now) {
     // An expired invite offers the role to nobody.
-    if (await isRoleOffered(reader, uid, now)) return 'an invite still offers the role'
-    if (await isDefaultRole(reader, uid)) return 'an identity provider still gives the role to new people'
-    return (await isRoleMapped(reader, uid)) ? 'an external group is still mapped to the role' : undefined
+    if (await isRoleOffered(reader, uid, now)) return 'an invitation still offers the role; delete the invitation first'
+    if (await isDefaultRole(reader, uid))
+      return 'an identity provider still grants the role to new users; change its default role first'
+    return (await isRoleMapped(reader, uid))
+      ? 'an external group is still mapped to the role; delete the mapping first'
+      : undefined
   },
 })

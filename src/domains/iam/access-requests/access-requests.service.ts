@@ -73,7 +73,8 @@ export async function requestAccess(call: Call, groupUid: string): Promise<void>
     const before = await store.findRequestOf(tx, group.uid, caller.uid)
     checkSoon(before, now)
     const waiting = await store.requestList.count(tx, [{ organization: group.uid, now }])
-    if (!before && waiting >= maxWaitingRequests) throw tooMany('too many people wait there already', 60 * 60)
+    if (!before && waiting >= maxWaitingRequests)
+      throw tooMany('too many access requests are waiting in this organization; ask an owner to answer them', 60 * 60)
     const request: AccessRequest = {
       uid: before?.uid ?? newUid(group.uid),
       identityUid: caller.uid,
@@ -99,7 +100,7 @@ function checkSoon(before: AccessRequest | undefined, now: string): void {
   const again = state === 'waiting' ? after(askTime, requestLife.again) : expireTime
   if (again <= now) return
   const seconds = Math.ceil((Date.parse(again) - Date.parse(now)) / 1000)
-  throw tooMany('access was requested too recently', seconds)
+  throw tooMany('you requested access a short time ago; wait before you request it again', seconds)
 }
 
 function after(time: string, seconds: number): string {

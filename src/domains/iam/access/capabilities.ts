@@ -52,7 +52,7 @@ export function grantableNumbers(names: readonly string[]): number[] {
   return names.map((name) => {
     const known = byName.get(name)
     if (known && !known.internalOnly && known.name !== 'internal') return known.number
-    const why = known ? 'is internal to the product' : 'is not a capability'
+    const why = known ? 'is internal and cannot be granted' : 'is not a capability'
     throw invalid({ field: 'capabilities', description: `${name.slice(0, 64).toWellFormed()} ${why}` })
   })
 }

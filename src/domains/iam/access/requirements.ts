@@ -8,9 +8,13 @@ import { AppError } from '#lib/errors.ts'
  */
 export function requireWholeToken({ token }: Pick<Caller, 'token'>, what: string): void {
   if (!token?.narrowed) return
-  throw new AppError('PERMISSION_DENIED', `a token narrowed by scopes or capabilities may not ${what}`, {
-    reason: 'NARROWED_TOKEN',
-  })
+  throw new AppError(
+    'PERMISSION_DENIED',
+    `this token is limited to some groups or capabilities, so it cannot ${what}; use a token without limits`,
+    {
+      reason: 'NARROWED_TOKEN',
+    },
+  )
 }
 
 /** Longest age of a recent sign-in, in seconds. */
@@ -26,7 +30,7 @@ export function requireRecentSignIn({ app, caller }: Pick<Call, 'app' | 'caller'
   if (app.clock().getTime() / 1000 - session.authTime <= recentSeconds) return
   throw new AppError(
     'FAILED_PRECONDITION',
-    'this takes a sign-in of the last ten minutes; sign in again with max_age=0',
+    'this operation needs a sign-in within the last ten minutes; sign in again (programs: with max_age=0)',
     {
       reason: 'REAUTHENTICATION_REQUIRED',
     },

@@ -105,7 +105,8 @@ export async function checkAccountAssociation(
     azure: azure && ({ cloud: 'azure', ...azure } as const),
   }
   const account = accounts[cloud]
-  if (!account) return { ready: false, reason: 'NOT_CONFIGURED', message: `the association has no ${cloud} block` }
+  if (!account)
+    return { ready: false, reason: 'NOT_CONFIGURED', message: `the account association has no ${cloud} settings` }
   const answer = await call.app.checkCloud(call.url, group, account)
   call.log.info('account association checked', { group, cloud, ready: answer.ready })
   return answer
@@ -150,7 +151,7 @@ async function checkServices(reader: Reader, { uid, pinfold }: AccountAssociatio
     const at = `${field}.${service.slice(0, 64).toWellFormed()}`
     if (principal === undefined) problems.push({ field: at, description: 'is not a service principal' })
     else if (identity?.servicePrincipal !== principal) {
-      problems.push({ field: at, description: 'must be an identity of that service that lives in the group itself' })
+      problems.push({ field: at, description: 'must be an identity of this service in the group itself' })
     }
   }
   return problems
@@ -183,8 +184,11 @@ function problemsOfClients(clientIds: Record<string, string>): FieldViolation[] 
   if (entries.length === 0) return [{ field, description: 'is required' }]
   if (entries.length > maxAccounts.clientIds) return [tooMany(field, maxAccounts.clientIds)]
   return entries.flatMap(([component, id]) => {
-    if (!accountPatterns.component.test(component)) return [{ field, description: 'holds a key that is no component' }]
-    return accountPatterns.clientId.test(id) ? [] : [{ field, description: 'holds a text that is no application id' }]
+    if (!accountPatterns.component.test(component))
+      return [{ field, description: 'has an invalid component name as a key' }]
+    return accountPatterns.clientId.test(id)
+      ? []
+      : [{ field, description: 'has a value that is not an application ID' }]
   })
 }
 
@@ -193,11 +197,12 @@ function problemsOfApps(apps: Record<string, { installations: { installationId: 
   const entries = Object.entries(apps)
   if (entries.length > maxAccounts.apps) return [tooMany(field, maxAccounts.apps)]
   return entries.flatMap(([app, { installations }]): FieldViolation[] => {
-    if (!accountPatterns.number.test(app)) return [{ field, description: 'holds a key that is no app id' }]
+    if (!accountPatterns.number.test(app)) return [{ field, description: 'has a key that is not an app ID' }]
     if (installations.length > maxAccounts.installations) return [tooMany(field, maxAccounts.installations)]
     return installations.flatMap(({ installationId, name }) => {
-      if (!accountPatterns.number.test(installationId)) return [{ field, description: 'needs an installation_id' }]
-      return name.length <= 255 ? [] : [{ field, description: 'holds a name of more than 255 characters' }]
+      if (!accountPatterns.number.test(installationId))
+        return [{ field, description: 'has an installation without an installation_id' }]
+      return name.length <= 255 ? [] : [{ field, description: 'has a name longer than 255 characters' }]
     })
   })
 }

@@ -8,6 +8,7 @@ import {
   failedPrecondition,
   found,
   invalid,
+  missingCapabilities,
   notFound,
   type PreconditionViolation,
   permissionDenied,
@@ -127,7 +128,7 @@ export async function updateGroup(call: Call, uid: string, patch: Patch<Group>):
       throw failedPrecondition({
         type: 'VERIFIED_NAME',
         subject: uid,
-        description: 'a verified organisation cannot be renamed',
+        description: 'a verified organization cannot be renamed',
       })
     }
     if (!(await store.patchGroup(tx, before, after))) throw nameTaken(after.name, parentOf(uid))
@@ -161,12 +162,12 @@ export async function deleteGroup(call: Call, uid: string): Promise<void> {
     const blockers = call.app.resources.filter(({ groupDeletion }) => groupDeletion === 'blocks')
     const left = await store.resourcesBelow(tx, uid, blockers)
     const violations = left.map(({ table }): PreconditionViolation => {
-      const description = `the group still has ${table.replaceAll('_', ' ')} below it`
+      const description = `the group still has ${table.replaceAll('_', ' ')}; delete them first`
       return { type: 'RESOURCE_NOT_EMPTY', subject: uid, description }
     })
     for (const { table } of call.app.resources.filter(({ groupDeletion }) => groupDeletion === 'released')) {
       const uids = await store.unreleasedOf(tx, uid, table, mostNamed)
-      const description = `the group still has ${table}, to be released first: ${uids.join(', ')}`
+      const description = `the group still has ${table}; release them first: ${uids.join(', ')}`
       if (uids.length > 0) violations.push({ type: 'RESOURCE_NOT_EMPTY', subject: uid, description })
     }
     const [first, ...more] = violations
@@ -213,7 +214,8 @@ async function reachableGroups(call: Call, by: Parameters<typeof store.findGroup
 }
 
 function onlyOne([only, another]: readonly Group[], parent: string): string {
-  if (another) throw invalid({ field: 'parent', description: 'names more than one group; give its uid' })
+  if (another)
+    throw invalid({ field: 'parent', description: 'is the name of more than one group; use the uid instead' })
   if (!only) throw notFound(groupType, parent)
   return only.uid
 }
@@ -221,14 +223,20 @@ function onlyOne([only, another]: readonly Group[], parent: string): string {
 function checkMayCreate({ app, caller }: Work, parent: string): void {
   if (caller.rights.holds(parent, [create])) return
   if (parent !== top) {
-    throw permissionDenied('the caller does not hold groups.create there; an owner of the organisation can grant it')
+    throw permissionDenied(missingCapabilities(['groups.create'], caller.token?.narrowed))
   }
-  if (!app.config.openOrganizations) throw permissionDenied('only the operator creates organisations on this server')
-  if (caller.session?.organization) throw permissionDenied('this sign-in counts in one organisation only')
+  if (!app.config.openOrganizations) throw permissionDenied('only the operator can create organizations on this server')
+  if (caller.session?.organization)
+    throw permissionDenied(
+      'your sign-in is limited to one organization, so you cannot create another; sign in with a provider of the server',
+    )
   // The owner's binding would be outside of the group of the identity and have no effect. Nobody would own the organization.
-  if (parentOf(caller.uid) !== top) throw permissionDenied('an identity of a group cannot own an organisation')
+  if (parentOf(caller.uid) !== top)
+    throw permissionDenied(
+      'service accounts cannot create organizations, because they cannot own one; sign in as a user',
+    )
   // The creator becomes the owner, even if the token was narrowed to less.
-  requireWholeToken(caller, 'create organisations')
+  requireWholeToken(caller, 'create organizations')
 }
 
 /** Checks the fields of a group that is created or changed. */
@@ -238,20 +246,23 @@ export function checkGroup(work: Work, group: NewGroup, parent: string, before?:
   const staffOnly = group.verified !== (before?.verified ?? false) || group.kind !== (before?.kind ?? 0)
   if (parent !== top) {
     const field = group.verified ? 'verified' : 'kind'
-    if (staffOnly) problems.push({ field, description: 'belongs to organisations, not to folders' })
+    if (staffOnly) problems.push({ field, description: 'can be set only for organizations, not for folders' })
     if (lineage(parent).length >= maxGroupDepth) {
-      problems.push({ field: 'parent', description: `groups nest at most ${maxGroupDepth} deep` })
+      problems.push({
+        field: 'parent',
+        description: `is nested too deeply; groups can have at most ${maxGroupDepth} levels`,
+      })
     }
   } else {
     if (staffOnly && !caller.operator) {
-      throw permissionDenied('only staff set verified and kind')
+      throw permissionDenied('only the operator can set verified and kind')
     }
     if (group.name !== before?.name) problems.push(...reservations(work, group.name))
     if (group.verified && !domainPattern.test(group.name)) {
-      problems.push({ field: 'name', description: 'of a verified organisation must be a domain' })
+      problems.push({ field: 'name', description: 'must be a domain name, because the organization is verified' })
     }
     if (group.verified && !group.kind) {
-      problems.push({ field: 'kind', description: 'is required for a verified organisation' })
+      problems.push({ field: 'kind', description: 'is required for a verified organization' })
     }
   }
   checkFields<NewGroup>({ name: groupFields.name, description: groupFields.description }, group, problems)
@@ -261,15 +272,15 @@ export function checkGroup(work: Work, group: NewGroup, parent: string, before?:
 function reservations({ app, caller }: Work, name: string): FieldViolation[] {
   const why =
     name === app.config.publicOrg && !caller.operator
-      ? 'is that of the public organisation, which only the operator gives'
+      ? 'only the operator can create the public organization'
       : reservedReason(name)
-  return why === undefined ? [] : [{ field: 'name', description: `is reserved: it ${why}` }]
+  return why === undefined ? [] : [{ field: 'name', description: `is reserved: ${why}` }]
 }
 
 function nameTaken(name: string, parent: string): AppError {
   return alreadyExists(
     groupType,
     name,
-    parent === top ? 'an organisation has this name' : `a group of ${parent} has this name`,
+    parent === top ? 'an organization has this name' : `a folder in ${parent} has this name`,
   )
 }

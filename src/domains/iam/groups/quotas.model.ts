@@ -4,13 +4,13 @@ import { kindOf } from '#lib/events/event-body.ts'
  * Resources of an organization that have a limit, each with its name in errors. The organization's own limits have these keys.
  */
 export const quotas = {
-  bytes: 'bytes stored',
+  bytes: 'stored bytes',
   repositories: 'repositories',
   groups: 'folders',
   uploads: 'open uploads',
-  upload_pieces: 'pieces in one upload',
+  upload_pieces: 'chunks in one upload',
   subscriptions: 'subscriptions',
-  sink_subscriptions: 'subscriptions to one sink',
+  sink_subscriptions: 'subscriptions to one endpoint URL',
   pending_deliveries: 'pending deliveries',
 } as const
 export type QuotaName = keyof typeof quotas

@@ -66,7 +66,7 @@ function checkChanges(changes: readonly QuotaChange[]): void {
   for (const [i, { name, limit = 0 }] of changes.entries()) {
     const say = (member: string, description: string) => problems.push({ field: `limits[${i}].${member}`, description })
     if (!Object.hasOwn(quotas, name)) say('name', `must be one of: ${quotaNames.join(', ')}`)
-    if (names.has(name)) say('name', 'is there twice')
+    if (names.has(name)) say('name', 'is given twice')
     names.add(name)
     const most = name === 'bytes' ? Number.MAX_SAFE_INTEGER : maxCount
     if (limit < 0 || limit > most) say('limit', `must be from 0 to ${most}`)

@@ -32,7 +32,10 @@ export async function checkClaims(call: Call, { uid, claims, match }: Asked): Pr
 }
 
 function shownOtherwise() {
-  return invalid({ field: 'uid', description: 'is an identity that is not shown by the claims of a token alone' })
+  return invalid({
+    field: 'uid',
+    description: 'is an identity that does not sign in with a token; its claims cannot be checked',
+  })
 }
 
 function readClaims(text: string): Record<string, unknown> {
@@ -43,7 +46,7 @@ function readClaims(text: string): Record<string, unknown> {
   try {
     value = parseClaims(text)
   } catch {
-    throw bad('is not JSON, or has a member twice')
+    throw bad('is not valid JSON, or has the same member twice')
   }
   if (value === null || typeof value !== 'object' || Array.isArray(value)) throw bad('must be a JSON object')
   return value as Record<string, unknown>

@@ -97,9 +97,9 @@ function compare(claim: string, { exact, pattern }: Wanted, value: unknown, budg
   if (matches === 'too long') budget.onTooLong?.(claim)
   const limit =
     matches !== 'too long' && pattern && overLimit(pattern, claimLimits)
-      ? ', which is above the limits of patterns'
+      ? ' (too large: above the limits of patterns)'
       : ''
-  const shorter = matches === 'too long' ? ', and a text that is not too long for it' : ''
+  const shorter = matches === 'too long' ? ' (the claim is too long for this pattern)' : ''
   const wanted = `pattern ${pattern ?? ''}${limit}${shorter}`
   return { claim, wanted, got, matches: matches === true }
 }

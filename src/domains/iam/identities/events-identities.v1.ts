@@ -40,7 +40,7 @@ function parentFor({ reach }: Call): string {
   throw failedPrecondition({
     type: 'PARENT_NOT_UNIQUE',
     description:
-      'the request names no group, and the caller may create identities in several groups: use a token whose scope is one group, or pinfold.platform.iam.Identities/Create with a parent_id',
+      'the request names no group, and you can create identities in several groups; use a token that is limited to one group, or pinfold.platform.iam.Identities/Create with a parent_id',
   })
 }
 

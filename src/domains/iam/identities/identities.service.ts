@@ -41,7 +41,7 @@ export async function identityExists(reader: Reader, uid: string): Promise<boole
 /** Logs a warning if a pattern of the identity is above the limits, because it was stored before them. */
 export function logStoredPatterns({ log }: Pick<App, 'log'>, uid: string, identity: Relationship): void {
   const problem = storedPatternProblem(identity)
-  if (problem) log.warn('a pattern of an identity is above the limits', { identity: uid, problem })
+  if (problem) log.warn('pattern of an identity is above the limits', { identity: uid, problem })
 }
 
 const hourMs = 60 * 60 * 1000
@@ -51,7 +51,7 @@ export function logTooLongClaim({ log, tooLongClaims }: Pick<App, 'log' | 'tooLo
   return (claim: string): void => {
     if (tooLongClaims.get(uid, now.getTime())) return
     tooLongClaims.set(uid, true, now.getTime() + hourMs)
-    log.warn('a claim is too long for the patterns of an identity', { identity: uid, claim })
+    log.warn('claim is too long for the patterns of an identity', { identity: uid, claim })
   }
 }
 
@@ -69,7 +69,7 @@ export function lookupIdentity(issuer: string, subject: string): string {
   if (issuer === '') throw invalid({ field: 'issuer', description: 'is required' })
   if (subject === '') throw invalid({ field: 'subject', description: 'is required' })
   // A zero byte separates issuer and subject. Inside one of them, it could give two people the same uid.
-  if (issuer.includes('\0')) throw invalid({ field: 'issuer', description: 'must not hold a NUL' })
+  if (issuer.includes('\0')) throw invalid({ field: 'issuer', description: 'must not contain a NUL character' })
   return personUid(issuer, subject)
 }
 
@@ -106,7 +106,10 @@ export async function updateIdentity(
     const patched = keepLatest(before, applyPatch<Identity>(identityFields, before, patch))
     const kind = relationshipKind(before)
     if (kind && relationshipKind({ ...patched, [kind]: undefined })) {
-      throw invalid({ field: 'relationship', description: 'cannot change its kind; create another identity instead' })
+      throw invalid({
+        field: 'relationship',
+        description: 'cannot be replaced by another kind; create another identity instead',
+      })
     }
     const after = withDefaults({ ...patched, updateTime: call.now }, before.createTime, life)
     checkIdentity(after, life, before)
@@ -153,7 +156,9 @@ async function checkTakeover(tx: Tx, call: Call, uid: string): Promise<void> {
   for (const grant of (await store.listGrants(tx, uid)) ?? []) {
     const numbers = (JSON.parse(grant.capabilities) as number[]).filter((number) => capabilities.has(number))
     if (!call.caller.rights.holds(grant.place, numbers)) {
-      throw permissionDenied('the identity is bound to capabilities that the caller does not hold')
+      throw permissionDenied(
+        'the identity has capabilities that the caller does not have; ask an owner of the organization to change it',
+      )
     }
   }
 }
@@ -162,7 +167,8 @@ async function checkTakeover(tx: Tx, call: Call, uid: string): Promise<void> {
 export async function updateProfile(call: Call, patch: Patch<PersonProfile>): Promise<PersonProfile> {
   const { caller, now } = call
   const { uid } = caller
-  if (caller.operator || parentOf(uid) !== top) throw permissionDenied('only a person has a profile')
+  if (caller.operator || parentOf(uid) !== top)
+    throw permissionDenied('only users have a profile; service accounts and the operator have none')
   requireWholeToken(caller, 'change the profile')
   const profile = await call.app.db.tx(async (tx) => {
     await requireOwnWord(tx, call)
@@ -184,5 +190,7 @@ export async function updateProfile(call: Call, patch: Patch<PersonProfile>): Pr
 async function requireOwnWord(reader: Reader, { caller: { uid, session } }: Call): Promise<void> {
   const organization = session?.organization ?? ''
   if (organization === '' || (await vouchedBy(reader, uid)) === organization) return
-  throw permissionDenied('this sign-in counts in one organisation only, and the profile is seen in others')
+  throw permissionDenied(
+    'your sign-in is limited to one organization, but others see the profile too; sign in with a provider of the server',
+  )
 }

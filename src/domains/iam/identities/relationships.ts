@@ -59,7 +59,10 @@ export function checkRelationship(identity: Identity, life: number, before?: Rel
   const kind = relationshipKind(identity)
   if (!kind) {
     return [
-      { field: 'relationship', description: 'needs one of claim_match, static_keys, aws_identity, service_principal' },
+      {
+        field: 'relationship',
+        description: 'must be one of claim_match, static_keys, aws_identity, service_principal',
+      },
     ]
   }
   if (Buffer.byteLength(JSON.stringify(identity[kind])) > maxRelationshipBytes) {
@@ -94,7 +97,7 @@ function checkStaticKeys(keys: StaticKeys, latest: number, before?: StaticKeys):
   const problems: FieldViolation[] = []
   const say = (name: string, description: string) => problems.push({ field: `static_keys.${name}`, description })
   if (!keys.issuer) say('issuer', 'is required')
-  if (keys.issuer === pushTokenIssuer) say('issuer', 'is what events call push tokens')
+  if (keys.issuer === pushTokenIssuer) say('issuer', 'is reserved for push tokens')
   if (!keys.subject) say('subject', 'is required')
   // Unchanged keys that were stored before keys were checked stay valid.
   const keyProblem = keys.issuerKeys === before?.issuerKeys ? undefined : problemOfKeySet(keys.issuerKeys)
@@ -141,13 +144,13 @@ function checkAws(aws: AwsIdentity, before?: AwsIdentity): FieldViolation[] {
     problems.push({ field: at('aws_account'), description: 'aws_account must match "^[0-9]{12}$"' })
   }
   if (!(aws.arn || aws.arnPattern || aws.userId || aws.userIdPattern)) {
-    problems.push({ field: at('arn'), description: 'is required unless a user id is given' })
+    problems.push({ field: at('arn'), description: 'is required, unless user_id or user_id_pattern is set' })
   }
   return problems
 }
 
 function eitherOf(field: string, exact = '', asPattern = ''): FieldViolation[] {
-  return exact || asPattern ? [] : [{ field, description: 'is required, as an exact value or as a pattern' }]
+  return exact || asPattern ? [] : [{ field, description: 'is required; set an exact value or a pattern' }]
 }
 
 type Named = Record<string, string | undefined>
@@ -181,7 +184,7 @@ function problemOfKeySet(text = ''): string | undefined {
   if (!Array.isArray(keys)) return 'must be a JSON Web Key Set (RFC 7517)'
   if (keys.length > maxStaticKeys) return `must hold at most ${maxStaticKeys} keys`
   const hasSecret = keys.some((key) => typeof key === 'object' && key !== null && ('d' in key || 'k' in key))
-  if (hasSecret) return 'must hold public keys only'
+  if (hasSecret) return 'must have only public keys; remove the private parts'
   const isUsable = keys.length === 0 || readKeySetText(text).keys.length > 0
-  return isUsable ? undefined : 'holds no key that can verify a signature'
+  return isUsable ? undefined : 'has no key that can verify a signature'
 }

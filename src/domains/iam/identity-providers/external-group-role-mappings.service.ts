@@ -52,7 +52,11 @@ export async function createGroupMapping(call: Call, parent: string, input: NewM
     await requireProvider(tx, parent)
     await requireGrantableRole(tx, call, mapping.roleUid, mapping.scope)
     if (!(await store.insertMapping(tx, mapping))) {
-      throw alreadyExists(groupMappingType, mapping.externalGroupId, 'the external group has this role already')
+      throw alreadyExists(
+        groupMappingType,
+        mapping.externalGroupId,
+        'the external group is already mapped to this role',
+      )
     }
     await emit(tx, call, 'iam.external_group_role_mappings.created', {
       subject: mapping.uid,
@@ -89,10 +93,10 @@ export async function deleteGroupMappings(
   if (uids.length === 0 || uids.length > maxMappingBatch) {
     throw invalid({ field: 'names', description: `must hold 1 to ${maxMappingBatch} uids` })
   }
-  if (!uids.every(isUid)) throw invalid({ field: 'names', description: 'holds a text that is not a uid' })
+  if (!uids.every(isUid)) throw invalid({ field: 'names', description: 'has a value that is not a uid' })
   requireRecentSignIn(call)
   if (!uids.every((uid) => parentOf(uid) === parent)) {
-    throw invalid({ field: 'names', description: 'holds a group mapping of another identity provider' })
+    throw invalid({ field: 'names', description: 'has a group mapping of another identity provider' })
   }
   const deleted = await call.app.db.tx(async (tx) => {
     await requireProvider(tx, parent)
@@ -117,7 +121,7 @@ function checkMapping(mapping: GroupMapping, organisation: string): void {
   const problems: FieldViolation[] = []
   if (roleUid !== '' && !isUid(roleUid)) problems.push({ field: 'role_uid', description: 'is not a uid' })
   if (scope !== '' && scope !== organisation) {
-    problems.push({ field: 'scope', description: 'must be the organisation of the identity provider' })
+    problems.push({ field: 'scope', description: 'must be the organization of the identity provider' })
   }
   checkFields<GroupMapping>(groupMappingFields, mapping, problems)
 }

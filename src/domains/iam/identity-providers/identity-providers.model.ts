@@ -74,12 +74,10 @@ const neverGroups: readonly string[] = [
 
 /** Reason why the claim can not hold groups. Empty if it can. */
 export function problemOfGroupsClaim(name: string): string {
-  if (neverGroups.includes(name)) return 'names a claim of the protocol, which lists no groups'
+  if (neverGroups.includes(name)) return 'is a claim of the protocol itself, which never lists groups'
   if (name !== name.trim() || !name.isWellFormed() || /\p{Cc}/u.test(name)) {
-    return 'must not start or end with a space or hold control characters'
+    return 'must not start or end with a space or have control characters'
   }
   const isExpression = /^(?:[$/@.]|\{)|\.\.|\.$|[[\]*]/.test(name)
-  return isExpression
-    ? 'must be the name of a claim, with dots between the names of objects, such as realm_access.roles'
-    : ''
+  return isExpression ? 'must be the name of a claim, with dots for nested claims, such as realm_access.roles' : ''
 }

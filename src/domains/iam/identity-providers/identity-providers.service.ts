@@ -80,7 +80,7 @@ export async function createIdentityProvider(
   input: ProviderInput,
   rules: ProviderRules = roleRequired,
 ): Promise<IdentityProvider> {
-  if (parent !== rootOf(parent)) throw invalid({ field: 'parent', description: 'must be an organisation' })
+  if (parent !== rootOf(parent)) throw invalid({ field: 'parent', description: 'must be an organization' })
   requireRecentSignIn(call)
   const { oidc, secret } = readOidc(input.oidc, undefined, [])
   const { name, description, defaultRole } = input
@@ -124,7 +124,7 @@ export async function updateIdentityProvider(
     const { before, after: settled, sealed, asks } = await plan(call, tx, uid, patch, rules)
     const after: IdentityProvider = asks ? { ...settled, discovery } : settled
     if (asks && asks !== planned.asks) {
-      throw new AppError('ABORTED', 'the identity provider was changed at the same time; try again')
+      throw new AppError('ABORTED', 'the identity provider was changed by another request; try again')
     }
     if (!(await store.patchProvider(tx, before, after, sealed))) throw nameTaken(after.name)
     const isAnother = before.oidc.issuer !== after.oidc.issuer || before.oidc.clientId !== after.oidc.clientId
@@ -212,7 +212,7 @@ async function plan(
   )
   // The stored secret would be sent to the new issuer, so that anyone who can change the provider could read it.
   if (secret === undefined && stored.length > 0 && oidc.issuer !== before.oidc.issuer) {
-    throw invalid({ field: 'oidc.client_secret', description: 'must be given again for another issuer' })
+    throw invalid({ field: 'oidc.client_secret', description: 'must be sent again if the issuer changes' })
   }
 
   const moved = secret !== undefined || JSON.stringify(before.oidc) !== JSON.stringify(after.oidc)
@@ -249,7 +249,10 @@ function readOidc(
   const { clientSecret = '', ...oidc } = { ...emptyOidc, ...given }
   const rule = oidc.correlationRule || (before?.correlationRule ?? subjectRule)
   if (before && rule !== before.correlationRule) {
-    throw invalid({ field: 'oidc.correlation_rule', description: 'cannot be changed' })
+    throw invalid({
+      field: 'oidc.correlation_rule',
+      description: 'cannot be changed after the identity provider was created',
+    })
   }
   const isNamed = paths.includes('oidc.client_secret')
   return {
@@ -283,7 +286,7 @@ function checkProvider(provider: IdentityProvider, secret: string, rules: Provid
     say('oidc.additional_scopes', `must hold at most ${providerLimits.scopes} scopes`)
   }
   if (!additionalScopes.every((scope) => scopePattern.test(scope) && scope.length <= providerLimits.text)) {
-    say('oidc.additional_scopes', 'holds a text that is not a scope')
+    say('oidc.additional_scopes', 'has a value that is not a valid OAuth scope')
   }
   checkFields<IdentityProvider>(identityProviderFields, provider, problems)
 }
@@ -300,5 +303,5 @@ function seal(call: Call, secret: string): Uint8Array {
 }
 
 function nameTaken(name: string): AppError {
-  return alreadyExists(identityProviderType, name, 'an identity provider of the organisation has this name')
+  return alreadyExists(identityProviderType, name, 'an identity provider of the organization has this name')
 }

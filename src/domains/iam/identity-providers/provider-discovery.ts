@@ -7,8 +7,8 @@ const permanent: readonly OutgoingReason[] = ['bad-url', 'insecure', 'private-ad
 
 /** Settings that allow the request. */
 const settings: Partial<Record<OutgoingReason, string>> = {
-  insecure: 'PINFOLD_ALLOW_INSECURE_ISSUERS=on lets the server ask it',
-  'private-address': 'PINFOLD_ISSUERS_PRIVATE lists those that the server may ask',
+  insecure: 'the operator can allow it with PINFOLD_ALLOW_INSECURE_ISSUERS=on',
+  'private-address': 'the operator can allow it in PINFOLD_ISSUERS_PRIVATE',
 }
 
 /**
@@ -25,16 +25,16 @@ export async function checkDiscovery(outgoing: Outgoing, issuer: string, pkce: b
   }
   const problems: FieldViolation[] = []
   const say = (field: string, description: string) => problems.push({ field: `oidc.${field}`, description })
-  if (metadata.issuer !== issuer) say('issuer', 'is not what the discovery document there calls itself')
+  if (metadata.issuer !== issuer) say('issuer', 'differs from the issuer in its discovery document')
   for (const endpoint of ['authorization_endpoint', 'token_endpoint', 'jwks_uri']) {
     if (typeof metadata[endpoint] !== 'string') say('issuer', `has no ${endpoint} in its discovery document`)
   }
   if (lacks('grant_types_supported', 'authorization_code') || lacks('response_types_supported', 'code')) {
-    say('issuer', 'does not offer the authorization code grant')
+    say('issuer', 'does not support the authorization code grant')
   }
   // Many providers with PKCE do not list its methods, so a document without the list is accepted.
   if (pkce && lacks('code_challenge_methods_supported', 'S256')) {
-    say('pkce_enabled', 'cannot be on: the provider says that it has no S256')
+    say('pkce_enabled', 'must be off, because the provider does not support S256')
   }
   refuseIfAny(problems)
   return ''
@@ -47,7 +47,7 @@ async function readMetadata(outgoing: Outgoing, issuer: string): Promise<Record<
   } catch (error) {
     if (error instanceof OutgoingError && permanent.includes(error.reason)) {
       const setting = settings[error.reason] ? `; ${settings[error.reason]}` : ''
-      refuseIfAny([{ field: 'oidc.issuer', description: `cannot be asked: ${error.message}${setting}` }])
+      refuseIfAny([{ field: 'oidc.issuer', description: `cannot be used: ${error.message}${setting}` }])
     }
     if (!(error instanceof OutgoingError)) throw error
     return `the discovery document cannot be read: ${error.message}`

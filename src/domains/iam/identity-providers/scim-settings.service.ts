@@ -40,7 +40,7 @@ export async function generateScimToken(
       throw failedPrecondition({
         type: 'SCIM_TOKEN_ISSUED',
         subject: provider,
-        description: 'a SCIM token was issued before; regenerate it instead',
+        description: 'the identity provider already has a SCIM token; regenerate it instead',
       })
     }
     await requireMappedRoles(tx, call, provider)
@@ -126,7 +126,7 @@ export async function setScimEnabled(
       throw failedPrecondition({
         type: 'TOO_FEW_OWNERS',
         subject: parentOf(provider),
-        description: `${neededOwners} identities must be bound directly as owners of the organisation`,
+        description: `the organization needs at least ${neededOwners} direct owners; grant the owner role to another member first`,
       })
     }
     const after = await save(tx, provider, { ...before, enabled })
@@ -134,7 +134,7 @@ export async function setScimEnabled(
     await tell(tx, call, 'iam.identity_providers.scim_enabled.updated', provider, aScimState(state))
     return state
   })
-  call.log.info('scim endpoint switched', { provider, enabled })
+  call.log.info('scim endpoint enabled or disabled', { provider, enabled })
   return state
 }
 
@@ -149,7 +149,9 @@ async function requireSettings(reader: Reader, provider: string, etag?: string):
   const { scim } = await requireProvider(reader, provider)
   if (!scim) throw notFound(identityProviderType, `${provider} with a SCIM token`)
   if (etag !== undefined && etag !== scim.etag) {
-    throw new AppError('ABORTED', 'the SCIM settings have changed since; read them again', { reason: 'ETAG_MISMATCH' })
+    throw new AppError('ABORTED', 'the SCIM settings were changed by another request; read them again', {
+      reason: 'ETAG_MISMATCH',
+    })
   }
   return scim
 }

@@ -62,7 +62,11 @@ export async function createGroupInvite(call: Call, parent: string, input: NewIn
 export async function createGroupWithInvite(call: Call, path: string, input: NewInvite): Promise<Offer> {
   const slash = path.lastIndexOf('/')
   const [parent, name] = slash < 0 ? [top, path] : [path.slice(0, slash), path.slice(slash + 1)]
-  if (parent !== top && !isUid(parent)) throw invalid({ field: 'group', description: 'is not a name after a uid' })
+  if (parent !== top && !isUid(parent))
+    throw invalid({
+      field: 'group',
+      description: 'must be the name of a new organization, or UID/NAME for a new folder',
+    })
   if (!call.caller.rights.holds(parent, invites)) throw permissionDenied()
   const group = { name, description: '', verified: false, kind: 0 }
   await checkNewGroup(call, parent, group)
@@ -104,7 +108,8 @@ async function requireLasting(tx: Tx, { caller }: Call, group: string, numbers: 
   throw failedPrecondition({
     type: 'SESSION_RIGHTS',
     subject: group,
-    description: 'an invite takes rights that a role binding gives; those of external groups end with the session',
+    description:
+      'you have these rights only in this session, through an external group; to invite, you need them by a role binding',
   })
 }
 
@@ -124,7 +129,7 @@ function checkInput(input: NewInvite): void {
   if (roleUid !== '' && !isUid(roleUid)) problems.push({ field: 'role_uid', description: 'is not a uid' })
   if (life === undefined) problems.push({ field: 'ttl', description: 'is required' })
   else if (life <= 0 || life > maxInviteLife) {
-    problems.push({ field: 'ttl', description: `must be above zero and at most ${maxInviteLife / 1000}s` })
+    problems.push({ field: 'ttl', description: `must be more than 0s and at most ${maxInviteLife / 1000}s` })
   }
   const { roleUid: role, email } = groupInviteFields
   checkFields<NewInvite>({ roleUid: role, email }, input, problems)

@@ -39,7 +39,10 @@ export async function registerPerson(call: Call, person: Person, codeText: strin
   const group = await call.app.db.tx(async (tx) => {
     const by = await vouchedBy(tx, uid)
     if (by !== '' && !code && !call.app.config.openSignIn) {
-      throw refused('INVITE_REQUIRED', 'a new person needs an invite on this server')
+      throw refused(
+        'INVITE_REQUIRED',
+        'new users of this server need an invitation; ask a member of your organization for one',
+      )
     }
     const isNew = by === undefined ? await createAccount(tx, call, person) : by !== ''
     // From now on, a provider of the settings vouches for the person.
@@ -48,7 +51,7 @@ export async function registerPerson(call: Call, person: Person, codeText: strin
     if (isNew || joined) await tellRegistered(tx, call, uid, group)
     return group
   })
-  call.log.info('person registered', { uid, group })
+  call.log.info('user registered', { uid, group })
   return { identity: uid, group }
 }
 
@@ -57,7 +60,7 @@ const nowhere = { group: '', joined: false }
 /** Parses a code. Undefined for an empty text. Throws INVALID_ARGUMENT if the text is not a code. */
 export function readCode(text: string): InviteCode | undefined {
   const code = text === '' ? undefined : readInviteCode(text)
-  if (text !== '' && !code) throw invalid({ field: 'code', description: 'is not the code of an invite' })
+  if (text !== '' && !code) throw invalid({ field: 'code', description: 'is not a valid invitation code' })
   return code
 }
 
@@ -126,12 +129,15 @@ async function requireInvite(
   const found = await findInviteByKey(tx, code.kid)
   const isThere = found && isSignedBy(code, found.publicKey) && isAtOrBelow(found.invite.uid, within)
   if (!isThere || !(await isGood(tx, found.invite))) {
-    throw refused('INVITE_INVALID', 'the invite was used or withdrawn, or never existed')
+    throw refused('INVITE_INVALID', 'the invitation does not exist, was used or was withdrawn; ask for a new one')
   }
   const { invite } = found
-  if (invite.expirationTime <= now) throw refused('INVITE_EXPIRED', 'the invite has expired')
+  if (invite.expirationTime <= now) throw refused('INVITE_EXPIRED', 'the invitation has expired; ask for a new one')
   if (invite.email !== '' && !(person.emailVerified && sameAddress(invite.email, person.email))) {
-    throw refused('INVITE_EMAIL_MISMATCH', 'the invite is for another verified address')
+    throw refused(
+      'INVITE_EMAIL_MISMATCH',
+      'the invitation is for another email address; sign in with a verified account of this address',
+    )
   }
   return invite
 }

@@ -32,7 +32,7 @@ async function noteUse(app: App, { uid, lastUsedTime }: PushToken, source: strin
   if (now.getTime() - (Date.parse(lastUsedTime) || 0) < noteUseSeconds * 1000) return
   const note = (tx: Tx) => store.notePushTokenUse(tx, uid, now.toISOString(), source)
   await app.db.tx(note, { durability: 'later' }).catch((error: unknown) => {
-    app.failures.repeated('the use of a push token could not be noted', error)
+    app.failures.repeated('last use of a push token could not be written', error)
   })
 }
 

@@ -51,13 +51,15 @@ export type NewPushToken = {
 export async function createPushToken(call: Call, input: NewPushToken): Promise<{ token: PushToken; secret: string }> {
   const { app, caller, now } = call
   const { group, name, push, repos, seconds = life.usual } = input
-  requireWholeToken(caller, 'make push tokens')
+  requireWholeToken(caller, 'create push tokens')
   checkInput(input, seconds)
   const numbers = [...needs.pull, ...(push ? needs.push : [])]
   if (!caller.rights.holds(group, numbers)) throw permissionDenied()
   const isWorkload = !caller.operator && parentOf(caller.uid) !== top
   if (isWorkload && !caller.rights.holds(group, needs.workload)) {
-    throw permissionDenied('a workload needs identity.create in the group to make push tokens there')
+    throw permissionDenied(
+      'service accounts need the capability identity.create in the group to create push tokens for it',
+    )
   }
   for (const hook of app.hooks.requireRepos) await hook(app.db, repos)
 
@@ -100,7 +102,7 @@ function checkInput({ group, name, repos }: NewPushToken, seconds: number): void
     throw invalid({ field: 'repo_uids', description: `must hold at most ${most.repos} uids` })
   for (const [i, uid] of repos.entries()) {
     const inside = isUid(uid) && uid !== group && isAtOrBelow(uid, group)
-    if (!inside) problems.push({ field: `repo_uids[${i}]`, description: 'is not the uid of a repo in the group' })
+    if (!inside) problems.push({ field: `repo_uids[${i}]`, description: 'is not the uid of a repository in the group' })
   }
   refuseIfAny(problems)
 }
@@ -115,7 +117,7 @@ async function vouched(tx: Tx, { app, caller }: Call): Promise<Vouched> {
     return { provider: '', organization: '', externalId: '', issuer, sessionUid: '' }
   }
   const session = await findLiveSession(app, uid, tx)
-  if (!session) throw unauthenticated('the session of the token has ended')
+  if (!session) throw unauthenticated('the session of the token has ended; sign in again')
   const { provider, organization, externalId, act } = session
   return { provider, organization, externalId, issuer: act.iss ?? '', sessionUid: uid }
 }
@@ -129,7 +131,8 @@ async function requireLasting(tx: Tx, { caller }: Call, group: string, numbers: 
   throw failedPrecondition({
     type: 'SESSION_RIGHTS',
     subject: group,
-    description: 'a push token takes rights that a role binding gives; those of external groups end with the session',
+    description:
+      'you have these rights only in this session, through an external group; a push token needs them by a role binding',
   })
 }
 
@@ -138,7 +141,7 @@ type Unvouched = Pick<PushToken, 'identityUid' | 'group' | 'createTime'>
 async function requireRoom(tx: Tx, { identityUid, group, createTime }: Unvouched): Promise<void> {
   const { ofMaker, ofOrganization } = await store.countLive(tx, identityUid, rootOf(group), createTime)
   if (ofMaker >= most.ofMaker) {
-    throw tooMany(`you have ${most.ofMaker} push tokens, and no room for more; delete one that is not used`, 60)
+    throw tooMany(`you have reached the limit of ${most.ofMaker} push tokens; revoke one that you do not use`, 60)
   }
   if (ofOrganization >= most.ofOrganization) {
     throw limitExceeded('push_tokens', 'push tokens', ofOrganization, most.ofOrganization)
@@ -155,7 +158,7 @@ async function freeUserName(tx: Tx): Promise<string> {
 /** Push tokens of the caller. */
 export async function listPushTokens(call: Call, query: ListQuery<object>): Promise<Listed<PushToken>> {
   const { caller } = call
-  requireWholeToken(caller, 'see the push tokens of its subject')
+  requireWholeToken(caller, 'list push tokens')
   return listAt(call, query, { identity: caller.uid, organization: caller.session?.organization ?? '' })
 }
 
@@ -175,7 +178,7 @@ function listAt(call: Call, query: ListQuery<object>, place: store.PushTokenPlac
 
 /** Revokes a token of the caller. Throws NOT_FOUND for tokens of others. */
 export async function revokePushToken(call: Call, uid: string): Promise<void> {
-  requireWholeToken(call.caller, 'end push tokens')
+  requireWholeToken(call.caller, 'revoke push tokens')
   const { uid: identity, session } = call.caller
   const organization = session?.organization ?? ''
   const isOwn = (token: PushToken) =>

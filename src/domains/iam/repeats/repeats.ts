@@ -90,7 +90,7 @@ function hashOf(parts: readonly (string | Uint8Array)[]): string {
 
 function reused(): AppError {
   const field = 'Idempotency-Key'
-  const description = 'was given to another request of the same caller'
+  const description = 'was used for a different request of the same caller; use a new key for each request'
   return new AppError('INVALID_ARGUMENT', `Invalid argument: ${field}: ${description}`, {
     reason: 'REQUEST_ID_REUSED',
     details: [{ type: 'BadRequest', fieldViolations: [{ field, description }] }],

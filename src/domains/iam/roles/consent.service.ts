@@ -15,7 +15,7 @@ import * as pending from './pending-bindings.store.ts'
 import { aBinding, type HydratedBinding, type RoleBinding, roleBindingType } from './role-bindings.model.ts'
 import * as store from './role-bindings.store.ts'
 
-const answering = 'answer for the person'
+const answering = 'accept or decline role bindings'
 
 type Consent = Pick<RoleBinding, 'accepted' | 'createdBy'>
 
@@ -27,7 +27,7 @@ export async function consentFor(tx: Tx, { caller }: Call, group: string, identi
   if (!accepted && (await pending.pendingIn(tx, organization, identity)).length >= maxPending) {
     throw new AppError(
       'RESOURCE_EXHAUSTED',
-      `${maxPending} bindings of the organisation wait for this person already`,
+      `the user has ${maxPending} pending role bindings of the organization; the user has to accept or decline some first`,
       {
         reason: 'TOO_MANY_PENDING_BINDINGS',
       },
@@ -61,7 +61,7 @@ export async function joinOrganization(
 
 /** Bindings that wait for the caller; in a session of one organization, only those of the organization. */
 export async function listPendingBindings(call: Call, query: ListQuery<object>): Promise<Listed<PendingBinding>> {
-  requireWholeToken(call.caller, 'ask what waits for the person')
+  requireWholeToken(call.caller, 'list pending role bindings')
   const { uid, session } = call.caller
   const place = { identity: uid, organization: session?.organization ?? '' }
   return listFrom(call, query, [place], pending.pendingList)
@@ -90,7 +90,7 @@ export async function refusePendingBinding(call: Call, uid: string): Promise<voi
     const untold = { app, cause: { ...cause, act: undefined, source: '', userAgent: '' } }
     await emitDeleted(tx, untold, 'iam.rolebindings.deleted', uid)
   })
-  call.log.info('role binding refused', { uid })
+  call.log.info('role binding declined', { uid })
 }
 
 /** Own binding of the caller. Throws the same NOT_FOUND for bindings of others and for unknown ones. */

@@ -33,7 +33,7 @@ export async function keepAnOwner(reader: Reader, binding: RoleBinding): Promise
   throw failedPrecondition({
     type: 'LAST_OWNER',
     subject: group,
-    description: 'the last owner of an organisation cannot be removed; make somebody else an owner first',
+    description: 'the last owner of an organization cannot be removed; grant the owner role to another member first',
   })
 }
 

@@ -99,7 +99,7 @@ export async function createRoleBindings(
     for (const input of inputs) {
       const { identityUid, roleUid } = input
       if (created.some((one) => one.identityUid === identityUid && one.roleUid === roleUid)) {
-        throw alreadyExists(roleBindingType, identityUid, 'the batch gives the identity this role twice')
+        throw alreadyExists(roleBindingType, identityUid, 'the batch has two role bindings with this identity and role')
       }
       created.push(await insert(tx, call, parent, input))
     }
@@ -166,7 +166,7 @@ function checkInput(group: string, { identityUid, roleUid }: NewBinding, at = ''
     else if (!isUid(uid)) problems.push({ field: at + name, description: 'is not a uid' })
   }
   if (isUid(identityUid) && !isAtOrBelow(group, parentOf(identityUid))) {
-    const description = 'lives in a group that does not contain the group of the binding'
+    const description = 'is an identity of another group; it can have roles only in its own group and below'
     problems.push({ field: `${at}identity_uid`, description })
   }
   refuseIfAny(problems)
@@ -180,5 +180,5 @@ async function checkGrantable(tx: Tx, call: Call, group: string, { identityUid, 
 }
 
 function bound(uid: string): AppError {
-  return alreadyExists(roleBindingType, uid, 'it gives the identity this role on the group')
+  return alreadyExists(roleBindingType, uid, 'the identity already has this role on the group')
 }

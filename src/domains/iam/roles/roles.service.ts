@@ -94,7 +94,7 @@ export async function deleteRole(call: Call, uid: string): Promise<void> {
 
 /** Returns the reason why the role is still needed. Undefined if it is not. */
 async function useOf(reader: Reader, { app, now }: Call, uid: string): Promise<string | undefined> {
-  if (await store.isRoleBound(reader, uid)) return 'the role is still bound'
+  if (await store.isRoleBound(reader, uid)) return 'the role is still granted; delete its role bindings first'
   for (const hook of app.hooks.roleInUse) {
     const use = await hook(reader, uid, now)
     if (use) return use
@@ -116,10 +116,12 @@ async function requireUsableRole(reader: Reader, uid: string, group: string): Pr
 export async function requireGrantableRole(reader: Reader, call: Call, uid: string, group: string): Promise<Role> {
   const role = await requireUsableRole(reader, uid, group)
   if (role.uid === operatorRole.uid && !call.caller.operator) {
-    throw permissionDenied('only the operator binds this role')
+    throw permissionDenied('only the operator can grant this role')
   }
   if (!call.caller.rights.holds(group, role.capabilities)) {
-    throw permissionDenied('the caller does not hold every capability of the role here')
+    throw permissionDenied(
+      'the role has capabilities that the caller does not have here; you can grant only your own capabilities',
+    )
   }
   if (ownerRole.capabilities.every((one) => role.capabilities.includes(one))) requireRecentSignIn(call)
   return role
@@ -159,7 +161,7 @@ function checkRole(role: NewRole, before?: Role): void {
   const say = (description: string) => problems.push({ field: 'capabilities', description })
   const added = role.capabilities.filter((number) => !before?.capabilities.includes(number))
   if (role.capabilities.length === 0) say('must hold at least one capability')
-  if (added.some((number) => !capabilities.has(number))) say('holds a capability that does not exist')
+  if (added.some((number) => !capabilities.has(number))) say('has an unknown capability')
   checkFields<NewRole>({ name: roleFields.name, description: roleFields.description }, role, problems)
 }
 
@@ -167,10 +169,12 @@ function checkRole(role: NewRole, before?: Role): void {
 function checkGrantable(call: Call, group: string, wanted: readonly number[], before: readonly number[] = []): void {
   const added = wanted.filter((number) => !before.includes(number))
   if (!call.caller.rights.holds(group, added)) {
-    throw permissionDenied('the caller does not hold every capability of the role here')
+    throw permissionDenied(
+      'the role has capabilities that the caller does not have here; you can grant only your own capabilities',
+    )
   }
   if (wanted.some((number) => capabilities.get(number)?.internalOnly) && !wanted.includes(internal)) {
-    throw permissionDenied('a capability that is internal to the product needs the capability internal beside it')
+    throw permissionDenied('a role with internal capabilities also needs the capability internal')
   }
 }
 

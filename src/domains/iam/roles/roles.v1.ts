@@ -36,7 +36,7 @@ export const roleEventsV1: readonly EventBody[] = [
 function placesOf({ parent, uidp }: RoleFilter): UidpFilter | undefined | 'nowhere' {
   if (parent === '') return uidp
   if (parent === top) return { ...everywhere, ...uidp, inRoot: true }
-  if (!isUid(parent)) throw invalid({ field: 'parent', description: 'is neither a uid nor /' })
+  if (!isUid(parent)) throw invalid({ field: 'parent', description: 'must be a uid or /' })
   if (uidp && uidp.childrenOf !== '' && uidp.childrenOf !== parent) return 'nowhere'
   return { ...everywhere, ...uidp, childrenOf: parent }
 }

@@ -159,14 +159,14 @@ async function changeMembers(
   const added = [...after].filter((one) => !before.has(one))
   const removed = [...before].filter((one) => !after.has(one))
   if (after.size > scimGroupLimits.members) {
-    throw limitExceeded('scim_group_members', 'members of a provisioned group', before.size, scimGroupLimits.members)
+    throw limitExceeded('scim_group_members', 'members of one provisioned group', before.size, scimGroupLimits.members)
   }
   await requireUsers(tx, provider, changes)
   await store.removeMembers(tx, id, removed)
   await store.addMembers(tx, id, added)
   const most = scimGroupLimits.ofPerson
   if (await store.isAnyInMore(tx, added, most)) {
-    throw limitExceeded('scim_groups_of_person', 'provisioned groups of one person', most, most)
+    throw limitExceeded('scim_groups_of_person', 'provisioned groups of one user', most, most)
   }
   return { members: after.size, added, removed }
 }
@@ -177,7 +177,7 @@ async function requireUsers(tx: Tx, provider: string, changes: readonly MemberCh
   const known = await store.knownUsers(tx, provider, wanted.filter(isId))
   const unknown = wanted.find((one) => !known.has(one))
   if (unknown === undefined) return
-  throw invalid({ field: 'members', description: `names ${unknown.slice(0, 64)}, who is no user of the provider` })
+  throw invalid({ field: 'members', description: `has ${unknown.slice(0, 64)}, which is not a user of this provider` })
 }
 
 /** True if a text has the form of the IDs of this server. */

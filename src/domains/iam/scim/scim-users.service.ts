@@ -24,8 +24,12 @@ import * as store from './scim-users.store.ts'
  */
 export async function openScim({ db, clock }: App, provider: string, token: string): Promise<void> {
   const scim = (await findProvider(db, provider))?.scim
-  if (!scim || !opens(scim, token, clock().toISOString())) throw unauthenticated('the SCIM token is not accepted')
-  if (!scim.enabled) throw new AppError('PERMISSION_DENIED', 'SCIM is switched off for the identity provider')
+  if (!scim || !opens(scim, token, clock().toISOString()))
+    throw unauthenticated(
+      'the SCIM token is invalid, has expired or was revoked; generate a new one for the identity provider',
+    )
+  if (!scim.enabled)
+    throw new AppError('PERMISSION_DENIED', 'SCIM is disabled for the identity provider; enable it in Pinfold')
 }
 
 export async function getScimUser({ app }: Work, provider: string, id: string): Promise<ScimUser> {
@@ -176,12 +180,12 @@ async function requireUser(reader: Reader, provider: string, id: string): Promis
 
 async function requireFree(tx: Tx, user: ScimUser): Promise<void> {
   if (!(await store.isTaken(tx, user))) return
-  throw alreadyExists(scimUserType, user.userName, 'somebody of the provider has this userName or externalId')
+  throw alreadyExists(scimUserType, user.userName, 'another user of the provider has this userName or externalId')
 }
 
 async function requireRoom(tx: Tx, provider: string): Promise<void> {
   const used = (await store.countUsers(tx, provider)) + (await store.countRemovals(tx, provider))
-  if (used >= maxScimUsers) throw limitExceeded('scim_users', 'provisioned people', used, maxScimUsers)
+  if (used >= maxScimUsers) throw limitExceeded('scim_users', 'provisioned users', used, maxScimUsers)
 }
 
 async function tell(tx: Tx, work: Work, what: 'created' | 'updated' | 'deleted', user: ScimUser): Promise<void> {

@@ -46,13 +46,13 @@ export async function createDeviceCode(
   const { now, source, userAgent } = cause
   const network = networkOf(source)
   const text = JSON.stringify(asked)
-  if (text.length > maxAsked) throw invalid({ field: 'scope', description: 'asks for too much' })
+  if (text.length > maxAsked) throw invalid({ field: 'scope', description: 'is too long' })
   const [deviceCode, userCode] = [newSecret(), newUserCode()]
   await app.db.tx(async (tx) => {
     const waiting = await store.countDeviceCodes(tx, network, now)
     const isCrowded = waiting.ofNetwork >= maxDevices.ofNetwork || waiting.ofSite >= maxDevices.ofSite
     if (isCrowded || (waiting.all >= maxDevices.all && !(await store.dropForgottenDevice(tx)))) {
-      throw tooMany('too many programs wait to be signed in; try again later', 60)
+      throw tooMany('too many device sign-ins are waiting; retry later', 60)
     }
     await store.insertDeviceCode(tx, {
       deviceHash: hashOf(deviceCode),

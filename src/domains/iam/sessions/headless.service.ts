@@ -13,7 +13,7 @@ const keyBytes = 32
 /** Public key of the program: 32 bytes as base64url without padding. Throws INVALID_ARGUMENT if the text is not such a key. */
 export function readHeadlessCode(text: string, field: string): string {
   const isCode = /^[A-Za-z0-9_-]{43}$/.test(text) && Buffer.from(text, 'base64url').toString('base64url') === text
-  if (!isCode || !agree(text)) throw invalid({ field, description: 'must be an X25519 public key as base64url' })
+  if (!isCode || !agree(text)) throw invalid({ field, description: 'must be an X25519 public key in base64url' })
   return text
 }
 
@@ -46,10 +46,10 @@ export async function leaveForHeadless(
   const session = await app.db.tx(async (tx) => {
     const { ofIdentity, all } = await store.countHeadless(tx, from.identityUid, cause.now)
     if (ofIdentity >= maxHeadless.ofIdentity || all >= maxHeadless.all) {
-      throw tooMany('too many sign-ins wait; try again later', 60)
+      throw tooMany('too many headless sign-ins are waiting; retry later', 60)
     }
     if (!(await store.reserveHeadless(tx, codeHash, from.identityUid, expireTime))) {
-      throw invalid({ field: 'code', description: 'was used before' })
+      throw invalid({ field: 'code', description: 'was used before; start the sign-in again' })
     }
     return beginFrom(tx, work, from, { refresh: false, bound: { scopes: [], capabilities: [] } })
   })

@@ -1,8 +1,9 @@
 // Deletion of a person's own account.
 import type { Call } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
-import { AppError, invalid, permissionDenied } from '#lib/errors.ts'
+import { invalid, permissionDenied } from '#lib/errors.ts'
 import { isAtOrBelow, isUid, parentOf, top } from '#lib/uid.ts'
+import { requireWholeToken } from '../access/requirements.ts'
 import { removeIdentity } from '../identities/identities.service.ts'
 import { findIdentity, vouchedBy } from '../identities/identities.store.ts'
 import { bindingsOfIdentity } from '../roles/role-bindings.store.ts'
@@ -17,15 +18,11 @@ export async function deleteOwnAccount(call: Call, id: string): Promise<void> {
   const { caller } = call
   if (!isUid(id)) throw invalid({ field: 'id', description: 'is not a uid' })
   if (id !== caller.uid || parentOf(id) !== top || caller.operator)
-    throw permissionDenied('the account is not your own')
-  if (caller.token?.narrowed) {
-    throw new AppError('PERMISSION_DENIED', 'a token narrowed by scopes or capabilities may not delete the account', {
-      reason: 'NARROWED_TOKEN',
-    })
-  }
+    throw permissionDenied('you can delete only your own account')
+  requireWholeToken(caller, 'delete the account')
   await call.app.db.tx(async (tx) => {
     const identity = await findIdentity(tx, id)
-    if (!identity) throw permissionDenied('the account is not your own')
+    if (!identity) throw permissionDenied('you can delete only your own account')
     await requireReach(tx, id, caller.session?.organization ?? '')
     // Organizations get the events of their own losses, without the person's address and sign-in.
     const untold = { ...call.cause, act: undefined, source: '', userAgent: '' }
@@ -44,5 +41,7 @@ async function requireReach(tx: Tx, id: string, organization: string): Promise<v
   const bindings = (await bindingsOfIdentity(tx, id)).filter(({ accepted }) => accepted)
   const isInside = bindings.every(({ uid }) => isAtOrBelow(uid, organization))
   if (isInside && (await vouchedBy(tx, id)) === organization && !(await isKnownElsewhere(tx, id, organization))) return
-  throw permissionDenied('the account belongs elsewhere too; sign in with a provider of the server to delete it')
+  throw permissionDenied(
+    'the account is also used outside of this organization; sign in with a provider of the server to delete it',
+  )
 }

@@ -87,12 +87,12 @@ async function turn(
   { shown, next }: { shown: { family: string; token: string }; next: string },
 ): Promise<boolean> {
   const hash = hashOf(shown.token)
-  if (await store.rotate(tx, { sessionUid: session.uid, currentHash: hash }, { hash: hashOf(next), now })) return true
+  if (await store.turn(tx, { sessionUid: session.uid, currentHash: hash }, { hash: hashOf(next), now })) return true
   const family = await store.findFamily(tx, hashOf(shown.family))
   const isPredecessor = family?.previousHash === hash && family.currentHash === hashOf(next)
   return isPredecessor && now <= after(family.rotatedTime, predecessorSeconds)
 }
 
 function refused() {
-  return unauthenticated('the refresh token is not accepted')
+  return unauthenticated('the refresh token is invalid, has expired or was used before; sign in again')
 }

@@ -160,7 +160,7 @@ export async function noteUse(app: App, session: Session, lifetime: Lifetime): P
 
 /** Sessions of the caller; in a session of one organization, only those of the organization. */
 export async function listSessions(call: Call, query: ListQuery<object>): Promise<Listed<Session>> {
-  requireWholeToken(call.caller, 'see the sessions of the person')
+  requireWholeToken(call.caller, 'list sessions')
   const { uid, session } = call.caller
   const organization = session?.organization || undefined
   const trusted = trustedNames(call.app.config.peopleIssuers)
@@ -180,7 +180,7 @@ export async function listOrganizationSessions(
 /** Ends a session of the caller. A narrowed token can end only its own session. */
 export async function endSession(call: Call, uid: string): Promise<void> {
   const { caller } = call
-  if (uid !== caller.session?.uid) requireWholeToken(caller, 'end other sessions of the person')
+  if (uid !== caller.session?.uid) requireWholeToken(caller, 'end other sessions')
   const within = caller.session?.organization ?? ''
   await endFound(call, uid, ({ identityUid, organization }) => {
     return identityUid === caller.uid && (within === '' || organization === within)

@@ -137,9 +137,9 @@ export async function signIn(work: Pick<Work, 'app' | 'cause' | 'log'>, proven: 
     return beginSession(tx, as, started, { groupRoles: roles.groupRoles, groupsLeftOut })
   })
   if (proven.groupsLeftOut) {
-    work.log.warn('the provider leaves out the groups of a person, since they are too many', { uid, provider })
+    work.log.warn('provider did not send the groups of a user: too many', { uid, provider })
   }
-  work.log.info('person signed in', { uid, session: session.uid, provider })
+  work.log.info('user signed in', { uid, session: session.uid, provider })
   return session
 }
 
@@ -219,17 +219,25 @@ export async function requireWelcome(
   if (externalId !== '') {
     if ((await standingOf(reader, provider, externalId)) === false) throw deprovisioned()
   } else if (await hasProvisioned(reader, provider)) {
-    app.log.warn('sign-in without the claim that provisioning compares', { provider })
+    app.log.warn('sign-in without the claim that identifies the provisioned user', { provider })
     throw deprovisioned()
   }
 }
 
 function deprovisioned(): AppError {
-  return new AppError('PERMISSION_DENIED', 'the identity provider has closed the account', { reason: 'DEPROVISIONED' })
+  return new AppError(
+    'PERMISSION_DENIED',
+    'the identity provider has deactivated your account; ask its administrator',
+    { reason: 'DEPROVISIONED' },
+  )
 }
 
 function registrationRequired(): AppError {
-  return new AppError('NOT_FOUND', 'there is no account of this person, and registration is required', {
-    reason: 'REGISTRATION_REQUIRED',
-  })
+  return new AppError(
+    'NOT_FOUND',
+    'you have no account on this server; ask a member of your organization for an invitation',
+    {
+      reason: 'REGISTRATION_REQUIRED',
+    },
+  )
 }

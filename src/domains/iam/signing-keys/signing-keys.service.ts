@@ -98,7 +98,7 @@ function expired(rows: Rows, now: number, { algorithms, days }: Rotation): Rows 
 
 function unsealed(sealer: Sealer, row: store.SigningKeyRow): SigningKey {
   const plain = sealer.unseal(purpose, row.privateJwk)
-  if (!plain) throw new Error(`signing key ${row.kid} was sealed under another master key`)
+  if (!plain) throw new Error(`signing key ${row.kid} was encrypted with another master key`)
   return {
     kid: row.kid,
     publicJwk: JSON.parse(row.publicJwk) as JWK,

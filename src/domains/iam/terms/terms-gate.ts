@@ -23,10 +23,14 @@ export function createTermsGate(
     const accepted = await acceptedDocuments(reader, lineage(place))
     const missing = documents.filter(({ id }) => !accepted.has(id))
     if (missing.length === 0) return
-    throw new AppError('FAILED_PRECONDITION', 'the organisation has to accept documents before it may do this', {
-      reason: 'TERMS_NOT_ACCEPTED',
-      details: [{ type: 'TermsNotAccepted', missing }],
-    })
+    throw new AppError(
+      'FAILED_PRECONDITION',
+      'the organization has to accept the terms first; an owner can accept the documents that the details list',
+      {
+        reason: 'TERMS_NOT_ACCEPTED',
+        details: [{ type: 'TermsNotAccepted', missing }],
+      },
+    )
   }
   return {
     check: (place, ...methods) => (methods.some((method) => guarded.has(method)) ? requireAccepted(place) : undefined),

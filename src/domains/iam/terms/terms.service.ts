@@ -18,7 +18,7 @@ export async function acceptTerms(call: Call, group: string, documentIds: readon
   const wanted = [...new Set(documentIds)]
   if (wanted.length === 0) throw invalid({ field: 'document_ids', description: 'must hold at least one id' })
   if (!wanted.every((id) => known.has(id))) {
-    throw invalid({ field: 'document_ids', description: 'holds the id of no document of this server' })
+    throw invalid({ field: 'document_ids', description: 'has an ID that is not a document of this server' })
   }
   await call.app.db.tx(async (tx) => {
     await requireGroup(tx, group)
