@@ -67,7 +67,7 @@ function aboutServer(api: Api): [path: string, Write][] {
       '/readyz',
       async (res) => {
         const problem = leaving.signal.aborted || closing.signal.aborted ? 'draining' : await problemNow()
-        sendText(res, problem ? 503 : 200, 'text/plain', `${problem ?? `ok${warningOf(app)}`}\n`)
+        sendText(res, problem ? 503 : 200, 'text/plain', `${problem ?? `ok${describeSuspended(app)}`}\n`)
       },
     ],
     ...Object.entries(openApiFiles).map(([path, file]): [string, Write] => [path, openApi(file, url, app.vendor)]),
@@ -83,7 +83,7 @@ function aboutServer(api: Api): [path: string, Write][] {
  * Warning about suspended logs. The status stays 200, since the log of one organization must not remove the server from the load
  * balancer.
  */
-function warningOf({ checkpointGuard: { suspended } }: Api['app']): string {
+function describeSuspended({ checkpointGuard: { suspended } }: Api['app']): string {
   const logs = suspended === 1 ? '1 transparency log' : `${suspended} transparency logs`
   return suspended === 0 ? '' : `\nsigning is suspended for ${logs}; the server log has the reason`
 }

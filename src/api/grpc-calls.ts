@@ -60,7 +60,7 @@ export function streaming(
       for await (const message of messages) {
         if (arrival.isSettled) return
         arrival.begun()
-        await sent(call, message, requestTimeoutMs, cut)
+        await sendMessage(call, message, requestTimeoutMs, cut)
       }
       if (arrival.settle('OK')) call.end()
     }
@@ -74,7 +74,7 @@ function rulesOf({ app: { config } }: Api): Rules {
 }
 
 /** Resolves once the client can receive more. `cut` ends the stream at once. */
-function sent(call: Stream, message: Message, stallMs: number, cut: () => void): Promise<void> {
+function sendMessage(call: Stream, message: Message, stallMs: number, cut: () => void): Promise<void> {
   return new Promise((resolve, reject) => {
     const settle = (error?: AppError): void => {
       clearTimeout(timer)

@@ -47,7 +47,7 @@ export function createGrpcServer(api: Api, endpoints: readonly Endpoint[], onRes
     'grpc.max_concurrent_streams': 100,
     'grpc.max_connection_idle_ms': config.keepAliveTimeoutMs * 10,
   })
-  widen(server)
+  raiseHeaderLimits(server)
   declareMethods(api, { name: 'grpc', methods: endpoints.map(({ method }) => method.name) })
   const streamPaths = new Set(endpoints.filter(isStreaming).map(({ method }) => `/${method.fullName}`))
   for (const [service, methods] of Map.groupBy(endpoints, ({ desc }) => desc.parent)) {
@@ -176,7 +176,7 @@ function bufferOf({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
 }
 
 /** Sets header limits for HTTP/2, for which grpc-js has no option. `transport.refusals.test.ts` detects changes of grpc-js. */
-function widen(server: grpc.Server): void {
+function raiseHeaderLimits(server: grpc.Server): void {
   const { commonServerOptions } = server as unknown as { commonServerOptions: http2.ServerOptions }
   const { maxHeaderListSize, maxHeaderListPairs } = http2Limits
   commonServerOptions.settings = { ...commonServerOptions.settings, maxHeaderListSize }

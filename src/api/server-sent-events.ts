@@ -42,7 +42,7 @@ export async function sendMessages(
       res.writeHead(200, streamHeaders)
       onStart()
     }
-    if (!res.write(eventOf(desc, message))) await drained(res, stallMs)
+    if (!res.write(eventOf(desc, message))) await waitForDrain(res, stallMs)
   }
   res.end()
 }
@@ -59,7 +59,7 @@ export function statusEvent(rendered: Rendered): string {
   return `event: status\ndata: ${errorJson(rendered)}\n\n`
 }
 
-function drained(res: ServerResponse, stallMs: number): Promise<void> {
+function waitForDrain(res: ServerResponse, stallMs: number): Promise<void> {
   return new Promise((resolve, reject) => {
     const settle = (then: () => void) => () => {
       clearTimeout(timer)

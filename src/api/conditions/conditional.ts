@@ -106,7 +106,7 @@ function checkOf(admitted: Admitted, precondition: Precondition | undefined): Ch
     })
   }
   return async (tx) => {
-    const db = tx ? within(app.db, tx) : app.db
+    const db = tx ? withTransaction(app.db, tx) : app.db
     const answer = await run({ ...app, db }, subject.shows, subject.askFor(request)).catch((error: unknown) => {
       // The write itself reports the missing resource, unless it creates it.
       if (isNotFound(error) && holds(precondition, [])) return undefined
@@ -120,7 +120,7 @@ function checkOf(admitted: Admitted, precondition: Precondition | undefined): Ch
 }
 
 /** A database whose reads and writes are part of this transaction. */
-function within(db: Db, tx: Tx): Db {
+function withTransaction(db: Db, tx: Tx): Db {
   return { ...db, all: (query) => tx.all(query), get: (query) => tx.get(query), tx: (work) => work(tx) }
 }
 

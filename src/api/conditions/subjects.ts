@@ -86,17 +86,17 @@ function shownBy(
   if (/^(Create|Send)/.test(desc.name)) return undefined
   const like = alike.find(([one]) => one === desc)
   if (like) return byName.get(fullNameOf(like[1]))
-  const own = ofService(endpoint, endpoints)
+  const own = findGetter(endpoint, endpoints)
   if (own || method.version !== 'v1') return own
   for (const name of inEveryVersion(method.fullName)) {
     const other = byName.get(name)
-    const found = other && other.method.version === 'v2' && ofService(other, endpoints)
+    const found = other && other.method.version === 'v2' && findGetter(other, endpoints)
     if (found) return found
   }
   return undefined
 }
 
-function ofService({ desc }: Endpoint, endpoints: readonly Endpoint[]): Endpoint | undefined {
+function findGetter({ desc }: Endpoint, endpoints: readonly Endpoint[]): Endpoint | undefined {
   const deleted = /^Delete(\w+)$/.exec(desc.name)?.[1]
   return endpoints.find(({ desc: other, handler }) => {
     if (other.parent !== desc.parent || !handler || !other.name.startsWith('Get')) return false
@@ -161,7 +161,7 @@ export const passing: ReadonlyMap<DescMessage, readonly string[]> = new Map<Desc
   ],
 ])
 
-function lasting(desc: DescMessage, without: readonly string[], resource: Message): Message {
+function withoutPassing(desc: DescMessage, without: readonly string[], resource: Message): Message {
   const blank = create(desc) as unknown as Record<string, unknown>
   return { ...resource, ...Object.fromEntries(without.map((name) => [name, blank[name]])) }
 }
@@ -169,7 +169,7 @@ function lasting(desc: DescMessage, without: readonly string[], resource: Messag
 /** Entity tag of the JSON of a resource. Two changes in the same millisecond get different tags, and no column is needed. */
 function entityTagOf(desc: DescMessage, resource: Message, json?: string): string {
   const without = passing.get(desc)
-  const shown = without ? jsonText(desc, lasting(desc, without, resource)) : (json ?? jsonText(desc, resource))
+  const shown = without ? jsonText(desc, withoutPassing(desc, without, resource)) : (json ?? jsonText(desc, resource))
   return hash('sha256', shown, 'base64url').slice(0, 22)
 }
 

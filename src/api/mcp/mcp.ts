@@ -79,7 +79,7 @@ function checkRequest(api: Api, arrival: HttpArrival): void {
     })
   }
   const { origin } = req.headers
-  if (origin === undefined || isOurs(api, origin)) return
+  if (origin === undefined || isOwnOrigin(api, origin)) return
   arrival.countStranger()
   throw new ProtocolError(invalidRequest, 'the request was refused because its Origin header names another site', {
     code: 'PERMISSION_DENIED',
@@ -87,7 +87,7 @@ function checkRequest(api: Api, arrival: HttpArrival): void {
   })
 }
 
-function isOurs({ hosts }: Api, origin: string): boolean {
+function isOwnOrigin({ hosts }: Api, origin: string): boolean {
   const host = /^https?:\/\/(.*)$/.exec(origin)?.[1]
   const found = hosts.find({ host, forwardedHost: undefined, forwardedProto: undefined })
   return found?.subdomain === '' && found.origin === origin
@@ -113,14 +113,14 @@ async function answer(api: Api, tools: Tools, message: Message, arrival: HttpArr
   const fresh = modern ? `,${inner(cacheable)}` : ''
   if (method === 'tools/list') {
     if (params.cursor !== undefined)
-      return refused(id, invalidParams, 'cursor is not supported: the list of tools has only one page')
+      return errorAnswer(id, invalidParams, 'cursor is not supported: the list of tools has only one page')
     return result('OK', `"tools":${tools.texts().list}${fresh}`)
   }
   if (method === 'tools/call') {
     // Only a text is shown: an object could have a member `toString`.
     const name = typeof params.name === 'string' ? params.name : ''
     const endpoint = tools.find(name)
-    if (!endpoint) return refused(id, invalidParams, `Unknown tool: ${name.slice(0, 128)}`)
+    if (!endpoint) return errorAnswer(id, invalidParams, `Unknown tool: ${name.slice(0, 128)}`)
     arrival.method = endpoint.method
     const called = await callTool(api, endpoint, params.arguments ?? {}, arrival, toCall)
     return result(called.code, called.result)
@@ -136,10 +136,10 @@ async function answer(api: Api, tools: Tools, message: Message, arrival: HttpArr
   }
   if (!modern && method === 'ping') return result('OK', '')
   const http = modern ? 404 : 200
-  return { ...refused(id, methodNotFound, 'method not found'), code: 'UNIMPLEMENTED', http }
+  return { ...errorAnswer(id, methodNotFound, 'method not found'), code: 'UNIMPLEMENTED', http }
 }
 
-function refused(id: RequestId, rpcCode: number, message: string): Answer {
+function errorAnswer(id: RequestId, rpcCode: number, message: string): Answer {
   return { code: 'INVALID_ARGUMENT', http: 200, text: errorText(id, rpcCode, message) }
 }
 

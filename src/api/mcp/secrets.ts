@@ -2,15 +2,15 @@ import type { DescField, DescMessage, Message } from '@bufbuild/protobuf'
 
 /** Removes fields that the contract marks as secret, since agents keep their input and show it to others. */
 export function withoutSecrets<T extends Message>(desc: DescMessage, message: T): T {
-  const hiding = desc.fields.filter((field) => hides(field, [desc]))
+  const hiding = desc.fields.filter((field) => hasSecret(field, [desc]))
   if (hiding.length === 0) return message
   const values: Record<string, unknown> = { ...message }
   for (const field of hiding) {
-    if (!field.oneof) values[field.localName] = cleaned(field, values[field.localName])
+    if (!field.oneof) values[field.localName] = withoutSecretsOf(field, values[field.localName])
     else {
       const chosen = values[field.oneof.localName] as Chosen
       if (chosen.case !== field.localName) continue
-      values[field.oneof.localName] = { case: chosen.case, value: cleaned(field, chosen.value) }
+      values[field.oneof.localName] = { case: chosen.case, value: withoutSecretsOf(field, chosen.value) }
     }
   }
   return values as T
@@ -18,7 +18,7 @@ export function withoutSecrets<T extends Message>(desc: DescMessage, message: T)
 
 type Chosen = { case: string | undefined; value?: unknown }
 
-function cleaned(field: DescField, value: unknown): unknown {
+function withoutSecretsOf(field: DescField, value: unknown): unknown {
   if (isSecret(field)) return field.fieldKind === 'list' ? [] : field.fieldKind === 'map' ? {} : ''
   if (value === undefined) return undefined
   const clean = (one: Message) => withoutSecrets(field.message!, one)
@@ -28,11 +28,11 @@ function cleaned(field: DescField, value: unknown): unknown {
 }
 
 /** True if the field is a secret, or a message with a secret at any depth. */
-function hides(field: DescField, within: readonly DescMessage[]): boolean {
+function hasSecret(field: DescField, within: readonly DescMessage[]): boolean {
   if (isSecret(field)) return true
   const { message } = field
   if (!message || within.includes(message)) return false
-  return message.fields.some((inner) => hides(inner, [...within, message]))
+  return message.fields.some((inner) => hasSecret(inner, [...within, message]))
 }
 
 /** True for a field that the contract marks as secret. All of them are strings. */

@@ -82,22 +82,22 @@ async function readText(path: string, setting: string): Promise<string> {
 
 /** Throws with our own messages: those of OpenSSL name neither the file nor the solution. */
 function check({ cert, key }: Pair): SecureContextOptions {
-  const leaf = tried(
+  const leaf = orThrow(
     'PINFOLD_TLS_CERT: the file must have a certificate in PEM format',
     () => new X509Certificate(cert),
   )
-  const own = tried('PINFOLD_TLS_KEY: the file must have an unencrypted private key in PEM format', () =>
+  const own = orThrow('PINFOLD_TLS_KEY: the file must have an unencrypted private key in PEM format', () =>
     createPrivateKey(key),
   )
   if (!leaf.checkPrivateKey(own)) {
     throw new Error('PINFOLD_TLS_KEY: the key does not belong to the first certificate in PINFOLD_TLS_CERT')
   }
   const options: SecureContextOptions = { cert, key, minVersion: 'TLSv1.2' }
-  tried('PINFOLD_TLS_CERT: TLS cannot use the certificate', () => tls.createSecureContext(options))
+  orThrow('PINFOLD_TLS_CERT: TLS cannot use the certificate', () => tls.createSecureContext(options))
   return options
 }
 
-function tried<T>(message: string, work: () => T): T {
+function orThrow<T>(message: string, work: () => T): T {
   try {
     return work()
   } catch (cause) {

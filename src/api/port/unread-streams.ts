@@ -44,7 +44,7 @@ export function limitUnread(limitMs: number, most: number = mostBytes): UnreadSt
     const carrier = sockets.get(nameOf(socket))
     setTimeout(() => carrier?.destroy(), limitMs / 2).unref()
   }
-  const timer = setInterval(() => sweep(connections, limitMs, drop), Math.min(1000, limitMs / 4))
+  const timer = setInterval(() => closeStalled(connections, limitMs, drop), Math.min(1000, limitMs / 4))
   timer.unref()
   return {
     accept(socket) {
@@ -75,7 +75,7 @@ export function limitUnread(limitMs: number, most: number = mostBytes): UnreadSt
         const isAlone = counts === 'once ended' && held === stream.writableLength
         if (held > most && !isAlone) stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM)
       }
-      lookAfter(stream, counts === 'all' ? 'write' : 'end', look)
+      callAfter(stream, counts === 'all' ? 'write' : 'end', look)
       return true
     },
     stop: () => clearInterval(timer),
@@ -88,16 +88,16 @@ function nameOf({ remoteAddress, remotePort }: Pick<Socket, 'remoteAddress' | 'r
 
 function heldBy({ streams }: Connection): number {
   let sum = 0
-  for (const watched of streams.items) if (watched && counts(watched)) sum += watched.stream.writableLength
+  for (const watched of streams.items) if (watched && isCounted(watched)) sum += watched.stream.writableLength
   return sum
 }
 
-function counts({ stream, counts: which }: Watched): boolean {
+function isCounted({ stream, counts: which }: Watched): boolean {
   return !stream.closed && (which === 'all' || stream.writableEnded)
 }
 
 /** Calls `look` after each call of a method of the stream. */
-function lookAfter(stream: ServerHttp2Stream, name: 'write' | 'end', look: () => void): void {
+function callAfter(stream: ServerHttp2Stream, name: 'write' | 'end', look: () => void): void {
   const inner = stream[name] as (...args: unknown[]) => unknown
   const outer = (...args: unknown[]): unknown => {
     const result = inner.apply(stream, args)
@@ -107,7 +107,7 @@ function lookAfter(stream: ServerHttp2Stream, name: 'write' | 'end', look: () =>
   Object.assign(stream, { [name]: outer })
 }
 
-function sweep(
+function closeStalled(
   connections: ReadonlyMap<Http2Session, Connection>,
   limitMs: number,
   drop: (session: Http2Session) => void,
@@ -129,13 +129,13 @@ function sweep(
         drop(session)
       }
     }
-    for (const one of streams) cutIfSlow(one, now, limitMs * slowest)
+    for (const one of streams) closeIfSlow(one, now, limitMs * slowest)
   }
 }
 
-function cutIfSlow(one: Watched, now: number, mostMs: number): void {
+function closeIfSlow(one: Watched, now: number, mostMs: number): void {
   const { stream } = one
-  if (!counts(one) || stream.writableLength === 0) one.holdsSince = undefined
+  if (!isCounted(one) || stream.writableLength === 0) one.holdsSince = undefined
   else one.holdsSince ??= now
   if (one.holdsSince !== undefined && now - one.holdsSince >= mostMs) stream.close(constants.NGHTTP2_CANCEL)
 }

@@ -27,7 +27,7 @@ const integers = new Map<ScalarType, IntegerRules>([
   [ScalarType.FIXED64, uint64],
 ])
 
-function wrong(field: string, description: string): AppError {
+function invalidField(field: string, description: string): AppError {
   return invalid({ field, description })
 }
 
@@ -38,26 +38,26 @@ export function readScalar(type: ScalarType, json: unknown, field: string): unkn
   if (type === ScalarType.STRING) return readString(json, field)
   if (type === ScalarType.BYTES) return readBytes(json, field)
   if (type === ScalarType.DOUBLE) return readDouble(json, field)
-  if (type !== ScalarType.BOOL) throw wrong(field, 'cannot be set in JSON')
-  if (typeof json !== 'boolean') throw wrong(field, 'must be true or false')
+  if (type !== ScalarType.BOOL) throw invalidField(field, 'cannot be set in JSON')
+  if (typeof json !== 'boolean') throw invalidField(field, 'must be true or false')
   return json
 }
 
 function readString(json: unknown, field: string): string {
-  if (typeof json !== 'string') throw wrong(field, 'must be a string')
-  if (json.includes('\0')) throw wrong(field, 'must not contain a NUL character')
-  if (!json.isWellFormed()) throw wrong(field, 'must be valid Unicode (it has an unpaired surrogate)')
+  if (typeof json !== 'string') throw invalidField(field, 'must be a string')
+  if (json.includes('\0')) throw invalidField(field, 'must not contain a NUL character')
+  if (!json.isWellFormed()) throw invalidField(field, 'must be valid Unicode (it has an unpaired surrogate)')
   return json
 }
 
 function readInteger(rules: IntegerRules, json: unknown, field: string): bigint | number {
   const decimal = typeof json === 'string' && json.length <= 20 && /^-?(?:0|[1-9]\d*)$/.test(json)
-  if (!decimal && !Number.isInteger(json)) throw wrong(field, 'must be an integer')
+  if (!decimal && !Number.isInteger(json)) throw invalidField(field, 'must be an integer')
   // A larger number has lost digits in JSON already; clients must send it as a string.
   if (!decimal && rules.big && !Number.isSafeInteger(json))
-    throw wrong(field, 'must be sent as a string, because JSON numbers lose digits above 2^53')
+    throw invalidField(field, 'must be sent as a string, because JSON numbers lose digits above 2^53')
   const value = BigInt(json as string | number)
-  if (value < rules.min || value > rules.max) throw wrong(field, `must be between ${rules.min} and ${rules.max}`)
+  if (value < rules.min || value > rules.max) throw invalidField(field, `must be between ${rules.min} and ${rules.max}`)
   return rules.big ? value : Number(value)
 }
 
@@ -66,7 +66,7 @@ function readDouble(json: unknown, field: string): number {
   const decimal =
     typeof json === 'string' && json.length <= 32 && /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(json)
   const value = decimal ? Number(json) : json
-  if (!Number.isFinite(value)) throw wrong(field, 'must be a number')
+  if (!Number.isFinite(value)) throw invalidField(field, 'must be a number')
   return value as number
 }
 
@@ -76,7 +76,7 @@ function readBytes(json: unknown, field: string): Uint8Array {
   const padded = padding !== ''
   const whole = padded ? (digits + padding.length) % 4 === 0 : digits % 4 !== 1
   if (typeof json !== 'string' || !whole || (padded && padding !== '=' && padding !== '==')) {
-    throw wrong(field, 'must be base64')
+    throw invalidField(field, 'must be base64')
   }
   return Uint8Array.from(Buffer.from(json, 'base64'))
 }
@@ -96,7 +96,7 @@ export function readEnum(desc: DescEnum, json: unknown, field: string): number {
   }
   const known = typeof json === 'number' && desc.value[json] !== undefined
   const number = known ? json : typeof json === 'string' ? names.get(json) : undefined
-  if (number === undefined) throw wrong(field, noKnownValue(desc))
+  if (number === undefined) throw invalidField(field, noKnownValue(desc))
   return number
 }
 
@@ -104,10 +104,10 @@ export function readEnum(desc: DescEnum, json: unknown, field: string): number {
 export function readMapKey(type: ScalarType, key: string, field: string): string {
   if (type === ScalarType.STRING) return readString(key, field)
   if (type === ScalarType.BOOL) {
-    if (key !== 'true' && key !== 'false') throw wrong(field, 'must have the key true or false')
+    if (key !== 'true' && key !== 'false') throw invalidField(field, 'must have the key true or false')
     return key
   }
-  if (String(readScalar(type, key, field)) !== key) throw wrong(field, 'must have an integer key')
+  if (String(readScalar(type, key, field)) !== key) throw invalidField(field, 'must have an integer key')
   return key
 }
 
@@ -127,7 +127,7 @@ export function textFormOf(desc: DescMessage): ((json: unknown, field: string) =
 
 function readTimestamp(text: string, field: string): Message {
   const instant = parseTimestamp(text)
-  if (!instant) throw wrong(field, 'must be an RFC 3339 timestamp, such as 2026-08-01T12:00:00Z')
+  if (!instant) throw invalidField(field, 'must be an RFC 3339 timestamp, such as 2026-08-01T12:00:00Z')
   return create(TimestampSchema, instant)
 }
 
@@ -136,7 +136,7 @@ const maxDuration = 315_576_000_000
 function readDuration(text: string, field: string): Message {
   const parts = /^(-?)(\d{1,12})(?:\.(\d{1,9}))?s$/.exec(text)
   if (!parts || Number(parts[2]) > maxDuration)
-    throw wrong(field, 'must be a duration in seconds, such as 3600s or 1.5s')
+    throw invalidField(field, 'must be a duration in seconds, such as 3600s or 1.5s')
   const sign = parts[1] === '-' ? -1 : 1
   const nanos = Number((parts[3] ?? '').padEnd(9, '0'))
   return create(DurationSchema, { seconds: BigInt(Number(parts[2]) * sign), nanos: nanos === 0 ? 0 : nanos * sign })
@@ -147,10 +147,10 @@ const maxPaths = 1000
 
 function readFieldMask(text: string, field: string): Message {
   const paths = text.trim() === '' ? [] : text.split(',', maxPaths + 1).map((path) => path.trim())
-  if (paths.length > maxPaths) throw wrong(field, `has more than ${maxPaths} paths`)
+  if (paths.length > maxPaths) throw invalidField(field, `has more than ${maxPaths} paths`)
   if (paths.some((path) => path.length > maxPathLength)) {
-    throw wrong(field, `has a path longer than ${maxPathLength} characters`)
+    throw invalidField(field, `has a path longer than ${maxPathLength} characters`)
   }
-  if (paths.includes('')) throw wrong(field, 'has an empty path')
+  if (paths.includes('')) throw invalidField(field, 'has an empty path')
   return create(FieldMaskSchema, { paths: paths.map(snakeCase) })
 }

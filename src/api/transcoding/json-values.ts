@@ -17,8 +17,8 @@ export function readValue(json: unknown, at: string, depth: number): Value {
 function kindOf(json: unknown, at: string, depth: number): Value['kind'] {
   if (json === null) return { case: 'nullValue', value: NullValue.NULL_VALUE }
   if (typeof json === 'boolean') return { case: 'boolValue', value: json }
-  if (typeof json === 'number') return { case: 'numberValue', value: finite(json, at) }
-  if (typeof json === 'string') return { case: 'stringValue', value: wellFormed(json, at) }
+  if (typeof json === 'number') return { case: 'numberValue', value: requireFinite(json, at) }
+  if (typeof json === 'string') return { case: 'stringValue', value: requireWellFormed(json, at) }
   if (Array.isArray(json)) {
     const values = json.map((element, index) => readValue(element, `${at}[${index}]`, depth + 1))
     return { case: 'listValue', value: create(ListValueSchema, { values }) }
@@ -28,17 +28,17 @@ function kindOf(json: unknown, at: string, depth: number): Value['kind'] {
     const value = readValue(member, at, depth + 1)
     // A plain assignment to `__proto__` would change the prototype instead.
     const descriptor = { value, writable: true, enumerable: true, configurable: true }
-    Object.defineProperty(struct.fields, wellFormed(key, at), descriptor)
+    Object.defineProperty(struct.fields, requireWellFormed(key, at), descriptor)
   }
   return { case: 'structValue', value: struct }
 }
 
-function finite(number: number, at: string): number {
+function requireFinite(number: number, at: string): number {
   if (!Number.isFinite(number)) throw invalid({ field: at, description: 'has a number that is too large' })
   return number
 }
 
-function wellFormed(text: string, at: string): string {
+function requireWellFormed(text: string, at: string): string {
   if (text.includes('\0')) throw invalid({ field: at, description: 'must not contain a NUL character' })
   if (!text.isWellFormed())
     throw invalid({ field: at, description: 'must be valid Unicode (it has an unpaired surrogate)' })

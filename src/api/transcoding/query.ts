@@ -41,7 +41,7 @@ export function bindQuery(
   const text = search.startsWith('?') ? search.slice(1) : search
   if (text === '') return
   const pairs = text.split('&', maxParameters + 1)
-  if (pairs.length > maxParameters) throw wrong('query', `has more than ${maxParameters} parameters`)
+  if (pairs.length > maxParameters) throw invalidField('query', `has more than ${maxParameters} parameters`)
 
   const seen = new Map<string, number>()
   for (const pair of pairs) {
@@ -54,17 +54,17 @@ export function bindQuery(
     const times = (seen.get(at) ?? 0) + 1
     seen.set(at, times)
     if (field.fieldKind === 'list') {
-      if (times > maxRepeats) throw wrong(at, `must be given at most ${maxRepeats} times`)
+      if (times > maxRepeats) throw invalidField(at, `must be given at most ${maxRepeats} times`)
       const list = getField(owner, field) as unknown[]
       for (const element of elementsOf(field, value)) list.push(readValue(field, element, at))
       continue
     }
-    if (times > 1) throw wrong(at, 'must be given only once')
+    if (times > 1) throw invalidField(at, 'must be given only once')
     setField(owner, field, readValue(field, value, at), ownerPath)
   }
 }
 
-function wrong(field: string, description: string): AppError {
+function invalidField(field: string, description: string): AppError {
   return invalid({ field, description })
 }
 
@@ -76,14 +76,14 @@ function targetOf(desc: DescMessage, request: Message, name: string, bound: (at:
     const field = fieldNamed(ownerDesc, part)
     if (!field) break
     const at = join(ownerPath, field.name)
-    if (bound(at)) throw wrong(at, 'is already set in the path or the body; remove the parameter')
+    if (bound(at)) throw invalidField(at, 'is already set in the path or the body; remove the parameter')
     if (i === names.length - 1) return { owner, ownerPath, field, at }
     if (field.fieldKind !== 'message' || isWellKnown(field.message)) break
     owner = childOf(owner, field as MessageField, ownerPath)
     ownerDesc = field.message
     ownerPath = at
   }
-  throw wrong(shown(name), 'is not a known parameter')
+  throw invalidField(shown(name), 'is not a known parameter')
 }
 
 function elementsOf(field: DescField, value: string): string[] {
@@ -102,9 +102,9 @@ function readValue(field: DescField, text: string, at: string): unknown {
     if (form.head !== '') return readForm(field.message, form, text, at)
   }
   if (field.message || field.fieldKind === 'map')
-    throw wrong(at, 'cannot be set as one parameter; set its fields, such as field.subfield=value')
+    throw invalidField(at, 'cannot be set as one parameter; set its fields, such as field.subfield=value')
   if (field.scalar !== ScalarType.BOOL) return readScalar(field.scalar as ScalarType, text, at)
-  if (text !== 'true' && text !== 'false') throw wrong(at, 'must be true or false')
+  if (text !== 'true' && text !== 'false') throw invalidField(at, 'must be true or false')
   return text === 'true'
 }
 
@@ -119,7 +119,7 @@ function readForm(
   const first = colon < 0 ? text : text.slice(0, colon)
   const elements = colon < 0 ? [] : text.slice(colon + 1).split(',')
   if (first === '' || elements.includes('')) {
-    throw wrong(at, `must be <${head}>[:<${list}>], with commas between ${list}`)
+    throw invalidField(at, `must be <${head}>[:<${list}>], with commas between ${list}`)
   }
   const message = create(desc)
   setField(message, fieldNamed(desc, head)!, readScalar(ScalarType.STRING, first, at), at)
@@ -132,6 +132,6 @@ function decode(text: string, at: string): string {
   try {
     return decodeURIComponent(text.replaceAll('+', ' '))
   } catch {
-    throw wrong(at, 'has invalid percent-encoding')
+    throw invalidField(at, 'has invalid percent-encoding')
   }
 }

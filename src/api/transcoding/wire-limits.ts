@@ -105,16 +105,16 @@ function shapeOf(desc: DescMessage): Shape {
 function knownOf(field: DescField): Known {
   if (field.fieldKind === 'map') {
     const entry: Shape = new Map([
-      [1, known(field.mapKey, undefined, false)],
-      [2, known(field.scalar, field.message, false)],
+      [1, describeField(field.mapKey, undefined, false)],
+      [2, describeField(field.scalar, field.message, false)],
     ])
     return { wireType: delimited, packable: false, inside: () => entry }
   }
-  return known(field.scalar, field.message, field.fieldKind === 'list')
+  return describeField(field.scalar, field.message, field.fieldKind === 'list')
 }
 
 /** Describes a field. Without a scalar and a message, it is an enum. */
-function known(scalar: ScalarType | undefined, message: DescMessage | undefined, isList: boolean): Known {
+function describeField(scalar: ScalarType | undefined, message: DescMessage | undefined, isList: boolean): Known {
   const wireType = message ? delimited : wireTypeOf(scalar ?? ScalarType.INT32)
   return { wireType, packable: isList && wireType !== delimited, inside: message && (() => shapeOf(message)) }
 }

@@ -24,21 +24,21 @@ ${organization !== '' && html`<dt>Valid only in the organization</dt><dd><code>$
 <thead><tr><th scope="col">Started</th><th scope="col">Last used</th><th scope="col">IP address</th><th scope="col">Client</th>
 <th scope="col">Actions</th></tr></thead>
 <tbody>
-${sessions.map((one) => row(one, session))}</tbody>
+${sessions.map((one) => toRow(one, session))}</tbody>
 </table>
 </div>`
   sendPage(arrival, { title: 'Your account', body })
 }
 
-function row(one: Session, { uid }: Session): Html {
-  const started = time(one.createTime)
+function toRow(one: Session, { uid }: Session): Html {
+  const started = toTime(one.createTime)
   const end = html`<form method="post" action="/ui/sessions/end"><input type="hidden" name="uid" value="${one.uid}">
 <button aria-label="End session of ${shortTime(one.createTime)}">End session</button></form>`
-  return html`<tr><td>${started}</td><td>${time(one.lastUsedTime)}</td><td>${one.source}</td>
+  return html`<tr><td>${started}</td><td>${toTime(one.lastUsedTime)}</td><td>${one.source}</td>
 <td><bdi>${one.userAgent}</bdi> (${one.kind})</td><td>${one.uid === uid ? 'this session' : end}</td></tr>\n`
 }
 
-function time(text: string): Html {
+function toTime(text: string): Html {
   return html`<time datetime="${text}">${shortTime(text)}</time>`
 }
 

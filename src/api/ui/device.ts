@@ -47,10 +47,10 @@ export async function confirmDevicePage(arrival: HttpArrival, session: Session):
   if (code === undefined) return sendOn(arrival, '/ui/device')
   const found = await findDevice(workOf(arrival, session.identityUid), issuingOf(arrival), session, code)
   if (!found) return devicePage(arrival, unknownCode)
-  sendPage(arrival, { title: 'Authorize this program?', body: question(found, code, session) })
+  sendPage(arrival, { title: 'Authorize this program?', body: toQuestion(found, code, session) })
 }
 
-function question({ clientId, source, userAgent, createTime, asked }: DeviceCode, code: string, session: Session) {
+function toQuestion({ clientId, source, userAgent, createTime, asked }: DeviceCode, code: string, session: Session) {
   const { profile, identityUid, organization } = session
   const name = profile.name || profile.email || identityUid
   const stays = (JSON.parse(asked) as { words: string[] }).words.includes('offline_access')
@@ -83,10 +83,10 @@ export async function decideDevice(arrival: HttpArrival, session: Session): Prom
   const approve = answer === 'approve'
   const isAnswered = await decide(workOf(arrival, session.identityUid), session, { code, approve })
   if (!isAnswered) return devicePage(arrival, unknownCode)
-  sendDecided(arrival, approve, { 'set-cookie': noCookie(arrival, 'pinfold-device') })
+  sendDecision(arrival, approve, { 'set-cookie': noCookie(arrival, 'pinfold-device') })
 }
 
-function sendDecided(arrival: HttpArrival, approved: boolean, headers: Headers = {}): void {
+function sendDecision(arrival: HttpArrival, approved: boolean, headers: Headers = {}): void {
   const result = approved ? 'The program can act as you now. You can close this page.' : 'The program has no access.'
   const body = html`<p role="status">${result}</p>
 <p><a href="/ui/account">Your account</a> lists your sessions. You can end them there.</p>`
@@ -116,5 +116,5 @@ export async function letHeadlessIn(arrival: HttpArrival, session: Session): Pro
   refuseOperator(session)
   const code = readHeadlessCode((await readForm(arrival)).get('code') ?? '', 'code')
   await letProgramIn(workOf(arrival, session.identityUid), issuingOf(arrival), session, code)
-  sendDecided(arrival, true)
+  sendDecision(arrival, true)
 }

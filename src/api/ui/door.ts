@@ -74,14 +74,14 @@ export function pagesDoor(edge: Edge): Door {
       }
       if (paths.includes(path) && !signedIn[asked]) return refuseVerb(arrival, path)
       if (!paths.includes(path) && !asked.startsWith('GET ')) return refuseVerb(arrival, otherPath)
-      return isAsset ? sendAsset(arrival, files()) : showTo(arrival, signedIn[asked], files)
+      return isAsset ? sendAsset(arrival, files()) : showSignedIn(arrival, signedIn[asked], files)
     },
     refuse: refusePage,
   }
 }
 
 /** Shows a page. Redirects to the sign-in and back if there is no session. */
-async function showTo(arrival: HttpArrival, show: Show | undefined, files: () => Console): Promise<void> {
+async function showSignedIn(arrival: HttpArrival, show: Show | undefined, files: () => Console): Promise<void> {
   const { verb, path, search, edge } = arrival
   const shown = readCookie(arrival, 'pinfold')
   const session = shown === undefined ? undefined : await sessionOfCookie(edge.app, shown)

@@ -21,8 +21,8 @@ export async function signInPage(arrival: HttpArrival): Promise<void> {
   const name = (query.get('org') ?? '').trim().toLowerCase()
   if (name !== '') app.limits.check('source', arrival.source)
   const found = name === '' ? undefined : await findByIdpId(app, name)
-  const choices = offered({ config: app.config }).map(({ id, label }) => choice({ id, label, back, fresh }))
-  const own = found && choice({ id: found.id, label: `${found.label} of ${name}`, back, fresh })
+  const choices = offered({ config: app.config }).map(({ id, label }) => toProviderLink({ id, label, back, fresh }))
+  const own = found && toProviderLink({ id: found.id, label: `${found.label} of ${name}`, back, fresh })
   const body = html`${name !== '' && !found && html`<p role="alert">${unknownOrganization}</p>`}
 <ul class="choices">${own}${choices}</ul>
 <form method="get" action="/ui/signin">
@@ -36,7 +36,7 @@ export async function signInPage(arrival: HttpArrival): Promise<void> {
   sendPage(arrival, { title: 'Sign in', body })
 }
 
-function choice({ id, label, back, fresh }: { id: string; label: string; back: string; fresh: boolean }): Html {
+function toProviderLink({ id, label, back, fresh }: { id: string; label: string; back: string; fresh: boolean }): Html {
   const query = new URLSearchParams({ idp: id, return: back, ...(fresh && { fresh: 'true' }) })
   return html`<li><a class="button" href="/ui/signin/start?${query.toString()}">Sign in with ${label}</a></li>\n`
 }

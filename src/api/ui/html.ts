@@ -12,7 +12,7 @@ type Part = string | number | Html | undefined | false | readonly Part[]
 
 /** Builds HTML. Every `${}` is text, except for HTML, lists of it, and empty values. */
 export function html(strings: TemplateStringsArray, ...parts: Part[]): Html {
-  return new Html(strings.map((one, i) => one + (i < parts.length ? written(parts[i]) : '')).join(''))
+  return new Html(strings.map((one, i) => one + (i < parts.length ? toText(parts[i]) : '')).join(''))
 }
 
 export function textOf({ text }: Html): string {
@@ -24,10 +24,10 @@ export function raw(text: string): Html {
   return new Html(text)
 }
 
-function written(part: Part): string {
+function toText(part: Part): string {
   if (part === undefined || part === false) return ''
   if (part instanceof Html) return part.text
-  if (Array.isArray(part)) return part.map(written).join('')
+  if (Array.isArray(part)) return part.map(toText).join('')
   return escaped(String(part))
 }
 

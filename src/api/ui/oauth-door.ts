@@ -54,10 +54,10 @@ export function signInDoor(edge: Edge): Door {
       if (!allowed.includes(arrival.req.method ?? '')) {
         return send(arrival, 405, 'text/plain', `only ${allowed[0]} is allowed\n`, { allow: allowed.join(', ') })
       }
-      if (kind === logoutPath) return logOut(arrival)
+      if (kind === logoutPath) return handleLogoutToken(arrival)
       if (kind === '/orgcheck') return checkOrganization(arrival)
       if (!isAtUrl(arrival)) return undefined
-      return kind === callbackPath ? comeBack(arrival) : begin(arrival)
+      return kind === callbackPath ? handleCallback(arrival) : beginSignIn(arrival)
     },
     refuse: refusePage,
   }
@@ -82,19 +82,19 @@ export function refusePage(arrival: HttpArrival, error: unknown): void {
 }
 
 /** Starts a sign-in for a program that opens a browser. Redirects only to the person's own machine. */
-async function begin(arrival: HttpArrival): Promise<void> {
+async function beginSignIn(arrival: HttpArrival): Promise<void> {
   const query = new URLSearchParams(arrival.search)
   if (query.has('headless_code')) return beginHeadless(arrival, query)
   if (query.has('response_type')) return beginCode(arrival, query)
   const asked = readOAuth(arrival.edge.url, query)
-  if (asked.refresh && isLedByOthers(arrival)) return askFirst(arrival, query, asked)
+  if (asked.refresh && isLedByOthers(arrival)) return sendLoopbackQuestion(arrival, query, asked)
   await goToProvider(arrival, query, asked)
 }
 
 /** Redirects to the provider of the request, with its invite after the person has agreed. */
 async function goToProvider(arrival: HttpArrival, query: URLSearchParams, asked: Asked): Promise<void> {
-  const provider = await chosen(arrival, query)
-  if (!provider) return choose(arrival)
+  const provider = await chooseProvider(arrival, query)
+  if (!provider) return sendProviderChoice(arrival)
   const invite = query.get('invite') ?? ''
   if (invite !== '' && !(await isAgreed(arrival, invite))) return
   await sendToProvider(arrival, provider, asked, { invite, hint: query.get('screen_hint') ?? '' })
@@ -109,7 +109,7 @@ async function beginCode(arrival: HttpArrival, query: URLSearchParams): Promise<
     const answer = { error, error_description: description, ...(state && { state }), iss: url }
     return sendOn(arrival, answerTo(to, answer), {}, 302)
   }
-  if (asked.refresh && isLedByOthers(arrival)) return askFirst(arrival, query, asked)
+  if (asked.refresh && isLedByOthers(arrival)) return sendLoopbackQuestion(arrival, query, asked)
   await goToProvider(arrival, query, asked)
 }
 
@@ -117,7 +117,7 @@ async function beginCode(arrival: HttpArrival, query: URLSearchParams): Promise<
  * Asks for a click if another page has led the browser here. A provider may ask nothing, and the program's session may last for
  * months.
  */
-function askFirst(arrival: HttpArrival, query: URLSearchParams, { to }: Asked): void {
+function sendLoopbackQuestion(arrival: HttpArrival, query: URLSearchParams, { to }: Asked): void {
   const body = html`<p>Another website has sent you here. If you continue, a program on this machine that listens at
 <bdi>${new URL(to).host}</bdi> can act as you for up to three months.</p>
 <p>Authorize the program only if you have just started it yourself.</p>
@@ -140,7 +140,10 @@ async function beginHeadless(arrival: HttpArrival, query: URLSearchParams): Prom
 }
 
 /** Provider of the request, or the only one to choose from. */
-async function chosen({ edge: { app } }: HttpArrival, query: URLSearchParams): Promise<SignInProvider | undefined> {
+async function chooseProvider(
+  { edge: { app } }: HttpArrival,
+  query: URLSearchParams,
+): Promise<SignInProvider | undefined> {
   const [idpId, connection] = [query.get('idp_id'), query.get('connection')]
   if (idpId !== null && idpId !== '') return required(await findByIdpId(app, idpId), 'idp_id')
   if (connection !== null && connection !== '') {
@@ -162,7 +165,7 @@ export function required(provider: SignInProvider | undefined, field: string): S
 }
 
 /** Shows links that repeat the request with one of the providers. */
-function choose(arrival: HttpArrival): void {
+function sendProviderChoice(arrival: HttpArrival): void {
   const links = offered({ config: arrival.edge.app.config }).map(({ id, label }) => {
     const query = new URLSearchParams(arrival.search)
     query.set('connection', id)
@@ -194,13 +197,13 @@ export async function sendToProvider(
 }
 
 /** Handles the redirect back from the provider. */
-async function comeBack(arrival: HttpArrival): Promise<void> {
+async function handleCallback(arrival: HttpArrival): Promise<void> {
   const browser = readCookie(arrival, 'pinfold-signin')
   const { path, search } = arrival
   try {
     const outcome = await finishSignIn(workOf(arrival), issuingOf(arrival), { path, search, browser })
     const goOn = (to: string, headers: Headers, status?: number) =>
-      outcome.groupsLeftOut ? tellLeftOut(arrival, to, headers) : sendOn(arrival, to, headers, status)
+      outcome.groupsLeftOut ? sendMissingGroups(arrival, to, headers) : sendOn(arrival, to, headers, status)
     if (outcome.exit === 'redirect') {
       const { token, refreshToken } = outcome
       return goOn(answerTo(outcome.to, { token, refresh_token: refreshToken }), {}, 302)
@@ -214,12 +217,12 @@ async function comeBack(arrival: HttpArrival): Promise<void> {
     goOn(outcome.to, { 'set-cookie': cookie(arrival, 'pinfold', outcome.cookie) })
   } catch (error) {
     if (!(error instanceof SignInFailed)) throw error
-    tellFailure(arrival, error)
+    sendFailure(arrival, error)
   }
 }
 
 /** Explains why roles are missing, and continues after a while. */
-function tellLeftOut(arrival: HttpArrival, location: string, headers: Headers): void {
+function sendMissingGroups(arrival: HttpArrival, location: string, headers: Headers): void {
   const body = html`<p role="status">Your identity provider did not send your groups, because there are too many of them. Roles that
 your organization gives to groups have no effect in this session. Your other roles have.</p>
 <p>The administrator of the identity provider can limit the groups to those that are assigned to this application.</p>
@@ -227,7 +230,7 @@ your organization gives to groups have no effect in this session. Your other rol
   sendPage(arrival, { title: 'You are signed in', body, headers: { ...headers, refresh: `15; url=${location}` } })
 }
 
-function tellFailure(arrival: HttpArrival, { asked, error }: SignInFailed): void {
+function sendFailure(arrival: HttpArrival, { asked, error }: SignInFailed): void {
   const known = toAppError(error)
   const { failures, log } = arrival.edge.app
   if (known.http >= 500) failures.request(log, 'sign-in failed', error, { requestId: arrival.requestId })
@@ -253,7 +256,7 @@ ${known.reason === 'REGISTRATION_REQUIRED' && html`<p><a href="/ui/invite">Use a
 }
 
 /** Handles a logout token (OpenID Connect Back-Channel Logout 1.0). */
-async function logOut(arrival: HttpArrival): Promise<void> {
+async function handleLogoutToken(arrival: HttpArrival): Promise<void> {
   const { req, path } = arrival
   if (!isForm(req))
     throw invalid({ field: 'logout_token', description: 'must be sent as application/x-www-form-urlencoded' })
