@@ -60,7 +60,7 @@ export async function wholeList<C extends { signal: AbortSignal }, T extends { u
   list: (call: C, query: ListQuery<F>) => Promise<Listed<T, number | undefined>>,
   weigh: (item: T) => number = () => 1,
 ): Promise<T[]> {
-  if (isNowhere({ uidp, id })) return []
+  if (hasNoPlace({ uidp, id })) return []
   const items: T[] = []
   let weight = 0
   for (let last = ''; ; last = items.at(-1)!.uid) {
@@ -87,7 +87,7 @@ export async function pageOrNothing<C, T, F, N extends number | undefined>(
   { page, filter }: Omit<ListQuery<F>, 'uidp'>,
   list: (call: C, query: ListQuery<F>) => Promise<Listed<T, N>>,
 ): Promise<Listed<T, N | 0>> {
-  if (isNowhere(places)) return { items: [], total: 0, next: '' }
+  if (hasNoPlace(places)) return { items: [], total: 0, next: '' }
   return list(call, { uidp: withId(places), page, filter }).catch(emptyIfUnseen<T>)
 }
 
@@ -95,7 +95,7 @@ export async function pageOrNothing<C, T, F, N extends number | undefined>(
 type Places = { uidp: UidpFilter | undefined; id: string }
 
 /** True if no resource can match: the id is not a uid, or is not one of the given uids. */
-function isNowhere({ uidp, id }: Places): boolean {
+function hasNoPlace({ uidp, id }: Places): boolean {
   return id !== '' && (!isUid(id) || (uidp !== undefined && uidp.ids.length > 0 && !uidp.ids.includes(id)))
 }
 

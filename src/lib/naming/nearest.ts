@@ -2,7 +2,7 @@
 export function nearest(given: string, known: readonly string[]): string | undefined {
   const ranked = known
     .filter((one) => Math.abs(one.length - given.length) <= mostSlips)
-    .map((one) => ({ one, slips: slipsBetween(given, one) }))
+    .map((one) => ({ one, slips: editDistance(given, one) }))
     .filter(({ slips }) => slips <= mostSlips)
     .sort((a, b) => a.slips - b.slips)
   const [first, second] = ranked
@@ -14,7 +14,7 @@ const mostSlips = 2
 const longest = 100
 
 /** Number of letters that are missing, extra, different or swapped with their neighbor. */
-function slipsBetween(a: string, b: string): number {
+function editDistance(a: string, b: string): number {
   if (a.length > longest || b.length > longest) return Number.POSITIVE_INFINITY
   const rows: number[][] = [Array.from({ length: b.length + 1 }, (_, i) => i)]
   for (let i = 1; i <= a.length; i++) {

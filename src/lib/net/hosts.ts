@@ -72,8 +72,8 @@ export function createHosts(url: string, names: readonly string[]): Hosts {
 
   return {
     find({ host: said, forwardedHost, forwardedProto }) {
-      const called = (last(forwardedHost) ?? said ?? '').toLowerCase()
-      const secure = last(forwardedProto)?.toLowerCase() === 'https'
+      const called = (lastEntry(forwardedHost) ?? said ?? '').toLowerCase()
+      const secure = lastEntry(forwardedProto)?.toLowerCase() === 'https'
       const originOf = (name: string, of: string) => `${secure ? 'https' : of}://${name}`
       const name = known.get(called)
       if (name) return { origin: originOf(name.host, name.scheme), isUrl: name.isUrl, subdomain: '' }
@@ -90,7 +90,7 @@ export function createHosts(url: string, names: readonly string[]): Hosts {
 }
 
 /** Only the last entry of a list was added by the proxy itself. */
-function last(header: string | undefined): string | undefined {
+function lastEntry(header: string | undefined): string | undefined {
   return header?.split(',').at(-1)?.trim()
 }
 

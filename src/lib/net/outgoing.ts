@@ -170,7 +170,7 @@ export function createOutgoing(options: OutgoingOptions): Outgoing {
           const given: Record<string, string> = { accept: '*/*' }
           if (etag !== '') given['if-none-match'] = etag
           const answer = await follow(parse(url), signal, given)
-          return hand(answer, take, maxBytes)
+          return passBody(answer, take, maxBytes)
         },
         timeoutMs,
         asked,
@@ -241,7 +241,7 @@ async function readBody(answer: IncomingMessage, maxBytes = 512 * 1024): Promise
   return Buffer.concat(chunks)
 }
 
-async function hand(
+async function passBody(
   answer: IncomingMessage,
   take: (chunks: AsyncIterable<Uint8Array>) => Promise<void>,
   maxBytes: number,

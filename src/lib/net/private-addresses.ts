@@ -18,12 +18,12 @@ export function privateAddresses(entries: readonly string[]): PrivateAddresses {
     if (isIP(address) === 0) names.add(plain(entry))
     else {
       ranges.add(address, bits)
-      if (meanings(address).some(links.has)) ofLinks.add(address, bits)
+      if (spellingsOf(address).some(links.has)) ofLinks.add(address, bits)
     }
   }
   return {
     has(host, address) {
-      const ofLink = meanings(address).filter(links.has)
+      const ofLink = spellingsOf(address).filter(links.has)
       if (ofLink.length > 0) return ofLinks.has(address) || ofLink.every(ofLinks.has)
       return names.has(plain(host)) || ranges.has(address)
     },
@@ -31,7 +31,7 @@ export function privateAddresses(entries: readonly string[]): PrivateAddresses {
 }
 
 /** The address, and the IPv4 addresses that packets to it may go to: mapped, by NAT64 (RFC 6052, RFC 8215) and by 6to4. */
-function meanings(address: string): string[] {
+function spellingsOf(address: string): string[] {
   const groups = isIPv6(address) ? groupsOf(address) : []
   const [a, b, c, d = 0, e = 0, f = 0, g = 0, h = 0] = groups
   const found = [address]

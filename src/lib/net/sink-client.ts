@@ -75,7 +75,7 @@ export function createSinkClient(options: OutgoingOptions): SinkClient {
         } catch (error) {
           if (error instanceof OutgoingError) throw error
           // The other side may close an idle connection at the moment that we use it, which is no failure.
-          if (!again && wasReused(error)) continue
+          if (!again && isReusedConnection(error)) continue
           throw new OutgoingError('unreachable', error)
         }
       }
@@ -87,7 +87,7 @@ export function createSinkClient(options: OutgoingOptions): SinkClient {
   }
 }
 
-function wasReused(error: unknown): boolean {
+function isReusedConnection(error: unknown): boolean {
   const { code, reused } = error as { code?: unknown; reused?: unknown }
   return reused === true && (code === 'ECONNRESET' || code === 'EPIPE')
 }

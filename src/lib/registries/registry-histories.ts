@@ -54,7 +54,7 @@ function readService(body: Record<string, unknown>, { tag, after, now }: Read): 
     return { time, digest: digestOf(digest), isDeletion: false, checkedBefore: before }
   })
   requireOrder(told)
-  const moves = oneEach(told).filter(({ time }) => time > after)
+  const moves = dropEarlier(told).filter(({ time }) => time > after)
   const last = moves.at(-1)
   return { moves, next: last && records.length >= pageOfService ? servicePath(tag, last.time) : undefined }
 }
@@ -76,7 +76,7 @@ function readDraft(body: Record<string, unknown>, { tag, after, now }: Read, lin
   const isAll = told.length === 0 || fresh.length < told.length
   const next = isAll ? undefined : nextPage(link, `_oci/tag-history/${tag}`)
   if (next === 'lost') throw new UpstreamError('lost-page')
-  return { moves: oneEach(fresh), next }
+  return { moves: dropEarlier(fresh), next }
 }
 
 async function bodyOf({ chunks }: StreamAnswer): Promise<Record<string, unknown>> {
@@ -117,6 +117,6 @@ function requireOrder(moves: readonly ToldMove[]): void {
 }
 
 /** Keeps the later one of two moves within a millisecond. */
-function oneEach(moves: readonly ToldMove[]): ToldMove[] {
+function dropEarlier(moves: readonly ToldMove[]): ToldMove[] {
   return moves.filter(({ time }, i) => time !== moves[i + 1]?.time)
 }

@@ -84,7 +84,7 @@ export function signLine(text: string, key: NoteKey, privateKey: Uint8Array): st
   return lineOf(key, sign(null, Buffer.from(text), privateKeyOf(privateKey)))
 }
 
-function cosigned(text: string, seconds: number): Buffer {
+function cosignedText(text: string, seconds: number): Buffer {
   return Buffer.from(`cosignature/v1\ntime ${seconds}\n${text}`)
 }
 
@@ -92,7 +92,7 @@ function cosigned(text: string, seconds: number): Buffer {
 export function cosignLine(text: string, key: NoteKey, privateKey: Uint8Array, seconds: number): string {
   const time = Buffer.alloc(timeBytes)
   time.writeBigUInt64BE(BigInt(seconds))
-  return lineOf(key, Buffer.concat([time, sign(null, cosigned(text, seconds), privateKeyOf(privateKey))]))
+  return lineOf(key, Buffer.concat([time, sign(null, cosignedText(text, seconds), privateKeyOf(privateKey))]))
 }
 
 /** Returns `undefined` if the text is not a signed note. */
@@ -128,7 +128,7 @@ export function signedBy({ text, signatures }: Note, key: NoteKey): Signed {
   for (const { bytes } of own) {
     const time = key.kind === 'witness' && bytes.length > timeBytes ? Number(bytes.readBigUInt64BE()) : 0
     const [message, signature] =
-      key.kind === 'witness' ? [cosigned(text, time), bytes.subarray(timeBytes)] : [Buffer.from(text), bytes]
+      key.kind === 'witness' ? [cosignedText(text, time), bytes.subarray(timeBytes)] : [Buffer.from(text), bytes]
     if (signature.length !== 64 || !verify(null, message, publicKeyOf(key.publicKey), signature)) return { is: 'wrong' }
     seconds = Math.max(seconds ?? 0, time)
   }

@@ -49,9 +49,9 @@ export function provedBy(text: string, policy: Policy, claim: Claim): Proved {
   const proofs = parseProofs(text)
   if (!proofs || proofs.length > 2)
     throw new NotProved('the file must have one or two proofs in the format c2sp.org/tlog-proof')
-  const [first, next] = proofs.map((proof) => seenIn(proof, policy))
+  const [first, next] = proofs.map((proof) => verifyProof(proof, policy))
   const { entry, beside, head } = first!
-  checkOpening(openingOf(entry, beside, head), claim, head)
+  checkOpening(readOpening(entry, beside, head), claim, head)
   if (entry.time > claim.at)
     throw new NotProved(`the tag was assigned to this digest at ${entry.time}, which is after ${claim.at}`)
   if (next) checkNext(first!, next, claim)
@@ -70,8 +70,8 @@ type Head = { checkpoint: Checkpoint; witnesses: { name: string; seconds: number
 type Seen = { entry: TagEntry; leaf: Buffer; beside: Beside; head: Head }
 
 /** Entry of a log that the policy trusts, with a checkpoint that enough witnesses have signed. */
-function seenIn(proof: LogProof, policy: Policy): Seen {
-  const head = headOf(proof.checkpoint, policy)
+function verifyProof(proof: LogProof, policy: Policy): Seen {
+  const head = verifyCheckpoint(proof.checkpoint, policy)
   const beside = readBeside(proof.extra)
   const leaf = leafHash(Buffer.from(beside.entry))
   const { size, root } = head.checkpoint
@@ -85,7 +85,7 @@ function seenIn(proof: LogProof, policy: Policy): Seen {
   return { entry, leaf, beside, head }
 }
 
-function headOf(note: string, policy: Policy): Head {
+function verifyCheckpoint(note: string, policy: Policy): Head {
   const parsed = parseNote(note)
   const checkpoint = parsed && parseCheckpoint(parsed.text)
   if (!parsed || !checkpoint) throw new NotProved('the checkpoint is not a signed note with a size and a root')
@@ -118,7 +118,7 @@ function readBeside(extra: Buffer): Beside {
   throw new NotProved('the proof does not include its log entry')
 }
 
-function openingOf(
+function readOpening(
   { chain, commitment, time }: TagEntry,
   { opening: text, salt }: Beside,
   { checkpoint }: Head,
