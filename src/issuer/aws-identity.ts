@@ -35,11 +35,11 @@ export async function proveAwsIdentity(
   const { host, region, origin } = app.awsCallers
   const products = app.vendor ? ['Pinfold', app.vendor.token] : ['Pinfold']
   const signed = readAwsRequest(credential, { host, region, products, audiences })
-  if (named === '' || signed.identity !== named) throw notTheirs()
+  if (named === '' || signed.identity !== named) throw notForIdentity()
   checkSigningTime(signed, now)
   // AWS is called only if there is a condition to compare with, so that a stranger cannot make the server call AWS.
   const awsIdentity = (await findIdentityForExchange(app.db, named))?.awsIdentity
-  if (!awsIdentity) throw notTheirs()
+  if (!awsIdentity) throw notForIdentity()
 
   // Limits each address separately, so that nobody uses up the limit of the identity itself.
   const network = networkOf(source)
@@ -51,14 +51,14 @@ export async function proveAwsIdentity(
   const { compiled } = patterns.counts()
   const isTheirs = matchAwsCaller(awsIdentity, caller, logTooLongClaim(app, named, now))
   if (patterns.counts().compiled !== compiled) logStoredPatterns(app, named, { awsIdentity })
-  if (!isTheirs) throw notTheirs()
+  if (!isTheirs) throw notForIdentity()
   app.limits.check('issuer', `${rootOf(named)} ${origin}`)
   const { account, arn, userId } = caller
   const act = { iss: origin, sub: userId, aud: signed.audience, aws_account: account, aws_arn: arn }
   return { uid: named, claims: { act } }
 }
 
-function notTheirs() {
+function notForIdentity() {
   return permissionDenied(
     'the signed request does not match the identity; check its uid and the AWS account, ARN or user ID that it requires',
   )

@@ -99,7 +99,9 @@ export async function proveIdentity(
   named: string,
   now: Date,
 ): Promise<Proven> {
-  const proven = await countRefusals(app.limits, source, () => lookAt({ app, issuer, source }, credential, named, now))
+  const proven = await countRefusals(app.limits, source, () =>
+    proveCredential({ app, issuer, source }, credential, named, now),
+  )
   // Counts only proven requests, so that nobody uses up the limit of others.
   app.limits.check('identity', proven.uid)
   return proven
@@ -108,7 +110,7 @@ export async function proveIdentity(
 /** `claims` identify the outside token, and for people their profile. */
 type Proven = { uid: string; claims: Record<string, unknown>; session?: CallerSession }
 
-async function lookAt(
+async function proveCredential(
   { app, issuer, source }: Pick<Issuing, 'app' | 'issuer' | 'source'>,
   credential: string,
   named: string,

@@ -28,7 +28,7 @@ const lists = ['audience', 'resource', 'cap']
 
 /** Response to a form of the token endpoint. */
 export async function answerTokenRequest(work: Doing, issuing: Issuing, form: URLSearchParams): Promise<OAuthAnswer> {
-  const twice = repeated(form)
+  const twice = findRepeated(form)
   if (twice !== undefined) return refused(400, 'invalid_request', `${twice} must be given only once`)
   const grants = grantsOf(work.app.config.deviceSignIn)
   const name = form.get('grant_type') ?? ''
@@ -40,13 +40,13 @@ export async function answerTokenRequest(work: Doing, issuing: Issuing, form: UR
 
 /** Response to a form of the device authorization endpoint. */
 export async function answerDeviceRequest(work: Doing, issuing: Issuing, form: URLSearchParams): Promise<OAuthAnswer> {
-  const twice = repeated(form)
+  const twice = findRepeated(form)
   if (twice !== undefined) return refused(400, 'invalid_request', `${twice} must be given only once`)
   return inOAuthWords(authorizeDevice(work, issuing, form))
 }
 
 /** First member given twice. Reads the form once, since anyone can send one with very many members. */
-function repeated(form: URLSearchParams): string | undefined {
+function findRepeated(form: URLSearchParams): string | undefined {
   const seen = new Set<string>()
   for (const name of form.keys()) {
     if (lists.includes(name)) continue

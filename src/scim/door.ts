@@ -30,7 +30,7 @@ export function scimDoor(edge: Edge): Door {
 
 async function serve(edge: Edge, arrival: HttpArrival): Promise<void> {
   const [, provider, rest = '/'] = place.exec(arrival.path) ?? []
-  const caller = await enter(edge, arrival, provider)
+  const caller = await authenticateProvider(edge, arrival, provider)
   const work = workOf(edge, arrival, caller)
   edge.app.limits.check('scim', rootOf(provider!))
   edge.app.limits.check('scimSource', arrival.source)
@@ -39,7 +39,7 @@ async function serve(edge: Edge, arrival: HttpArrival): Promise<void> {
 }
 
 /** Identity provider of the token, as the caller. Every other credential gets the same error. */
-async function enter(
+async function authenticateProvider(
   { app }: Edge,
   { authorization, source }: HttpArrival,
   provider: string | undefined,

@@ -37,22 +37,22 @@ function namesOf(parameter: string, text: string | null, schema: string): string
 export function project(resource: Json, { only, without }: Projection): Json {
   if (only === undefined && without.length === 0) return resource
   const keys = new Map(Object.keys(resource).map((key) => [key.toLowerCase(), key]))
-  const kept = only === undefined ? structuredClone(resource) : pick(resource, keys, only)
-  for (const path of without) drop(kept, split(keys, path))
+  const kept = only === undefined ? structuredClone(resource) : pickPaths(resource, keys, only)
+  for (const path of without) removePath(kept, splitPath(keys, path))
   return kept
 }
 
 type Keys = ReadonlyMap<string, string>
 
-function pick(resource: Json, keys: Keys, paths: readonly string[]): Json {
+function pickPaths(resource: Json, keys: Keys, paths: readonly string[]): Json {
   const kept: Json = {}
   for (const name of always) if (resource[name] !== undefined) kept[name] = resource[name]
   for (const path of paths) {
-    const [key, rest] = split(keys, path)
+    const [key, rest] = splitPath(keys, path)
     if (key === undefined || always.includes(key)) continue
     const part = rest === '' ? resource[key] : pickMember(resource[key], rest)
     if (part === undefined) continue
-    kept[key] = kept[key] === undefined ? structuredClone(part) : merge(kept[key], part)
+    kept[key] = kept[key] === undefined ? structuredClone(part) : mergeValues(kept[key], part)
   }
   return kept
 }
@@ -65,12 +65,12 @@ function pickMember(value: unknown, member: string): unknown {
   return key === undefined ? undefined : { [key]: value[key] }
 }
 
-function merge(one: unknown, other: unknown): unknown {
-  if (Array.isArray(one) && Array.isArray(other)) return one.map((value, i) => merge(value, other[i]))
+function mergeValues(one: unknown, other: unknown): unknown {
+  if (Array.isArray(one) && Array.isArray(other)) return one.map((value, i) => mergeValues(value, other[i]))
   return isObject(one) && isObject(other) ? { ...one, ...other } : other
 }
 
-function drop(resource: Json, [key, rest]: Split): void {
+function removePath(resource: Json, [key, rest]: Split): void {
   if (key === undefined || always.includes(key)) return
   if (rest === '') delete resource[key]
   else {
@@ -84,7 +84,7 @@ function drop(resource: Json, [key, rest]: Split): void {
 type Split = [key: string | undefined, rest: string]
 
 /** Splits a path into a member of the resource and the rest: `name.givenName`, or a schema and its attribute. */
-function split(keys: Keys, path: string): Split {
+function splitPath(keys: Keys, path: string): Split {
   for (let end = path.length; end > 0; end = Math.max(path.lastIndexOf('.', end - 1), path.lastIndexOf(':', end - 1))) {
     const key = keys.get(path.slice(0, end))
     if (key !== undefined) return [key, path.slice(end + 1)]

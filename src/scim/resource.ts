@@ -58,15 +58,16 @@ function addExtension(
 
 function addOnce(object: Json, name: string, value: unknown, kind: ScimKind): void {
   const [attribute] = name.split(/[.[]/, 1)
-  if (attribute !== name && isSpelled(attribute!, kind)) throw wrong('invalidValue', `${name}: has no sub-attributes`)
+  if (attribute !== name && isDecisiveName(attribute!, kind))
+    throw wrong('invalidValue', `${name}: has no sub-attributes`)
   // An attribute with an effect must not be given in two spellings.
-  const isKnownTwice = isSpelled(name, kind) && keyOf(object, name) !== undefined
+  const isKnownTwice = isDecisiveName(name, kind) && keyOf(object, name) !== undefined
   if (Object.hasOwn(object, name) || isKnownTwice) throw wrong('invalidSyntax', `${name}: must be given only once`)
   // `__proto__` and the like are ordinary members.
   Object.defineProperty(object, name, { value, writable: true, enumerable: true, configurable: true })
 }
 
-function isSpelled(name: string, { decisive, list }: ScimKind): boolean {
+function isDecisiveName(name: string, { decisive, list }: ScimKind): boolean {
   return decisive.some((one) => isSameName(one, name)) || (list !== undefined && isSameName(list, name))
 }
 

@@ -44,11 +44,11 @@ async function read(outgoing: Pick<Outgoing, 'getJson'>, issuer: string): Promis
   const document = await outgoing
     .getJson(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`)
     .catch((cause: unknown) => {
-      throw away('the discovery document of the identity provider cannot be read; retry later', cause)
+      throw unavailableProvider('the discovery document of the identity provider cannot be read; retry later', cause)
     })
   const metadata = (document ?? {}) as Record<string, unknown>
   if (metadata.issuer !== issuer) {
-    throw away(
+    throw unavailableProvider(
       'the discovery document of the identity provider names another issuer',
       new Error(String(metadata.issuer)),
     )
@@ -56,6 +56,6 @@ async function read(outgoing: Pick<Outgoing, 'getJson'>, issuer: string): Promis
   return metadata as ProviderMetadata
 }
 
-function away(message: string, cause: unknown): AppError {
+function unavailableProvider(message: string, cause: unknown): AppError {
   return new AppError('UNAVAILABLE', message, { details: [{ type: 'RetryInfo', retryDelaySeconds: 10 }], cause })
 }

@@ -31,10 +31,10 @@ export async function fetchForProgram(
 ): Promise<{ publicKey: string; encrypted: Uint8Array }> {
   app.limits.check('source', cause.source)
   const found = await takeForHeadless(app, readHeadlessCode(text, 'code'))
-  if (!found) throw notThere()
+  if (!found) throw notApproved()
   return found
 }
 
-function notThere(): AppError {
+function notApproved(): AppError {
   return new AppError('NOT_FOUND', 'the sign-in was not approved yet, or its token was already fetched')
 }

@@ -64,7 +64,7 @@ async function verifyFor(app: App, { issuer, clientId }: SignInProvider, text: s
 /** Like `exchange`. In addition, exchanges our own ID token for an access token of its session. */
 async function exchangeAny(issuing: Issuing, input: ExchangeInput): Promise<Exchanged> {
   const { credential } = input
-  if (credential === undefined || !isOurs(issuing.issuer, credential)) return exchange(issuing, input)
+  if (credential === undefined || !isOwnToken(issuing.issuer, credential)) return exchange(issuing, input)
   const { app, issuer, source } = issuing
   app.limits.check('source', source)
   checkInput(issuer, input)
@@ -78,7 +78,7 @@ async function exchangeAny(issuing: Issuing, input: ExchangeInput): Promise<Exch
 }
 
 /** True if the token claims to be ours. Its signature is verified later. */
-function isOurs(issuer: string, credential: string): boolean {
+function isOwnToken(issuer: string, credential: string): boolean {
   try {
     const claims = Buffer.from(credential.split('.')[1] ?? '', 'base64url').toString()
     return (JSON.parse(claims) as { iss?: unknown } | null)?.iss === issuer

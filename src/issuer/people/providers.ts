@@ -28,14 +28,14 @@ export function offered({ config }: Pick<App, 'config'>): { id: string; label: s
 
 /** Provider of this uid or name. Undefined if there is none. */
 export async function findSignInProvider(app: App, id: string): Promise<SignInProvider | undefined> {
-  return isUid(id) ? ofOrganization(app, id) : ofSettings(app, id)
+  return isUid(id) ? findOfOrganization(app, id) : findInSettings(app, id)
 }
 
 /** Provider of `idp_id`: its uid, or the name of a verified organization. */
 export async function findByIdpId(app: App, idpId: string): Promise<SignInProvider | undefined> {
-  if (isUid(idpId)) return ofOrganization(app, idpId)
+  if (isUid(idpId)) return findOfOrganization(app, idpId)
   const uid = await findProviderOfVerified(app.db, idpId)
-  return uid === undefined ? undefined : ofOrganization(app, uid)
+  return uid === undefined ? undefined : findOfOrganization(app, uid)
 }
 
 /** True if a verified organization of this name has its own provider. */
@@ -43,7 +43,7 @@ export async function isSignInOrganization(app: App, name: string): Promise<bool
   return (await findProviderOfVerified(app.db, name)) !== undefined
 }
 
-async function ofOrganization(app: App, uid: string): Promise<SignInProvider | undefined> {
+async function findOfOrganization(app: App, uid: string): Promise<SignInProvider | undefined> {
   const found = await findForSignIn(app, uid)
   if (!found) return undefined
   const { provider, secret, externalIdClaim } = found
@@ -62,7 +62,7 @@ async function ofOrganization(app: App, uid: string): Promise<SignInProvider | u
   }
 }
 
-async function ofSettings({ config }: App, name: string): Promise<SignInProvider | undefined> {
+async function findInSettings({ config }: App, name: string): Promise<SignInProvider | undefined> {
   const found = config.peopleIssuers.find((one) => one.label !== undefined && one.name === name)
   if (!found) return undefined
   const { issuer, audience, label, secretFile, scopes = 'email profile' } = found

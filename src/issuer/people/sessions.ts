@@ -109,7 +109,7 @@ export async function logOutBackChannel(
   }
   const provider = await findSignInProvider(app, id)
   const token = await provenLogout(work, provider, text).catch((error: unknown) => {
-    throw isOurs(error) ? error : refuse(error)
+    throw isServerFailure(error) ? error : refuse(error)
   })
   const ended = await endByLogoutToken(work, { ...token, provider: id })
   if (ended === undefined) throw refuse(new Error('used before'))
@@ -117,7 +117,7 @@ export async function logOutBackChannel(
 }
 
 /** True for a failure of the server, which says nothing about the token. */
-function isOurs(error: unknown): boolean {
+function isServerFailure(error: unknown): boolean {
   return error instanceof AppError && (error.code === 'UNAVAILABLE' || error.code === 'INTERNAL')
 }
 

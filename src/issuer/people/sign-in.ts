@@ -133,7 +133,7 @@ export async function finishSignIn(
     const identified = await countRefusals(app.limits, source, () => identify(app, provider, expected, search))
     const proven = provenBy(app, provider, identified)
     if (asked.identity !== '') return await becomeIdentity(issuing, proven, identified, asked)
-    return await enter(work, issuing, proven, asked, invite)
+    return await startSession(work, issuing, proven, asked, invite)
   } catch (error) {
     throw new SignInFailed(asked, error)
   }
@@ -157,7 +157,7 @@ async function becomeIdentity(
   return { exit: 'redirect', to, groupsLeftOut: false, token, refreshToken: undefined }
 }
 
-async function enter(
+async function startSession(
   work: Pick<Work, 'app' | 'cause' | 'log'>,
   issuing: Issuing,
   proven: Proven,
@@ -225,9 +225,9 @@ function groupsOf(claims: Identified['claims'], name: string): Pick<Proven, 'gro
     .slice(0, maxGroups)
     .filter((one): one is string => typeof one === 'string' && one.length <= maxGroupName)
   const isLong = listed.length > maxGroups
-  return { groups, groupsLeftOut: isLong || (value === undefined && (isElsewhere || says(claims.hasgroups))) }
+  return { groups, groupsLeftOut: isLong || (value === undefined && (isElsewhere || isTrueClaim(claims.hasgroups))) }
 }
 
-function says(claim: unknown): boolean {
+function isTrueClaim(claim: unknown): boolean {
   return claim === true || claim === 'true'
 }

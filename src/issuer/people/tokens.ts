@@ -30,7 +30,7 @@ export function checkWish(issuer: string, wish: TokenWish, identity = ''): void 
 export async function accessTokenOf({ app, issuer }: Issuing, session: Session, wish: TokenWish): Promise<IssuedToken> {
   const now = app.clock()
   const { uid, identityUid, organization, authTime, act, profile, granted, expireTime } = session
-  const { scopes, kept } = within(session, wish)
+  const { scopes, kept } = limitToSession(session, wish)
   const grants = await app.grants.of(identityUid)
   if (!grants) throw unauthenticated('the account of the session was deleted')
   const pushed = (await app.sessions.of(uid))?.pushed
@@ -53,7 +53,7 @@ export async function accessTokenOf({ app, issuer }: Issuing, session: Session, 
 }
 
 /** Requested scopes and capabilities, cut to the limits of the session. Throws PERMISSION_DENIED for a scope beyond them. */
-function within({ bound }: Session, wish: TokenWish): { scopes: readonly string[]; kept: bigint | undefined } {
+function limitToSession({ bound }: Session, wish: TokenWish): { scopes: readonly string[]; kept: bigint | undefined } {
   const [most, wanted] = [capabilitiesNamed(bound?.capabilities ?? []), capabilitiesNamed(wish.capabilities)]
   const kept = most === undefined || wanted === undefined ? (most ?? wanted) : most & wanted
   const places = bound?.scopes ?? []
