@@ -29,7 +29,7 @@ import * as store from './access-requests.store.ts'
  * Domain of the verified address in a person's token, vouched for by a provider of the settings. Undefined for other callers, for
  * narrowed tokens, and for sessions that an organization's provider vouches for.
  */
-function vouchedDomain({ caller }: Call): string | undefined {
+function verifiedDomainOf({ caller }: Call): string | undefined {
   const { uid, operator, session, token } = caller
   const isPerson = !operator && uid !== '' && parentOf(uid) === top && session?.organization === ''
   if (!isPerson || token?.narrowed || token?.verifiedEmail === undefined) return undefined
@@ -40,7 +40,7 @@ function vouchedDomain({ caller }: Call): string | undefined {
  * True if the caller's address has a domain that `lookupGroup` can look for. Does not tell whether such an organization exists.
  */
 export function checkEligibility(call: Call): boolean {
-  return vouchedDomain(call) !== undefined
+  return verifiedDomainOf(call) !== undefined
 }
 
 /** Verified organization named after the caller's domain. Throws NOT_FOUND for every reason why there is none. */
@@ -52,7 +52,7 @@ export async function lookupGroup(call: Call): Promise<Group> {
 }
 
 async function ownOrganization(call: Call): Promise<Group | undefined> {
-  const domain = vouchedDomain(call)
+  const domain = verifiedDomainOf(call)
   const group = domain === undefined ? undefined : await findOrganization(call.app.db, domain)
   return group?.verified && group.status === ready ? group : undefined
 }
@@ -71,7 +71,7 @@ export async function requestAccess(call: Call, groupUid: string): Promise<void>
   await app.db.tx(async (tx) => {
     await store.sweepRequests(tx, now)
     const before = await store.findRequestOf(tx, group.uid, caller.uid)
-    checkSoon(before, now)
+    checkWaitingTime(before, now)
     const waiting = await store.requestList.count(tx, [{ organization: group.uid, now }])
     if (!before && waiting >= maxWaitingRequests)
       throw tooMany('too many access requests are waiting in this organization; ask an owner to answer them', 60 * 60)
@@ -94,7 +94,7 @@ export async function requestAccess(call: Call, groupUid: string): Promise<void>
   call.log.info('access requested', { group: group.uid })
 }
 
-function checkSoon(before: AccessRequest | undefined, now: string): void {
+function checkWaitingTime(before: AccessRequest | undefined, now: string): void {
   if (!before) return
   const { state, askTime, expireTime } = before
   const again = state === 'waiting' ? after(askTime, requestLife.again) : expireTime
@@ -129,7 +129,7 @@ export async function approveAccessRequest(call: Call, uid: string, roleUid: str
     if (!(await store.deleteWaiting(tx, uid))) throw notFound(accessRequestType, uid)
     await joinOrganization(tx, call, organization, request.identityUid, call.caller.uid)
     const made = await bind(tx, call, organization, request.identityUid, roleUid)
-    await tellAnswer(tx, call, request, roleUid)
+    await emitAnswer(tx, call, request, roleUid)
     return made
   })
   call.log.info('access request approved', { uid, binding })
@@ -152,7 +152,7 @@ export async function refuseAccessRequest(call: Call, uid: string): Promise<void
     if (!(await store.refuseRequest(tx, uid, after(call.now, requestLife.afterRefusal)))) {
       throw notFound(accessRequestType, uid)
     }
-    await tellAnswer(tx, call, request, '')
+    await emitAnswer(tx, call, request, '')
   })
   call.log.info('access request refused', { uid })
 }
@@ -181,7 +181,7 @@ async function requireWaiting(tx: Tx, call: Call, uid: string): Promise<AccessRe
   return request
 }
 
-async function tellAnswer(tx: Tx, call: Call, request: AccessRequest, roleUid: string): Promise<void> {
+async function emitAnswer(tx: Tx, call: Call, request: AccessRequest, roleUid: string): Promise<void> {
   const event = {
     subject: request.uid,
     group: parentOf(request.uid),

@@ -24,7 +24,8 @@ export function createRights({ identity, grants, operator = false, narrowing, wi
     : new Map([...grants].filter(([place]) => isAtOrBelow(place, home) && isAtOrBelow(place, within || top)))
 
   const covers = (place: string, need: bigint): boolean =>
-    (union(held, place) & need) === need && (narrowing === undefined || (union(narrowing, place) & need) === need)
+    (unionAbove(held, place) & need) === need &&
+    (narrowing === undefined || (unionAbove(narrowing, place) & need) === need)
 
   return {
     holds: (node, numbers) => {
@@ -40,7 +41,7 @@ export function createRights({ identity, grants, operator = false, narrowing, wi
     places: () => {
       if (!narrowing) return held
       const both = new Set([...held.keys(), ...narrowing.keys()])
-      const masks = [...both].map((place) => [place, union(held, place) & union(narrowing, place)] as const)
+      const masks = [...both].map((place) => [place, unionAbove(held, place) & unionAbove(narrowing, place)] as const)
       return new Map(masks.filter(([, mask]) => mask !== 0n))
     },
   }
@@ -56,7 +57,7 @@ export function onlyWith(rights: Rights, numbers: readonly number[]): Rights {
       const kept = [...new Set([...all.keys(), ...rights.roots(numbers)])].filter((place) =>
         rights.holds(place, numbers),
       )
-      return new Map(kept.map((place) => [place, union(all, place)]))
+      return new Map(kept.map((place) => [place, unionAbove(all, place)]))
     },
   }
 }
@@ -80,7 +81,7 @@ function strictMask(numbers: Iterable<number>): bigint | undefined {
   return mask
 }
 
-function union(grants: Grants, place: string): bigint {
+function unionAbove(grants: Grants, place: string): bigint {
   let mask = grants.get(top) ?? 0n
   if (place === top || grants.size === 0) return mask
   for (const node of lineage(place)) mask |= grants.get(node) ?? 0n

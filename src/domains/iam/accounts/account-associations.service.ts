@@ -42,7 +42,7 @@ export async function createAccountAssociation(
   group: string,
   input: NewAssociation,
 ): Promise<AccountAssociation> {
-  const created: AccountAssociation = { ...whole(input), uid: group, createTime: call.now, updateTime: call.now }
+  const created: AccountAssociation = { ...fillEmpty(input), uid: group, createTime: call.now, updateTime: call.now }
   await call.app.db.tx(async (tx) => {
     await requireGroup(tx, group)
     await checkAssociation(tx, created)
@@ -67,7 +67,7 @@ export async function updateAccountAssociation(
   const association = await call.app.db.tx(async (tx) => {
     const before = await requireAssociation(tx, group)
     const patched = applyPatch<AccountAssociation>(accountAssociationFields, before, patch)
-    const after = { ...whole(patched), updateTime: call.now }
+    const after = { ...fillEmpty(patched), updateTime: call.now }
     await checkAssociation(tx, after)
     await store.patchAssociation(tx, before, after)
     await emit(tx, call, 'iam.account_associations.updated', { subject: group, group, resource: anAssociation(after) })
@@ -120,7 +120,7 @@ async function requireAssociation(reader: Reader, group: string): Promise<Accoun
  * Fills missing members of present blocks with empty values, since a patch may set one member of a new block. Absent blocks stay
  * absent.
  */
-function whole<T extends Accounts>(given: T): Omit<T, keyof Accounts> & Accounts {
+function fillEmpty<T extends Accounts>(given: T): Omit<T, keyof Accounts> & Accounts {
   const { amazon, google, azure, github, pinfold, ...rest } = given
   return {
     ...rest,

@@ -37,7 +37,7 @@ export async function explainAccess(call: Call, asked: Asked): Promise<Explanati
     .sort((a, b) => Number(b.effect === 'grants') - Number(a.effect === 'grants'))
   // Counts all bindings, although only the first are shown.
   const allowed = await holdsByBindings(db, identityUid, uid, [capability])
-  return { allowed, bindings, ...(allowed ? { sufficientRoles: [], grantors: [] } : await remedies(call, asked)) }
+  return { allowed, bindings, ...(allowed ? { sufficientRoles: [], grantors: [] } : await findRemedies(call, asked)) }
 }
 
 const hidden = { uid: '', groupName: '', roleUid: '', roleName: '' }
@@ -63,7 +63,7 @@ function holds(held: string, wanted: readonly number[]): boolean {
 }
 
 /** Roles that would be sufficient, and identities that can grant one: they can create bindings and hold the capability. */
-async function remedies(call: Call, asked: Asked): Promise<Pick<Explanation, 'sufficientRoles' | 'grantors'>> {
+async function findRemedies(call: Call, asked: Asked): Promise<Pick<Explanation, 'sufficientRoles' | 'grantors'>> {
   const { uid, identityUid, capability } = asked
   const { rights } = call.caller
   const places = lineage(uid)

@@ -191,7 +191,7 @@ export async function resolveParent(call: Call, parent: string): Promise<string>
   const byTail = /^[0-9a-f]{16}(?:\/[0-9a-f]{16})*$/.test(parent)
     ? (await reachableGroups(call, { tail: parent })).filter((group) => group.uid.endsWith(`/${parent}`))
     : []
-  return onlyOne(byTail.length > 0 ? byTail : await reachableGroups(call, { name: parent }), parent)
+  return requireOne(byTail.length > 0 ? byTail : await reachableGroups(call, { name: parent }), parent)
 }
 
 /**
@@ -202,7 +202,7 @@ export async function resolveParentByStart(call: Call, parent: string): Promise<
   if (parent === '' || isUid(parent)) return parent || top
   const named = await reachableGroups(call, { name: parent })
   const isStart = /^(?:[0-9a-f]{40}(?:\/[0-9a-f]{16}){0,20}\/)?[0-9a-f]{1,39}$/.test(parent)
-  return onlyOne(named.length > 0 || !isStart ? named : await reachableGroups(call, { start: parent }), parent)
+  return requireOne(named.length > 0 || !isStart ? named : await reachableGroups(call, { start: parent }), parent)
 }
 
 async function reachableGroups(call: Call, by: Parameters<typeof store.findGroups>[2]): Promise<Group[]> {
@@ -213,7 +213,7 @@ async function reachableGroups(call: Call, by: Parameters<typeof store.findGroup
   return store.findGroups(call.app.db, reachable, by, maxMatches)
 }
 
-function onlyOne([only, another]: readonly Group[], parent: string): string {
+function requireOne([only, another]: readonly Group[], parent: string): string {
   if (another)
     throw invalid({ field: 'parent', description: 'is the name of more than one group; use the uid instead' })
   if (!only) throw notFound(groupType, parent)
@@ -257,7 +257,7 @@ export function checkGroup(work: Work, group: NewGroup, parent: string, before?:
     if (staffOnly && !caller.operator) {
       throw permissionDenied('only the operator can set verified and kind')
     }
-    if (group.name !== before?.name) problems.push(...reservations(work, group.name))
+    if (group.name !== before?.name) problems.push(...reservedNameProblems(work, group.name))
     if (group.verified && !domainPattern.test(group.name)) {
       problems.push({ field: 'name', description: 'must be a domain name, because the organization is verified' })
     }
@@ -269,7 +269,7 @@ export function checkGroup(work: Work, group: NewGroup, parent: string, before?:
 }
 
 /** Reasons why a name is reserved. The result is the same whether or not the name is taken, so that it reveals nothing. */
-function reservations({ app, caller }: Work, name: string): FieldViolation[] {
+function reservedNameProblems({ app, caller }: Work, name: string): FieldViolation[] {
   const why =
     name === app.config.publicOrg && !caller.operator
       ? 'only the operator can create the public organization'

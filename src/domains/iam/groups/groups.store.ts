@@ -110,7 +110,7 @@ export async function countGroups(reader: Reader, group: string): Promise<number
 /** Resources with a row that belongs to the group or to a group below it. */
 export async function resourcesBelow(reader: Reader, uid: string, among: readonly Resource[]): Promise<Resource[]> {
   const found: Resource[] = []
-  for (const one of among) if ((await isBelow(reader, uid, one)) || (await isOf(reader, uid, one))) found.push(one)
+  for (const one of among) if ((await isBelow(reader, uid, one)) || (await isInGroup(reader, uid, one))) found.push(one)
   return found
 }
 
@@ -126,7 +126,7 @@ export async function unreleasedOf(reader: Reader, uid: string, table: string, m
 }
 
 /** Resources with the uid of their group are listed beside the group, not below it. */
-async function isOf(reader: Reader, group: string, { table, uid }: Resource): Promise<boolean> {
+async function isInGroup(reader: Reader, group: string, { table, uid }: Resource): Promise<boolean> {
   if (uid !== 'group') return false
   return exists(reader, sql`FROM ${ident(table)} WHERE uid = ${group}`)
 }

@@ -43,7 +43,7 @@ export async function listScope(call: Call, filter: UidpFilter | undefined, rule
     return descendantsOf === '' || isAtOrBelow(childrenOf, descendantsOf) ? [{ childrenOf }] : []
   }
   if (descendantsOf !== '') return [{ below: descendantsOf }]
-  return everythingVisible(call, rules)
+  return allVisibleRoots(call, rules)
 }
 
 /** Checks permission before existence, so that the error does not tell a stranger whether the node exists. */
@@ -77,7 +77,7 @@ function visibleRoots(call: Call, rules: ScopeRules): Branch[] {
   return roots.length > 0 ? [{ uids: roots }] : []
 }
 
-function everythingVisible(call: Call, rules: ScopeRules): Branch[] {
+function allVisibleRoots(call: Call, rules: ScopeRules): Branch[] {
   const below = call.reach.map((place): Branch => ({ below: place }))
   if (call.reach.includes(top)) return below
   if (rules.inclusive && call.reach.length > 0) return [...below, { uids: [...call.reach] }]

@@ -24,14 +24,14 @@ export async function checkClaims(call: Call, { uid, claims, match }: Asked): Pr
   if (match) await requireGroup(db, uid)
   const identity = match ? { claimMatch: match } : found(await store.findIdentity(db, uid), identityType, uid)
   // People sign in. The settings decide which tokens they can use for that.
-  if (!match && parentOf(uid) === top) throw shownOtherwise()
+  if (!match && parentOf(uid) === top) throw notCheckable()
   const { host, hostname } = new URL(call.url)
   const checks = checkToken(identity, token, [...new Set([call.url, host, hostname])], clock())
-  if (!checks) throw shownOtherwise()
+  if (!checks) throw notCheckable()
   return checks
 }
 
-function shownOtherwise() {
+function notCheckable() {
   return invalid({
     field: 'uid',
     description: 'is an identity that does not sign in with a token; its claims cannot be checked',

@@ -171,7 +171,7 @@ export async function updateProfile(call: Call, patch: Patch<PersonProfile>): Pr
     throw permissionDenied('only users have a profile; service accounts and the operator have none')
   requireWholeToken(caller, 'change the profile')
   const profile = await call.app.db.tx(async (tx) => {
-    await requireOwnWord(tx, call)
+    await requireVouchedProfile(tx, call)
     const identity = found(await store.findIdentity(tx, uid), identityType, uid)
     const { name, company } = identity
     const jobTitle = await store.findJobTitle(tx, uid)
@@ -187,7 +187,7 @@ export async function updateProfile(call: Call, patch: Patch<PersonProfile>): Pr
 }
 
 /** Throws PERMISSION_DENIED for a session of an organization's provider, unless that provider alone vouches for the person. */
-async function requireOwnWord(reader: Reader, { caller: { uid, session } }: Call): Promise<void> {
+async function requireVouchedProfile(reader: Reader, { caller: { uid, session } }: Call): Promise<void> {
   const organization = session?.organization ?? ''
   if (organization === '' || (await vouchedBy(reader, uid)) === organization) return
   throw permissionDenied(

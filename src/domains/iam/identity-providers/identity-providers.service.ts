@@ -117,11 +117,11 @@ export async function updateIdentityProvider(
 ): Promise<IdentityProvider> {
   requireRecentSignIn(call)
   // A transaction cannot wait for the network, so the settings used for discovery are compared with the stored ones there.
-  const planned = await plan(call, call.app.db, uid, patch, rules)
+  const planned = await planUpdate(call, call.app.db, uid, patch, rules)
   const discovery = planned.asks ? await discover(call, planned.after.oidc) : undefined
 
   const provider = await call.app.db.tx(async (tx) => {
-    const { before, after: settled, sealed, asks } = await plan(call, tx, uid, patch, rules)
+    const { before, after: settled, sealed, asks } = await planUpdate(call, tx, uid, patch, rules)
     const after: IdentityProvider = asks ? { ...settled, discovery } : settled
     if (asks && asks !== planned.asks) {
       throw new AppError('ABORTED', 'the identity provider was changed by another request; try again')
@@ -189,7 +189,7 @@ type Planned = {
 }
 
 /** Provider after the patch, checked as far as the database allows. */
-async function plan(
+async function planUpdate(
   call: Call,
   reader: Reader,
   uid: string,

@@ -52,7 +52,7 @@ export async function generateScimToken(
       previousExpireTime: '',
     })
     const issued = { provider, etag: settings.etag, expireTime, previousExpireTime: '', overlap: 0 }
-    await tell(tx, call, 'iam.identity_providers.scim_token.generated', provider, aScimToken(issued))
+    await emitChange(tx, call, 'iam.identity_providers.scim_token.generated', provider, aScimToken(issued))
     return issued
   })
   call.log.info('scim token generated', { provider })
@@ -76,7 +76,7 @@ export async function regenerateScimToken(
   const issued = await call.app.db.tx(async (tx) => {
     const before = await requireSettings(tx, provider, etag)
     await requireMappedRoles(tx, call, provider)
-    const lingers = lingering(before, Math.min(overlap, tokenTimes.longestOverlap), call.now)
+    const lingers = previousTokenExpiry(before, Math.min(overlap, tokenTimes.longestOverlap), call.now)
     const { etag: next } = await save(tx, provider, {
       enabled: before.enabled,
       tokenHash: tokenHashOf(token),
@@ -85,7 +85,7 @@ export async function regenerateScimToken(
       previousExpireTime: lingers,
     })
     const issued = { provider, etag: next, expireTime, previousExpireTime: lingers, overlap }
-    await tell(tx, call, 'iam.identity_providers.scim_token.regenerated', provider, aScimToken(issued))
+    await emitChange(tx, call, 'iam.identity_providers.scim_token.regenerated', provider, aScimToken(issued))
     return issued
   })
   call.log.info('scim token regenerated', { provider })
@@ -102,7 +102,7 @@ export async function revokeScimToken(call: Call, provider: string): Promise<Sci
     const none = { tokenHash: '', tokenExpireTime: '', previousHash: '', previousExpireTime: '' }
     const { enabled, etag } = await save(tx, provider, { enabled: before.enabled, ...none })
     const state = { provider, etag, enabled, time: call.now }
-    await tell(tx, call, 'iam.identity_providers.scim_token.revoked', provider, aScimState(state))
+    await emitChange(tx, call, 'iam.identity_providers.scim_token.revoked', provider, aScimState(state))
     return state
   })
   call.log.info('scim token revoked', { provider })
@@ -131,7 +131,7 @@ export async function setScimEnabled(
     }
     const after = await save(tx, provider, { ...before, enabled })
     const state = { provider, etag: after.etag, enabled, time: call.now }
-    await tell(tx, call, 'iam.identity_providers.scim_enabled.updated', provider, aScimState(state))
+    await emitChange(tx, call, 'iam.identity_providers.scim_enabled.updated', provider, aScimState(state))
     return state
   })
   call.log.info('scim endpoint enabled or disabled', { provider, enabled })
@@ -162,7 +162,7 @@ async function save(tx: Tx, provider: string, settings: Omit<ScimSettings, 'etag
   return saved
 }
 
-async function tell(
+async function emitChange(
   tx: Tx,
   call: Call,
   name: Parameters<typeof emit>[2],
@@ -187,7 +187,7 @@ function endOf({ now }: Call, { expireTime, neverExpires }: Life): string {
 }
 
 /** Time until which the replaced token stays valid. Empty if it is not valid any more. */
-function lingering({ tokenHash, tokenExpireTime }: ScimSettings, overlap: number, now: string): string {
+function previousTokenExpiry({ tokenHash, tokenExpireTime }: ScimSettings, overlap: number, now: string): string {
   const isDead = tokenHash === '' || (tokenExpireTime !== '' && tokenExpireTime <= now)
   if (isDead || overlap === 0) return ''
   const until = after(now, overlap)

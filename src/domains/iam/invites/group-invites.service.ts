@@ -33,7 +33,7 @@ const keptAfter = 7 * 24 * 60 * 60 * 1000
 
 export async function getGroupInvite(call: Call, uid: string): Promise<HydratedInvite> {
   const invite = found(await store.findInvite(call.app.db, uid), groupInviteType, uid)
-  return known(invite)
+  return withoutUnknown(invite)
 }
 
 export async function listGroupInvites(
@@ -41,7 +41,7 @@ export async function listGroupInvites(
   query: ListQuery<store.InviteFilter>,
 ): Promise<Listed<HydratedInvite>> {
   const listed = await listNodes(call, query, store.inviteList)
-  return { ...listed, items: listed.items.map(known) }
+  return { ...listed, items: listed.items.map(withoutUnknown) }
 }
 
 /** An invite with its code. The code is neither stored nor part of the event. */
@@ -96,7 +96,7 @@ async function addInvite(tx: Tx, call: Call, parent: string, input: NewInvite): 
   await store.sweepInvites(tx, parent, new Date(Date.parse(call.now) - keptAfter).toISOString())
   await store.insertInvite(tx, created, publicKey)
   await emit(tx, call, 'iam.group_invite.created', { subject: uid, resource: anInvite(created) })
-  return { invite: known((await store.findInvite(tx, uid))!), code }
+  return { invite: withoutUnknown((await store.findInvite(tx, uid))!), code }
 }
 
 /**
@@ -136,7 +136,7 @@ function checkInput(input: NewInvite): void {
 }
 
 /** Removes capabilities that a newer version added and this one does not know. */
-function known<T extends HydratedInvite>(invite: T): T {
+function withoutUnknown<T extends HydratedInvite>(invite: T): T {
   const { role } = invite
   if (!role) return invite
   return { ...invite, role: { ...role, capabilities: role.capabilities.filter((number) => capabilities.has(number)) } }

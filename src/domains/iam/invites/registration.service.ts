@@ -39,7 +39,7 @@ export async function registerPerson(call: Call, person: Person, codeText: strin
   const group = await call.app.db.tx(async (tx) => {
     const by = await vouchedBy(tx, uid)
     if (by !== '' && !code && !call.app.config.openSignIn) {
-      throw refused(
+      throw refusedInvite(
         'INVITE_REQUIRED',
         'new users of this server need an invitation; ask a member of your organization for one',
       )
@@ -84,7 +84,7 @@ export async function redeem(
   within: string = top,
 ): Promise<{ group: string; joined: boolean }> {
   const invite = await requireInvite(tx, work.cause.now, code, person, within)
-  const joined = await join(tx, work, personUid(person.issuer, person.subject), invite)
+  const joined = await addBinding(tx, work, personUid(person.issuer, person.subject), invite)
   return { group: parentOf(invite.uid), joined }
 }
 
@@ -128,13 +128,14 @@ async function requireInvite(
 ): Promise<HydratedInvite> {
   const found = await findInviteByKey(tx, code.kid)
   const isThere = found && isSignedBy(code, found.publicKey) && isAtOrBelow(found.invite.uid, within)
-  if (!isThere || !(await isGood(tx, found.invite))) {
-    throw refused('INVITE_INVALID', 'the invitation does not exist, was used or was withdrawn; ask for a new one')
+  if (!isThere || !(await isStillValid(tx, found.invite))) {
+    throw refusedInvite('INVITE_INVALID', 'the invitation does not exist, was used or was withdrawn; ask for a new one')
   }
   const { invite } = found
-  if (invite.expirationTime <= now) throw refused('INVITE_EXPIRED', 'the invitation has expired; ask for a new one')
+  if (invite.expirationTime <= now)
+    throw refusedInvite('INVITE_EXPIRED', 'the invitation has expired; ask for a new one')
   if (invite.email !== '' && !(person.emailVerified && sameAddress(invite.email, person.email))) {
-    throw refused(
+    throw refusedInvite(
       'INVITE_EMAIL_MISMATCH',
       'the invitation is for another email address; sign in with a verified account of this address',
     )
@@ -145,7 +146,7 @@ async function requireInvite(
 const inviting = [capabilityNumber('group_invites.create'), capabilityNumber('role_bindings.create')]
 
 /** True if the role exists and the creator of the invite would still be allowed to create it. */
-async function isGood(tx: Tx, { uid, role, createdBy }: HydratedInvite): Promise<boolean> {
+async function isStillValid(tx: Tx, { uid, role, createdBy }: HydratedInvite): Promise<boolean> {
   if (!role) return false
   if (createdBy === '') return true
   return holdsByBindings(tx, createdBy, parentOf(uid), [...inviting, ...role.capabilities])
@@ -155,7 +156,7 @@ async function isGood(tx: Tx, { uid, role, createdBy }: HydratedInvite): Promise
  * Accepts all bindings of the person in the organization, and adds that of the invite. Returns false for a person who had the
  * role already; then the invite is not used up.
  */
-async function join(tx: Tx, work: EventWork, identityUid: string, invite: HydratedInvite): Promise<boolean> {
+async function addBinding(tx: Tx, work: EventWork, identityUid: string, invite: HydratedInvite): Promise<boolean> {
   const group = parentOf(invite.uid)
   const { roleUid } = invite
   const waited = await joinOrganization(tx, work, rootOf(group), identityUid)
@@ -168,6 +169,6 @@ async function join(tx: Tx, work: EventWork, identityUid: string, invite: Hydrat
   return joined
 }
 
-function refused(reason: Reason, message: string): AppError {
+function refusedInvite(reason: Reason, message: string): AppError {
   return new AppError('PERMISSION_DENIED', message, { reason })
 }

@@ -80,7 +80,7 @@ export async function createPushToken(call: Call, input: NewPushToken): Promise<
     await requireGroup(tx, group)
     await requireLasting(tx, call, group, numbers)
     await requireRoom(tx, token)
-    const created = { ...token, ...(await vouched(tx, call)), userName: await freeUserName(tx) }
+    const created = { ...token, ...(await vouchedBySession(tx, call)), userName: await freeUserName(tx) }
     await store.insertPushToken(tx, created, hashOf(secret))
     await emit(tx, call, 'control.iam.push_token.created', {
       subject: created.uid,
@@ -110,7 +110,7 @@ function checkInput({ group, name, repos }: NewPushToken, seconds: number): void
 type Vouched = Pick<PushToken, 'provider' | 'organization' | 'externalId' | 'issuer' | 'sessionUid'>
 
 /** Provider and session of the caller, with which the token ends. Throws UNAUTHENTICATED if the session has ended. */
-async function vouched(tx: Tx, { app, caller }: Call): Promise<Vouched> {
+async function vouchedBySession(tx: Tx, { app, caller }: Call): Promise<Vouched> {
   const uid = caller.session?.uid
   if (!uid) {
     const issuer = uid === '' ? (caller.token?.act?.iss ?? '') : ''

@@ -37,7 +37,7 @@ export function createRepeats(db: Db, sealer: Sealer, clock: () => Date): Repeat
     async find(request) {
       const row = await findRequest(db, idOf(request), clock().toISOString())
       if (!row) return 'new'
-      if (row.requestHash !== hashOf(request.content)) throw reused()
+      if (row.requestHash !== hashOf(request.content)) throw keyReused()
       const answer = row.answer === null ? undefined : sealer.unseal('request-answer', row.answer)
       return answer ? { answer } : 'carried out'
     },
@@ -88,7 +88,7 @@ function hashOf(parts: readonly (string | Uint8Array)[]): string {
   return hash.digest('hex')
 }
 
-function reused(): AppError {
+function keyReused(): AppError {
   const field = 'Idempotency-Key'
   const description = 'was used for a different request of the same caller; use a new key for each request'
   return new AppError('INVALID_ARGUMENT', `Invalid argument: ${field}: ${description}`, {

@@ -121,7 +121,7 @@ export async function updateRoleBinding(call: Call, uid: string, patch: Patch<Ro
       await checkGrantable(tx, call, parentOf(uid), { identityUid, roleUid })
       await keepAnOwner(tx, before)
       const other = await store.uidOfBinding(tx, parentOf(uid), { identityUid, roleUid })
-      if (other !== '') throw bound(other)
+      if (other !== '') throw alreadyBound(other)
     }
     const consent = moved ? await consentFor(tx, call, parentOf(uid), identityUid) : undefined
     await store.patchBinding(tx, before, { ...before, ...consent, identityUid, roleUid, updateTime: call.now })
@@ -153,7 +153,7 @@ async function insert(tx: Tx, call: Call, parent: string, input: NewBinding): Pr
   const times = { createTime: call.now, updateTime: call.now }
   const consent = await consentFor(tx, call, parent, input.identityUid)
   if (!(await store.insertBinding(tx, { uid, ...input, ...consent, ...times }))) {
-    throw bound(await store.uidOfBinding(tx, parent, input))
+    throw alreadyBound(await store.uidOfBinding(tx, parent, input))
   }
   return (await store.findBinding(tx, uid))!
 }
@@ -179,6 +179,6 @@ async function checkGrantable(tx: Tx, call: Call, group: string, { identityUid, 
   if (!(await identityExists(tx, identityUid))) throw notFound(identityType, identityUid)
 }
 
-function bound(uid: string): AppError {
+function alreadyBound(uid: string): AppError {
   return alreadyExists(roleBindingType, uid, 'the identity already has this role on the group')
 }

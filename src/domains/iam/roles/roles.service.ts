@@ -32,18 +32,18 @@ export async function getRole(call: Call, uid: string): Promise<Role> {
   if (!isUid(uid)) throw invalid({ field: 'uid', description: 'is not a uid' })
   if (parentOf(uid) !== top && !call.reach.some((place) => isAtOrBelow(uid, place))) throw permissionDenied()
   const role = found(await store.findRole(call.app.db, uid), roleType, uid)
-  return known(role)
+  return withoutUnknown(role)
 }
 
 export async function listRoles(call: Call, query: ListQuery<store.RoleFilter>): Promise<Listed<Role>> {
   const listed = await listNodes(call, query, store.roleList, { publicRoots: call.reach.length > 0 })
-  return { ...listed, items: listed.items.map(known) }
+  return { ...listed, items: listed.items.map(withoutUnknown) }
 }
 
 /** Existing roles of these uids, by uid. Checks no permissions. */
 export async function rolesByUid(reader: Reader, uids: readonly string[]): Promise<Map<string, Role>> {
   const roles = await store.rolesByUid(reader, uids)
-  return new Map([...roles].map(([uid, role]) => [uid, known(role)]))
+  return new Map([...roles].map(([uid, role]) => [uid, withoutUnknown(role)]))
 }
 
 export async function createRole(call: Call, parent: string, input: NewRole): Promise<Role> {
@@ -73,8 +73,8 @@ export async function updateRole(call: Call, uid: string, patch: Patch<Role>): P
     checkRole(after, before)
     checkGrantable(call, parentOf(uid), after.capabilities, before.capabilities)
     if (!(await store.patchRole(tx, before, after))) throw nameTaken(after.name)
-    await emit(tx, call, 'iam.roles.updated', { subject: uid, resource: aRole(known(after)) })
-    return known(after)
+    await emit(tx, call, 'iam.roles.updated', { subject: uid, resource: aRole(withoutUnknown(after)) })
+    return withoutUnknown(after)
   })
   call.log.info('role updated', { uid, paths: patch.paths })
   return role
@@ -84,7 +84,7 @@ export async function deleteRole(call: Call, uid: string): Promise<void> {
   refuseBuiltIn(uid)
   await call.app.db.tx(async (tx) => {
     const role = found(await store.findRole(tx, uid), roleType, uid)
-    const use = await useOf(tx, call, uid)
+    const use = await findUse(tx, call, uid)
     if (use) throw failedPrecondition({ type: 'RESOURCE_IN_USE', subject: uid, description: use })
     await store.deleteRole(tx, role)
     await emitDeleted(tx, call, 'iam.roles.deleted', uid)
@@ -93,7 +93,7 @@ export async function deleteRole(call: Call, uid: string): Promise<void> {
 }
 
 /** Returns the reason why the role is still needed. Undefined if it is not. */
-async function useOf(reader: Reader, { app, now }: Call, uid: string): Promise<string | undefined> {
+async function findUse(reader: Reader, { app, now }: Call, uid: string): Promise<string | undefined> {
   if (await store.isRoleBound(reader, uid)) return 'the role is still granted; delete its role bindings first'
   for (const hook of app.hooks.roleInUse) {
     const use = await hook(reader, uid, now)
@@ -152,7 +152,7 @@ function ascending(numbers: readonly number[]): number[] {
 }
 
 /** Removes capabilities that a newer version added and this one does not know. They stay stored. */
-function known<T extends Role>(role: T): T {
+function withoutUnknown<T extends Role>(role: T): T {
   return { ...role, capabilities: role.capabilities.filter((number) => capabilities.has(number)) }
 }
 

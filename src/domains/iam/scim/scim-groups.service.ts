@@ -81,7 +81,7 @@ export async function createScimGroup(
     await requireFree(tx, group)
     await store.insertGroup(tx, group)
     const changed = await changeMembers(tx, group, [{ op: 'add', ids: memberIds }])
-    await tell(tx, work, 'created', { group, ...changed })
+    await emitChange(tx, work, 'created', { group, ...changed })
   })
   work.log.info('scim group created', { id: group.id, provider })
   return group
@@ -103,7 +103,7 @@ export async function changeScimGroup(
     if (isSame && changes.added.length + changes.removed.length === 0) return { group: before, changed: false }
     await requireFree(tx, group)
     await store.updateGroup(tx, group)
-    await tell(tx, work, 'updated', { group, ...changes })
+    await emitChange(tx, work, 'updated', { group, ...changes })
     return { group, changed: true }
   })
   if (changed) work.log.info('scim group changed', { id, provider })
@@ -122,7 +122,7 @@ export async function deleteScimGroup(
     check(group)
     const members = await store.countMembers(tx, id)
     await store.deleteGroup(tx, id)
-    await tell(tx, work, 'deleted', { group, members, added: [], removed: [] })
+    await emitChange(tx, work, 'deleted', { group, members, added: [], removed: [] })
   })
   work.log.info('scim group deleted', { id, provider })
 }
@@ -137,7 +137,7 @@ export async function leaveScimGroups(tx: Tx, work: Work, user: string): Promise
   const left = await store.memberCounts(tx, ids)
   for (const before of groups) {
     const group = { ...before, revision: before.revision + 1, updateTime: now }
-    await tell(tx, work, 'updated', { group, members: left.get(group.id) ?? 0, added: [], removed: [user] })
+    await emitChange(tx, work, 'updated', { group, members: left.get(group.id) ?? 0, added: [], removed: [user] })
   }
 }
 
@@ -195,7 +195,12 @@ async function requireFree(tx: Tx, group: ScimGroup): Promise<void> {
   throw alreadyExists(scimGroupType, group.displayName, problem)
 }
 
-async function tell(tx: Tx, work: Work, what: 'created' | 'updated' | 'deleted', changed: ChangedGroup): Promise<void> {
+async function emitChange(
+  tx: Tx,
+  work: Work,
+  what: 'created' | 'updated' | 'deleted',
+  changed: ChangedGroup,
+): Promise<void> {
   const { provider } = changed.group
   const input = { subject: provider, group: parentOf(provider), resource: aScimGroup(changed) }
   await emit(tx, work, `control.iam.scim_group.${what}`, { ...input, source: `/scim/v2/${provider}` })

@@ -103,8 +103,8 @@ export async function createScimUser(work: Work, provider: string, input: ScimIn
     await requireFree(tx, user)
     await store.insertUser(tx, user)
     if (user.externalId !== '') await store.forgetRemoval(tx, provider, user.externalId)
-    if (!user.active) await closeOut(tx, work, user)
-    await tell(tx, work, 'created', user)
+    if (!user.active) await endAccess(tx, work, user)
+    await emitChange(tx, work, 'created', user)
   })
   work.log.info('scim user created', { id: user.id, provider })
   return user
@@ -124,10 +124,10 @@ export async function changeScimUser(
     const user = { ...before, ...input, updateTime: work.cause.now }
     await requireFree(tx, user)
     await store.updateUser(tx, user)
-    if (before.externalId !== user.externalId) await letGo(tx, work, before, user)
-    if (!user.active) await closeOut(tx, work, user)
+    if (before.externalId !== user.externalId) await releaseExternalId(tx, work, before, user)
+    if (!user.active) await endAccess(tx, work, user)
     if (user.externalId !== '') await store.forgetRemoval(tx, provider, user.externalId)
-    await tell(tx, work, 'updated', user)
+    await emitChange(tx, work, 'updated', user)
     return { user, changed: true }
   })
   if (changed) work.log.info('scim user changed', { id, provider, active: user.active })
@@ -147,8 +147,8 @@ export async function deleteScimUser(
     await leaveScimGroups(tx, work, id)
     await store.deleteUser(tx, id)
     if (user.externalId !== '') await store.noteRemoval(tx, provider, user.externalId, work.cause.now)
-    await closeOut(tx, work, user)
-    await tell(tx, work, 'deleted', user)
+    await endAccess(tx, work, user)
+    await emitChange(tx, work, 'deleted', user)
   })
   work.log.info('scim user deleted', { id, provider })
 }
@@ -160,15 +160,15 @@ export async function dropScimUsers(tx: Tx, provider: string): Promise<void> {
 }
 
 /** Ends the sessions of a person's previous external ID. If the person was or is inactive, blocks the previous ID. */
-async function letGo(tx: Tx, work: Work, before: ScimUser, after: ScimUser): Promise<void> {
-  await closeOut(tx, work, before)
+async function releaseExternalId(tx: Tx, work: Work, before: ScimUser, after: ScimUser): Promise<void> {
+  await endAccess(tx, work, before)
   if (before.externalId === '' || (before.active && after.active)) return
   await requireRoom(tx, before.provider)
   await store.noteRemoval(tx, before.provider, before.externalId, work.cause.now)
 }
 
 /** Ends a person's sessions of the provider, and revokes the push tokens created through it. */
-async function closeOut(tx: Tx, work: Work, { provider, externalId }: ScimUser): Promise<void> {
+async function endAccess(tx: Tx, work: Work, { provider, externalId }: ScimUser): Promise<void> {
   if (externalId === '') return
   await endAllOfProvider(tx, work, provider, { externalId }, 'deactivated')
   await endPushTokensOfProvider(tx, work, provider, externalId)
@@ -188,7 +188,7 @@ async function requireRoom(tx: Tx, provider: string): Promise<void> {
   if (used >= maxScimUsers) throw limitExceeded('scim_users', 'provisioned users', used, maxScimUsers)
 }
 
-async function tell(tx: Tx, work: Work, what: 'created' | 'updated' | 'deleted', user: ScimUser): Promise<void> {
+async function emitChange(tx: Tx, work: Work, what: 'created' | 'updated' | 'deleted', user: ScimUser): Promise<void> {
   const input = { subject: user.provider, group: parentOf(user.provider), resource: aScimUser(user) }
   await emit(tx, work, `control.iam.scim_user.${what}`, { ...input, source: `/scim/v2/${user.provider}` })
 }

@@ -64,7 +64,7 @@ export async function useRefreshToken<T>(
   if (!shown || !session || !key) throw refused()
   const prepared = await prepare(session)
   const token = createHmac('sha256', key).update(shown.token).digest('base64url')
-  const isGood = await app.db.tx((tx) => turn(tx, work.cause.now, session, { shown, next: token }), {
+  const isGood = await app.db.tx((tx) => rotate(tx, work.cause.now, session, { shown, next: token }), {
     isolation: 'rowLocks',
   })
   if (!isGood) {
@@ -80,14 +80,14 @@ export async function useRefreshToken<T>(
 }
 
 /** Rotates the family. Returns false if the token is an old one. */
-async function turn(
+async function rotate(
   tx: Tx,
   now: string,
   session: Session,
   { shown, next }: { shown: { family: string; token: string }; next: string },
 ): Promise<boolean> {
   const hash = hashOf(shown.token)
-  if (await store.turn(tx, { sessionUid: session.uid, currentHash: hash }, { hash: hashOf(next), now })) return true
+  if (await store.rotate(tx, { sessionUid: session.uid, currentHash: hash }, { hash: hashOf(next), now })) return true
   const family = await store.findFamily(tx, hashOf(shown.family))
   const isPredecessor = family?.previousHash === hash && family.currentHash === hashOf(next)
   return isPredecessor && now <= after(family.rotatedTime, predecessorSeconds)

@@ -46,11 +46,13 @@ export async function insertSession(
 
 /** Session of this uid, ended or not. */
 export async function findSession(reader: Reader, uid: string): Promise<Session | undefined> {
-  return only(await reader.get<Row>(sql`SELECT ${columns} FROM sessions t WHERE t.uid = ${uid}`))
+  return fromOptionalRow(await reader.get<Row>(sql`SELECT ${columns} FROM sessions t WHERE t.uid = ${uid}`))
 }
 
 export async function findByCookie(reader: Reader, cookieHash: string): Promise<Session | undefined> {
-  return only(await reader.get<Row>(sql`SELECT ${columns} FROM sessions t WHERE t.cookie_hash = ${cookieHash}`))
+  return fromOptionalRow(
+    await reader.get<Row>(sql`SELECT ${columns} FROM sessions t WHERE t.cookie_hash = ${cookieHash}`),
+  )
 }
 
 /** Sealed ID token of the session's sign-in. */
@@ -143,6 +145,6 @@ export async function sweepSessions(tx: Tx, now: string, limit: number): Promise
   return deleteOldest(tx, { table: 'sessions', key: 'uid', column: 'end_time' }, now, limit)
 }
 
-function only(row: Row | undefined): Session | undefined {
+function fromOptionalRow(row: Row | undefined): Session | undefined {
   return row && fromRow(row)
 }

@@ -21,7 +21,7 @@ const purpose = 'signing-key'
 
 /** Present signing keys, unsealed. */
 export async function currentSigningKeys(db: Db, sealer: Sealer): Promise<SigningKey[]> {
-  return (await store.listSigningKeys(db)).map((row) => unsealed(sealer, row))
+  return (await store.listSigningKeys(db)).map((row) => decryptKey(sealer, row))
 }
 
 export type Rotation = { days: number; algorithms: readonly SigningAlgorithm[] }
@@ -35,16 +35,16 @@ export async function rotateSigningKeys(
   newKeyPair: NewKeyPair,
 ): Promise<number> {
   const stored = await store.listSigningKeys(db)
-  const due = missing(stored, now, rotation)
-  if (due.length === 0 && expired(stored, now, rotation).length === 0) return 0
+  const due = missingAlgorithms(stored, now, rotation)
+  if (due.length === 0 && expiredKeys(stored, now, rotation).length === 0) return 0
   const pairs = new Map<SigningAlgorithm, Awaited<ReturnType<NewKeyPair>>>()
   for (const algorithm of due) pairs.set(algorithm, await newKeyPair(algorithm))
   return tx(async (tx) => {
     const rows = await store.listSigningKeys(tx)
-    const old = expired(rows, now, rotation)
+    const old = expiredKeys(rows, now, rotation)
     for (const row of old) await store.deleteSigningKey(tx, row.kid)
     let made = 0
-    for (const algorithm of missing(rows, now, rotation)) {
+    for (const algorithm of missingAlgorithms(rows, now, rotation)) {
       const pair = pairs.get(algorithm)
       // Another node has deleted a key meanwhile. The next run creates its successor.
       if (!pair) continue
@@ -63,20 +63,20 @@ export async function rotateSigningKeys(
 
 type Rows = readonly store.SigningKeyRow[]
 
-function ofAlgorithm(rows: Rows, algorithm: SigningAlgorithm): Rows {
+function keysOfAlgorithm(rows: Rows, algorithm: SigningAlgorithm): Rows {
   return rows.filter((row) => algorithmOf(JSON.parse(row.publicJwk) as JWK) === algorithm)
 }
 
 /** Time at which a new key starts to sign: at once only if nobody can have read the key set. */
 function firstUse(rows: Rows, algorithm: SigningAlgorithm, now: number): number {
   if (rows.length === 0) return now
-  return now + (ofAlgorithm(rows, algorithm).length === 0 ? publishedBeforeFirst : publishedBefore)
+  return now + (keysOfAlgorithm(rows, algorithm).length === 0 ? publishedBeforeFirst : publishedBefore)
 }
 
 /** Algorithms that need a new key. */
-function missing(rows: Rows, now: number, { algorithms, days }: Rotation): SigningAlgorithm[] {
+function missingAlgorithms(rows: Rows, now: number, { algorithms, days }: Rotation): SigningAlgorithm[] {
   return algorithms.filter((algorithm) => {
-    const newest = ofAlgorithm(rows, algorithm).at(-1)
+    const newest = keysOfAlgorithm(rows, algorithm).at(-1)
     return !newest || Date.parse(newest.activeTime) + days * day - publishedBefore <= now
   })
 }
@@ -85,9 +85,9 @@ function missing(rows: Rows, now: number, { algorithms, days }: Rotation): Signi
  * Keys whose successor has been signing for longer than the life of any token. The last key of an unused algorithm expires when
  * its successor would have been used for that time.
  */
-function expired(rows: Rows, now: number, { algorithms, days }: Rotation): Rows {
+function expiredKeys(rows: Rows, now: number, { algorithms, days }: Rotation): Rows {
   return signingAlgorithms.flatMap((algorithm) => {
-    const same = ofAlgorithm(rows, algorithm)
+    const same = keysOfAlgorithm(rows, algorithm)
     return same.filter((row, i) => {
       const successor = same[i + 1]
       if (successor) return Date.parse(successor.activeTime) + publishedAfter <= now
@@ -96,7 +96,7 @@ function expired(rows: Rows, now: number, { algorithms, days }: Rotation): Rows 
   })
 }
 
-function unsealed(sealer: Sealer, row: store.SigningKeyRow): SigningKey {
+function decryptKey(sealer: Sealer, row: store.SigningKeyRow): SigningKey {
   const plain = sealer.unseal(purpose, row.privateJwk)
   if (!plain) throw new Error(`signing key ${row.kid} was encrypted with another master key`)
   return {
