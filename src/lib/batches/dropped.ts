@@ -13,20 +13,20 @@ export function createDropped(
   warn: (since: number) => void,
   monotonic: () => number,
 ): Dropped {
-  let unsaid = 0
-  let saidAt = Number.NEGATIVE_INFINITY
-  const say = (): void => {
-    if (unsaid === 0) return
-    warn(unsaid)
-    unsaid = 0
-    saidAt = monotonic()
+  let unlogged = 0
+  let loggedAt = Number.NEGATIVE_INFINITY
+  const logDropped = (): void => {
+    if (unlogged === 0) return
+    warn(unlogged)
+    unlogged = 0
+    loggedAt = monotonic()
   }
   return {
     add(by) {
       if (by > 0) count(by)
-      unsaid += by
-      if (monotonic() - saidAt >= everyMs) say()
+      unlogged += by
+      if (monotonic() - loggedAt >= everyMs) logDropped()
     },
-    close: say,
+    close: logDropped,
   }
 }

@@ -17,7 +17,13 @@ const everyMs = 60_000
 /** Messages are written in the code, so this is never reached; a caller cannot fill memory. */
 const mostMessages = 100
 
-type Count = { log: Lines; level: 'warn' | 'error'; unsaid: number; error: unknown; timer: NodeJS.Timeout | undefined }
+type Count = {
+  log: Lines
+  level: 'warn' | 'error'
+  unlogged: number
+  error: unknown
+  timer: NodeJS.Timeout | undefined
+}
 
 /** `isAway` returns true if an error means that something is unavailable; `wait` calls back once, later. */
 export function createFailureLog(
@@ -28,20 +34,20 @@ export function createFailureLog(
   const counts = new Map<string, Count>()
 
   /** The next minute begins when a line is logged, and ends without one if nothing failed in it. */
-  const say = (message: string, count: Count): void => {
+  const logCount = (message: string, count: Count): void => {
     clearTimeout(count.timer)
     count.timer = undefined
-    if (count.unsaid === 0) return void counts.delete(message)
-    count.log[count.level](message, { count: count.unsaid, reason: reasonOf(count.error) })
-    count.unsaid = 0
-    count.timer = wait(() => say(message, count), everyMs)
+    if (count.unlogged === 0) return void counts.delete(message)
+    count.log[count.level](message, { count: count.unlogged, reason: reasonOf(count.error) })
+    count.unlogged = 0
+    count.timer = wait(() => logCount(message, count), everyMs)
     count.timer.unref()
   }
   const add = (log: Lines, message: string, error: unknown): void => {
-    const count = counts.get(message) ?? { log, level: 'error', unsaid: 0, error, timer: undefined }
+    const count = counts.get(message) ?? { log, level: 'error', unlogged: 0, error, timer: undefined }
     if (counts.size < mostMessages) counts.set(message, count)
-    Object.assign(count, { log, level: levelOf(error), unsaid: count.unsaid + 1, error })
-    if (!count.timer) say(message, count)
+    Object.assign(count, { log, level: levelOf(error), unlogged: count.unlogged + 1, error })
+    if (!count.timer) logCount(message, count)
   }
   return {
     repeated: (message, error) => add(ours, message, error),
@@ -51,7 +57,7 @@ export function createFailureLog(
     },
     close() {
       for (const [message, count] of counts) {
-        say(message, count)
+        logCount(message, count)
         clearTimeout(count.timer)
       }
     },

@@ -130,8 +130,8 @@ export function createRegistryClient(given: ClientParts): RegistryClient {
         })
       }
       // Some mirrors answer a HEAD with 404 for content that they would fetch for a GET. Only the headers of the GET are read.
-      const told = await sizeBy('HEAD')
-      const size = typeof told === 'number' ? told : await sizeBy('GET')
+      const answered = await sizeBy('HEAD')
+      const size = typeof answered === 'number' ? answered : await sizeBy('GET')
       if (size === undefined) throw new UpstreamError('malformed')
       return size === 'none' ? undefined : size
     },
@@ -144,7 +144,7 @@ export function createRegistryClient(given: ClientParts): RegistryClient {
       let next: string | undefined = 'tags/list?n=1000'
       for (let page = 0; next !== undefined; page++) {
         if (page === maxPages) throw new UpstreamError('too-large')
-        const request: Asked = { method: 'GET', path: next, accept: 'application/json' }
+        const request: RegistryRequest = { method: 'GET', path: next, accept: 'application/json' }
         const read: TagsPage | undefined = await ask(parts, upstream, path, request, limits, readTags)
         if (!read && page > 0) throw new UpstreamError('lost-page')
         // A registry may not list a repository without tags.
@@ -186,15 +186,15 @@ async function headOf(
   const asked = { path: `manifests/${reference}`, accept: anyManifest, patienceMs }
   const limits = { timeoutMs, idleMs: timeoutMs, maxBytes: maxManifestBytes, ...(signal && { signal }) }
   const head = { ...asked, method: 'HEAD', also: noHead } as const
-  const told = await ask(parts, upstream, path, head, limits, async (answer) => {
+  const answered = await ask(parts, upstream, path, head, limits, async (answer) => {
     return answer.status === 404 ? undefined : readHead(answer)
   })
-  if (!told) return undefined
-  if (told.digest !== '') return { digest: told.digest }
+  if (!answered) return undefined
+  if (answered.digest !== '') return { digest: answered.digest }
   const { headless } = parts
   const tag = nameOf(upstream, path, reference)
   const known = headless.known(tag)
-  if (known && known.etag === told.etag) return { digest: known.digest }
+  if (known && known.etag === answered.etag) return { digest: known.digest }
   const get = { ...asked, method: 'GET', ...(known && { ifNoneMatch: known.etag, also: [304] }) } as const
   return ask(parts, upstream, path, get, limits, async (answer) => {
     if (answer.status === 404) return undefined
@@ -214,7 +214,7 @@ async function referrersOf(
   const digests: string[] = []
   const lost = new UpstreamError('lost-page')
   for (let next = `referrers/${digest}`, page = 0; digests.length <= most; page++) {
-    const request: Asked = { method: 'GET', path: next, accept: manifestTypes[0]!, patienceMs }
+    const request: RegistryRequest = { method: 'GET', path: next, accept: manifestTypes[0]!, patienceMs }
     const read = await ask(parts, upstream, path, request, limits, (answer) => readReferrers(answer, digest))
     if (!read) return page === 0 ? undefined : { digests, lost }
     for (const one of read.digests) digests.push(one)
@@ -229,7 +229,7 @@ async function referrersOf(
  * `apart` names requests that have a pause of their own if nobody waits for them. `also` has statuses that the caller reads, in
  * addition to 200 and 404.
  */
-type Asked = {
+type RegistryRequest = {
   method: 'GET' | 'HEAD'
   path: string
   accept: string
@@ -244,7 +244,7 @@ async function ask<T>(
   { outgoing, tokens, paces, turns, now }: Parts,
   upstream: Upstream,
   path: string,
-  asked: Asked,
+  asked: RegistryRequest,
   limits: StreamLimits & { timeoutMs: number },
   take: (answer: StreamAnswer) => Promise<T>,
 ): Promise<T> {

@@ -47,14 +47,14 @@ export async function readHistory(api: HistoryApi, read: Read, answer: StreamAns
 
 function readService(body: Record<string, unknown>, { tag, after, now }: Read): HistoryPage {
   const records = listOf(body.history)
-  const told = records.map(({ updateTimestamp, digest, checkedBefore }): ToldMove => {
+  const listed = records.map(({ updateTimestamp, digest, checkedBefore }): ToldMove => {
     const time = timeOf(updateTimestamp, now)
     const before = checkedBefore === undefined ? '' : timeOf(checkedBefore, now)
     if (before > time) throw new UpstreamError('malformed')
     return { time, digest: digestOf(digest), isDeletion: false, checkedBefore: before }
   })
-  requireOrder(told)
-  const moves = dropEarlier(told).filter(({ time }) => time > after)
+  requireOrder(listed)
+  const moves = dropEarlier(listed).filter(({ time }) => time > after)
   const last = moves.at(-1)
   return { moves, next: last && records.length >= pageOfService ? servicePath(tag, last.time) : undefined }
 }
@@ -62,18 +62,18 @@ function readService(body: Record<string, unknown>, { tag, after, now }: Read): 
 const annotation = 'org.opencontainers.distribution.tag'
 
 function readDraft(body: Record<string, unknown>, { tag, after, now }: Read, link: string): HistoryPage {
-  const told = listOf(body.manifests).map(({ digest, annotations }): ToldMove => {
-    const said = isObject(annotations) ? annotations : {}
-    const event = said[`${annotation}.event`]
+  const listed = listOf(body.manifests).map(({ digest, annotations }): ToldMove => {
+    const values = isObject(annotations) ? annotations : {}
+    const event = values[`${annotation}.event`]
     if (event !== 'created' && event !== 'updated' && event !== 'deleted') throw new UpstreamError('malformed')
-    const time = timeOf(said[`${annotation}.timestamp`], now)
+    const time = timeOf(values[`${annotation}.timestamp`], now)
     return { time, digest: digestOf(digest), isDeletion: event === 'deleted', checkedBefore: '' }
   })
-  told.reverse()
-  requireOrder(told)
-  const fresh = told.filter(({ time }) => time > after)
+  listed.reverse()
+  requireOrder(listed)
+  const fresh = listed.filter(({ time }) => time > after)
   // A page that also has known moves has all new ones, so older pages are not requested.
-  const isAll = told.length === 0 || fresh.length < told.length
+  const isAll = listed.length === 0 || fresh.length < listed.length
   const next = isAll ? undefined : nextPage(link, `_oci/tag-history/${tag}`)
   if (next === 'lost') throw new UpstreamError('lost-page')
   return { moves: dropEarlier(fresh), next }

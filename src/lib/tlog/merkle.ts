@@ -111,13 +111,13 @@ export function isIncluded(
   return last === 0 && seen.equals(root)
 }
 
-type Head = { size: number; root: Uint8Array }
+type TreeHead = { size: number; root: Uint8Array }
 
 /**
  * True if the proof shows that the older tree is the beginning of the newer (RFC 9162, 2.1.4.2). Any tree begins with the empty
  * tree.
  */
-export function isConsistent(older: Head, newer: Head, proof: readonly Uint8Array[]): boolean {
+export function isConsistent(older: TreeHead, newer: TreeHead, proof: readonly Uint8Array[]): boolean {
   if (older.size > newer.size || ![older.root, newer.root, ...proof].every(isHash)) return false
   if (older.size === 0) return proof.length === 0
   if (older.size === newer.size) return proof.length === 0 && Buffer.from(older.root).equals(newer.root)

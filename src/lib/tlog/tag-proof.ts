@@ -35,10 +35,10 @@ export class NotProved extends Error {
 }
 
 /** Data beside an entry in a proof: its text, and for the first entry also the row and the salt of its path. */
-type Beside = { entry: string; opening?: string; salt?: string }
+type ProofExtra = { entry: string; opening?: string; salt?: string }
 
 /** The proof of an entry, and where there is one that of the next of its chain. */
-export function tagProofText(proofs: readonly (Omit<LogProof, 'extra'> & { beside: Beside })[]): string {
+export function tagProofText(proofs: readonly (Omit<LogProof, 'extra'> & { beside: ProofExtra })[]): string {
   return proofs
     .map(({ beside, ...proof }) => proofText({ ...proof, extra: Buffer.from(JSON.stringify(beside)) }))
     .join('')
@@ -66,13 +66,13 @@ export function provedBy(text: string, policy: Policy, claim: Claim): Proved {
   }
 }
 
-type Head = { checkpoint: Checkpoint; witnesses: { name: string; seconds: number }[] }
-type Seen = { entry: TagEntry; leaf: Buffer; beside: Beside; head: Head }
+type VerifiedCheckpoint = { checkpoint: Checkpoint; witnesses: { name: string; seconds: number }[] }
+type VerifiedEntry = { entry: TagEntry; leaf: Buffer; beside: ProofExtra; head: VerifiedCheckpoint }
 
 /** Entry of a log that the policy trusts, with a checkpoint that enough witnesses have signed. */
-function verifyProof(proof: LogProof, policy: Policy): Seen {
+function verifyProof(proof: LogProof, policy: Policy): VerifiedEntry {
   const head = verifyCheckpoint(proof.checkpoint, policy)
-  const beside = readBeside(proof.extra)
+  const beside = readExtra(proof.extra)
   const leaf = leafHash(Buffer.from(beside.entry))
   const { size, root } = head.checkpoint
   if (!isIncluded(leaf, { index: proof.index, size, root, proof: proof.hashes })) {
@@ -85,7 +85,7 @@ function verifyProof(proof: LogProof, policy: Policy): Seen {
   return { entry, leaf, beside, head }
 }
 
-function verifyCheckpoint(note: string, policy: Policy): Head {
+function verifyCheckpoint(note: string, policy: Policy): VerifiedCheckpoint {
   const parsed = parseNote(note)
   const checkpoint = parsed && parseCheckpoint(parsed.text)
   if (!parsed || !checkpoint) throw new NotProved('the checkpoint is not a signed note with a size and a root')
@@ -108,9 +108,9 @@ function verifyCheckpoint(note: string, policy: Policy): Head {
   return { checkpoint, witnesses }
 }
 
-function readBeside(extra: Buffer): Beside {
+function readExtra(extra: Buffer): ProofExtra {
   try {
-    const beside = JSON.parse(extra.toString()) as Beside
+    const beside = JSON.parse(extra.toString()) as ProofExtra
     if (typeof beside.entry === 'string') return beside
   } catch {
     // As if there were none.
@@ -120,8 +120,8 @@ function readBeside(extra: Buffer): Beside {
 
 function readOpening(
   { chain, commitment, time }: TagEntry,
-  { opening: text, salt }: Beside,
-  { checkpoint }: Head,
+  { opening: text, salt }: ProofExtra,
+  { checkpoint }: VerifiedCheckpoint,
 ): Opening {
   const opening = typeof text === 'string' ? parseOpening(text) : undefined
   if (!opening || typeof salt !== 'string' || !/^[0-9a-f]{64}$/.test(salt)) {
@@ -137,7 +137,11 @@ function readOpening(
   return opening
 }
 
-function checkOpening({ path, tag, digest, event, time }: Opening, claim: Claim, { checkpoint }: Head): void {
+function checkOpening(
+  { path, tag, digest, event, time }: Opening,
+  claim: Claim,
+  { checkpoint }: VerifiedCheckpoint,
+): void {
   const host = checkpoint.origin.split('/')[0]!
   if (claim.host !== '' && claim.host !== host) throw new NotProved(`the log belongs to ${host}, not to ${claim.host}`)
   if (path !== claim.path || tag !== claim.tag) throw new NotProved(`the proof is about another tag, ${path}:${tag}`)
@@ -146,7 +150,7 @@ function checkOpening({ path, tag, digest, event, time }: Opening, claim: Claim,
 }
 
 /** The next entry proves when the first assignment ended, and that there was none in between. */
-function checkNext({ entry, leaf, head }: Seen, next: Seen, { at }: Claim): void {
+function checkNext({ entry, leaf, head }: VerifiedEntry, next: VerifiedEntry, { at }: Claim): void {
   if (next.head.checkpoint.origin !== head.checkpoint.origin)
     throw new NotProved('the two proofs are from different logs')
   const follows = next.entry.chain === entry.chain && next.entry.seq === entry.seq + 1
