@@ -23,7 +23,7 @@ export function setRequestId(res: http.ServerResponse, requestId: string): void 
   else res.setHeader('x-request-id', requestId)
 }
 
-type Given = http.OutgoingHttpHeaders | http.OutgoingHttpHeader[]
+type GivenHeaders = http.OutgoingHttpHeaders | http.OutgoingHttpHeader[]
 
 /** HTTP/1.1 response with these headers, also if Node responds by itself. Measured to be faster than `setHeader`. */
 export class SafeResponse<
@@ -31,7 +31,7 @@ export class SafeResponse<
 > extends http.ServerResponse<Request> {
   requestId: string | undefined
 
-  override writeHead(status: number, given?: string | Given, more?: Given): this {
+  override writeHead(status: number, given?: string | GivenHeaders, more?: GivenHeaders): this {
     if (typeof given === 'string' || Array.isArray(given)) {
       setSafeHeaders(this)
       return super.writeHead(status, given as string, more)

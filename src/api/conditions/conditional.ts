@@ -41,7 +41,7 @@ export async function runAsWished(admitted: Admitted, wishes: Wishes): Promise<M
   if (named && known !== 'new') return answerAgain(admitted, named)
 
   const first = async (tx: Tx): Promise<void> => {
-    if (named && !(await app.repeats.claim(tx, named))) throw new CarriedOut()
+    if (named && !(await app.repeats.claim(tx, named))) throw new AlreadyExecuted()
     await check?.(tx)
   }
   const beginning = beginWith(app.db, first, check !== undefined)
@@ -52,13 +52,13 @@ export async function runAsWished(admitted: Admitted, wishes: Wishes): Promise<M
     else if (named) await app.repeats.answer(named, toBinary(endpoint.desc.output, answer))
     return answer
   } catch (error) {
-    if (named && error instanceof CarriedOut) return answerAgain(admitted, named)
+    if (named && error instanceof AlreadyExecuted) return answerAgain(admitted, named)
     throw error
   }
 }
 
 /** The same request was carried out meanwhile, by another call. */
-class CarriedOut extends Error {}
+class AlreadyExecuted extends Error {}
 
 /**
  * A database whose first transaction starts with `first`, at each attempt. If `looks` is true, rows that `first` reads must not

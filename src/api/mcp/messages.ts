@@ -29,14 +29,18 @@ const longestId = 1000
 const versionKey = 'io.modelcontextprotocol/protocolVersion'
 const capabilitiesKey = 'io.modelcontextprotocol/clientCapabilities'
 
-type Wrong = { code?: Code; http?: number; data?: object }
+type ProtocolErrorOptions = { code?: Code; http?: number; data?: object }
 
 /** Error in a message, with its code in the protocol. */
 export class ProtocolError extends AppError {
   readonly rpcCode: number
   readonly data: object | undefined
 
-  constructor(rpcCode: number, message: string, { code = 'INVALID_ARGUMENT', http = 400, data }: Wrong = {}) {
+  constructor(
+    rpcCode: number,
+    message: string,
+    { code = 'INVALID_ARGUMENT', http = 400, data }: ProtocolErrorOptions = {},
+  ) {
     super(code, message, { http })
     this.rpcCode = rpcCode
     this.data = data

@@ -7,14 +7,14 @@ export type Addable = { addToServer(server: Server): void }
 export type LazyMethod = { service: string; name: string; requestStream: boolean; responseStream: boolean }
 
 type Definition = MethodDefinition<unknown, unknown>
-type Added = { definition: Definition; handler: (...call: unknown[]) => void }
+type AddedMethod = { definition: Definition; handler: (...call: unknown[]) => void }
 
 /** Adds methods whose library `open` loads at the first call of any of them. */
 export function addLazily(server: AddingService, methods: readonly LazyMethod[], open: () => Addable): void {
-  let known: Map<string, Added> | undefined
+  let known: Map<string, AddedMethod> | undefined
   for (const { service, name, requestStream, responseStream } of methods) {
     const path = `/${service}/${name}`
-    const own = (): Added => {
+    const own = (): AddedMethod => {
       known ??= addedBy(open())
       return known.get(path)!
     }
@@ -31,12 +31,12 @@ export function addLazily(server: AddingService, methods: readonly LazyMethod[],
 }
 
 /** Methods that the library adds to a server, by path. */
-function addedBy(library: Addable): Map<string, Added> {
-  const methods = new Map<string, Added>()
+function addedBy(library: Addable): Map<string, AddedMethod> {
+  const methods = new Map<string, AddedMethod>()
   const addService: Server['addService'] = (service, handlers) => {
     for (const [name, definition] of Object.entries(service)) {
       const handler = handlers[name] ?? handlers[definition.originalName ?? '']
-      methods.set(definition.path, { definition, handler: handler as Added['handler'] })
+      methods.set(definition.path, { definition, handler: handler as AddedMethod['handler'] })
     }
   }
   library.addToServer({ addService } as Server)

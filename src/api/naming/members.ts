@@ -43,9 +43,9 @@ export function renameDocument(json: string, token: string): string {
 }
 
 type Rename = (desc: DescMessage, key: string, json: Values) => string
-type Carries = (desc: DescMessage) => boolean
+type HasVendorName = (desc: DescMessage) => boolean
 
-function renamed(desc: DescMessage, json: unknown, rename: Rename, carries: Carries): unknown {
+function renamed(desc: DescMessage, json: unknown, rename: Rename, carries: HasVendorName): unknown {
   if (typeof json !== 'object' || json === null || Array.isArray(json)) return json
   const values = json as Values
   const entries = Object.keys(values).map((key) => {
@@ -55,7 +55,7 @@ function renamed(desc: DescMessage, json: unknown, rename: Rename, carries: Carr
   return Object.fromEntries(entries)
 }
 
-function inField(field: DescField, json: unknown, rename: Rename, carries: Carries): unknown {
+function inField(field: DescField, json: unknown, rename: Rename, carries: HasVendorName): unknown {
   const { message } = field
   if (!message || !carries(message)) return json
   if (field.fieldKind === 'list')
@@ -66,7 +66,7 @@ function inField(field: DescField, json: unknown, rename: Rename, carries: Carri
 }
 
 /** Tells whether a message has such a member at any depth. Results are cached. */
-export function createCarriers(): Carries {
+export function createCarriers(): HasVendorName {
   const known = new Map<DescMessage, boolean>()
   const find = (desc: DescMessage, seen: Set<DescMessage>): boolean => {
     if (seen.has(desc) || isWellKnown(desc)) return false

@@ -163,21 +163,21 @@ function destroyAll(sockets: Iterable<Socket>): void {
 }
 
 /** Decision from the first bytes of a connection. Undefined while they could be either. */
-type Reading = (seen: Buffer) => boolean | undefined
+type ReadFirstBytes = (seen: Buffer) => boolean | undefined
 
 /** True for HTTP/2. `P` and `PR` may still become POST, PUT or PATCH. The timer covers the wait for the rest of the preface. */
-const readHttp: Reading = (seen) => {
+const readHttp: ReadFirstBytes = (seen) => {
   const length = Math.min(seen.length, preface.length)
   if (!seen.subarray(0, length).equals(preface.subarray(0, length))) return false
   return length < preface.length ? undefined : true
 }
 
-const readHandshake: Reading = ([first]) => first === handshakeByte
+const readHandshake: ReadFirstBytes = ([first]) => first === handshakeByte
 
 /** Reads until the protocol is known, then puts the bytes back once. */
 function sniff(
   socket: Socket,
-  reading: Reading,
+  reading: ReadFirstBytes,
   { timeoutMs, late }: { timeoutMs: number; late: () => void },
   decide: (answer: boolean) => void,
 ): void {

@@ -16,11 +16,11 @@ export type SlowBodies = {
 type Refuse = (error: AppError) => void
 
 /** A request whose body is still arriving. */
-type Coming = { until: number; isOver(): boolean; isGone(): boolean; cut(): void }
+type PendingBody = { until: number; isOver(): boolean; isGone(): boolean; cut(): void }
 
 export function limitBodies(limitMs: number, isUpload: (path: string) => boolean): SlowBodies {
   const everyMs = Math.min(1000, limitMs / 4)
-  const coming = new Slots<Coming>()
+  const coming = new Slots<PendingBody>()
   const check = (): void => {
     const now = performance.now()
     for (const [slot, one] of coming.items.entries()) {
@@ -38,7 +38,7 @@ export function limitBodies(limitMs: number, isUpload: (path: string) => boolean
   const watchHttp1 = (req: IncomingMessage, res: ServerResponse, refuse: Refuse | undefined): void => {
     const { headers } = req
     if (headers['transfer-encoding'] === undefined && (headers['content-length'] ?? '0') === '0') return
-    const one: Coming = {
+    const one: PendingBody = {
       until: untilOf(req),
       isOver: () => req.complete || req.destroyed,
       // Once the response is sent, Node does not notify the request of a disconnected client.

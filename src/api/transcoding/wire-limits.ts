@@ -3,8 +3,8 @@ import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf
 import type { JsonLimits } from '#lib/json/json-limits.ts'
 
 /** A known field. `inside` has the fields of a nested message. A list of numbers may be packed. */
-type Known = { wireType: number; packable: boolean; inside: (() => Shape) | undefined }
-type Shape = ReadonlyMap<number, Known>
+type KnownField = { wireType: number; packable: boolean; inside: (() => Shape) | undefined }
+type Shape = ReadonlyMap<number, KnownField>
 
 const [varint, fixed64, delimited, fixed32] = [0, 1, 2, 5]
 const cutOff = 'is not a valid protobuf message: it is cut off'
@@ -45,7 +45,7 @@ class Scan {
     return undefined
   }
 
-  #field(known: Known | undefined, wireType: number, end: number, depth: number): string | undefined {
+  #field(known: KnownField | undefined, wireType: number, end: number, depth: number): string | undefined {
     const isPacked = wireType === delimited && known?.packable === true
     if (known && known.wireType !== wireType && !isPacked) return otherType
     if (wireType === delimited) {
@@ -102,7 +102,7 @@ function shapeOf(desc: DescMessage): Shape {
   return known
 }
 
-function knownOf(field: DescField): Known {
+function knownOf(field: DescField): KnownField {
   if (field.fieldKind === 'map') {
     const entry: Shape = new Map([
       [1, describeField(field.mapKey, undefined, false)],
@@ -114,7 +114,7 @@ function knownOf(field: DescField): Known {
 }
 
 /** Describes a field. Without a scalar and a message, it is an enum. */
-function describeField(scalar: ScalarType | undefined, message: DescMessage | undefined, isList: boolean): Known {
+function describeField(scalar: ScalarType | undefined, message: DescMessage | undefined, isList: boolean): KnownField {
   const wireType = message ? delimited : wireTypeOf(scalar ?? ScalarType.INT32)
   return { wireType, packable: isList && wireType !== delimited, inside: message && (() => shapeOf(message)) }
 }

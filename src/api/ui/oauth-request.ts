@@ -22,13 +22,13 @@ export function readRedirect(text: string | null): URL | undefined {
 /** Reads the request of a program. Throws INVALID_ARGUMENT without a redirect, since the redirect URL is part of the request. */
 export function readOAuth(issuer: string, query: URLSearchParams): Asked {
   const problems: FieldViolation[] = []
-  const say = (field: string, description: string) => problems.push({ field, description })
+  const addProblem = (field: string, description: string) => problems.push({ field, description })
   const exit = query.get('exit')
-  if (exit !== null && exit !== 'redirect') say('exit', 'must be redirect')
+  if (exit !== null && exit !== 'redirect') addProblem('exit', 'must be redirect')
   const redirect = readRedirect(query.get('redirect'))
-  if (!redirect) say('redirect', 'must be an http URL of localhost, 127.0.0.1 or [::1]')
+  if (!redirect) addProblem('redirect', 'must be an http URL of localhost, 127.0.0.1 or [::1]')
   for (const name of ['redirect', 'idp_id', 'connection', 'invite', 'identity']) {
-    if (query.getAll(name).length > 1) say(name, 'must be given only once')
+    if (query.getAll(name).length > 1) addProblem(name, 'must be given only once')
   }
   const [first, ...more] = problems
   if (first) throw invalid(first, ...more)
