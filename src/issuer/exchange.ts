@@ -35,7 +35,7 @@ export type ExchangeInput = {
   identity: string
 }
 
-type Asked = Omit<ExchangeInput, 'credential'>
+type ExchangeParameters = Omit<ExchangeInput, 'credential'>
 
 /** `expiry` is ISO 8601. */
 export type Exchanged = { token: string; expiry: string; subject: string }
@@ -139,7 +139,7 @@ async function proveCredential(
 /** Most audiences, scopes or capabilities of one exchange. */
 const maxNamed = 100
 
-export function checkInput(issuer: string, { audiences, scopes, capabilities, identity }: Asked): void {
+export function checkInput(issuer: string, { audiences, scopes, capabilities, identity }: ExchangeParameters): void {
   for (const [field, list] of Object.entries({ aud: audiences, scopes, cap: capabilities })) {
     if (list.length > maxNamed) throw invalid({ field, description: `must hold at most ${maxNamed} values` })
   }

@@ -13,10 +13,10 @@ const lifetimeSeconds = 20 * 60
 /** Distinguishes ID tokens from cloud assertions, which have the same type. */
 const use = 'id'
 
-type Says = { clientId: string; nonce: string }
+type IdTokenClaims = { clientId: string; nonce: string }
 
 /** Signs an ID token. Its audience is a program, and no entry point of ours accepts it as an access token. */
-export async function signIdToken({ app, issuer }: Issuing, session: Session, says: Says): Promise<string> {
+export async function signIdToken({ app, issuer }: Issuing, session: Session, says: IdTokenClaims): Promise<string> {
   const { kid, alg, key } = app.keyring.signer()
   const issuedAt = Math.floor(app.clock().getTime() / 1000)
   const { uid, identityUid, organization, authTime, profile } = session

@@ -8,8 +8,8 @@ import { inOAuthWords, type OAuthAnswer, OAuthRefusal, refused } from './oauth-w
 import { authorizeDevice, codeGrant, deviceGrant, refreshGrant } from './people/client-grants.ts'
 import { exchangeOf } from './people/provider-token.ts'
 
-type Doing = Pick<Work, 'app' | 'cause' | 'log'>
-type Grant = (work: Doing, issuing: Issuing, form: URLSearchParams) => Promise<object>
+type SignInWork = Pick<Work, 'app' | 'cause' | 'log'>
+type Grant = (work: SignInWork, issuing: Issuing, form: URLSearchParams) => Promise<object>
 
 const deviceGrantType = 'urn:ietf:params:oauth:grant-type:device_code'
 
@@ -27,7 +27,11 @@ export function grantsOf(deviceSignIn: boolean): Record<string, Grant> {
 const lists = ['audience', 'resource', 'cap']
 
 /** Response to a form of the token endpoint. */
-export async function answerTokenRequest(work: Doing, issuing: Issuing, form: URLSearchParams): Promise<OAuthAnswer> {
+export async function answerTokenRequest(
+  work: SignInWork,
+  issuing: Issuing,
+  form: URLSearchParams,
+): Promise<OAuthAnswer> {
   const twice = findRepeated(form)
   if (twice !== undefined) return refused(400, 'invalid_request', `${twice} must be given only once`)
   const grants = grantsOf(work.app.config.deviceSignIn)
@@ -39,7 +43,11 @@ export async function answerTokenRequest(work: Doing, issuing: Issuing, form: UR
 }
 
 /** Response to a form of the device authorization endpoint. */
-export async function answerDeviceRequest(work: Doing, issuing: Issuing, form: URLSearchParams): Promise<OAuthAnswer> {
+export async function answerDeviceRequest(
+  work: SignInWork,
+  issuing: Issuing,
+  form: URLSearchParams,
+): Promise<OAuthAnswer> {
   const twice = findRepeated(form)
   if (twice !== undefined) return refused(400, 'invalid_request', `${twice} must be given only once`)
   return inOAuthWords(authorizeDevice(work, issuing, form))

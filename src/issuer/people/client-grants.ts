@@ -12,13 +12,13 @@ import { signIdToken } from '../id-token.ts'
 import { OAuthRefusal } from '../oauth-words.ts'
 import { accessTokenOf, refresh, refreshTokenOf } from './tokens.ts'
 
-type Doing = Pick<Work, 'app' | 'cause' | 'log'>
+type SignInWork = Pick<Work, 'app' | 'cause' | 'log'>
 
 /** Page on which a person enters the code of a program. */
 const devicePath = '/ui/device'
 
 /** POST /oauth/device_authorization (RFC 8628, 3.1). */
-export async function authorizeDevice(work: Doing, issuing: Issuing, form: URLSearchParams): Promise<object> {
+export async function authorizeDevice(work: SignInWork, issuing: Issuing, form: URLSearchParams): Promise<object> {
   const { issuer, source } = issuing
   work.app.limits.check('source', source)
   const clientId = requireClient(work.app, form.get('client_id'))
@@ -42,7 +42,7 @@ const words = {
 } as const
 
 /** grant_type=urn:ietf:params:oauth:grant-type:device_code (RFC 8628, 3.4). */
-export async function deviceGrant(work: Doing, issuing: Issuing, form: URLSearchParams): Promise<object> {
+export async function deviceGrant(work: SignInWork, issuing: Issuing, form: URLSearchParams): Promise<object> {
   work.app.limits.check('source', issuing.source)
   const clientId = requireClient(work.app, form.get('client_id'))
   const deviceCode = required(form, 'device_code')
@@ -61,7 +61,7 @@ export async function deviceGrant(work: Doing, issuing: Issuing, form: URLSearch
 }
 
 /** grant_type=authorization_code with S256 (RFC 7636). */
-export async function codeGrant(work: Doing, issuing: Issuing, form: URLSearchParams): Promise<object> {
+export async function codeGrant(work: SignInWork, issuing: Issuing, form: URLSearchParams): Promise<object> {
   const { app } = work
   app.limits.check('source', issuing.source)
   const clientId = requireClient(app, form.get('client_id'))
@@ -80,7 +80,7 @@ export async function codeGrant(work: Doing, issuing: Issuing, form: URLSearchPa
 }
 
 /** grant_type=refresh_token: the same as the refresh of the STS. */
-export async function refreshGrant(work: Doing, issuing: Issuing, form: URLSearchParams): Promise<object> {
+export async function refreshGrant(work: SignInWork, issuing: Issuing, form: URLSearchParams): Promise<object> {
   requireClient(work.app, form.get('client_id'))
   const wish = readWish(issuing.issuer, form)
   const { access, next } = await refresh(work, issuing, required(form, 'refresh_token'), wish)

@@ -8,11 +8,11 @@ import type { Issuing } from '../exchange.ts'
 
 export { type DeviceCode, readUserCode }
 
-type Doing = Pick<Work, 'app' | 'cause' | 'log'>
+type SignInWork = Pick<Work, 'app' | 'cause' | 'log'>
 
 /** Waiting program of a code. Rate limits stop callers who guess codes. */
 export async function findDevice(
-  { app }: Doing,
+  { app }: SignInWork,
   { source }: Issuing,
   session: Session,
   code: string,
@@ -27,7 +27,7 @@ export async function findDevice(
 
 /** Approves or refuses a program. Returns false if it is not waiting any more. */
 export async function decide(
-  work: Doing,
+  work: SignInWork,
   session: Session,
   { code, approve }: { code: string; approve: boolean },
 ): Promise<boolean> {

@@ -21,11 +21,11 @@ import { findSignInProvider, type SignInProvider } from './providers.ts'
 export type { Session }
 export { operatorUid as operator, sessionOfCookie, sessionsOfPerson }
 
-type Doing = Pick<Work, 'app' | 'cause' | 'log'>
+type SignInWork = Pick<Work, 'app' | 'cause' | 'log'>
 
 /** Signs a browser in as the operator. Undefined if the code is not valid. */
 export async function enterAsOperator(
-  work: Doing,
+  work: SignInWork,
   { source }: Issuing,
   code: string,
 ): Promise<{ session: Session; cookie: string } | undefined> {
@@ -57,7 +57,7 @@ export function tokenOfSession(issuer: string, session: Session): AccessToken {
 }
 
 /** Ends the session. Returns the URL that ends the session at the provider, if there is one. */
-export async function signOut(work: Doing, issuing: Issuing, session: Session): Promise<string | undefined> {
+export async function signOut(work: SignInWork, issuing: Issuing, session: Session): Promise<string | undefined> {
   const { app } = work
   const hint = await idTokenOfSession(app, session.uid)
   await app.db.tx((tx) => end(tx, work, session, 'signed-out'))
@@ -74,14 +74,14 @@ export async function signOut(work: Doing, issuing: Issuing, session: Session): 
 }
 
 /** Ends the previous session of a browser that has started another one. */
-export async function signOutQuietly(work: Doing, cookie: string | undefined): Promise<void> {
+export async function signOutQuietly(work: SignInWork, cookie: string | undefined): Promise<void> {
   const { app } = work
   const old = cookie === undefined ? undefined : await sessionOfCookie(app, cookie)
   if (old) await app.db.tx((tx) => end(tx, work, old, 'signed-out'))
 }
 
 /** Ends another session of the person. Returns false if there is none with this uid. */
-export async function endOther(work: Doing, from: Session, uid: string): Promise<boolean> {
+export async function endOther(work: SignInWork, from: Session, uid: string): Promise<boolean> {
   const other = (await sessionsOfPerson(work.app, from)).find((one) => one.uid === uid)
   if (!other) return false
   await work.app.db.tx((tx) => end(tx, work, other, 'ended'))
@@ -96,7 +96,7 @@ const maxAgeSeconds = 10 * 60
  * valid or was used before. After a failure of the server, the token can be sent again. Only sessions of this provider are ended.
  */
 export async function logOutBackChannel(
-  work: Doing,
+  work: SignInWork,
   { source }: Issuing,
   { provider: id, token: text }: { provider: string; token: string },
 ): Promise<number> {
@@ -122,7 +122,7 @@ function isServerFailure(error: unknown): boolean {
 }
 
 async function provenLogout(
-  { app }: Doing,
+  { app }: SignInWork,
   provider: SignInProvider | undefined,
   text: string,
 ): Promise<Omit<LogoutToken, 'provider'>> {
