@@ -18,9 +18,9 @@ const listBindings = [capabilityNumber('role_bindings.list')]
 const listRoles = [capabilityNumber('roles.list')]
 const binds = capabilityNumber('role_bindings.create')
 
-type Asked = { uid: string; identityUid: string; capability: number }
+type Question = { uid: string; identityUid: string; capability: number }
 
-export async function explainAccess(call: Call, asked: Asked): Promise<Explanation> {
+export async function explainAccess(call: Call, asked: Question): Promise<Explanation> {
   checkAsked(asked)
   const { uid, identityUid, capability } = asked
   const { db } = call.app
@@ -42,7 +42,7 @@ export async function explainAccess(call: Call, asked: Asked): Promise<Explanati
 
 const hidden = { uid: '', groupName: '', roleUid: '', roleName: '' }
 
-function checkAsked({ identityUid, capability }: Asked): void {
+function checkAsked({ identityUid, capability }: Question): void {
   const problems: FieldViolation[] = []
   if (identityUid === '') problems.push({ field: 'identity_uid', description: 'is required' })
   else if (!isUid(identityUid)) problems.push({ field: 'identity_uid', description: 'is not a uid' })
@@ -63,7 +63,7 @@ function holds(held: string, wanted: readonly number[]): boolean {
 }
 
 /** Roles that would be sufficient, and identities that can grant one: they can create bindings and hold the capability. */
-async function findRemedies(call: Call, asked: Asked): Promise<Pick<Explanation, 'sufficientRoles' | 'grantors'>> {
+async function findRemedies(call: Call, asked: Question): Promise<Pick<Explanation, 'sufficientRoles' | 'grantors'>> {
   const { uid, identityUid, capability } = asked
   const { rights } = call.caller
   const places = lineage(uid)

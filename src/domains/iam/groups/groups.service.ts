@@ -54,11 +54,12 @@ export async function findGroupName(reader: Reader, uid: string): Promise<string
 /** Some of the organizations whose names look like views (`at-…`, `min-…`). They are older than views. */
 export async function organizationsNamedAsViews(reader: Reader): Promise<string[]> {
   const found: string[] = []
-  for (const beginning of ['at-', 'min-']) found.push(...(await store.namesBeginning(reader, top, beginning, maxTold)))
+  for (const beginning of ['at-', 'min-'])
+    found.push(...(await store.namesBeginning(reader, top, beginning, maxListed)))
   return found
 }
 
-const maxTold = 20
+const maxListed = 20
 
 export async function listGroups(call: Call, query: ListQuery<store.GroupFilter>): Promise<Listed<Group>> {
   return listNodes(call, query, store.groupList, { inclusive: true })

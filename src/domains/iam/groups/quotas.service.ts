@@ -64,12 +64,13 @@ function checkChanges(changes: readonly QuotaChange[]): void {
   if (changes.length === 0) problems.push({ field: 'limits', description: 'must hold at least one limit' })
   const names = new Set<string>()
   for (const [i, { name, limit = 0 }] of changes.entries()) {
-    const say = (member: string, description: string) => problems.push({ field: `limits[${i}].${member}`, description })
-    if (!Object.hasOwn(quotas, name)) say('name', `must be one of: ${quotaNames.join(', ')}`)
-    if (names.has(name)) say('name', 'is given twice')
+    const addProblem = (member: string, description: string) =>
+      problems.push({ field: `limits[${i}].${member}`, description })
+    if (!Object.hasOwn(quotas, name)) addProblem('name', `must be one of: ${quotaNames.join(', ')}`)
+    if (names.has(name)) addProblem('name', 'is given twice')
     names.add(name)
     const most = name === 'bytes' ? Number.MAX_SAFE_INTEGER : maxCount
-    if (limit < 0 || limit > most) say('limit', `must be from 0 to ${most}`)
+    if (limit < 0 || limit > most) addProblem('limit', `must be from 0 to ${most}`)
   }
   refuseIfAny(problems)
 }

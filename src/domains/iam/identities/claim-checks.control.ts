@@ -17,6 +17,6 @@ export const claimChecks: Handlers<typeof ClaimChecksService> = {
 /** Converts a message. Leaves out empty members, as the message of an identity does. */
 function fromMessage({ claims, claimPatterns, ...texts }: ClaimConditions): ClaimMatch {
   const { issuer, issuerPattern, subject, subjectPattern, audience, audiencePattern } = texts
-  const said = Object.entries({ issuer, issuerPattern, subject, subjectPattern, audience, audiencePattern })
-  return { ...Object.fromEntries(said.filter(([, text]) => text !== '')), claims, claimPatterns }
+  const conditions = Object.entries({ issuer, issuerPattern, subject, subjectPattern, audience, audiencePattern })
+  return { ...Object.fromEntries(conditions.filter(([, text]) => text !== '')), claims, claimPatterns }
 }

@@ -11,10 +11,10 @@ import { checkToken } from './token-checks.ts'
 
 const maxBytes = 16 * 1024
 
-type Asked = { uid: string; claims: string; match: ClaimMatch | undefined }
+type ClaimsToCheck = { uid: string; claims: string; match: ClaimMatch | undefined }
 
 /** Compares claims with an identity, or with the conditions of an identity that does not exist yet. */
-export async function checkClaims(call: Call, { uid, claims, match }: Asked): Promise<ClaimCheck[]> {
+export async function checkClaims(call: Call, { uid, claims, match }: ClaimsToCheck): Promise<ClaimCheck[]> {
   const token = readClaims(claims)
   if (match && Buffer.byteLength(JSON.stringify(match)) > maxRelationshipBytes) {
     throw invalid({ field: 'match', description: `must be at most ${maxRelationshipBytes} bytes of JSON` })

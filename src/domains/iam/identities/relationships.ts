@@ -95,16 +95,16 @@ export function checkClaimMatch(match: ClaimMatch, field: string, before?: Claim
 
 function checkStaticKeys(keys: StaticKeys, latest: number, before?: StaticKeys): FieldViolation[] {
   const problems: FieldViolation[] = []
-  const say = (name: string, description: string) => problems.push({ field: `static_keys.${name}`, description })
-  if (!keys.issuer) say('issuer', 'is required')
-  if (keys.issuer === pushTokenIssuer) say('issuer', 'is reserved for push tokens')
-  if (!keys.subject) say('subject', 'is required')
+  const addProblem = (name: string, description: string) => problems.push({ field: `static_keys.${name}`, description })
+  if (!keys.issuer) addProblem('issuer', 'is required')
+  if (keys.issuer === pushTokenIssuer) addProblem('issuer', 'is reserved for push tokens')
+  if (!keys.subject) addProblem('subject', 'is required')
   // Unchanged keys that were stored before keys were checked stay valid.
   const keyProblem = keys.issuerKeys === before?.issuerKeys ? undefined : problemOfKeySet(keys.issuerKeys)
-  if (keyProblem) say('issuer_keys', keyProblem)
-  if ((keys.audiences ?? []).length > 1) say('audiences', 'must hold at most one audience')
+  if (keyProblem) addProblem('issuer_keys', keyProblem)
+  if ((keys.audiences ?? []).length > 1) addProblem('audiences', 'must hold at most one audience')
   if (keys.expirationTime !== before?.expirationTime && Date.parse(keys.expirationTime ?? '') > latest) {
-    say('expiration_time', `must not be after ${new Date(latest).toISOString()}`)
+    addProblem('expiration_time', `must not be after ${new Date(latest).toISOString()}`)
   }
   return problems
 }

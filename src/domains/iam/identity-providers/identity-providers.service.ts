@@ -265,28 +265,28 @@ function checkProvider(provider: IdentityProvider, secret: string, rules: Provid
   const { oidc, defaultRole } = provider
   const { issuer, clientId, additionalScopes, groupsClaim, pkceEnabled } = oidc
   const problems: FieldViolation[] = []
-  const say = (field: string, description: string) => problems.push({ field, description })
+  const addProblem = (field: string, description: string) => problems.push({ field, description })
   const checkLength = (field: string, text: string, limit: number) => {
-    if (text.length > limit) say(field, `must be at most ${limit} characters long`)
+    if (text.length > limit) addProblem(field, `must be at most ${limit} characters long`)
   }
-  if (defaultRole === '' && rules.defaultRole === 'required') say('default_role', 'is required')
-  if (defaultRole !== '' && !isUid(defaultRole)) say('default_role', 'is not a uid')
-  if (issuer === '') say('oidc.issuer', 'is required')
-  else if (!isIssuerUrl(issuer)) say('oidc.issuer', 'must be an https URL without query or fragment')
-  if (clientId === '') say('oidc.client_id', 'is required')
-  if (secret === '' && !pkceEnabled) say('oidc.client_secret', 'is required unless pkce_enabled is set')
+  if (defaultRole === '' && rules.defaultRole === 'required') addProblem('default_role', 'is required')
+  if (defaultRole !== '' && !isUid(defaultRole)) addProblem('default_role', 'is not a uid')
+  if (issuer === '') addProblem('oidc.issuer', 'is required')
+  else if (!isIssuerUrl(issuer)) addProblem('oidc.issuer', 'must be an https URL without query or fragment')
+  if (clientId === '') addProblem('oidc.client_id', 'is required')
+  if (secret === '' && !pkceEnabled) addProblem('oidc.client_secret', 'is required unless pkce_enabled is set')
   checkLength('oidc.issuer', issuer, providerLimits.issuer)
   checkLength('oidc.client_id', clientId, providerLimits.text)
   checkLength('oidc.client_secret', secret, providerLimits.secret)
   checkLength('oidc.groups_claim', groupsClaim, providerLimits.text)
   // An earlier release stored claims that can never match. They stay valid until they are changed.
   const problem = groupsClaim === before?.groupsClaim ? '' : problemOfGroupsClaim(groupsClaim)
-  if (problem !== '') say('oidc.groups_claim', problem)
+  if (problem !== '') addProblem('oidc.groups_claim', problem)
   if (additionalScopes.length > providerLimits.scopes) {
-    say('oidc.additional_scopes', `must hold at most ${providerLimits.scopes} scopes`)
+    addProblem('oidc.additional_scopes', `must hold at most ${providerLimits.scopes} scopes`)
   }
   if (!additionalScopes.every((scope) => scopePattern.test(scope) && scope.length <= providerLimits.text)) {
-    say('oidc.additional_scopes', 'has a value that is not a valid OAuth scope')
+    addProblem('oidc.additional_scopes', 'has a value that is not a valid OAuth scope')
   }
   checkFields<IdentityProvider>(identityProviderFields, provider, problems)
 }

@@ -24,17 +24,17 @@ export async function checkDiscovery(outgoing: Outgoing, issuer: string, pkce: b
     return Array.isArray(listed) && !listed.includes(value)
   }
   const problems: FieldViolation[] = []
-  const say = (field: string, description: string) => problems.push({ field: `oidc.${field}`, description })
-  if (metadata.issuer !== issuer) say('issuer', 'differs from the issuer in its discovery document')
+  const addProblem = (field: string, description: string) => problems.push({ field: `oidc.${field}`, description })
+  if (metadata.issuer !== issuer) addProblem('issuer', 'differs from the issuer in its discovery document')
   for (const endpoint of ['authorization_endpoint', 'token_endpoint', 'jwks_uri']) {
-    if (typeof metadata[endpoint] !== 'string') say('issuer', `has no ${endpoint} in its discovery document`)
+    if (typeof metadata[endpoint] !== 'string') addProblem('issuer', `has no ${endpoint} in its discovery document`)
   }
   if (lacks('grant_types_supported', 'authorization_code') || lacks('response_types_supported', 'code')) {
-    say('issuer', 'does not support the authorization code grant')
+    addProblem('issuer', 'does not support the authorization code grant')
   }
   // Many providers with PKCE do not list its methods, so a document without the list is accepted.
   if (pkce && lacks('code_challenge_methods_supported', 'S256')) {
-    say('pkce_enabled', 'must be off, because the provider does not support S256')
+    addProblem('pkce_enabled', 'must be off, because the provider does not support S256')
   }
   refuseIfAny(problems)
   return ''

@@ -107,10 +107,10 @@ function checkInput({ group, name, repos }: NewPushToken, seconds: number): void
   refuseIfAny(problems)
 }
 
-type Vouched = Pick<PushToken, 'provider' | 'organization' | 'externalId' | 'issuer' | 'sessionUid'>
+type VouchedFields = Pick<PushToken, 'provider' | 'organization' | 'externalId' | 'issuer' | 'sessionUid'>
 
 /** Provider and session of the caller, with which the token ends. Throws UNAUTHENTICATED if the session has ended. */
-async function vouchedBySession(tx: Tx, { app, caller }: Call): Promise<Vouched> {
+async function vouchedBySession(tx: Tx, { app, caller }: Call): Promise<VouchedFields> {
   const uid = caller.session?.uid
   if (!uid) {
     const issuer = uid === '' ? (caller.token?.act?.iss ?? '') : ''
@@ -136,9 +136,9 @@ async function requireLasting(tx: Tx, { caller }: Call, group: string, numbers: 
   })
 }
 
-type Unvouched = Pick<PushToken, 'identityUid' | 'group' | 'createTime'>
+type NewTokenFields = Pick<PushToken, 'identityUid' | 'group' | 'createTime'>
 
-async function requireRoom(tx: Tx, { identityUid, group, createTime }: Unvouched): Promise<void> {
+async function requireRoom(tx: Tx, { identityUid, group, createTime }: NewTokenFields): Promise<void> {
   const { ofMaker, ofOrganization } = await store.countLive(tx, identityUid, rootOf(group), createTime)
   if (ofMaker >= most.ofMaker) {
     throw tooMany(`you have reached the limit of ${most.ofMaker} push tokens; revoke one that you do not use`, 60)

@@ -30,7 +30,7 @@ export const scimEvents: readonly EventBody[] = [
 ]
 
 /** Most member IDs that an event lists. */
-const maxTold = 100
+const maxListed = 100
 
 function groupMessage({ group, members, added, removed }: ChangedGroup): ScimGroupMessage {
   return toGroup({
@@ -38,8 +38,8 @@ function groupMessage({ group, members, added, removed }: ChangedGroup): ScimGro
     externalGroupId: groupKeyOf(group),
     memberCount: members,
     addedCount: added.length,
-    addedUserIds: added.slice(0, maxTold),
+    addedUserIds: added.slice(0, maxListed),
     removedCount: removed.length,
-    removedUserIds: removed.slice(0, maxTold),
+    removedUserIds: removed.slice(0, maxListed),
   })
 }

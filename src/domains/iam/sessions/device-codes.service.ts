@@ -11,7 +11,7 @@ import { after, beginFrom, findLiveSession, newSecret, type ProgramTerms } from 
 
 export type { DeviceCode } from './own-grants.store.ts'
 
-type Doing = Pick<Work, 'app' | 'cause'>
+type SignInWork = Pick<Work, 'app' | 'cause'>
 
 /** No vowels, so that no code is a word, and no letters that look alike. */
 const letters = 'BCDFGHJKLMNPQRSTVWXZ'
@@ -40,7 +40,7 @@ export type NewDeviceCode = { deviceCode: string; userCode: string; expiresIn: n
  * store.
  */
 export async function createDeviceCode(
-  { app, cause }: Doing,
+  { app, cause }: SignInWork,
   { clientId, asked }: { clientId: string; asked: object },
 ): Promise<NewDeviceCode> {
   const { now, source, userAgent } = cause
@@ -81,7 +81,7 @@ export async function findWaiting(app: App, userCode: string): Promise<store.Dev
 
 /** Approves or refuses the program for the person of the session. Returns false if the program is not waiting any more. */
 export async function answerDevice(
-  { app, cause }: Doing,
+  { app, cause }: SignInWork,
   session: Session,
   userCode: string,
   approve: boolean,
@@ -100,7 +100,7 @@ export type Polled =
  * ended since.
  */
 export async function pollDevice(
-  work: Doing,
+  work: SignInWork,
   { deviceCode, clientId }: { deviceCode: string; clientId: string },
   termsOf: (asked: unknown) => ProgramTerms,
 ): Promise<Polled> {
