@@ -114,8 +114,11 @@ function checkOf(admitted: Admitted, precondition: Precondition | undefined): Ch
     })
     const resource = answer && subject.take(answer)
     if (holds(precondition, resource ? entityTagsOf(subject.resource, resource) : [])) return
-    const what = resource ? 'the resource does not match If-Match or If-None-Match' : 'the resource does not exist'
-    throw preconditionFailed(`${what}; read it again and retry with its present ETag`)
+    throw preconditionFailed(
+      resource
+        ? 'the resource differs from what If-Match or If-None-Match requires; read it again and retry with its present ETag'
+        : 'the resource that If-Match requires does not exist; it may have been deleted',
+    )
   }
 }
 
