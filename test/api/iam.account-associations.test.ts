@@ -323,7 +323,7 @@ test('a malformed answer of a cloud, or none, is reported as the result of the c
   const refused = ok(await guarded.operator.post(`${base}/${place}:checkAccountAssociation`, { providerType: 2 }))
   assert.deepEqual(
     [refused.reason, refused.message],
-    ['UNREACHABLE', 'AWS cannot be asked: the URL does not use https'],
+    ['UNREACHABLE', 'no response from AWS: the URL does not use https'],
   )
 })
 
