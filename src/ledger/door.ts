@@ -113,7 +113,8 @@ function requireReader({ app }: Edge, { uid, rights }: Caller, route: Read): voi
   // Callers who may get a proof may also get the checkpoint and policy to verify it. These contain no names.
   const isHead = route.kind === 'checkpoint' || route.kind === 'policy'
   if (isHead && rights.roots(tagList).some((root) => rootOf(root) === route.organization)) return
-  if (uid === '') throw unauthenticated('a bearer token is required')
+  if (uid === '')
+    throw unauthenticated('no credentials were sent; send a token in the header "Authorization: Bearer TOKEN"')
   throw permissionDenied('reading this log or proof needs the capability tag.list')
 }
 
