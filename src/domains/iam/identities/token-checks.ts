@@ -28,7 +28,7 @@ export function checkToken(
   const keys = {
     claim: 'keys',
     wanted: 'not expired',
-    got: `until ${expirationTime}`,
+    got: `expires at ${expirationTime}`,
     matches: Date.parse(expirationTime) > now.getTime(),
   }
   const matched = matchClaims({ issuer, subject }, claims, audiences.length > 0 ? audiences : ours)
