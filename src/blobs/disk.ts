@@ -60,7 +60,7 @@ export async function openDisk(folder: string): Promise<Blobs> {
           await part.finish()
           await mkdir(join(folder, dirname(dirname(location))), { recursive: true, mode: 0o700 })
           await syncPath(folder)
-          await place(part.name, location).catch(ignore('EEXIST'))
+          await place(part.name, location).catch(ignoreError('EEXIST'))
           await syncPath(dirname(join(folder, location)))
           await rm(join(folder, part.name), { force: true })
         },
@@ -80,19 +80,19 @@ export async function openDisk(folder: string): Promise<Blobs> {
         await syncPath(dirname(join(folder, location)))
         return location
       } catch (error) {
-        throw codeOf(error) === 'ENOENT' ? new ContentMissing(part, { cause: error }) : explain(error)
+        throw codeOf(error) === 'ENOENT' ? new ContentMissing(part, { cause: error }) : toStoreError(error)
       }
     },
 
     async read({ location, size }, { range = { start: 0, end: size - 1 } } = {}) {
       try {
-        return contentOf(await open(join(folder, location), 'r'), range)
+        return openContent(await open(join(folder, location), 'r'), range)
       } catch (error) {
         throw codeOf(error) === 'ENOENT' ? new ContentMissing(location, { cause: error }) : error
       }
     },
 
-    has: async ({ location, size }) => (await stat(join(folder, location)).catch(ignore('ENOENT')))?.size === size,
+    has: async ({ location, size }) => (await stat(join(folder, location)).catch(ignoreError('ENOENT')))?.size === size,
 
     remove: (location) => rm(join(folder, location), { force: true }),
 
@@ -106,7 +106,7 @@ export async function openDisk(folder: string): Promise<Blobs> {
       await file.writeFile(`${id}\n`)
       await file.sync().finally(() => file.close())
       // Another server that shares the folder may be faster.
-      await linkOrCopy(draft, join(folder, idFile)).catch(ignore('EEXIST'))
+      await linkOrCopy(draft, join(folder, idFile)).catch(ignoreError('EEXIST'))
       await rm(draft)
       await syncPath(folder)
       return (await readIdOf(folder))!
@@ -127,7 +127,7 @@ function createPlacing(folder: string) {
   /** Folders known to be durable. A process may have been killed after it created one and before it was synced. */
   const shards = new Set<string>()
   const makeShard = async (shard: string): Promise<void> => {
-    await mkdir(shard, { mode: 0o700 }).catch(ignore('EEXIST'))
+    await mkdir(shard, { mode: 0o700 }).catch(ignoreError('EEXIST'))
     await syncPath(dirname(shard))
     shards.add(shard)
   }
@@ -150,14 +150,14 @@ async function begin(folder: string, disk: Disk): Promise<Part> {
   try {
     return partOf(name, join(folder, name), await open(join(folder, name), 'wx', 0o600), disk)
   } catch (error) {
-    throw explain(error)
+    throw toStoreError(error)
   }
 }
 
 async function* everything(folder: string): AsyncIterable<Stored> {
   yield* filesOf(folder, uploads)
   for (const above of [...kept, copied]) {
-    const shards = await opendir(join(folder, above)).catch(ignore('ENOENT'))
+    const shards = await opendir(join(folder, above)).catch(ignoreError('ENOENT'))
     for await (const shard of shards ?? []) {
       if (shard.isDirectory()) yield* filesOf(folder, `${above}/${shard.name}`)
     }
@@ -174,10 +174,10 @@ async function removeFiles(folder: string, locations: readonly string[]): Promis
 }
 
 async function readIdOf(folder: string): Promise<string | undefined> {
-  return (await readFile(join(folder, idFile), 'utf8').catch(ignore('ENOENT')))?.trim()
+  return (await readFile(join(folder, idFile), 'utf8').catch(ignoreError('ENOENT')))?.trim()
 }
 
-function contentOf(file: FileHandle, { start, end }: Range): Content {
+function openContent(file: FileHandle, { start, end }: Range): Content {
   return {
     stream: () => file.createReadStream({ start, end: Math.max(start, end), highWaterMark: readBytes }),
     async sendTo(target) {
@@ -216,7 +216,7 @@ function partOf(name: string, path: string, file: FileHandle, disk: Disk): Part 
         let rest = chunks
         while (rest.length > 0) {
           const { bytesWritten } = await file.writev(rest)
-          rest = after(rest, bytesWritten)
+          rest = skipWritten(rest, bytesWritten)
           unsynced += bytesWritten
         }
         if (problem) throw problem
@@ -224,7 +224,7 @@ function partOf(name: string, path: string, file: FileHandle, disk: Disk): Part 
         unsynced = 0
         syncing = syncEarly()
       } catch (error) {
-        throw explain(error)
+        throw toStoreError(error)
       }
     },
     async finish() {
@@ -233,7 +233,7 @@ function partOf(name: string, path: string, file: FileHandle, disk: Disk): Part 
         if (problem) throw problem
         await file.sync()
       } catch (error) {
-        throw explain(error)
+        throw toStoreError(error)
       } finally {
         await file.close()
       }
@@ -248,7 +248,7 @@ function partOf(name: string, path: string, file: FileHandle, disk: Disk): Part 
 }
 
 /** A write may be partial, for example on a disk that becomes full. */
-function after(chunks: readonly Buffer[], written: number): readonly Buffer[] {
+function skipWritten(chunks: readonly Buffer[], written: number): readonly Buffer[] {
   let left = written
   for (const [i, chunk] of chunks.entries()) {
     if (left < chunk.length) return [chunk.subarray(left), ...chunks.slice(i + 1)]
@@ -262,7 +262,7 @@ async function* filesOf(folder: string, name: string): AsyncIterable<Stored> {
     if (!entry.isFile()) continue
     const location = `${name}/${entry.name}`
     if (!isLocation(location)) continue
-    const found = await stat(join(folder, location)).catch(ignore('ENOENT'))
+    const found = await stat(join(folder, location)).catch(ignoreError('ENOENT'))
     if (found) yield { location, size: found.size, changed: found.mtimeMs }
   }
 }
@@ -282,12 +282,12 @@ function codeOf(error: unknown): unknown {
   return (error as NodeJS.ErrnoException).code
 }
 
-function explain(error: unknown): unknown {
+function toStoreError(error: unknown): unknown {
   const full = ['ENOSPC', 'EDQUOT', 'EFBIG'].includes(String(codeOf(error)))
   return full ? new StoreFull('the blob storage is full', { cause: error }) : error
 }
 
-function ignore(code: string): (error: unknown) => undefined {
+function ignoreError(code: string): (error: unknown) => undefined {
   return (error) => {
     if (codeOf(error) !== code) throw error
     return undefined

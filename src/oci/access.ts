@@ -13,37 +13,41 @@ import { denied, OciError } from './errors.ts'
 import { makeFollowed } from './mirrors.ts'
 import { pathOf, type Visit } from './visit.ts'
 
-const numbers = (...names: string[]): readonly number[] => names.map(capabilityNumber)
-const need = (token: 'pull' | 'push' | 'delete', ...names: string[]) => ({ needs: numbers(...names), names, token })
+const toNumbers = (...names: string[]): readonly number[] => names.map(capabilityNumber)
+const createRequirement = (token: 'pull' | 'push' | 'delete', ...names: string[]) => ({
+  needs: toNumbers(...names),
+  names,
+  token,
+})
 
 /** Requirements of each action: capabilities on the repository (behavior 9.3), and the action that a token must have. */
 const actions = {
-  'manifest.read': need('pull', 'manifest.list', 'tag.list'),
-  'blob.read': need('pull', 'repo.blobs.get'),
-  'referrers.read': need('pull', 'referrers.list'),
-  'tags.read': need('pull', 'tag.list'),
-  'history.read': need('pull', 'tag.list'),
-  push: need('push', 'manifest.create'),
-  'manifest.delete': need('delete', 'manifest.delete'),
-  'blob.delete': need('delete', 'manifest.delete'),
-  'tag.delete': need('delete', 'tag.delete'),
+  'manifest.read': createRequirement('pull', 'manifest.list', 'tag.list'),
+  'blob.read': createRequirement('pull', 'repo.blobs.get'),
+  'referrers.read': createRequirement('pull', 'referrers.list'),
+  'tags.read': createRequirement('pull', 'tag.list'),
+  'history.read': createRequirement('pull', 'tag.list'),
+  push: createRequirement('push', 'manifest.create'),
+  'manifest.delete': createRequirement('delete', 'manifest.delete'),
+  'blob.delete': createRequirement('delete', 'manifest.delete'),
+  'tag.delete': createRequirement('delete', 'tag.delete'),
 } as const
 export type Action = keyof typeof actions
 export type TokenAction = (typeof actions)[Action]['token']
 
-const tagCreate = numbers('tag.create')
-const tagUpdate = numbers('tag.update')
-const creation = { folder: numbers('groups.create'), repo: numbers('repo.create') }
+const tagCreate = toNumbers('tag.create')
+const tagUpdate = toNumbers('tag.update')
+const creation = { folder: toNumbers('groups.create'), repo: toNumbers('repo.create') }
 
 /**
  * Repository of the request. Throws DENIED if the visitor has no permission, whether or not the repository exists. Throws
  * NAME_UNKNOWN if it is missing, and UNAUTHORIZED with a challenge if another token would be enough.
  */
 export async function allow(visit: Visit, action: Action, what: What = {}): Promise<RepoRef> {
-  const found = await decide(visit, action, what)
-  const repo = found.repo ?? (action === 'manifest.read' ? await madeFor(visit, found, what) : undefined)
-  if (!repo) throw unknown(visit)
-  if (actions[action].token !== 'pull') requireOwn(repo)
+  const found = await authorize(visit, action, what)
+  const repo = found.repo ?? (action === 'manifest.read' ? await createMirrorFor(visit, found, what) : undefined)
+  if (!repo) throw createUnknownRepo(visit)
+  if (actions[action].token !== 'pull') refuseMirror(repo)
   return repo
 }
 
@@ -57,9 +61,9 @@ const noTags: TagRights = { create: false, move: false }
  * is not allowed to create it. A push that `setsTags` is also subject to the terms for setting tags, and `mayTag` has its rights.
  */
 export async function allowPush(visit: Visit, { setsTags = false } = {}): Promise<Target> {
-  const found = await decide(visit, 'push', {})
-  if (found.repo) requireOwn(found.repo)
-  const target = await targetAt(visit, found)
+  const found = await authorize(visit, 'push', {})
+  if (found.repo) refuseMirror(found.repo)
+  const target = await findTarget(visit, found)
   if (!setsTags) return { ...target, mayTag: noTags }
   const { rights } = visit.call.caller
   const mayTag = { create: rights.holds(target.uid, tagCreate), move: rights.holds(target.uid, tagUpdate) }
@@ -68,14 +72,14 @@ export async function allowPush(visit: Visit, { setsTags = false } = {}): Promis
   return { ...target, mayTag }
 }
 
-async function targetAt(visit: Visit, found: Found): Promise<PushTarget> {
+async function findTarget(visit: Visit, found: Found): Promise<PushTarget> {
   if (found.repo) return atRepo(visit.registry.app.db, found.repo)
-  await checkMake(visit, found)
-  return atNewRepo(visit.call, found, async () => targetAt(visit, await find(visit)))
+  await checkCreation(visit, found)
+  return atNewRepo(visit.call, found, async () => findTarget(visit, await findPath(visit)))
 }
 
 /** Throws UNSUPPORTED for a mirror, since its content comes from the upstream. */
-function requireOwn({ follow, path }: RepoRef): void {
+function refuseMirror({ follow, path }: RepoRef): void {
   if (follow === undefined) return
   const help = `use the upstream, or end the mirror: pinfold images repos unfollow ${path}`
   throw new OciError('UNSUPPORTED', `the repository is a mirror, so it is read-only; ${help}`)
@@ -87,39 +91,39 @@ type What = { tag?: string; digest?: string }
  * Repository that a pull creates because an upstream of a group above has the image. A view shows only content that is already
  * stored.
  */
-async function madeFor(visit: Visit, below: Missing, { tag, digest }: What): Promise<RepoRef | undefined> {
+async function createMirrorFor(visit: Visit, below: Missing, { tag, digest }: What): Promise<RepoRef | undefined> {
   const reference = digest ?? (tag !== undefined && isTagName(tag) ? tag : undefined)
   if (visit.view || below.group === '' || reference === undefined) return undefined
-  return (await makeFollowed(visit, { below, reference })) ? (await find(visit)).repo : undefined
+  return (await makeFollowed(visit, { below, reference })) ? (await findPath(visit)).repo : undefined
 }
 
 /** Finds the path for an action that the visitor is allowed to do there. Throws as `allow` does otherwise. */
-async function decide(visit: Visit, action: Action, what: What): Promise<Found> {
+async function authorize(visit: Visit, action: Action, what: What): Promise<Found> {
   const { needs, token } = actions[action]
-  const found = await find(visit)
-  if (!(await holds(visit, found, needs, action, what))) {
+  const found = await findPath(visit)
+  if (!(await hasPermission(visit, found, needs, action, what))) {
     if (visit.anonymous && !(found.repo === undefined && isPublic(visit))) throw challenge(visit, token)
-    if (!isPublic(visit)) throw refused(visit, placeOf(found), actions[action].names)
-    throw found.repo ? refused(visit, placeOf(found), actions[action].names) : unknown(visit)
+    if (!isPublic(visit)) throw createDenial(visit, scopeOf(found), actions[action].names)
+    throw found.repo ? createDenial(visit, scopeOf(found), actions[action].names) : createUnknownRepo(visit)
   }
   // The visitor has permission, but the token does not cover the action. The client can get one that does.
-  if (!covers(visit, token)) throw challenge(visit, token, 'insufficient_scope')
+  if (!isCoveredByToken(visit, token)) throw challenge(visit, token, 'insufficient_scope')
   return found
 }
 
 const grantors = 'an owner of the organization can grant it'
 
 /** DENIED for an action. Only members learn which capabilities they lack. This does not reveal what exists. */
-function refused(visit: Visit, place: string, names: readonly string[]): OciError {
+function createDenial(visit: Visit, place: string, names: readonly string[]): OciError {
   if (!isMember(visit, place)) return denied()
   const token = visit.call.caller.token?.narrowed ? ', or your token does not include it' : ''
   return denied(
-    `you do not have the permission ${lackedAt(visit, place, names)} for this repository${token}; ${grantors}`,
+    `you do not have the permission ${listMissing(visit, place, names)} for this repository${token}; ${grantors}`,
   )
 }
 
-function lackedAt({ call: { caller } }: Visit, place: string, names: readonly string[]): string {
-  return names.filter((name) => !caller.rights.holds(place, numbers(name))).join(', ')
+function listMissing({ call: { caller } }: Visit, place: string, names: readonly string[]): string {
+  return names.filter((name) => !caller.rights.holds(place, toNumbers(name))).join(', ')
 }
 
 /** True if the visitor is allowed to push to this scope. */
@@ -145,12 +149,12 @@ export function seesOnlyFreeTags(visit: Visit, repo: RepoRef): boolean {
 
 /** Actions among `pull`, `push` and `delete` that the visitor is allowed to do at this path now. */
 export async function actionsAt(visit: Visit): Promise<TokenAction[]> {
-  const found = await find(visit)
+  const found = await findPath(visit)
   const { rights } = visit.call.caller
-  const may = (action: Action) => rights.holds(placeOf(found), actions[action].needs)
+  const may = (action: Action) => rights.holds(scopeOf(found), actions[action].needs)
   const able: TokenAction[] = []
   if (may('manifest.read') || may('blob.read') || may('tags.read') || isPublic(visit)) able.push('pull')
-  if (may('push') && (found.repo || mayMake(visit, found))) able.push('push')
+  if (may('push') && (found.repo || canCreate(visit, found))) able.push('push')
   if (may('manifest.delete') || may('tag.delete')) able.push('delete')
   return able
 }
@@ -160,7 +164,7 @@ export function isPublic({ name, registry }: Visit): boolean {
   return name.slice(0, name.indexOf('/')) === registry.app.config.publicOrg
 }
 
-async function find(visit: Visit): Promise<Found> {
+async function findPath(visit: Visit): Promise<Found> {
   const path = pathOf(visit)
   if (!isRepoPath(path)) {
     const rule =
@@ -177,24 +181,24 @@ async function find(visit: Visit): Promise<Found> {
  * lowest existing group on the path. Empty if there is none.
  */
 export async function standingOf(visit: Visit) {
-  const found = visit.seen?.path === pathOf(visit) ? visit.seen.found : await find(visit)
+  const found = visit.seen?.path === pathOf(visit) ? visit.seen.found : await findPath(visit)
   const group = found.repo ? found.repo.group : found.group
   return { repo: found.repo, group, member: isMember(visit, found.repo?.uid ?? group) }
 }
 
 /** Permissions on a missing repository are those on the lowest group that exists. */
-function placeOf(found: Found): string {
+function scopeOf(found: Found): string {
   return found.repo ? found.repo.uid : found.group || top
 }
 
-async function holds(
+async function hasPermission(
   visit: Visit,
   found: Found,
   needs: readonly number[],
   action: Action,
   { tag, digest }: What,
 ): Promise<boolean> {
-  if (visit.call.caller.rights.holds(placeOf(found), needs)) return true
+  if (visit.call.caller.rights.holds(scopeOf(found), needs)) return true
   if (!found.repo || !isPublic(visit)) return false
   if (action === 'tags.read') return true
   if (action === 'history.read') return freeTags.includes(tag ?? '')
@@ -204,7 +208,7 @@ async function holds(
 }
 
 /** A token of the token endpoint is valid for its scopes. A token of the exchange is not limited to repositories. */
-function covers(visit: Visit, action: TokenAction): boolean {
+function isCoveredByToken(visit: Visit, action: TokenAction): boolean {
   const { access } = visit
   return (
     access === undefined ||
@@ -212,7 +216,7 @@ function covers(visit: Visit, action: TokenAction): boolean {
   )
 }
 
-const repoList = numbers('repo.list')
+const repoList = toNumbers('repo.list')
 
 /** Disjoint scopes in which the visitor is allowed to list repositories. Throws UNAUTHORIZED if another token would be enough. */
 export function listable(visit: Visit): readonly string[] {
@@ -223,19 +227,19 @@ export function listable(visit: Visit): readonly string[] {
   return visit.call.caller.rights.roots(repoList)
 }
 
-function unknown(visit: Visit): OciError {
+function createUnknownRepo(visit: Visit): OciError {
   return new OciError('NAME_UNKNOWN', 'the repository does not exist; check its name', { detail: { name: visit.name } })
 }
 
 /** Only the operator, who has all permissions, gets this answer. */
-function noOrganization(visit: Visit): OciError {
+function createUnknownOrganization(visit: Visit): OciError {
   const name = pathOf(visit).split('/')[0]!
   return denied(`the organization ${name} does not exist; to create it: pinfold iam organizations create ${name}`)
 }
 
 type Missing = Found & { repo?: undefined }
 
-function mayMake({ call: { caller } }: Visit, { group, folders }: Missing): boolean {
+function canCreate({ call: { caller } }: Visit, { group, folders }: Missing): boolean {
   if (group === '') return false
   return (
     caller.rights.holds(group, creation.repo) && (folders.length === 0 || caller.rights.holds(group, creation.folder))
@@ -243,11 +247,11 @@ function mayMake({ call: { caller } }: Visit, { group, folders }: Missing): bool
 }
 
 /** Checks the creation of a repository by the same rules as the management API. */
-async function checkMake(visit: Visit, missing: Missing): Promise<void> {
-  if (missing.group === '') throw noOrganization(visit)
-  if (!mayMake(visit, missing)) {
+async function checkCreation(visit: Visit, missing: Missing): Promise<void> {
+  if (missing.group === '') throw createUnknownOrganization(visit)
+  if (!canCreate(visit, missing)) {
     const needs = ['repo.create', ...(missing.folders.length > 0 ? ['groups.create'] : [])]
-    const lacks = lackedAt(visit, missing.group, needs)
+    const lacks = listMissing(visit, missing.group, needs)
     throw denied(`the repository does not exist, and you do not have the permission ${lacks} to create it; ${grantors}`)
   }
   await requireTerms(visit, missing.group, 'registry.repo.created')

@@ -28,24 +28,24 @@ export async function getBlob(visit: Visit, reference: string): Promise<void> {
     if (here || isOnDemand(repo)) await checkDigest(visit, repo, 'blob', digest)
     // HEAD is allowed for quarantined blobs: a client asks before a push, and clean images may need the blob too.
     if (!isHead) await requireClean(visit, repo, { type: 'blob', digest })
-    if (!here && (await answeredFromUpstream(visit, repo, digest, headers))) return { repo, digest }
+    if (!here && (await answerFromUpstream(visit, repo, digest, headers))) return { repo, digest }
     const blob = here ?? (await look(visit.call, repo, digest))
-    if (!blob) throw unknownBlob(digest)
+    if (!blob) throw createUnknownBlob(digest)
     if (isUnchanged(visit, etag)) {
       visit.res.writeHead(304, headers)
       visit.res.end()
       return { repo, digest }
     }
-    const address = isHead ? undefined : await addressFor(visit, blob)
+    const address = isHead ? undefined : await findRedirect(visit, blob)
     if (address) {
       visit.res.writeHead(307, { ...headers, location: address, 'cache-control': 'no-store', 'content-length': 0 })
       visit.res.end()
       return { repo, digest }
     }
-    const range = rangeOf(visit.req, blob.size, etag)
+    const range = readRange(visit.req, blob.size, etag)
     const reading = { range, client: visit.call.signal }
     const content = isHead || blob.size === 0 ? undefined : await service.openBlob(visit.call, repo, blob, reading)
-    if (!isHead && blob.size > 0 && !content) throw unknownBlob(digest)
+    if (!isHead && blob.size > 0 && !content) throw createUnknownBlob(digest)
     writeHead(visit, blob, range, { ...headers, 'content-type': 'application/octet-stream' })
     if (content) return { repo, digest, send: () => send(visit, content) }
     visit.res.end()
@@ -54,7 +54,7 @@ export async function getBlob(visit: Visit, reference: string): Promise<void> {
 }
 
 /** Returns true if the response was sent. Returns false if the blob is stored now, or exists nowhere. */
-async function answeredFromUpstream(
+async function answerFromUpstream(
   visit: Visit,
   repo: RepoRef,
   digest: string,
@@ -115,7 +115,7 @@ export async function deleteBlob(visit: Visit, reference: string): Promise<void>
   const digest = requireDigest(reference)
   const repo = await allow(visit, 'blob.delete', { digest })
   const result = await service.deleteBlob(visit.call, repo, digest, originOf(visit))
-  if (result === 'unknown') throw unknownBlob(digest)
+  if (result === 'unknown') throw createUnknownBlob(digest)
   if (result.usedBy.length > 0) {
     throw new OciError(
       'DENIED',
@@ -129,7 +129,7 @@ export async function deleteBlob(visit: Visit, reference: string): Promise<void>
   answer(visit, 202)
 }
 
-function unknownBlob(digest: string): OciError {
+function createUnknownBlob(digest: string): OciError {
   return new OciError('BLOB_UNKNOWN', 'the repository does not have this blob; check its digest', {
     detail: { digest },
   })
@@ -139,7 +139,7 @@ function unknownBlob(digest: string): OciError {
  * Range that a request asks for (RFC 9110, 14.2). Undefined for the whole blob: without a range, with several, or with one in
  * another unit. Throws 416 for a range outside of the blob.
  */
-function rangeOf({ method, headers }: IncomingMessage, size: number, etag: string): Range | undefined {
+function readRange({ method, headers }: IncomingMessage, size: number, etag: string): Range | undefined {
   const { range } = headers
   if (range === undefined || method !== 'GET') return undefined
   const condition = headers['if-range']
@@ -162,7 +162,7 @@ function rangeOf({ method, headers }: IncomingMessage, size: number, etag: strin
 const smallBytes = 64 * 1024
 
 /** Address in the bucket for the download of a larger blob. Undefined if this server sends it. */
-async function addressFor({ registry, call, origin }: Visit, blob: Blob): Promise<string | undefined> {
+async function findRedirect({ registry, call, origin }: Visit, blob: Blob): Promise<string | undefined> {
   const { blobs, blobRedirects } = registry.app
   if (blob.size <= smallBytes || !blobs.addressOf || !blobRedirects.has(call.cause.source)) return undefined
   const address = await blobs.addressOf(blob)

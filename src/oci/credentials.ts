@@ -28,7 +28,7 @@ export async function readBearer(
   const token = bearerOf(shown.authorization)
   if (token === undefined)
     throw new OciError('UNAUTHORIZED', 'the Authorization header must be "Bearer TOKEN" or "Basic CREDENTIALS"')
-  return explained(
+  return explainFailure(
     countRefusals(app.limits, shown.source, async () => {
       const verified = await verify(token)
       return callerOf(app, verified.subject, verified)
@@ -49,20 +49,22 @@ export async function readBasic(registry: Registry, verify: Verifier, shown: Sho
   if (user === tokenUser) return readBearer(registry, verify, { authorization: `Bearer ${password}`, source })
   if (isPushTokenUser(user)) return readPushToken(registry, shown, user, password)
   if (!isUid(user))
-    throw refused(`the user name must be ${tokenUser}, the user name of a push token or the uid of an identity`)
+    throw createUnauthorized(
+      `the user name must be ${tokenUser}, the user name of a push token or the uid of an identity`,
+    )
   const { app, url } = registry
   const now = app.clock()
   // The password is a token of another issuer, which takes longer to verify.
   shown.countStranger()
-  const { uid } = await explained(proveIdentity({ app, issuer: url, source }, password, user, now))
+  const { uid } = await explainFailure(proveIdentity({ app, issuer: url, source }, password, user, now))
   app.lastSeen.note(uid, now.toISOString())
-  return explained(callerOf(app, uid))
+  return explainFailure(callerOf(app, uid))
 }
 
 async function readPushToken({ app, host }: Registry, shown: Shown, user: string, password: string): Promise<Caller> {
   const { source } = shown
   shown.countStranger()
-  return explained(
+  return explainFailure(
     countRefusals(app.limits, source, async () => {
       const opened = await openPushToken(app, { userName: user, secret: password, source })
       if (!opened) throw unauthenticated('the push token is wrong, expired or deleted')
@@ -83,7 +85,7 @@ async function readPushToken({ app, host }: Registry, shown: Shown, user: string
   )
 }
 
-async function explained<T>(work: Promise<T>): Promise<T> {
+async function explainFailure<T>(work: Promise<T>): Promise<T> {
   try {
     return await work
   } catch (error) {
@@ -97,12 +99,12 @@ async function explained<T>(work: Promise<T>): Promise<T> {
       )
     }
     if (error instanceof AppError && (error.code === 'PERMISSION_DENIED' || error.code === 'UNAUTHENTICATED')) {
-      throw refused('the credentials are wrong, expired or revoked; sign in again', error)
+      throw createUnauthorized('the credentials are wrong, expired or revoked; sign in again', error)
     }
     throw error
   }
 }
 
-function refused(message: string, cause?: unknown): OciError {
+function createUnauthorized(message: string, cause?: unknown): OciError {
   return new OciError('UNAUTHORIZED', message, { cause })
 }

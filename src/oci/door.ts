@@ -57,13 +57,19 @@ async function serve(registry: Registry, verify: Verifier, arrival: HttpArrival)
   arrival.named(route?.kind ?? 'token')
   const name = route?.name ?? ''
   const named = name === '' ? noName : plainName(prefixAt(registry, arrival), name)
-  const visit = await enter(registry, verify, arrival, route, named ?? (await namedBy(registry, arrival, name)))
-  if (!route) await tokenOrRefuse(visit)
+  const visit = await authenticate(
+    registry,
+    verify,
+    arrival,
+    route,
+    named ?? (await resolveName(registry, arrival, name)),
+  )
+  if (!route) await handleTokenRequest(visit)
   else await handle(visit, route)
 }
 
 /** Resolves the name, which may have a view. Views are read-only for all callers. */
-async function namedBy(registry: Registry, arrival: HttpArrival, name: string): Promise<Named> {
+async function resolveName(registry: Registry, arrival: HttpArrival, name: string): Promise<Named> {
   const named = await nameFrom(registry, prefixAt(registry, arrival), name)
   if (named.view && arrival.verb !== 'GET' && arrival.verb !== 'HEAD') {
     const message = `views are read-only; to push or delete, leave ${named.view.name} out of the path`
@@ -82,7 +88,7 @@ async function handle(visit: Visit, route: Route): Promise<void> {
 }
 
 /** Authenticates the caller. Throws a challenge if a credential is required and missing. */
-async function enter(
+async function authenticate(
   registry: Registry,
   verify: Verifier,
   arrival: HttpArrival,
@@ -93,7 +99,7 @@ async function enter(
   if (authorization === undefined) {
     const stranger = visitOf(registry, arrival, named)
     if (!route) return stranger
-    throw challenge(stranger, tokenActionOf(route, req.method), undefined, furtherOf(route))
+    throw challenge(stranger, tokenActionOf(route, req.method), undefined, extraScopesOf(route))
   }
   try {
     // Clients such as curl send a password with each request. Its permissions and rate limits are those of the token endpoint.
@@ -108,7 +114,7 @@ async function enter(
     arrival.countStranger()
     const stranger = visitOf(registry, arrival, named)
     const action = route && tokenActionOf(route, req.method)
-    const { headers } = challenge(stranger, action, 'invalid_token', route && furtherOf(route))
+    const { headers } = challenge(stranger, action, 'invalid_token', route && extraScopesOf(route))
     throw new OciError('UNAUTHORIZED', error.message, { headers, cause: error.cause })
   }
 }
@@ -142,13 +148,13 @@ function tokenActionOf({ kind, name }: Route, method: string | undefined): strin
   return method === 'DELETE' ? 'delete' : 'pull'
 }
 
-function furtherOf({ kind }: Route): readonly string[] {
+function extraScopesOf({ kind }: Route): readonly string[] {
   return kind === 'catalog' ? [catalogScope] : []
 }
 
-async function tokenOrRefuse(visit: Visit): Promise<void> {
+async function handleTokenRequest(visit: Visit): Promise<void> {
   // Clients that try POST first continue with GET after this error.
-  if (visit.req.method !== 'GET' && visit.req.method !== 'HEAD') throw wrongMethod('GET, HEAD')
+  if (visit.req.method !== 'GET' && visit.req.method !== 'HEAD') throw createWrongMethod('GET, HEAD')
   await issueToken(visit)
 }
 
@@ -156,10 +162,10 @@ function handlerOf({ kind }: Route, { req }: Visit): Handler {
   const here = handlers[kind]
   const handler = here[req.method ?? '']
   if (handler) return handler
-  throw wrongMethod(Object.keys(here).join(', '))
+  throw createWrongMethod(Object.keys(here).join(', '))
 }
 
-function wrongMethod(allow: string): OciError {
+function createWrongMethod(allow: string): OciError {
   return new OciError('UNSUPPORTED', `this endpoint has only the methods ${allow}`, { headers: { allow } })
 }
 

@@ -16,7 +16,7 @@ const maxRecords = 1000
 export async function tagHistory(visit: Visit, tag: string): Promise<void> {
   const repo = await allow(visit, 'history.read', { tag })
   const { db } = visit.call.app
-  const window = { from: timeOf(visit, 'start', 'up'), before: endIn(visit, timeOf(visit, 'end', 'up')) }
+  const window = { from: timeOf(visit, 'start', 'up'), before: findEnd(visit, timeOf(visit, 'end', 'up')) }
   const records = await historyText(db, repo, tag, window, maxRecords)
   if (records === '' && !(await isInHistory(db, repo, tag))) {
     throw new OciError('MANIFEST_UNKNOWN', 'the repository has never had this tag; check its name', { detail: { tag } })
@@ -25,7 +25,7 @@ export async function tagHistory(visit: Visit, tag: string): Promise<void> {
 }
 
 /** In a view the history ends at the time of the view, minus its age. */
-function endIn(visit: Visit, before: string | undefined): string | undefined {
+function findEnd(visit: Visit, before: string | undefined): string | undefined {
   if (!visit.view) return before
   const { until, age } = questionOf(visit, visit.view)
   const cutoff = timePlus(until, 1 - (age?.ms ?? 0))
@@ -48,11 +48,11 @@ export async function tagHistoryDraft(visit: Visit, tag: string): Promise<void> 
       { status: 404 },
     )
   }
-  const repo = await allow(visit, 'history.read', { tag }).catch(nothingWhenUnknown)
+  const repo = await allow(visit, 'history.read', { tag }).catch(ignoreUnknownRepo)
   const size = Math.min(numberOf(visit, 'n') ?? defaultEntries, maxRecords)
   const window = {
     after: timeOf(visit, 'since', 'down'),
-    before: endIn(visit, timeOf(visit, 'before', 'up')),
+    before: findEnd(visit, timeOf(visit, 'before', 'up')),
     digest: digestOf(visit),
   }
   const found = repo && size > 0 ? await listHistory(app.db, repo, tag, window, size + 1) : []
@@ -74,7 +74,7 @@ export async function tagHistoryDraft(visit: Visit, tag: string): Promise<void> 
 }
 
 /** The draft allows 404 only if the endpoint is missing, so a missing repository has an empty history. */
-function nothingWhenUnknown(error: unknown): RepoRef | undefined {
+function ignoreUnknownRepo(error: unknown): RepoRef | undefined {
   if (error instanceof OciError && error.code === 'NAME_UNKNOWN') return undefined
   throw error
 }

@@ -38,8 +38,8 @@ export async function getManifest(visit: Visit, reference: string): Promise<void
   const target = targetOf(reference)
   await observePull(visit, { type: 'manifest', digest: '', ...target }, async () => {
     const repo = await allow(visit, 'manifest.read', target)
-    const pulled = await (isPlain(visit, repo) ? pullPlain : pullJudged)(visit, repo, target)
-    if (!pulled) throw unknownManifest(reference)
+    const pulled = await (isPlain(visit, repo) ? pullPlain : pullChecked)(visit, repo, target)
+    if (!pulled) throw createUnknownManifest(reference)
     return serve(visit, repo, pulled)
   })
 }
@@ -55,7 +55,7 @@ async function pullPlain({ call }: Visit, repo: RepoRef, target: Target): Promis
   return isTagName(target.tag) ? service.pullTag(call, repo, target.tag) : undefined
 }
 
-async function pullJudged(visit: Visit, repo: RepoRef, target: Target): Promise<PulledTag | undefined> {
+async function pullChecked(visit: Visit, repo: RepoRef, target: Target): Promise<PulledTag | undefined> {
   if ('tag' in target && !isTagName(target.tag)) return undefined
   const pulled: PulledTag | undefined = await ('tag' in target
     ? pullTag(visit, repo, target.tag)
@@ -110,8 +110,8 @@ export async function putManifest(visit: Visit, reference: string): Promise<void
     // Over HTTP/1.1 the whole request has a time limit.
     if (visit.req.httpVersionMajor === 2) idleLimit(visit)
     const content = await receiveSmall(visit, maxManifestBytes)
-    const manifest = verified(content, target)
-    const document = await documentOf(visit, place.repo, manifest)
+    const manifest = verifyDigest(content, target)
+    const document = await readDocument(visit, place.repo, manifest)
     if (content.length > turnBytes) await turns.next()
     const result = await pushes.pushManifest(visit.call, {
       target: place,
@@ -123,7 +123,7 @@ export async function putManifest(visit: Visit, reference: string): Promise<void
       origin: originOf(visit),
     })
     if (result === 'no repo') throw deletedMeanwhile()
-    if (result !== 'stored') throw refusal(result)
+    if (result !== 'stored') throw createPushError(result)
     answer(visit, 201, {
       location: `/v2/${visit.written}/manifests/${manifest.digest}`,
       'docker-content-digest': manifest.digest,
@@ -150,7 +150,7 @@ function tagsOf({ query }: Visit, target: Target): string[] {
   })
 }
 
-function verified(content: Buffer, target: Target): Omit<Manifest, 'mediaType'> {
+function verifyDigest(content: Buffer, target: Target): Omit<Manifest, 'mediaType'> {
   const algorithm: Algorithm = 'digest' in target ? algorithmOf(target.digest) : 'sha256'
   const digest = digestOf(algorithm, content)
   if ('digest' in target && target.digest !== digest) {
@@ -160,7 +160,7 @@ function verified(content: Buffer, target: Target): Omit<Manifest, 'mediaType'> 
 }
 
 /** Reads a pushed manifest. A manifest above the limits is accepted only if the repository already has it. */
-async function documentOf(
+async function readDocument(
   { req, call }: Visit,
   repo: RepoRef | undefined,
   { digest, content }: Pick<Manifest, 'digest' | 'content'>,
@@ -170,23 +170,23 @@ async function documentOf(
     return readNewManifest(content, contentType)
   } catch (error) {
     const isStored = error instanceof ManifestLimit && repo && (await service.pullDigest(call, repo, digest))
-    if (!isStored) throw asOci(error)
+    if (!isStored) throw toInvalidManifest(error)
   }
   try {
     return readManifest(content, contentType)
   } catch (error) {
-    throw asOci(error)
+    throw toInvalidManifest(error)
   }
 }
 
-function asOci(error: unknown): unknown {
+function toInvalidManifest(error: unknown): unknown {
   if (!(error instanceof ManifestProblem)) return error
   return new OciError('MANIFEST_INVALID', error.message, error.unsupported ? { status: 415 } : {})
 }
 
 const maxNamed = 20
 
-function refusal(problem: pushes.PushProblem): OciError {
+function createPushError(problem: pushes.PushProblem): OciError {
   if ('nested' in problem) return new OciError('MANIFEST_INVALID', problem.nested)
   if ('wrong' in problem) {
     const { digest, size, stored } = problem.wrong
@@ -213,7 +213,7 @@ export async function deleteManifest(visit: Visit, reference: string): Promise<v
     'digest' in target
       ? await deletions.deleteManifest(visit.call, repo, target.digest, originOf(visit))
       : isTagName(target.tag) && (await deleteTagNamed(visit.call, repo, target.tag, precondition))
-  if (!deleted) throw unknownManifest(reference)
+  if (!deleted) throw createUnknownManifest(reference)
   answer(visit, 202)
 }
 
@@ -232,7 +232,7 @@ function preconditionOf({ req: { headers } }: Visit, target: Target) {
   throw new OciError('UNSUPPORTED', message, { status: 400 })
 }
 
-function unknownManifest(reference: string): OciError {
+function createUnknownManifest(reference: string): OciError {
   const what = isDigest(reference) ? 'manifest' : 'tag'
   return new OciError('MANIFEST_UNKNOWN', `the repository does not have this ${what}; check its name`, {
     detail: { [isDigest(reference) ? 'digest' : 'tag']: reference.slice(0, 200) },

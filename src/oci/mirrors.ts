@@ -24,21 +24,21 @@ const pullingOf = (visit: Visit, repo: RepoRef): service.Pulling => ({
 
 /** Warning header for a tag that may be older than at the upstream. */
 export async function freshen(visit: Visit, repo: RepoRef, tag: string): Promise<Record<string, string>> {
-  const warning = await asOci(service.freshenTag(pullingOf(visit, repo), tag))
+  const warning = await withOciErrors(service.freshenTag(pullingOf(visit, repo), tag))
   return warning === undefined ? {} : { warning: `299 - "${warning.replaceAll(/["\\]/g, '')}"` }
 }
 
 export function bringManifest(visit: Visit, repo: RepoRef, digest: string): Promise<boolean> {
-  return asOci(service.bringManifest(pullingOf(visit, repo), digest))
+  return withOciErrors(service.bringManifest(pullingOf(visit, repo), digest))
 }
 
 /** True if the repository was created because an upstream has the image. */
 export function makeFollowed(visit: Visit, missing: Missing): Promise<boolean> {
-  return asOci(makeRepo(visit.registry.app, missing))
+  return withOciErrors(makeRepo(visit.registry.app, missing))
 }
 
 export function sizeThere(visit: Visit, repo: RepoRef, digest: string): Promise<number | undefined> {
-  return asOci(service.sizeOfBlob(pullingOf(visit, repo), digest))
+  return withOciErrors(service.sizeOfBlob(pullingOf(visit, repo), digest))
 }
 
 /** Longest stall of a slow client before others stop waiting for it: for one write, and in total. */
@@ -67,7 +67,7 @@ export async function bringBlob(
     written += chunk.length
     if (res.write(chunk)) return true
     const began = performance.now()
-    const keepsUp = await drained(res, Math.min(stalledMs, patienceMs))
+    const keepsUp = await waitForDrain(res, Math.min(stalledMs, patienceMs))
     patienceMs -= performance.now() - began
     // The client now waits for the rest, which may take long to arrive.
     if (!keepsUp) visit.req.setTimeout(0)
@@ -78,7 +78,7 @@ export async function bringBlob(
   }
   const tee = headers && { begin, write: send }
   try {
-    const result = await asOci(service.bringBlob(pullingOf(visit, repo), digest, tee))
+    const result = await withOciErrors(service.bringBlob(pullingOf(visit, repo), digest, tee))
     // An empty blob writes nothing to the client.
     if (!res.headersSent) return result === 'sent' ? 'stored' : result
     if (result !== 'sent') return { written }
@@ -92,7 +92,7 @@ export async function bringBlob(
 }
 
 /** True if the client accepts more data within the time. False if it has disconnected. */
-async function drained(res: Visit['res'], ms: number): Promise<boolean> {
+async function waitForDrain(res: Visit['res'], ms: number): Promise<boolean> {
   const over = new AbortController()
   const { signal } = over
   const room = once(res, 'drain', { signal }).then(() => true)
@@ -108,7 +108,7 @@ async function drained(res: Visit['res'], ms: number): Promise<boolean> {
 
 const later = ['paced', 'paused', 'throttled', 'unavailable']
 
-async function asOci<T>(work: Promise<T>): Promise<T> {
+async function withOciErrors<T>(work: Promise<T>): Promise<T> {
   try {
     return await work
   } catch (error) {

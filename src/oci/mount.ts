@@ -19,9 +19,9 @@ const maxTried = 20
  * such a token, and many clients follow one challenge only.
  */
 export async function mount(visit: Visit, target: Target, digest: string, from: string | null): Promise<boolean> {
-  const places = from ? await placeNamed(visit, from) : await placesOf(visit, digest)
+  const places = from ? await findNamedPlace(visit, from) : await findPlaces(visit, digest)
   for (const place of places) {
-    const source = await sourceAt(place, digest)
+    const source = await findSource(place, digest)
     if (source === 'needs a token') {
       if (from) throw challenge(visit, 'push', 'insufficient_scope', [`repository:${from}:pull`])
     } else if (source && (await findWhole(visit.call, source, digest))) {
@@ -31,12 +31,12 @@ export async function mount(visit: Visit, target: Target, digest: string, from: 
   return false
 }
 
-async function placeNamed(visit: Visit, from: string): Promise<Visit[]> {
+async function findNamedPlace(visit: Visit, from: string): Promise<Visit[]> {
   const named = await nameOrNone(visit.registry, visit.prefix, from)
   return named ? [{ ...visit, ...named }] : []
 }
 
-async function placesOf(visit: Visit, digest: string): Promise<Visit[]> {
+async function findPlaces(visit: Visit, digest: string): Promise<Visit[]> {
   const places: Visit[] = []
   for (const uid of (await reposWithBlob(visit.call, digest)).slice(0, maxTried)) {
     const { repo } = await visit.registry.app.paths.find(uid)
@@ -45,7 +45,7 @@ async function placesOf(visit: Visit, digest: string): Promise<Visit[]> {
   return places
 }
 
-async function sourceAt(visit: Visit, digest: string): Promise<RepoRef | 'needs a token' | undefined> {
+async function findSource(visit: Visit, digest: string): Promise<RepoRef | 'needs a token' | undefined> {
   try {
     const repo = await allow(visit, 'blob.read', { digest })
     await checkDigest(visit, repo, 'blob', digest)

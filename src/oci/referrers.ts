@@ -9,7 +9,7 @@ import type { Visit } from './visit.ts'
 /** Serves an index of the manifests whose subject is the digest. A long index continues at the Link header. */
 export async function getReferrers(visit: Visit, reference: string): Promise<void> {
   const subject = requireDigest(reference)
-  const repo = await allow(visit, 'referrers.read', { digest: subject }).catch(noRepo)
+  const repo = await allow(visit, 'referrers.read', { digest: subject }).catch(ignoreUnknownRepo)
   const { query } = visit
   const last = query.get('last') ?? ''
   const artifactType = typeOf(visit)
@@ -38,7 +38,7 @@ function typeOf({ query }: Visit): string | undefined {
 }
 
 /** Clients take 404 as a missing endpoint and then look for referrers in tags. */
-function noRepo(error: unknown): undefined {
+function ignoreUnknownRepo(error: unknown): undefined {
   if (!(error instanceof OciError) || error.code !== 'NAME_UNKNOWN') throw error
   return undefined
 }

@@ -39,7 +39,7 @@ export function routeOf(path: string, token: string | undefined): Route {
   const last = parts.at(-1)!
   const before = parts.at(-2)
   const at = (kind: Route['kind'], dropped: number, reference: string): Route => {
-    return { kind, name: parts.slice(0, -dropped).join('/'), reference: decoded(reference) }
+    return { kind, name: parts.slice(0, -dropped).join('/'), reference: decode(reference) }
   }
   if (before === 'uploads' && parts.at(-3) === 'blobs')
     return last === '' ? at('uploads', 3, '') : at('upload', 3, last)
@@ -49,19 +49,19 @@ export function routeOf(path: string, token: string | undefined): Route {
   if (before === 'referrers') return at('referrers', 2, last)
   if (before === 'tags' && last === 'list') return at('tags', 2, '')
   const isHistory = parts.at(-3) === '_svc' || (token !== undefined && parts.at(-3) === `_${token}`)
-  if (before === 'history' && isHistory) return asked(at('history', 3, last))
-  if (before === 'resolve' && parts.at(-3) === '_svc') return asked(at('resolve', 3, last))
-  if (before === 'tag-history' && parts.at(-3) === '_oci') return asked(at('tag-history', 3, last))
+  if (before === 'history' && isHistory) return checkReference(at('history', 3, last))
+  if (before === 'resolve' && parts.at(-3) === '_svc') return checkReference(at('resolve', 3, last))
+  if (before === 'tag-history' && parts.at(-3) === '_oci') return checkReference(at('tag-history', 3, last))
   throw new OciError('NAME_UNKNOWN', 'the registry has no endpoint with this path')
 }
 
 /** Tags and digests have no control characters, and not every database accepts them. */
-function asked(route: Route): Route {
+function checkReference(route: Route): Route {
   if (!/\p{Cc}/u.test(route.reference)) return route
   throw new OciError('MANIFEST_UNKNOWN', 'tags and digests cannot have control characters')
 }
 
-function decoded(text: string): string {
+function decode(text: string): string {
   try {
     return decodeURIComponent(text)
   } catch {
@@ -74,7 +74,7 @@ export type Handler = (visit: Visit, reference: string) => Promise<void>
 
 /** Handlers by kind of path and HTTP method. */
 export const handlers: Record<Route['kind'], Record<string, Handler>> = {
-  base: { GET: base, HEAD: base },
+  base: { GET: answerBase, HEAD: answerBase },
   catalog: { GET: listRepositories, HEAD: listRepositories },
   manifest: { GET: getManifest, HEAD: getManifest, PUT: putManifest, DELETE: deleteManifest },
   blob: { GET: getBlob, HEAD: getBlob, DELETE: deleteBlob },
@@ -88,6 +88,6 @@ export const handlers: Record<Route['kind'], Record<string, Handler>> = {
 }
 
 /** Confirms that this is a registry, and that the token is valid. */
-async function base(visit: Visit): Promise<void> {
+async function answerBase(visit: Visit): Promise<void> {
   answerWith(visit, '{}', version)
 }

@@ -24,34 +24,35 @@ export async function postUpload(visit: Visit): Promise<void> {
   if (mountDigest !== null) {
     requireDigest(mountDigest)
     const target = await allowPush(visit)
-    if (await mount(visit, target, mountDigest, query.get('from'))) return created(visit, mountDigest)
-    return start(visit, target)
+    if (await mount(visit, target, mountDigest, query.get('from'))) return answerCreated(visit, mountDigest)
+    return startUpload(visit, target)
   }
   if (digest !== null) {
     requireDigest(digest)
     const isEmpty = digest === digestOf(algorithmOf(digest), new Uint8Array())
-    if (hasBody(visit) || isEmpty) return observePush(visit, { type: 'blob', digest }, () => postWhole(visit, digest))
+    if (hasBody(visit) || isEmpty)
+      return observePush(visit, { type: 'blob', digest }, () => receiveWholeBlob(visit, digest))
   }
-  return start(visit, await allowPush(visit))
+  return startUpload(visit, await allowPush(visit))
 }
 
-async function start(visit: Visit, target: Target): Promise<void> {
+async function startUpload(visit: Visit, target: Target): Promise<void> {
   // A refused push must not create the repository.
   if (!target.repo) await service.requireUpload(visit.call, target.uid)
   const upload = await service.startUpload(visit.call, target)
   if (!upload) throw deletedMeanwhile()
-  answer(visit, 202, whereabouts(visit, upload))
+  answer(visit, 202, toProgressHeaders(visit, upload))
 }
 
-async function postWhole(visit: Visit, digest: string): Promise<void> {
+async function receiveWholeBlob(visit: Visit, digest: string): Promise<void> {
   const target = await allowPush(visit)
-  await metered(visit, target, async (meter) => {
-    const received = await take(visit, meter, algorithmOf(digest))
+  await withMeter(visit, target, async (meter) => {
+    const received = await receiveBody(visit, meter, algorithmOf(digest))
     if (!received) return
     answerPush(
       visit,
       digest,
-      await service.pushBlob(visit.call, pushOf(visit, target, digest), received).catch(explain),
+      await service.pushBlob(visit.call, pushOf(visit, target, digest), received).catch(throwExplained),
     )
   })
 }
@@ -61,23 +62,23 @@ const pushOf = (visit: Visit, target: PushTarget, digest: string) => ({ target, 
 function answerPush(visit: Visit, digest: string, pushed: service.PushedBlob): void {
   if (pushed === 'no repo') throw deletedMeanwhile()
   if (pushed === 'stored') {
-    created(visit, digest)
+    answerCreated(visit, digest)
     return
   }
   throw wrongDigest(pushed.other)
 }
 
 /** Receives the body and hashes it while it is written. Returns undefined if the client disconnected before its end. */
-async function take(visit: Visit, meter: Meter, algorithm: Algorithm): Promise<service.Received | undefined> {
+async function receiveBody(visit: Visit, meter: Meter, algorithm: Algorithm): Promise<service.Received | undefined> {
   idleLimit(visit)
   const hash = createHash(algorithm)
-  const part = await visit.registry.app.blobs.begin(lengthOf(visit), meter.organization).catch(explain)
+  const part = await visit.registry.app.blobs.begin(lengthOf(visit), meter.organization).catch(throwExplained)
   try {
     const { size, cut } = await receive(visit, part, hash, (bytes) => meter.take(bytes))
     if (!cut) return { part, size, digest: `${algorithm}:${hash.digest('hex')}`, meter }
   } catch (error) {
     await part.discard()
-    return explain(error)
+    return throwExplained(error)
   }
   await part.discard()
   return undefined
@@ -87,7 +88,7 @@ async function take(visit: Visit, meter: Meter, algorithm: Algorithm): Promise<s
 const lengthOf = ({ req }: Visit): number => Number(req.headers['content-length'] ?? 0)
 
 /** Runs `work` with a meter. Received bytes count against the quota until they are stored or `work` has failed. */
-async function metered(
+async function withMeter(
   visit: Visit,
   place: { uid: string },
   work: (meter: Meter) => Promise<void>,
@@ -103,16 +104,16 @@ async function metered(
 
 /** Receives the next chunk of an upload, with or without a known length. */
 export async function patchUpload(visit: Visit, uid: string): Promise<void> {
-  const { repo, upload } = await find(visit, uid)
-  checkPlace(visit, upload)
+  const { repo, upload } = await findUpload(visit, uid)
+  checkRange(visit, upload)
   const limits = await service.requirePiece(visit.call, repo, upload)
-  await metered(visit, repo, (meter) => takePiece(visit, repo, upload, meter), limits).catch(async (error) => {
+  await withMeter(visit, repo, (meter) => receiveChunk(visit, repo, upload, meter), limits).catch(async (error) => {
     await service.endRefused(visit.call, upload, error)
-    return explain(error)
+    return throwExplained(error)
   })
 }
 
-async function takePiece(visit: Visit, repo: RepoRef, upload: Upload, meter: Meter): Promise<void> {
+async function receiveChunk(visit: Visit, repo: RepoRef, upload: Upload, meter: Meter): Promise<void> {
   idleLimit(visit)
   const isFirst = upload.size === 0
   const hash = isFirst ? createHash('sha256') : undefined
@@ -132,7 +133,7 @@ async function takePiece(visit: Visit, repo: RepoRef, upload: Upload, meter: Met
       mayBeKept = true
       const isAdded = await service.addPart(visit.call, repo, upload, added, meter.limits)
       mayBeKept = isAdded
-      if (!isAdded) throw await overtaken(visit, repo, upload.uid)
+      if (!isAdded) throw await createConflict(visit, repo, upload.uid)
     } else await part.discard()
   } catch (error) {
     // If the result of the commit is unknown, the upload may have the chunk, so it is not discarded. Garbage collection finds it
@@ -141,28 +142,28 @@ async function takePiece(visit: Visit, repo: RepoRef, upload: Upload, meter: Met
     throw error
   }
   meter.end()
-  if (!cut) answer(visit, 202, whereabouts(visit, { uid: upload.uid, size: upload.size + size }))
+  if (!cut) answer(visit, 202, toProgressHeaders(visit, { uid: upload.uid, size: upload.size + size }))
 }
 
 /** Completes the upload, with a last chunk if the request has a body. */
 export async function putUpload(visit: Visit, uid: string): Promise<void> {
   const digest = requireDigest(visit.query.get('digest') ?? '')
   await observePush(visit, { type: 'blob', digest }, async () => {
-    const { repo, upload } = await find(visit, uid)
-    checkPlace(visit, upload)
-    if (!hasBody(visit)) return close(visit, repo, upload, digest)
+    const { repo, upload } = await findUpload(visit, uid)
+    checkRange(visit, upload)
+    if (!hasBody(visit)) return completeUpload(visit, repo, upload, digest)
     const closeWith = async (meter: Meter): Promise<void> => {
-      const last = await take(visit, meter, algorithmOf(digest))
-      if (last) await close(visit, repo, upload, digest, last)
+      const last = await receiveBody(visit, meter, algorithmOf(digest))
+      if (last) await completeUpload(visit, repo, upload, digest, last)
     }
-    await metered(visit, repo, closeWith).catch(async (error) => {
+    await withMeter(visit, repo, closeWith).catch(async (error) => {
       await service.endRefused(visit.call, upload, error)
       throw error
     })
   })
 }
 
-async function close(
+async function completeUpload(
   visit: Visit,
   repo: RepoRef,
   upload: Upload,
@@ -170,29 +171,29 @@ async function close(
   last?: service.Received,
 ): Promise<void> {
   const push = pushOf(visit, atRepo(visit.registry.app.db, repo), digest)
-  answerPush(visit, digest, await service.closeUpload(visit.call, push, upload, last).catch(explain))
+  answerPush(visit, digest, await service.closeUpload(visit.call, push, upload, last).catch(throwExplained))
 }
 
 /** Answers with the progress of the upload. */
 export async function getUpload(visit: Visit, uid: string): Promise<void> {
-  const { upload } = await find(visit, uid)
-  answer(visit, 204, whereabouts(visit, upload))
+  const { upload } = await findUpload(visit, uid)
+  answer(visit, 204, toProgressHeaders(visit, upload))
 }
 
 export async function deleteUpload(visit: Visit, uid: string): Promise<void> {
-  const { upload } = await find(visit, uid)
+  const { upload } = await findUpload(visit, uid)
   await service.cancelUpload(visit.call, upload)
   answer(visit, 204)
 }
 
-async function find(visit: Visit, uid: string): Promise<{ repo: RepoRef; upload: Upload }> {
+async function findUpload(visit: Visit, uid: string): Promise<{ repo: RepoRef; upload: Upload }> {
   const repo = await allow(visit, 'push')
   const upload = await service.findUpload(visit.call, repo, uid)
-  if (!upload) throw unknownUpload()
+  if (!upload) throw createUnknownUpload()
   return { repo, upload }
 }
 
-function unknownUpload(): OciError {
+function createUnknownUpload(): OciError {
   return new OciError(
     'BLOB_UPLOAD_UNKNOWN',
     'the upload does not exist, or was completed, canceled or expired; start a new one',
@@ -200,37 +201,37 @@ function unknownUpload(): OciError {
 }
 
 /** A chunk must begin at the end of the previous one. */
-function checkPlace(visit: Visit, upload: Upload): void {
+function checkRange(visit: Visit, upload: Upload): void {
   const given = visit.req.headers['content-range']
   if (given === undefined) return
   const match = /^(?:bytes )?(\d{1,15})-(\d{1,15})(?:\/(?:\d+|\*))?$/.exec(given)
   if (!match) throw new OciError('BLOB_UPLOAD_INVALID', 'Content-Range must be a range of bytes such as 0-1023')
   const [start, end] = [Number(match[1]), Number(match[2])]
-  if (start !== upload.size || end < start) throw misplaced(visit, upload)
+  if (start !== upload.size || end < start) throw createRangeError(visit, upload)
   const length = visit.req.headers['content-length']
   if (length !== undefined && Number(length) !== end - start + 1) {
     throw new OciError('SIZE_INVALID', 'Content-Range and Content-Length have different lengths', { status: 400 })
   }
 }
 
-function misplaced(visit: Visit, upload: Upload): OciError {
+function createRangeError(visit: Visit, upload: Upload): OciError {
   return new OciError(
     'BLOB_UPLOAD_INVALID',
     `the upload has ${upload.size} bytes so far, so the next chunk must start at byte ${upload.size}`,
     {
       status: 416,
-      headers: whereabouts(visit, upload),
+      headers: toProgressHeaders(visit, upload),
     },
   )
 }
 
-async function overtaken(visit: Visit, repo: RepoRef, uid: string): Promise<OciError> {
+async function createConflict(visit: Visit, repo: RepoRef, uid: string): Promise<OciError> {
   const upload = await service.findUpload(visit.call, repo, uid)
-  return upload ? misplaced(visit, upload) : unknownUpload()
+  return upload ? createRangeError(visit, upload) : createUnknownUpload()
 }
 
 /** The range of zero bytes is written like the range of one byte. */
-function whereabouts({ written }: Visit, { uid, size }: Pick<Upload, 'uid' | 'size'>): Record<string, string> {
+function toProgressHeaders({ written }: Visit, { uid, size }: Pick<Upload, 'uid' | 'size'>): Record<string, string> {
   return {
     location: `/v2/${written}/blobs/uploads/${uid}`,
     range: `0-${Math.max(0, size - 1)}`,
@@ -238,11 +239,11 @@ function whereabouts({ written }: Visit, { uid, size }: Pick<Upload, 'uid' | 'si
   }
 }
 
-function created(visit: Visit, digest: string): void {
+function answerCreated(visit: Visit, digest: string): void {
   answer(visit, 201, { location: `/v2/${visit.written}/blobs/${digest}`, 'docker-content-digest': digest })
 }
 
 /** Another request has finished or canceled the upload, so it or its chunks are missing. */
-function explain(error: unknown): never {
-  throw error instanceof ContentMissing ? unknownUpload() : storeProblem(error)
+function throwExplained(error: unknown): never {
+  throw error instanceof ContentMissing ? createUnknownUpload() : storeProblem(error)
 }

@@ -242,7 +242,7 @@ function createTries(bucket: Bucket, credentials: CredentialSource, options: Cli
 type Try<T> = { ask: Ask; by: Lane | Turn; take: (res: IncomingMessage) => Promise<T>; isSecond: boolean }
 
 /** Error for a store that is full or that does not accept the size, the same for all stores. */
-function whyNoRoom(refused: Refused): Error | undefined {
+function toStoreError(refused: Refused): Error | undefined {
   if (refused.status === 507 || fullCodes.includes(refused.code)) {
     return new StoreFull('the blob storage is full', { cause: refused })
   }
@@ -272,7 +272,7 @@ export function createClient(bucket: Bucket, credentials: CredentialSource, opti
         if (error instanceof Refused) {
           const isMissing = error.status === 404 && error.code !== 'NoSuchBucket'
           const isTheirs = isMissing || error.status === 412 || error.status === 416
-          const full = whyNoRoom(error)
+          const full = toStoreError(error)
           up = isTheirs || (error.status === 400 && ask.method !== 'HEAD') || full !== undefined
           ended(isMissing ? 'missing' : isTheirs ? 'ok' : 'refused')
           if (up) throw full ?? error

@@ -36,7 +36,7 @@ export function createCredentials(
 
   const ask = async (): Promise<Credentials> => {
     try {
-      const { fresh, lastsMs } = await find(env, region)
+      const { fresh, lastsMs } = await findCredentials(env, region)
       const until = fresh.expires === undefined ? now() + lastsMs : renewalOf(fresh.expires, now())
       kept = { credentials: fresh, until }
       return fresh
@@ -69,21 +69,21 @@ export function createCredentials(
 /** Some credentials are valid for less than twice the renewal time. */
 const renewalOf = (expires: number, now: number): number => expires - Math.min(renewMs, (expires - now) / 2)
 
-async function find(env: Environment, region: string): Promise<{ fresh: Credentials; lastsMs: number }> {
+async function findCredentials(env: Environment, region: string): Promise<{ fresh: Credentials; lastsMs: number }> {
   const { AWS_ACCESS_KEY_ID: id, AWS_SECRET_ACCESS_KEY: secret, AWS_SESSION_TOKEN: token } = env
   if (id && secret) {
     const fresh = { accessKeyId: id, secretAccessKey: secret, sessionToken: token || undefined }
     return { fresh, lastsMs: Number.POSITIVE_INFINITY }
   }
-  if (env.AWS_WEB_IDENTITY_TOKEN_FILE && env.AWS_ROLE_ARN) return lasting(await fromWebIdentity(env, region))
+  if (env.AWS_WEB_IDENTITY_TOKEN_FILE && env.AWS_ROLE_ARN) return withLifetime(await fromWebIdentity(env, region))
   const inFile = await fromFile(env)
   if (inFile) return { fresh: inFile, lastsMs: fileMs }
   if (env.AWS_CONTAINER_CREDENTIALS_FULL_URI || env.AWS_CONTAINER_CREDENTIALS_RELATIVE_URI) {
-    return lasting(await fromContainer(env))
+    return withLifetime(await fromContainer(env))
   }
   if (env.AWS_EC2_METADATA_DISABLED?.toLowerCase() === 'true')
     throw new Error('there are no credentials for the bucket')
-  return lasting(
+  return withLifetime(
     await fromMachine(env).catch((cause: unknown) => {
       throw new Error('there are no credentials for the bucket in the environment, in a file or at an endpoint', {
         cause,
@@ -92,7 +92,7 @@ async function find(env: Environment, region: string): Promise<{ fresh: Credenti
   )
 }
 
-const lasting = (fresh: Credentials) => ({ fresh, lastsMs: fileMs })
+const withLifetime = (fresh: Credentials) => ({ fresh, lastsMs: fileMs })
 
 async function fromWebIdentity(env: Environment, region: string): Promise<Credentials> {
   const token = (await readFile(env.AWS_WEB_IDENTITY_TOKEN_FILE!, 'utf8')).trim()
@@ -107,7 +107,7 @@ async function fromWebIdentity(env: Environment, region: string): Promise<Creden
   const headers = { 'content-type': 'application/x-www-form-urlencoded' }
   const text = await call(new URL('/', base).href, 'POST', headers, form.toString())
   const inside = textOf(text, 'Credentials') ?? ''
-  return read(
+  return readCredentials(
     Object.fromEntries(
       ['AccessKeyId', 'SecretAccessKey', 'SessionToken', 'Expiration'].map((name) => [name, textOf(inside, name)]),
     ),
@@ -150,7 +150,10 @@ async function fromContainer(env: Environment): Promise<Credentials> {
   }
   const file = env.AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE
   const token = file ? (await readFile(file, 'utf8')).trim() : env.AWS_CONTAINER_AUTHORIZATION_TOKEN
-  return read(await callJson(url.href, 'GET', token ? { authorization: token } : {}), 'the endpoint of the container')
+  return readCredentials(
+    await callJson(url.href, 'GET', token ? { authorization: token } : {}),
+    'the endpoint of the container',
+  )
 }
 
 async function fromMachine(env: Environment): Promise<Credentials> {
@@ -159,10 +162,13 @@ async function fromMachine(env: Environment): Promise<Credentials> {
   const headers = { 'x-aws-ec2-metadata-token': token }
   const roles = `${base}meta-data/iam/security-credentials/`
   const role = (await call(roles, 'GET', headers)).trim().split('\n')[0]!
-  return read(await callJson(roles + encodeURIComponent(role), 'GET', headers), 'the endpoint of the machine')
+  return readCredentials(
+    await callJson(roles + encodeURIComponent(role), 'GET', headers),
+    'the endpoint of the machine',
+  )
 }
 
-function read(given: Record<string, unknown>, who: string): Credentials {
+function readCredentials(given: Record<string, unknown>, who: string): Credentials {
   const { AccessKeyId, SecretAccessKey, Token, SessionToken = Token, Expiration } = given
   const expires = Date.parse(String(Expiration))
   if (typeof AccessKeyId !== 'string' || typeof SecretAccessKey !== 'string' || AccessKeyId === '') {

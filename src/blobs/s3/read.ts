@@ -90,18 +90,19 @@ async function openRange(
   const res = await client.open(ask, turn).catch((error: unknown) => {
     if (error instanceof Refused && error.status === 404) throw new ContentMissing(location, { cause: error })
     // The object exists, but is shorter than the requested position.
-    if (error instanceof Refused && error.status === 416) throw otherSize(location, size)
+    if (error instanceof Refused && error.status === 416) throw createSizeError(location, size)
     throw error
   })
   const range = res.headers['content-range']
   const fits = isWhole || range === `bytes ${start}-${end}/${size}`
   if (fits && res.headers['content-length'] === String(end - start + 1)) return res
   res.destroy()
-  throw otherSize(location, size)
+  throw createSizeError(location, size)
 }
 
 /** Nothing of it is sent, since it is not what was pushed. */
-const otherSize = (location: string, size: number) => new ContentMissing(`${location} does not have ${size} bytes`)
+const createSizeError = (location: string, size: number) =>
+  new ContentMissing(`${location} does not have ${size} bytes`)
 
 /** Resolves when the target accepts more data. */
 async function write(target: Writable, chunk: Buffer): Promise<void> {

@@ -25,7 +25,7 @@ export function pieceBytes(expected: number): number {
 /** The first bytes of each upload need no reservation, so that small ones never wait. Buffers of a request have the same size. */
 const uncountedBytes = mebibyte
 
-const tooLarge = () => new ContentTooLarge(`the blob store accepts at most ${mostPieces * mostPieceBytes} bytes`)
+const createTooLarge = () => new ContentTooLarge(`the blob store accepts at most ${mostPieces * mostPieceBytes} bytes`)
 
 type Filling = { chunks: Buffer[]; size: number; reserved?: Reserved }
 
@@ -35,7 +35,7 @@ type Filling = { chunks: Buffer[]; size: number; reserved?: Reserved }
  */
 export function createUpload(client: Client, memory: Memory, key: string, expected: number, owner: string): Part {
   const whole = pieceBytes(expected)
-  if (expected > mostPieces * mostPieceBytes) throw tooLarge()
+  if (expected > mostPieces * mostPieceBytes) throw createTooLarge()
   const gone = new AbortController()
   const { signal } = gone
   const pieces = createPieces(client, key, signal)
@@ -143,7 +143,7 @@ function createPieces(client: Client, key: string, signal: AbortSignal) {
         if (upload === '') upload = await createMultipart(client, key, signal)
         while (sending.size >= inFlight) await Promise.race(sending)
         if (failure) throw failure.error
-        if (etags.length >= mostPieces) throw tooLarge()
+        if (etags.length >= mostPieces) throw createTooLarge()
       } catch (error) {
         piece.reserved?.free()
         throw error

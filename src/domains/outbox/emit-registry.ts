@@ -182,12 +182,12 @@ function createShare(perMinute: () => number) {
 
 function pushEvent(app: Table, cause: Cause, repo: EventRepo, origin: Origin, pushed: Pushed): NewEvent {
   const transfer = { cause, repo, origin, what: cutTag(pushed) }
-  return newEvent(app, cause, 'registry.push', about(transfer, aPush(transfer)))
+  return newEvent(app, cause, 'registry.push', createBody(transfer, aPush(transfer)))
 }
 
 function pullEvent(app: Table, cause: Cause, repo: EventRepo, origin: Origin, pulled: Pulled): NewEvent {
   const transfer = { cause, repo, origin, what: cutTag(pulled) }
-  return newEvent(app, cause, 'registry.pull', about(transfer, aPull(transfer)))
+  return newEvent(app, cause, 'registry.pull', createBody(transfer, aPull(transfer)))
 }
 
 /** Longest tag in an event. Tags of refused requests may be any text, and the headers of a delivery must stay short. */
@@ -197,7 +197,7 @@ function cutTag<What extends Pushed | Pulled>(what: What): What {
   return what.tag === undefined ? what : { ...what, tag: what.tag.slice(0, maxTag).toWellFormed() }
 }
 
-function about({ cause, repo, origin, what }: Transfer<Pushed | Pulled>, resource: Resource) {
+function createBody({ cause, repo, origin, what }: Transfer<Pushed | Pulled>, resource: Resource) {
   const host = origin.subdomain === '' ? origin.host : `${origin.subdomain}.${origin.host}`
   return {
     subject: repo.uid,

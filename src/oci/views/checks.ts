@@ -18,10 +18,10 @@ export function judgedBy(visit: Visit, rule: PullRule, denied: boolean, refusal?
     ...(visit.judged ?? []),
     { uid: rule.uid, name: rule.name, enforced: rule.mode !== 'OBSERVE', denied },
   ]
-  if (denied && rule.mode !== 'OBSERVE') throw refusal ?? heldBack(rule)
+  if (denied && rule.mode !== 'OBSERVE') throw refusal ?? createCooldownDenial(rule)
 }
 
-function heldBack({ uid, name, age }: PullRule): OciError {
+function createCooldownDenial({ uid, name, age }: PullRule): OciError {
   const policy = name === '' ? 'a cooldown policy' : `the cooldown policy "${name}"`
   const reason = `the image has not had a tag for ${durationText(age.ms)} yet`
   const message = `${policy} denies the pull: ${reason}; pull an older image, or ask an owner for an exemption`
@@ -81,10 +81,10 @@ export async function requireGates(visit: Visit, repo: RepoRef, digest: string):
   visit.judged = [...(visit.judged ?? []), ...judged]
   // Clients look up the digest of a tag before they push its successor.
   const isLook = visit.req.method === 'HEAD' && mayPush(visit, repo.uid)
-  if (refusing && !isLook) throw refusalOf(refusing, repo, digest)
+  if (refusing && !isLook) throw createPolicyDenial(refusing, repo, digest)
 }
 
-function refusalOf({ gate, reason, count }: Outcome, { path }: RepoRef, digest: string): OciError {
+function createPolicyDenial({ gate, reason, count }: Outcome, { path }: RepoRef, digest: string): OciError {
   const exempt = `pinfold vulnerabilities gates except ${digest} --image ${path} --reason TEXT --until DATE`
   const help = `Pull another image, or ask an owner for an exemption: ${exempt}`
   const message = `the admission policy ${gate.name} denies ${digest}: ${reason}. ${help}`

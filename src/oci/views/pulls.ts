@@ -32,24 +32,24 @@ export async function pullTagFor(visit: Visit, repo: RepoRef, tag: string): Prom
   const { pulled, question, served, rule, observed } = answer
   if (!pulled) {
     if (!served) return undefined
-    const refusal = refusalOf(tag, answer, served)
+    const refusal = explainRefusal(tag, answer, served)
     if (answer.isRefused) judgedBy(visit, rule!, true, refusal)
-    throw refusal ?? unknownTag(tag, 'the image of the tag was deleted during the pull; pull again')
+    throw refusal ?? createUnknownTag(tag, 'the image of the tag was deleted during the pull; pull again')
   }
   if (rule) judgedBy(visit, rule, false)
   if (observed) judgedBy(visit, observed.rule, observed.denied)
-  return served?.chosen ? { ...pulled, isAged: true, headers: warningOf(tag, question, served) } : pulled
+  return served?.chosen ? { ...pulled, isAged: true, headers: createWarning(tag, question, served) } : pulled
 }
 
 /** Warning header about newer assignments that are held back. Empty if there are none. */
-function warningOf(tag: string, { age }: Question, { chosen, latest, heldUntil }: Served): Headers {
+function createWarning(tag: string, { age }: Question, { chosen, latest, heldUntil }: Served): Headers {
   if (!age || latest.since === chosen.since) return {}
   const until = heldUntil === '' ? '' : `, which can be pulled from ${heldUntil}`
   const text = `minimum age ${durationText(age.ms)}: ${tag} is served as of ${chosen.since}; since ${latest.since} it points to ${latest.digest}${until}`
   return { warning: `299 - "${text}"` }
 }
 
-function tooYoung(tag: string, { chosen, latest, heldUntil }: Served): OciError {
+function createTooYoungDenial(tag: string, { chosen, latest, heldUntil }: Served): OciError {
   const until = heldUntil === '' ? '' : `; it can be pulled from ${heldUntil}`
   const young = `${tag} has pointed to ${latest.digest} only since ${latest.since}${until}`
   const message = `a cooldown policy denies the pull: ${young}. The newest image that can be pulled is ${chosen.digest}`
@@ -58,22 +58,22 @@ function tooYoung(tag: string, { chosen, latest, heldUntil }: Served): OciError 
 }
 
 /** Reason why nothing is pulled. Undefined if the policy that refuses the pull gives the reason, or the digest is gone. */
-function refusalOf(
+function explainRefusal(
   tag: string,
   { question, isRefused, next }: TagAnswer,
   served: Served | Nothing,
 ): OciError | undefined {
   const { until, isNow, age } = question
-  if (served.chosen) return isRefused && isNow ? tooYoung(tag, served) : undefined
-  if (served.why === 'no tag') return unknownTag(tag, `the tag did not exist at ${until}`)
+  if (served.chosen) return isRefused && isNow ? createTooYoungDenial(tag, served) : undefined
+  if (served.why === 'no tag') return createUnknownTag(tag, `the tag did not exist at ${until}`)
   if (served.why === 'deleted') {
     const { time, digest } = served
-    return unknownTag(tag, `the tag was deleted at ${time}`, { deleteTime: time, digest })
+    return createUnknownTag(tag, `the tag was deleted at ${time}`, { deleteTime: time, digest })
   }
   const { digest, since } = served.latest
   if (served.why === 'gone') {
     const message = `the tag pointed to ${digest} since ${since}, but the repository does not have that image now`
-    return unknownTag(tag, message, { digest })
+    return createUnknownTag(tag, message, { digest })
   }
   const first = { digest: next?.digest ?? digest, time: next?.eligible ?? timePlus(since, age!.ms) }
   const span = durationText(age!.ms)
@@ -81,6 +81,6 @@ function refusalOf(
   return new OciError('DENIED', message, { detail: { tag, digest: first.digest, time: first.time } })
 }
 
-function unknownTag(tag: string, message: string, detail: object = {}): OciError {
+function createUnknownTag(tag: string, message: string, detail: object = {}): OciError {
   return new OciError('MANIFEST_UNKNOWN', message, { detail: { tag, ...detail } })
 }

@@ -21,23 +21,23 @@ import { questionOf } from './pulls.ts'
 export async function getResolution(visit: Visit, tag: string): Promise<void> {
   const repo = await allow(visit, 'history.read', { tag })
   const bound = await boundBy(visit.call, repo)
-  const viewed = questionOf(visit, askedBy(visit))
+  const viewed = questionOf(visit, readQuestion(visit))
   const { question, resolved, rule, ...explanation } = await explainAsked(visit.call, repo, tag, viewed, bound)
   if ('why' in resolved && resolved.why === 'no tag') {
     throw new OciError('MANIFEST_UNKNOWN', `the tag did not exist at ${question.until}`, { detail: { tag } })
   }
   const text = JSON.stringify({
-    ...bodyOf(tag, question, resolved, explanation),
+    ...toBody(tag, question, resolved, explanation),
     ...(rule && { rule: { uid: rule.uid, name: rule.name, mode: rule.mode, refuses: rule.refuses } }),
   })
   answerWith(visit, text, { 'cache-control': 'no-store' })
 }
 
 /** The view in the path, or the parameters of the query. They cannot be combined. */
-function askedBy(visit: Visit): Pick<View, 'at' | 'age'> {
+function readQuestion(visit: Visit): Pick<View, 'at' | 'age'> {
   const { query, view } = visit
-  const [at, minimum] = [timeOf(visit, 'at', 'down'), spanOf(visit, 'min_age', maxAge)]
-  const hold = spanOf(visit, 'hold', maxHold)
+  const [at, minimum] = [timeOf(visit, 'at', 'down'), readSpan(visit, 'min_age', maxAge)]
+  const hold = readSpan(visit, 'hold', maxHold)
   const given = ['at', 'min_age', 'hold'].find((name) => query.has(name))
   if (view && given !== undefined) throw refused(given, 'cannot be combined with a view in the path')
   if (hold !== undefined && minimum === undefined) throw refused('hold', 'is only allowed together with min_age')
@@ -45,7 +45,7 @@ function askedBy(visit: Visit): Pick<View, 'at' | 'age'> {
   return { at, age: minimum === undefined ? undefined : { ms: minimum, hold: hold ?? defaultHold, countFrom: 'tag' } }
 }
 
-function spanOf({ query }: Visit, name: string, most: number): number | undefined {
+function readSpan({ query }: Visit, name: string, most: number): number | undefined {
   const text = query.get(name)
   if (text === null) return undefined
   const ms = readDuration(text)
@@ -54,7 +54,7 @@ function spanOf({ query }: Visit, name: string, most: number): number | undefine
   return ms
 }
 
-function bodyOf(tag: string, { until, age }: Question, resolved: Resolved, { skipped, next }: Explanation): object {
+function toBody(tag: string, { until, age }: Question, resolved: Resolved, { skipped, next }: Explanation): object {
   const why = 'why' in resolved ? resolved.why : undefined
   const latest = 'latest' in resolved ? resolved.latest : undefined
   return {
@@ -63,8 +63,8 @@ function bodyOf(tag: string, { until, age }: Question, resolved: Resolved, { ski
     ...(age && { minAge: durationText(age.ms), hold: durationText(age.hold) }),
     ...(why && { reason: why }),
     ...('time' in resolved && { deleteTime: resolved.time }),
-    ...(latest && { latest: shown(latest) }),
-    ...(resolved.chosen && { chosen: shown(resolved.chosen) }),
+    ...(latest && { latest: toAssignment(latest) }),
+    ...(resolved.chosen && { chosen: toAssignment(resolved.chosen) }),
     skipped: skipped.map(({ digest, time, reason, eligible }) => {
       return { digest, assignTime: time, reason, ...(eligible && { eligibleTime: eligible }) }
     }),
@@ -73,6 +73,6 @@ function bodyOf(tag: string, { until, age }: Question, resolved: Resolved, { ski
 }
 
 /** An imported time comes from the import, not from the clock of the server. */
-function shown({ digest, since, imported }: Chosen): object {
+function toAssignment({ digest, since, imported }: Chosen): object {
   return { digest, assignTime: since, ...(imported && { imported }) }
 }

@@ -81,7 +81,7 @@ export async function sequenceSome(tx: Tx, by: By & Pick<App, 'sequencing'>, hos
     const ofEach = Math.ceil(rowsAtOnce / organizations.size / some.length)
     const rows: PendingRow[] = []
     for (const ready of some) rows.push(...(await nextRows(tx, by, ready, ofEach)))
-    const log = rows.length > 0 ? await logOf(tx, by, organization, host) : undefined
+    const log = rows.length > 0 ? await findOrCreateLog(tx, by, organization, host) : undefined
     if (!log) continue
     await append(tx, by, log, rows)
     count += rows.length
@@ -107,7 +107,7 @@ async function nextRows(tx: Tx, { clock }: By, ready: WaitingLedger, most: numbe
  * Current log of the organization. If there is none, creates one that refers to the log before. Returns undefined while the last
  * one is suspended.
  */
-async function logOf(tx: Tx, by: By, organization: string, host: string): Promise<LedgerLog | undefined> {
+async function findOrCreateLog(tx: Tx, by: By, organization: string, host: string): Promise<LedgerLog | undefined> {
   const last = await store.lockLog(tx, organization)
   if (last?.state === stateNumbers.written) return last
   // The log may have been suspended since it was read.
@@ -152,7 +152,7 @@ export async function rotateLogKey(tx: Tx, by: By, organization: string): Promis
   return vkey
 }
 
-function openedSecret({ sealer }: By, { origin, secret }: LedgerLog): Buffer {
+function openSecret({ sealer }: By, { origin, secret }: LedgerLog): Buffer {
   const plain = sealer.unseal('ledger-secret', secret)
   if (!plain) throw new Error(`the secret of the log ${origin} is encrypted under another master key`)
   return plain
@@ -166,7 +166,7 @@ type Last = { time: string; path: string; chain: string; seq: number; leaf: Buff
  * path. Otherwise rows in between are unknown, and a new chain begins.
  */
 async function append(tx: Tx, by: By, log: LedgerLog, rows: readonly PendingRow[]): Promise<void> {
-  const secret = openedSecret(by, log)
+  const secret = openSecret(by, log)
   const lasts = new Map<string, Last>()
   const entries: EntryRow[] = []
   const opened: OpeningRow[] = []
@@ -175,7 +175,7 @@ async function append(tx: Tx, by: By, log: LedgerLog, rows: readonly PendingRow[
   for (const [i, row] of rows.entries()) {
     const { ledger, tag, path, time } = row
     const name = `${ledger}/${tag}`
-    const last = lasts.get(name) ?? loggedBefore(log, row)
+    const last = lasts.get(name) ?? findLogged(log, row)
     const former = last?.time === row.before && last.path === path ? last : undefined
     const opening: Opening = {
       ...row,
@@ -201,7 +201,7 @@ async function append(tx: Tx, by: By, log: LedgerLog, rows: readonly PendingRow[
 const leafOf = (entry: string): Buffer => leafHash(Buffer.from(entry))
 
 /** Entry of the previous row of the tag if this log has it. */
-function loggedBefore({ id }: LedgerLog, row: PendingRow): Last | undefined {
+function findLogged({ id }: LedgerLog, row: PendingRow): Last | undefined {
   const { before, beforePath, beforeLog, beforeChain, beforeSeq, beforeEntry } = row
   if (beforeLog !== id || beforeEntry === null) return undefined
   return { time: before, path: beforePath!, chain: beforeChain!, seq: beforeSeq!, leaf: leafOf(beforeEntry) }

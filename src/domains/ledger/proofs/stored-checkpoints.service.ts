@@ -79,14 +79,14 @@ export async function storeCheckpoints(
       run.signal.throwIfAborted()
       if (!(error instanceof StoreFailure)) return passOver(by, log, error)
       const isOnlySlow = run.deadline.aborted && (run.hasStored || stored.length > 0)
-      return isOnlySlow ? 'waiting' : waitFor(by, error.cause)
+      return isOnlySlow ? 'waiting' : waitForStore(by, error.cause)
     })
     if (outcome === undefined) return
     if (outcome === 'waiting') isWaiting = true
     else if ('text' in outcome) stored.push(outcome)
     else if ((await suspend(by, run.tx, log, outcome.contradicted)) === 'refuted') isWaiting = true
   })
-  if (!isWaiting && stored.length > 0) goOn(by)
+  if (!isWaiting && stored.length > 0) resumeSigning(by)
   return { stored, isWaiting }
 }
 
@@ -99,16 +99,16 @@ async function storeOne(by: By, log: UnsignedLog, { signal, deadline }: Run): Pr
   const within = AbortSignal.any([signal, deadline])
   let known = guard.known.get(name)
   for (let tried = 0; tried < mostTries; tried++) {
-    known ??= await ofStore(within, () => checkpoints.read(name, within))
+    known ??= await withStore(within, () => checkpoints.read(name, within))
     if (known) {
       if ((await contradictionOf(db, log, known.text)) !== undefined) return { contradicted: known.text }
       // The checkpoint is there since a crash, or another server has stored one that extends it.
       if (parseCheckpoint(known.text)!.size >= size) return head
     }
-    const version = await ofStore(within, () => checkpoints.write(name, head.text, known?.version, within))
-    if (!checkpoints.isAtomic()) warnOfBucket(by)
+    const version = await withStore(within, () => checkpoints.write(name, head.text, known?.version, within))
+    if (!checkpoints.isAtomic()) warnAboutBucket(by)
     if (version !== undefined) {
-      if (!known && log.storedSize > 0 && log.checkpointSize > 0) warnOfLoss(by, log)
+      if (!known && log.storedSize > 0 && log.checkpointSize > 0) warnAboutLoss(by, log)
       guard.known.set(name, { text: head.text, version })
       return head
     }
@@ -129,7 +129,7 @@ export async function storeSigned(
 }
 
 /** A folder on a network file system may never answer, and cannot be canceled by a signal. */
-async function ofStore<T>(within: AbortSignal, ask: () => Promise<T>): Promise<T> {
+async function withStore<T>(within: AbortSignal, ask: () => Promise<T>): Promise<T> {
   try {
     within.throwIfAborted()
     return await unlessAborted(ask(), within)
@@ -149,13 +149,13 @@ export async function compareCheckpoints(
   let [compared, suspended, refuted] = [0, 0, 0]
   const { checkpoints } = by.blobs
   const compare = async (log: LedgerLog): Promise<void> => {
-    const stored = await ofStore(signal, () => checkpoints.read(checkpointName(log.origin), signal))
+    const stored = await withStore(signal, () => checkpoints.read(checkpointName(log.origin), signal))
     // An earlier release has signed the log, and no entry was added since.
     if (!stored && log.checkpoint !== '') {
-      const isNew = await ofStore(signal, () => storeSigned(checkpoints, log, signal))
-      if (!checkpoints.isAtomic()) warnOfBucket(by)
+      const isNew = await withStore(signal, () => storeSigned(checkpoints, log, signal))
+      if (!checkpoints.isAtomic()) warnAboutBucket(by)
       if (log.storedSize === 0) await tx((one) => store.noteStored(one, [log.id]), rowLocks)
-      else if (isNew) warnOfLoss(by, log)
+      else if (isNew) warnAboutLoss(by, log)
     }
     if (stored && (await contradictionOf(by.db, log, stored.text)) !== undefined) {
       const decided = await suspend(by, tx, log, stored.text)
@@ -175,7 +175,7 @@ export async function compareCheckpoints(
   } catch (error) {
     signal.throwIfAborted()
     if (!(error instanceof StoreFailure)) throw error
-    waitFor(by, error.cause)
+    waitForStore(by, error.cause)
     return undefined
   }
 }
@@ -220,22 +220,22 @@ export function passOver({ failures }: Pick<App, 'failures'>, { id }: LedgerLog,
   failures.repeated('a transparency log could not be signed', new Error(`log ${id}: ${error.message}`))
 }
 
-function waitFor({ checkpointGuard: guard, log }: By, error: unknown): 'waiting' {
+function waitForStore({ checkpointGuard: guard, log }: By, error: unknown): 'waiting' {
   if (!guard.isWaiting) log.warn('checkpoints cannot be stored, so the signing of transparency logs waits', { error })
   guard.isWaiting = true
   return 'waiting'
 }
 
-function goOn({ checkpointGuard: guard, log }: By): void {
+function resumeSigning({ checkpointGuard: guard, log }: By): void {
   if (guard.isWaiting) log.info('checkpoints of transparency logs are stored and signed again')
   guard.isWaiting = false
 }
 
-function warnOfLoss({ log: lines }: By, { id, origin }: LedgerLog): void {
+function warnAboutLoss({ log: lines }: By, { id, origin }: LedgerLog): void {
   lines.warn('the stored checkpoint of a transparency log was lost and is written again', { ledgerLog: id, origin })
 }
 
-function warnOfBucket({ checkpointGuard: guard, log }: By): void {
+function warnAboutBucket({ checkpointGuard: guard, log }: By): void {
   if (!guard.isToldOfBucket) {
     log.warn('the bucket ignores conditions of writes, so two servers that sign at the same time are not detected')
   }

@@ -27,10 +27,10 @@ const rowLocks = { isolation: 'rowLocks' } as const
 
 /** Key with which this server signs as a witness, created on first use with this `name`. */
 export async function witnessVkey(by: By, name: string): Promise<string> {
-  return vkeyOf((await ownKey(by, name)).key)
+  return vkeyOf((await readOwnKey(by, name)).key)
 }
 
-async function ownKey({ db, sealer, clock }: By, name: string): Promise<{ key: NoteKey; privateKey: Buffer }> {
+async function readOwnKey({ db, sealer, clock }: By, name: string): Promise<{ key: NoteKey; privateKey: Buffer }> {
   let stored = await store.findWitnessKey(db)
   if (!stored) {
     const { publicKey, privateKey } = newKeyPair()
@@ -69,7 +69,7 @@ export async function cosign(by: By, request: string, name: string): Promise<Wit
     return undefined
   }, rowLocks)
   if (refused) return refused
-  const { key, privateKey } = await ownKey(by, name)
+  const { key, privateKey } = await readOwnKey(by, name)
   return { status: 200, body: cosignLine(text, key, privateKey, Math.floor(now.getTime() / 1000)) }
 }
 

@@ -89,7 +89,7 @@ async function runSync(app: App, lease: Lease, sync: Sync, turnIsOver: () => boo
   if (!from) return fail('the source was deleted')
   if (!(await mayStillCopy(app, sync)))
     return fail('the identity that set up the copy can no longer pull the source and push the copy')
-  const work = workOf(app, sync)
+  const work = createWork(app, sync)
   const bound = await boundBy(work, from)
   if (bound && bound.enforced.length > 0)
     return fail('a cooldown policy at the source applies to the identity that set up the copy')
@@ -112,7 +112,7 @@ type Note = (state: SyncState, waitMs: number | undefined, cursor: SyncCursor) =
 async function copySome(copying: Copying, note: Note): Promise<Outcome> {
   const { sync } = copying
   const { now } = copying.work.cause
-  const cursor = sync.state === syncStates.inProgress ? sync.cursor : begin(sync.cursor, now)
+  const cursor = sync.state === syncStates.inProgress ? sync.cursor : findStart(sync.cursor, now)
   if (sync.state !== syncStates.inProgress && sync.state !== syncStates.unknown) {
     await note(syncStates.inProgress, 0, cursor)
   }
@@ -132,11 +132,11 @@ async function copySome(copying: Copying, note: Note): Promise<Outcome> {
     await note(syncStates.inProgress, 0, ended)
     return sum
   }
-  return endRound(copying, note, ended, sum)
+  return finishRound(copying, note, ended, sum)
 }
 
 /** Tries tags again that rules have refused. A round with remaining ones has failed, although everything else is copied. */
-async function endRound(copying: Copying, note: Note, cursor: SyncCursor, before: Outcome): Promise<Outcome> {
+async function finishRound(copying: Copying, note: Note, cursor: SyncCursor, before: Outcome): Promise<Outcome> {
   const { work, sync } = copying
   const { refused = [] } = cursor
   const again = refused.length === 0 ? { copied: nothing, refused: [] } : await copyRefused(copying, refused)
@@ -155,7 +155,7 @@ async function endRound(copying: Copying, note: Note, cursor: SyncCursor, before
 const fromStart: SyncCursor['referrers'] = { time: '', digest: '' }
 
 /** Start position: shortly before the end of the last run, or once a day the beginning. */
-function begin({ tags, referrers, fullTime, refused = [] }: SyncCursor, now: string): SyncCursor {
+function findStart({ tags, referrers, fullTime, refused = [] }: SyncCursor, now: string): SyncCursor {
   if (fullTime === '' || Date.parse(now) - Date.parse(fullTime) > fullMs) {
     return { tags: undefined, referrers: fromStart, fullTime: now }
   }
@@ -169,6 +169,6 @@ function begin({ tags, referrers, fullTime, refused = [] }: SyncCursor, now: str
 }
 
 /** Work in the name of the identity that configured the copy, whose rights were checked. */
-function workOf(app: App, { setter, operator }: Sync): Work {
+function createWork(app: App, { setter, operator }: Sync): Work {
   return { app, caller: { uid: setter, operator, rights: noRights }, cause: ownCause(app.clock, setter), log: app.log }
 }

@@ -43,13 +43,13 @@ export async function bringOne(fetching: Fetching): Promise<Fetched> {
     const follow = await findFollowAlone(app.db, fetch.repo)
     const pulling = follow && bringsContent(follow.mode) ? await pullingOf(app, fetch.repo, signal) : undefined
     if (!follow || !pulling) {
-      await end(fetching)
+      await endFetch(fetching)
       return { fetched: 0, failed: 0, slow: false }
     }
-    await bringAll({ pulling, follow, lease, signal }, fetch.digest)
+    await fetchAll({ pulling, follow, lease, signal }, fetch.digest)
     const waitMs = againMs[fetch.round]
-    if (waitMs === undefined) await end(fetching)
-    else await note(fetching, { round: fetch.round + 1, failures: 0 }, '', waitMs)
+    if (waitMs === undefined) await endFetch(fetching)
+    else await saveProgress(fetching, { round: fetch.round + 1, failures: 0 }, '', waitMs)
     return { fetched: 1, failed: 0, slow: false }
   } catch (error) {
     if (!lease.holds()) throw error
@@ -64,11 +64,11 @@ export async function bringOne(fetching: Fetching): Promise<Fetched> {
 
 const write = { isolation: 'rowLocks', durability: 'later' } as const
 
-function end({ lease, fetch }: Fetching): Promise<void> {
+function endFetch({ lease, fetch }: Fetching): Promise<void> {
   return lease.tx((tx) => store.endFetch(tx, fetch), write)
 }
 
-function note(
+function saveProgress(
   { app, lease, fetch }: Fetching,
   { round, failures }: Pick<store.Fetch, 'round' | 'failures'>,
   problem: string,
@@ -83,19 +83,19 @@ async function noteFailure(fetching: Fetching, error: unknown): Promise<0 | 1> {
   const { app, fetch } = fetching
   const waitMs = error instanceof UpstreamError ? (error.waitMs ?? 0) : 0
   if (error instanceof UpstreamError && (error.reason === 'paced' || error.reason === 'paused')) {
-    await note(fetching, fetch, '', waitMs)
+    await saveProgress(fetching, fetch, '', waitMs)
     return 0
   }
   const problem = problemOf(error)
   if (problem === undefined) app.log.error('mirrored content could not be fetched', { repo: fetch.repo, error })
   const failures = fetch.failures + 1
   if (error instanceof FollowEnded) {
-    await end(fetching)
+    await endFetch(fetching)
     return 1
   }
   const isHopeless = error instanceof NotWhole && failures >= mostTries
   const retryMs = isHopeless ? 24 * hourMs : Math.min(firstRetryMs * 2 ** Math.min(failures - 1, 10), hourMs)
-  await note(
+  await saveProgress(
     fetching,
     { ...fetch, failures },
     problem ?? 'fetching the image failed, because of an error in the server',
@@ -142,10 +142,10 @@ type Bringing = { pulling: Pulling; follow: FollowStatus; lease: Lease; signal: 
  * Fetches a manifest and its referrers. Mirrors on demand fetch the manifest itself when it is pulled, and only its referrers
  * here.
  */
-async function bringAll(bringing: Bringing, digest: string): Promise<void> {
+async function fetchAll(bringing: Bringing, digest: string): Promise<void> {
   let missing: NotWhole | undefined
   if (bringing.follow.mode === followModes.full) {
-    await bringWhole(bringing, digest).catch((error: unknown) => {
+    await fetchWhole(bringing, digest).catch((error: unknown) => {
       if (!(error instanceof NoPlatform)) throw error
       missing = error
     })
@@ -153,12 +153,12 @@ async function bringAll(bringing: Bringing, digest: string): Promise<void> {
   const { digests, lost } = await referrersOf(bringing, digest)
   const about = [...new Set(digests)]
   for (const one of about.slice(0, mostReferrers)) {
-    await bringWhole(bringing, one).catch((error: unknown) => {
+    await fetchWhole(bringing, one).catch((error: unknown) => {
       if (!(error instanceof NotWhole)) throw error
       missing = error
     })
   }
-  await bringNamed(bringing, digest)
+  await fetchReferrerTags(bringing, digest)
   if (lost) missing ??= new NotWhole(lost.message)
   if (about.length > mostReferrers)
     missing ??= new NotWhole(`only ${mostReferrers} referrers of an image are fetched in advance`)
@@ -167,7 +167,7 @@ async function bringAll(bringing: Bringing, digest: string): Promise<void> {
 }
 
 /** Fetches a manifest, the manifests it lists, and their blobs. Skips content that is already stored. */
-async function bringWhole({ pulling, follow, lease }: Bringing, root: string): Promise<void> {
+async function fetchWhole({ pulling, follow, lease }: Bringing, root: string): Promise<void> {
   const { app, repo } = pulling
   const wanted = new Set([root])
   let lacksPlatforms = false
@@ -236,7 +236,7 @@ async function referrersOf(
  * Fetches the tags that cosign derives from the digest of a manifest. They become tags of the mirror, and rows of its tag
  * history.
  */
-async function bringNamed(bringing: Bringing, digest: string): Promise<void> {
+async function fetchReferrerTags(bringing: Bringing, digest: string): Promise<void> {
   const { pulling, follow, lease, signal } = bringing
   const { app, repo } = pulling
   const { upstream, path } = await askedBy(pulling, follow)
@@ -244,7 +244,7 @@ async function bringNamed(bringing: Bringing, digest: string): Promise<void> {
     const sent = app.clock().toISOString()
     const pointed = await app.upstreams.head(upstream, path, tag, { patienceMs, signal })
     if (!pointed || (await findTagNamed(app.db, repo.id, tag))?.digest === pointed.digest) continue
-    await bringWhole(bringing, pointed.digest)
+    await fetchWhole(bringing, pointed.digest)
     const move = { tag, digest: pointed.digest, sent, now: app.clock().toISOString(), dueTime: sent, checkedBefore: '' }
     await recordMove({ app, tx: lease.tx, follow, path }, move).catch((error: unknown) => {
       // A tag that a rule protects from updates keeps its digest.

@@ -136,10 +136,10 @@ export async function unfollowRepo(call: Call, repo: string): Promise<void> {
 
 /** Throws FAILED_PRECONDITION if the repository is a mirror, since its tags come from the upstream. */
 export async function requireOwnTags(reader: Reader, repo: string): Promise<void> {
-  if (await store.findFollowAlone(reader, repo)) throw followed(repo)
+  if (await store.findFollowAlone(reader, repo)) throw createMirrorError(repo)
 }
 
-function followed(repo: string) {
+function createMirrorError(repo: string) {
   const help = 'end the mirror first: pinfold images repos unfollow'
   const description = `the repository is a mirror, so its tags come from the upstream; ${help}`
   return failedPrecondition({ type: 'REPO_FOLLOWED', subject: repo, description })

@@ -27,7 +27,7 @@ export type Missing = { below: RepoBelow; reference: string }
  * quota of the organization is reached.
  */
 export async function makeFollowed(app: App, { below, reference }: Missing): Promise<boolean> {
-  if (!(await mayBe(app, below))) return false
+  if (!(await canExist(app, below))) return false
   const source = await sourceFor(app, below)
   if (!source) return false
   const { upstream, path } = source
@@ -41,12 +41,12 @@ export async function makeFollowed(app: App, { below, reference }: Missing): Pro
       silent.set(key, '', app.clock().getTime() + freshMs)
       return false
     }
-    return make(app, below, source)
+    return createMirror(app, below, source)
   })
 }
 
 /** True if such a repository is possible: the depth of groups is limited, and so are names. */
-async function mayBe(app: App, below: RepoBelow): Promise<boolean> {
+async function canExist(app: App, below: RepoBelow): Promise<boolean> {
   try {
     await checkRepoBelow(followerWork(app), below, async (work, parent, folder) => checkGroup(work, folder, parent))
     return true
@@ -72,7 +72,7 @@ async function sourceFor({ db }: App, { group, folders, name }: RepoBelow): Prom
   return undefined
 }
 
-async function make(app: App, below: RepoBelow, { upstream, path }: Source): Promise<boolean> {
+async function createMirror(app: App, below: RepoBelow, { upstream, path }: Source): Promise<boolean> {
   const work = followerWork(app)
   const { now } = work.cause
   await app.terms.check(below.group, ...app.eventTable.methods('registry.repo.created'))

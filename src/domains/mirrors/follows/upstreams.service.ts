@@ -52,7 +52,7 @@ export async function createUpstream(call: Call, parent: string, input: Upstream
     await requireGroup(tx, parent)
     const used = await store.countUpstreams(tx, rootOf(parent))
     if (used >= maxUpstreams) throw limitExceeded('upstreams', 'upstreams', used, maxUpstreams)
-    if (!(await store.insertUpstream(tx, created, sealed))) throw nameTaken(created.name)
+    if (!(await store.insertUpstream(tx, created, sealed))) throw createNameTaken(created.name)
     const resource = anUpstream(created)
     await emit(tx, call, 'control.registry.upstream.created', { subject: created.uid, group: parent, resource })
   })
@@ -82,7 +82,7 @@ export async function updateUpstream(call: Call, uid: string, patch: Patch<Upstr
       throw invalid({ field: 'password', description: 'is required again with a new url or username' })
     }
     const sealed = password === undefined ? await store.sealedPasswordOf(tx, uid) : seal(call, password)
-    if (!(await store.patchUpstream(tx, before, after, sealed))) throw nameTaken(after.name)
+    if (!(await store.patchUpstream(tx, before, after, sealed))) throw createNameTaken(after.name)
     // Earlier checks at another address are not valid for the new one.
     if (before.url !== after.url || before.prefix !== after.prefix) await beginAnew(tx, uid, call.now)
     const event = { subject: uid, group: parentOf(uid), resource: anUpstream(after) }
@@ -115,10 +115,10 @@ export async function askedFor(
   path: string,
 ): Promise<{ upstream: Asked; path: string }> {
   if (!(await matchesNames(upstream.allow, path))) throw new UpstreamError('not-allowed')
-  return { upstream: await askedAs(app, upstream), path: pathAt(upstream, path) }
+  return { upstream: await readAccess(app, upstream), path: pathAt(upstream, path) }
 }
 
-async function askedAs({ db, sealer }: Pick<App, 'db' | 'sealer'>, upstream: Upstream): Promise<Asked> {
+async function readAccess({ db, sealer }: Pick<App, 'db' | 'sealer'>, upstream: Upstream): Promise<Asked> {
   const sealed = await store.sealedPasswordOf(db, upstream.uid)
   const unsealed = sealed.length === 0 ? Buffer.alloc(0) : sealer.unseal(purpose, sealed)
   if (!unsealed) throw new Error('the password of an upstream is encrypted under another master key')
@@ -166,6 +166,6 @@ function checkUpstream({ app }: Call, { upstream, before, password }: Checked): 
   checkFields<Upstream>(upstreamFields, upstream, problems)
 }
 
-function nameTaken(name: string) {
+function createNameTaken(name: string) {
   return alreadyExists(upstreamType, name, 'an upstream of the group has this name')
 }

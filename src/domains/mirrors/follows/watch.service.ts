@@ -73,9 +73,9 @@ export async function lookAtUpstream(looking: Looking): Promise<Looked> {
     await lease.tx((tx) => store.noteLookBegun(tx, follow, isoOf(app)), write)
     const asking = { ...looking, repo, ...(await askedFor(app, upstream, follow.path)) }
     const isListDue = follow.listDue <= isoOf(app)
-    const unlisted = isListDue ? await beginRound(asking, progress).then(() => undefined, ofOne) : undefined
+    const unlisted = isListDue ? await startRound(asking, progress).then(() => undefined, ofOne) : undefined
     if (unlisted) progress.listDue = later(isoOf(app), retryMs(follow.failures + 1))
-    failure = (await lookAtTags(asking, looked)) ?? unlisted
+    failure = (await checkTags(asking, looked)) ?? unlisted
   } catch (error) {
     if (!lease.holds() || !(error instanceof UpstreamError || error instanceof FollowEnded)) throw error
     if (error instanceof FollowEnded) return looked
@@ -90,13 +90,13 @@ export async function lookAtUpstream(looking: Looking): Promise<Looked> {
     })
   }
   looked.failed = failure !== undefined && !patient
-  await noteTurn(looking, progress, failure, patient)
+  await saveTurn(looking, progress, failure, patient)
   return looked
 }
 
 /** Records that a mirror could not be checked because of an internal error, so that it does not delay others. */
 export async function noteLookFailed(looking: Looking): Promise<void> {
-  await noteTurn(looking, looking.follow, new UpstreamError('unavailable'), false)
+  await saveTurn(looking, looking.follow, new UpstreamError('unavailable'), false)
 }
 
 /** True if the failure concerns only the list of tags, or one tag. Other tags may still succeed. */
@@ -113,7 +113,7 @@ const isoOf = ({ clock }: App): string => clock().toISOString()
 const later = (time: string, ms: number): string => new Date(Date.parse(time) + ms).toISOString()
 const retryMs = (failures: number): number => Math.min(firstRetryMs * 2 ** Math.min(failures - 1, 10), longestRetryMs)
 
-async function noteTurn(
+async function saveTurn(
   { app, lease, follow, listings }: Looking,
   progress: FollowProgress,
   failure: UpstreamError | undefined,
@@ -143,7 +143,7 @@ async function noteTurn(
 type Asking = Looking & { repo: RepoRow; upstream: Asked; path: string }
 
 /** Updates the set of watched tags. */
-async function beginRound(asking: Asking, progress: FollowProgress): Promise<void> {
+async function startRound(asking: Asking, progress: FollowProgress): Promise<void> {
   const { app, lease, follow } = asking
   const now = isoOf(app)
   if (follow.mode === followModes.onDemand) {
@@ -232,7 +232,7 @@ function listingOf({ app, lease, upstream, path, follow, listings }: Asking): Li
 }
 
 /** Returns the last failure. A failed tag is postponed. The turn ends if the failure concerns all tags. */
-async function lookAtTags(asking: Asking, looked: Looked): Promise<UpstreamError | undefined> {
+async function checkTags(asking: Asking, looked: Looked): Promise<UpstreamError | undefined> {
   const { app, lease, follow, turnIsOver } = asking
   let failure: UpstreamError | undefined
   while (lease.holds()) {
@@ -245,7 +245,7 @@ async function lookAtTags(asking: Asking, looked: Looked): Promise<UpstreamError
     let over = false
     for (const tag of due) {
       const sent = isoOf(app)
-      const outcome = await lookAtTag(asking, tag, here.get(tag.tag) ?? '', sent)
+      const outcome = await checkTag(asking, tag, here.get(tag.tag) ?? '', sent)
       if (outcome instanceof UpstreamError) {
         failure = outcome
         over = await postpone(asking, tag, outcome)
@@ -276,7 +276,7 @@ async function lookAtTags(asking: Asking, looked: Looked): Promise<UpstreamError
 }
 
 /** Returns the number of assignments, or the error that prevented the check or its record. */
-async function lookAtTag(asking: Asking, tag: FollowedTag, before: string, sent: string) {
+async function checkTag(asking: Asking, tag: FollowedTag, before: string, sent: string) {
   try {
     const seen = await headOf(asking, tag.tag)
     if (seen && seen.digest === before) return 'same'

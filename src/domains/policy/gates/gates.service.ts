@@ -36,7 +36,7 @@ export const gateKind: RuleKind<Gate, GateText> = {
   fields: gateFields,
   textOf({ name, mode, rule, exemptPulledDays }, patch) {
     const { kind, ...said } = rule
-    return patchable({ name, mode, exemptPulledDays, ...noRule, [kind]: said }, patch)
+    return toPatchable({ name, mode, exemptPulledDays, ...noRule, [kind]: said }, patch)
   },
   read: (text, _scope, before) => readGate(text, before && keptSeverity(before)),
 }
@@ -55,7 +55,7 @@ export const gateExceptionKind = exceptionKind(
 )
 
 /** Text to which a patch is applied. A rule of another kind replaces the present one. */
-function patchable(text: GateText, { paths, value }: Patch<GateText>): GateText {
+function toPatchable(text: GateText, { paths, value }: Patch<GateText>): GateText {
   const heads = paths.map((path) => path.split('.')[0])
   const set = kinds.find((kind) => value[kind] !== undefined && heads.includes(snakeCase(kind)))
   return set ? { ...text, ...noRule, [set]: text[set] } : text
@@ -68,7 +68,7 @@ const keptSeverity = ({ rule }: Gate): UnknownSeverity | undefined =>
   rule.kind === 'vulnerabilities' ? rule.unknownSeverity : undefined
 
 function readGate(given: GateText, kept?: UnknownSeverity): Pick<Gate, 'name' | 'mode' | 'rule' | 'exemptPulledDays'> {
-  const text = whole(given, kept ?? anyVulnerability.unknownSeverity)
+  const text = withDefaults(given, kept ?? anyVulnerability.unknownSeverity)
   const problems: FieldViolation[] = violationsOf(gateFields, text)
   const between = (field: string, value: number | undefined, least: number, most: number) => {
     if (value === undefined || (value >= least && value <= most)) return
@@ -92,7 +92,7 @@ function readGate(given: GateText, kept?: UnknownSeverity): Pick<Gate, 'name' | 
 }
 
 /** Fills missing members of a rule with defaults, so that a patch of one member leaves the others. */
-function whole(text: GateText, kept: UnknownSeverity): GateText {
+function withDefaults(text: GateText, kept: UnknownSeverity): GateText {
   const { vulnerabilities, cooldown, supportWindow } = text
   return {
     ...text,

@@ -43,24 +43,24 @@ export async function judgeVulnerabilities(
   const place = rootOf(repo.uid)
   const all = await findKnownNow(db, list.listNo, [place], mostFindings + 1)
   const images = [{ repoUid: repo.uid, digest }]
-  const meant = all.filter((one) => isMeant(one, rule))
-  const old = await oldEnough(app, meant, rule, { place, now: cause.now })
+  const meant = all.filter((one) => isCandidate(one, rule))
+  const old = await selectOldEnough(app, meant, rule, { place, now: cause.now })
   const known = await withAccepted(db, old, images, distribution.id)
-  const counting = await countingOf(app, rule, known, cause.now)
+  const counting = await countFindings(app, rule, known, cause.now)
   if (counting.ids.length > 0) {
     const bad = known.filter((one) => counting.isIn(one))
     const more = { count: counting.ids.length, unknownSeverity: counting.uncounted }
-    return fails(deniedText(rule, counting), { ...more, since: () => badSince(app, bad, rule, place) })
+    return fails(describeDenial(rule, counting), { ...more, since: () => findDeniedSince(app, bad, rule, place) })
   }
   const compared = { contents, list, known: all, most: mostFindings + 1 }
-  const left = strict ? await strictGaps(app, compared, cause.now) : []
+  const left = strict ? await findStrictGaps(app, compared, cause.now) : []
   const unknown = { unknownSeverity: counting.uncounted }
   if (left.length > 0) return fails(notScanned(left), unknown)
   return { ...passes(`it has no known ${vulnerabilitiesOf(rule, 0)}`), ...unknown }
 }
 
 /** Coverage gaps for which a strict gate refuses an image. Outdated data of a source still counts. */
-async function strictGaps(app: Work['app'], compared: Compared, now: string): Promise<Gap[]> {
+async function findStrictGaps(app: Work['app'], compared: Compared, now: string): Promise<Gap[]> {
   const gaps = await gapsOfCompared(app, compared, now)
   return gaps.filter(({ reason }) => reason !== 'SOURCE_FAILED' && reason !== 'SOURCE_STALE')
 }
@@ -68,7 +68,7 @@ async function strictGaps(app: Work['app'], compared: Compared, now: string): Pr
 /** The vulnerabilities that count, and the numbers of those of unknown severity that count and do not count. */
 type Counting = { ids: string[]; unknown: number; uncounted: number; isIn(one: Known): boolean }
 
-async function countingOf(
+async function countFindings(
   app: Work['app'],
   rule: VulnerabilityRule,
   known: readonly Known[],
@@ -76,7 +76,7 @@ async function countingOf(
 ): Promise<Counting> {
   const isOf = (one: Known) => isSevere(one, rule)
   const idsOf = async (some: readonly Known[]) =>
-    exploitedOf(app, rule, [...new Set(some.flatMap((one) => countedAt(one, now)))])
+    selectExploited(app, rule, [...new Set(some.flatMap((one) => countedAt(one, now)))])
   const ids = await idsOf(known.filter(isOf))
   const rated = new Set(known.filter((one) => isOf(one) && !isUnrated(one)).flatMap((one) => countedAt(one, now)))
   const others = (await idsOf(known.filter((one) => !isOf(one)))).filter((id) => !ids.includes(id))
@@ -91,7 +91,7 @@ async function countingOf(
 /**
  * True if the rule applies to the finding, or would if its severity were known. Findings of unknown severity are always reported.
  */
-function isMeant(one: Known, rule: VulnerabilityRule): boolean {
+function isCandidate(one: Known, rule: VulnerabilityRule): boolean {
   if (one.state !== findingStates.vulnerable) return false
   if (!isSevere(one, rule) && !isUnrated(one)) return false
   return !rule.onlyFixable || fixesFor(one.component, one.affected, orderOf(one.component)).length > 0
@@ -107,7 +107,7 @@ function isSevere(one: Known, { leastSeverity, unknownSeverity: counted }: Vulne
 }
 
 /** Findings that were first found long enough ago. A rewritten record of a source keeps the first time. */
-async function oldEnough(
+async function selectOldEnough(
   app: Work['app'],
   found: readonly Known[],
   { afterDays }: VulnerabilityRule,
@@ -115,23 +115,23 @@ async function oldEnough(
 ): Promise<readonly Known[]> {
   const latest = plusDays(now, -afterDays)
   if (found.every(({ foundTime }) => foundTime <= latest)) return found
-  const first = await firstFound(app, found, place)
+  const first = await findFirstTimes(app, found, place)
   return found.filter((one) => first(one) <= latest)
 }
 
 /** Time from which the rule counts the first of them. */
-async function badSince(
+async function findDeniedSince(
   app: Work['app'],
   bad: readonly Known[],
   { afterDays }: VulnerabilityRule,
   place: string,
 ): Promise<string> {
-  const times = bad.map(await firstFound(app, bad, place)).sort()
+  const times = bad.map(await findFirstTimes(app, bad, place)).sort()
   return plusDays(times[0]!, afterDays)
 }
 
 /** Time at which each finding was first found. */
-async function firstFound(
+async function findFirstTimes(
   { db }: Work['app'],
   found: readonly Known[],
   place: string,
@@ -148,14 +148,18 @@ async function firstFound(
 
 const plusDays = (time: string, days: number): string => new Date(Date.parse(time) + days * dayMs).toISOString()
 
-async function exploitedOf(app: Work['app'], { onlyExploited }: VulnerabilityRule, ids: string[]): Promise<string[]> {
+async function selectExploited(
+  app: Work['app'],
+  { onlyExploited }: VulnerabilityRule,
+  ids: string[],
+): Promise<string[]> {
   if (!onlyExploited || ids.length === 0) return ids
   const ranks = await ranksOf(app, ids)
   return ids.filter((id) => ranks.get(id)?.exploited)
 }
 
 /** Reason of a refusal, with the findings of unknown severity that count and those that do not. */
-function deniedText(rule: VulnerabilityRule, { ids, unknown, uncounted }: Counting): string {
+function describeDenial(rule: VulnerabilityRule, { ids, unknown, uncounted }: Counting): string {
   const isRated = rule.leastSeverity === ''
   const counted = unknown === 0 || isRated ? '' : `, ${unknown} of them with unknown severity, which counts as high`
   const left = uncounted === 0 ? '' : `; ${unknownText(uncounted, true)}`

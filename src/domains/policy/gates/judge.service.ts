@@ -45,7 +45,7 @@ async function judgeRule(work: Work, repo: GatedRepo, digest: string, { rule }: 
 type Known = Support | 'unknown' | undefined
 
 function judgeLife(support: Known): Judged {
-  return judged(support, ({ line, over, overSince }) => {
+  return judgeSupport(support, ({ line, over, overSince }) => {
     if (!over) return passes(`${line} is supported`)
     return fails(`${line} is past its end of life`, overSince === '' ? {} : { since: () => overSince })
   })
@@ -53,7 +53,7 @@ function judgeLife(support: Known): Judged {
 
 function judgeWindow(support: Known, months: number, now: string): Judged {
   const span = plural(months, 'month')
-  return judged(support, ({ line, eolDate, ended }) => {
+  return judgeSupport(support, ({ line, eolDate, ended }) => {
     const began = eolDate === '' ? {} : { since: () => plusMonths(eolDate, -months) }
     if (ended) return fails(`${line} is past its end of life, and must have ${span} left`, began)
     if (eolDate === '') return passes(`the end of life of ${line} is unknown`)
@@ -62,7 +62,7 @@ function judgeWindow(support: Known, months: number, now: string): Judged {
   })
 }
 
-function judged(support: Known, of: (known: Support) => Judged): Judged {
+function judgeSupport(support: Known, of: (known: Support) => Judged): Judged {
   if (support === undefined) return waits('its product has not been determined yet')
   if (support === 'unknown') return passes('it is not a release of a known product')
   return of(support)

@@ -19,7 +19,7 @@ export async function previewSeverities(call: Call, page: Page, uid: string): Pr
   const { db } = call.app
   const gate = found(await gateTable.find(db, uid), gateType, uid)
   const { rule } = gate
-  if (rule.kind !== 'vulnerabilities' || !leavesOut(rule)) return { images: [], next: '' }
+  if (rule.kind !== 'vulnerabilities' || !isLeftOut(rule)) return { images: [], next: '' }
   const counted: Gate = { ...gate, rule: { ...rule, unknownSeverity: 'COUNTED_AS_HIGH' } }
   const searched = await searchedIn(call, [gate.scopeUid])
   const unrated = await seekSome<{ findingNo: number }>(call, page, searched, {
@@ -30,7 +30,7 @@ export async function previewSeverities(call: Call, page: Page, uid: string): Pr
   const changed: ChangedImage[] = []
   for (const one of unrated.images) {
     call.signal.throwIfAborted()
-    const reason = await newReason(call, one, { gate, counted })
+    const reason = await describeChange(call, one, { gate, counted })
     if (reason === undefined) continue
     const { image, tags, moreTags } = one
     changed.push({ repoUid: image.repoUid, digest: image.digest, tags, moreTags, reason })
@@ -39,11 +39,11 @@ export async function previewSeverities(call: Call, page: Page, uid: string): Pr
 }
 
 /** True if the rule does not count findings of unknown severity, and could count them. */
-const leavesOut = ({ leastSeverity, unknownSeverity }: VulnerabilityRule): boolean =>
+const isLeftOut = ({ leastSeverity, unknownSeverity }: VulnerabilityRule): boolean =>
   unknownSeverity === 'NOT_COUNTED' && leastSeverity !== '' && leastSeverity !== 'CRITICAL'
 
 /** Reason of the refusal if unknown severities counted as high. Undefined if the image is refused already, or would pass. */
-async function newReason(
+async function describeChange(
   call: Call,
   { image }: FoundImage<unknown>,
   { gate, counted }: { gate: Gate; counted: Gate },

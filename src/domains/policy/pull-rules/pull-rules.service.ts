@@ -65,9 +65,9 @@ function readRule(scope: string, text: PullRuleText): Omit<PullRule, keyof Rule>
   const [ms, hold] = [readDuration(text.minAge), text.hold === '' ? defaultHold : readDuration(text.hold)]
   if (text.minAge !== '') say('min_age', problemOfSpan(ms, maxAge))
   say('hold', problemOfSpan(hold, maxHold))
-  say('tags', tooLong(tags, maxPatterns))
-  say('except_tags', tooLong(exceptTags, maxPatterns))
-  say('identities', tooLong(identities, maxIdentities) ?? problemOfIdentities(identities, belowGroup))
+  say('tags', problemOfLength(tags, maxPatterns))
+  say('except_tags', problemOfLength(exceptTags, maxPatterns))
+  say('identities', problemOfLength(identities, maxIdentities) ?? problemOfIdentities(identities, belowGroup))
   if (belowGroup !== '' && !isUid(belowGroup)) say('below_group', 'is not a uid')
   else if (belowGroup !== '' && rootOf(belowGroup) !== rootOf(scope))
     say('below_group', 'must be in the organization of the policy')
@@ -81,7 +81,7 @@ function problemOfSpan(ms: number | undefined, most: number): string | undefined
   return ms > most ? `must be at most ${durationText(most)}` : undefined
 }
 
-const tooLong = (list: readonly string[], most: number): string | undefined =>
+const problemOfLength = (list: readonly string[], most: number): string | undefined =>
   list.length > most ? `must hold at most ${most} entries` : undefined
 
 function problemOfIdentities(identities: readonly string[], belowGroup: string): string | undefined {

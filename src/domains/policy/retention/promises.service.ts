@@ -86,7 +86,7 @@ export async function requireMovable(
   // A mirror can move the tags that its upstream has set. It creates tags as the member who set up the mirror.
   if (move.previousDigest !== '' && (await isOfUpstream(tx, repo, move))) return
   for (const { uid, says } of about) {
-    if (says.immutable && move.previousDigest !== '') throw immovable(move.name, uid)
+    if (says.immutable && move.previousDigest !== '') throw createImmutableError(move.name, uid)
     requireMover(says.movers, move, uid)
   }
 }
@@ -110,14 +110,14 @@ export async function requireDeletable(
   if (await isOfUpstream(tx, repo, removal)) return
   for (const { uid, says } of about) {
     if (says.immutable)
-      throw refusal({ by: 'IMMUTABLE', until: '', rule: uid, tags, with: removal.digest }, name, 'tag')
+      throw createKeptError({ by: 'IMMUTABLE', until: '', rule: uid, tags, with: removal.digest }, name, 'tag')
     requireMover(says.movers, removal, uid)
   }
-  if (hold) throw refusal({ by: 'HELD', until: '', rule: hold.uid, tags, with: removal.digest }, name, 'tag')
+  if (hold) throw createKeptError({ by: 'HELD', until: '', rule: hold.uid, tags, with: removal.digest }, name, 'tag')
   // Subjects that the repository no longer has protect nothing.
   if (subject === undefined || !(await store.factsOf(tx, repo.id, subject))) return
   const kept = await keptOf(await Look.at(tx, by, repo, removal.now), subject)
-  if (kept) throw refusal(kept, name, 'tag')
+  if (kept) throw createKeptError(kept, name, 'tag')
 }
 
 /** True if a mirror changes a tag that its upstream has set. Tags that were set here are not the mirror's to change. */
@@ -140,14 +140,14 @@ export async function requireUnguarded(tx: Tx, by: By, repo: TagRepo): Promise<v
   const names = await tagNames(tx, repo.id, '', mostMoves)
   for (const name of names) {
     const guard = guards.find(({ isAbout }) => isAbout(name))
-    if (guard) throw guarded(`${guard.uid} protects its tag ${name}`, guard.uid, name)
+    if (guard) throw createGuardedError(`${guard.uid} protects its tag ${name}`, guard.uid, name)
   }
   if (names.length < mostMoves) return
   const { uid } = guards[0]!
-  throw guarded(`it has too many tags to check which of them ${uid} protects`, uid, '')
+  throw createGuardedError(`it has too many tags to check which of them ${uid} protects`, uid, '')
 }
 
-function guarded(why: string, rule: string, tag: string): AppError {
+function createGuardedError(why: string, rule: string, tag: string): AppError {
   const base = failedPrecondition({
     type: 'TAGS_GUARDED',
     subject: tag,
@@ -169,7 +169,7 @@ export async function requireUnheld(
 ): Promise<Kept | undefined> {
   const look = await Look.at(tx, work, repo, work.cause.now)
   const held = digest === undefined ? await heldIn(look) : await heldOf(look, digest)
-  if (held) throw refusal(held, digest ?? repo.uid, digest === undefined ? 'repo' : 'digest')
+  if (held) throw createKeptError(held, digest ?? repo.uid, digest === undefined ? 'repo' : 'digest')
   return digest === undefined ? keptIn(look) : keptOf(look, digest)
 }
 
@@ -181,7 +181,7 @@ export async function requireUnkept(
   digest?: string,
 ): Promise<void> {
   const kept = await requireUnheld(tx, work, repo, digest)
-  if (kept) throw refusal(kept, digest ?? repo.uid, digest === undefined ? 'repo' : 'digest')
+  if (kept) throw createKeptError(kept, digest ?? repo.uid, digest === undefined ? 'repo' : 'digest')
   await requireMovers(tx, work, repo, actorOf(work), digest)
 }
 
@@ -209,7 +209,7 @@ function requireMover(movers: readonly string[], { actor, name }: { actor: strin
   )
 }
 
-function immovable(tag: string, rule: string): AppError {
+function createImmutableError(tag: string, rule: string): AppError {
   const description = `the tag ${tag} was not moved, because it is immutable (tag protection rule ${rule}); use another tag`
   return new AppError('FAILED_PRECONDITION', description, {
     reason: 'TAG_IMMUTABLE',
@@ -219,7 +219,11 @@ function immovable(tag: string, rule: string): AppError {
 }
 
 /** Error for a deletion that is refused. `what` is a digest, a tag or the uid of a repository. */
-function refusal({ by, until, rule, tags, ...kept }: Kept, what: string, kind: 'digest' | 'tag' | 'repo'): AppError {
+function createKeptError(
+  { by, until, rule, tags, ...kept }: Kept,
+  what: string,
+  kind: 'digest' | 'tag' | 'repo',
+): AppError {
   const isPart = kept.with !== what && kept.with !== '' && !tags.includes(what)
   const part = isPart ? ` It belongs to ${kept.with}, which is protected.` : ''
   const because = {

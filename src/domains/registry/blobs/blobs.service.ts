@@ -30,11 +30,11 @@ export async function findWhole(work: Work, repo: Pick<RepoRef, 'id'>, digest: s
 /** True if the blob store has the content. A loss is logged. The next push of the blob repairs it. */
 export async function hasContent(work: Work, blob: Blob, asFarAsKnown: boolean): Promise<boolean> {
   const has = await work.app.blobs.has(blob, asFarAsKnown)
-  if (!has) noteLoss(work, blob)
+  if (!has) reportLoss(work, blob)
   return has
 }
 
-function noteLoss({ app, log }: Looking, { digest, location }: Blob): void {
+function reportLoss({ app, log }: Looking, { digest, location }: Blob): void {
   app.metrics.blobsMissing.inc()
   log.error('content of a blob is missing; push the blob again to restore it', { digest, location })
 }
@@ -55,7 +55,7 @@ export async function openBlob(
     if (!(error instanceof ContentMissing)) throw error
     // The blob was collected and pushed again between the two look-ups, or it was deleted.
     const now = await findBlob(work, repo, blob.digest)
-    if (now?.location === blob.location) return noteLoss(work, now) ?? undefined
+    if (now?.location === blob.location) return reportLoss(work, now) ?? undefined
     return now && (await work.app.blobs.read(now, reading))
   }
 }

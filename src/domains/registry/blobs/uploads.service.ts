@@ -71,7 +71,7 @@ export async function addPart(
   limits: QuotaLimits,
 ): Promise<boolean> {
   return work.app.db.tx(async (tx) => {
-    if (!(await store.appendPart(tx, repo, upload.uid, part, timeOf(work)))) return false
+    if (!(await store.appendPart(tx, repo, upload.uid, part, readClock(work)))) return false
     await requireBytes(tx, work, repo, part.size, limits)
     return true
   }, blobs.inRepo)
@@ -147,7 +147,7 @@ async function assemble(
   if (last && !first) return last
   if (first && parts.length === 1 && !last) {
     const known = first.digest !== '' && algorithmOf(first.digest) === algorithm
-    const digest = known ? first.digest : await join(work, [first], algorithm)
+    const digest = known ? first.digest : await joinChunks(work, [first], algorithm)
     return { digest, size: first.size, part: first.location }
   }
   // Not from `upload`, since chunks may have arrived after it was read.
@@ -156,7 +156,7 @@ async function assemble(
   try {
     await last?.part.finish()
     const pieces = [...parts, ...(last ? [{ location: last.part.name, size: last.size }] : [])]
-    const digest = await join(work, pieces, algorithm, whole)
+    const digest = await joinChunks(work, pieces, algorithm, whole)
     return { digest, size, part: whole, meter: last?.meter }
   } catch (error) {
     await whole.discard()
@@ -166,7 +166,7 @@ async function assemble(
   }
 }
 
-async function join(work: Work, pieces: readonly Located[], algorithm: Algorithm, into?: Part): Promise<string> {
+async function joinChunks(work: Work, pieces: readonly Located[], algorithm: Algorithm, into?: Part): Promise<string> {
   const hash = createHash(algorithm)
   for (const piece of pieces) {
     const content = await work.app.blobs.read(piece)
@@ -192,7 +192,7 @@ export async function keepBlob(
   upload?: Upload,
 ): Promise<boolean> {
   const { db, blobs: files } = work.app
-  const now = timeOf(work)
+  const now = readClock(work)
   const name = typeof part === 'string' ? part : part.name
   let ended: string[] = []
   const link: Link = async (tx, repo) => {
@@ -269,7 +269,7 @@ async function linkStored(
 }
 
 /** Current time. An upload may take longer than the grace period, so the time of its end counts, not its beginning. */
-function timeOf({ app }: Work): string {
+function readClock({ app }: Work): string {
   return app.clock().toISOString()
 }
 

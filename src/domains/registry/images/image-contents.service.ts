@@ -224,7 +224,7 @@ async function readIndex(
 export async function finishRead(app: App, read: store.DueRead, given: Outcome | undefined, size = 0): Promise<void> {
   const { repo, digest } = read
   if (read.again && !given) return endReadAgain(app, read)
-  const outcome = read.again && given ? await atLeastBefore(app.db, read, given) : given
+  const outcome = read.again && given ? await keepEarlierResult(app.db, read, given) : given
   const text = outcome?.state === 'known' ? packagesText(outcome.packages) : ''
   const packages = text === '' ? '' : listHash(text, outcome!.distribution)
   const key = { hash: packages, distribution: outcome?.distribution ?? nothing.distribution }
@@ -267,7 +267,11 @@ async function endReadAgain(app: App, read: store.DueRead): Promise<void> {
 const indexWaitMs = 60_000
 
 /** Keeps the result of an earlier reader if this one fails, for example because a layer has been deleted since. */
-async function atLeastBefore(reader: DbReader, { repo, digest }: store.DueRead, outcome: Outcome): Promise<Outcome> {
+async function keepEarlierResult(
+  reader: DbReader,
+  { repo, digest }: store.DueRead,
+  outcome: Outcome,
+): Promise<Outcome> {
   if (outcome.state !== 'unreadable') return outcome
   const [before] = await store.findContents(reader, repo, [digest])
   if (before?.state !== 'known') return outcome

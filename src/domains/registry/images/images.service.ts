@@ -127,13 +127,13 @@ export async function findVariants(call: Looking, repo: Repo, digest: string): P
     return tooLarge(digest, `the image lists too much: more than ${limit} would have to be read`)
   })
   const search: Search = { call, repo, walk, variants: new Map() }
-  await lookInto(search, [{ digest, architecture: undefined }])
+  await searchEntries(search, [{ digest, architecture: undefined }])
   const isThere = search.variants.size > 0 || (await hasManifest(call.app.db, repo.id, digest))
   return isThere ? search.variants : undefined
 }
 
 /** If the index has no architecture for an entry, it comes from the configuration or the entries of the listed manifest. */
-async function lookInto(search: Search, entries: readonly Entry[]): Promise<void> {
+async function searchEntries(search: Search, entries: readonly Entry[]): Promise<void> {
   const { walk } = search
   const unsaid = entries.filter(({ digest, architecture }) => architecture === undefined && walk.isNew(digest))
   const manifests = await readManifests(
@@ -152,7 +152,7 @@ async function lookInto(search: Search, entries: readonly Entry[]): Promise<void
     if (!listed) continue
     manifests.delete(digest)
     if (listed.config) note(search, architectures.get(digest), digest)
-    else await lookInto(search, listed.entries)
+    else await searchEntries(search, listed.entries)
   }
 }
 

@@ -48,10 +48,10 @@ export async function readImage(reading: Reading, manifest: Manifest): Promise<I
   const named = await readAttached(reading, manifest.digest)
   const inLayers = await readLayers(reading, manifest).catch((error: unknown) => {
     if (!named?.packages.length) throw error
-    return gapOf(error)
+    return toGap(error)
   })
   if (!inLayers && !named) return { contents: undefined, source: 'none' }
-  const beside = named && inLayers ? withoutOthers(named, inLayers.distribution) : named
+  const beside = named && inLayers ? excludeOthers(named, inLayers.distribution) : named
   const contents = withMissingDatabase(joinContents([inLayers, beside].filter((one) => one !== undefined)))
   if (!contents.hasDatabase) return { contents, source: 'languages' }
   if (!beside?.packages.length) return { contents, source: 'layers' }
@@ -65,7 +65,7 @@ async function readAttached(reading: Reading, digest: string): Promise<ImageCont
     await readAttestationTag(reading, digest),
     await readAttestations(reading, digest),
   ]
-  return joined(said.filter((one) => one !== undefined))
+  return joinAll(said.filter((one) => one !== undefined))
 }
 
 type OfIndex = Pick<ContentsRecord, 'state' | 'source' | 'distribution' | 'gaps'> & { packages: readonly Package[] }
@@ -74,7 +74,7 @@ type OfIndex = Pick<ContentsRecord, 'state' | 'source' | 'distribution' | 'gaps'
 export async function readBesides(reading: Reading, digest: string, index: OfIndex): Promise<Partial<OfIndex>> {
   const named = index.state === 'unreadable' ? undefined : await readAttached(reading, digest)
   if (!named) return {}
-  const beside = withoutOthers(named, index.distribution)
+  const beside = excludeOthers(named, index.distribution)
   const ofImages = { ...index, packages: [...index.packages], hasDatabase: knowsDistribution(index.source) }
   const contents = joinContents([
     { ...ofImages, gaps: index.gaps as Gap[], hasDatabase: index.state === 'known' && ofImages.hasDatabase },
@@ -91,7 +91,7 @@ export async function readBesides(reading: Reading, digest: string, index: OfInd
 }
 
 /** Packages of another distribution are left out and reported as a coverage gap. */
-function withoutOthers(named: ImageContents, distribution: Distribution): ImageContents {
+function excludeOthers(named: ImageContents, distribution: Distribution): ImageContents {
   if (!isOtherDistribution(named.distribution, distribution)) return named
   const [given, taken] = [named.distribution, distribution].map(({ id, version }) => `${id} ${version}`.trim())
   const packages = named.packages.filter((one) => !isOfDistribution(one))
@@ -102,22 +102,22 @@ function withoutOthers(named: ImageContents, distribution: Distribution): ImageC
 }
 
 /** Joins contents. The distribution is that of the first contents that have one. */
-function joined(all: readonly ImageContents[]): ImageContents | undefined {
+function joinAll(all: readonly ImageContents[]): ImageContents | undefined {
   const meant = all.find(({ distribution }) => distribution.id !== '')?.distribution
-  return all.length === 0 ? undefined : joinContents(meant ? all.map((one) => withoutOthers(one, meant)) : all)
+  return all.length === 0 ? undefined : joinContents(meant ? all.map((one) => excludeOthers(one, meant)) : all)
 }
 
 async function readLayers({ app, reader, repo, signal }: Reading, manifest: Manifest) {
   const layers = readListed(manifest).layers.filter(({ mediaType }) => isArchive.test(mediaType))
   if (layers.length === 0) return undefined
   return await reader.readLayers(
-    layers.map((layer) => opener(app, repo, layer)),
+    layers.map((layer) => createOpener(app, repo, layer)),
     signal,
   )
 }
 
 /** Coverage gap for a part of the image that was not read. Other parts may still be known. */
-function gapOf(error: unknown, what = 'the layers were'): ImageContents {
+function toGap(error: unknown, what = 'the layers were'): ImageContents {
   if (!(error instanceof Unreadable) && !(error instanceof BlobMissing)) throw error
   const reason = error instanceof Unreadable ? error.reason : 'BLOB_MISSING'
   const gap: Gap = { path: '', reason, message: `${what} not read: ${error.message}` }
@@ -138,8 +138,8 @@ async function readReferrers(reading: Reading, digest: string): Promise<ImageCon
     }
   }
   // Documents older than the one that names packages are ignored.
-  if (left > last) said.unshift(gapOf(new Unreadable('LIMIT_EXCEEDED', tooMany), 'some attestations were'))
-  return joined(said)
+  if (left > last) said.unshift(toGap(new Unreadable('LIMIT_EXCEEDED', tooMany), 'some attestations were'))
+  return joinAll(said)
 }
 
 const tooMany = 'the image has too many referrers'
@@ -148,7 +148,7 @@ const tooMany = 'the image has too many referrers'
 function documentsIn(manifest: Manifest): Descriptor[] {
   const { layers } = readListed(manifest)
   const isSbom = ({ mediaType }: Descriptor): boolean => sbomTypes.some((type) => type === mediaType)
-  const named = layers.filter((layer) => isSbom(layer) || mayStateSbom(layer))
+  const named = layers.filter((layer) => isSbom(layer) || canStateSbom(layer))
   return named.some(isSbom) ? named : [...new Set([...layers.slice(0, 1), ...named])]
 }
 
@@ -156,7 +156,7 @@ function documentsIn(manifest: Manifest): Descriptor[] {
 async function listAttached({ app: { db }, repo }: Reading, digest: string) {
   const envelopes = await listEnvelopes(db, repo, digest, maxEnvelopes + 1)
   const isSbom = ({ annotations }: (typeof envelopes)[number]): boolean =>
-    mayBeSbom(annotations['dev.sigstore.bundle.predicateType'])
+    canBeSbom(annotations['dev.sigstore.bundle.predicateType'])
   const sboms = envelopes.slice(0, maxEnvelopes).filter(isSbom)
   const numbers = new Map(sboms.slice(0, maxSboms).map(({ id, digest }) => [digest, id]))
   const others = await listSbomsAndStatements(db, repo, digest, maxSboms + 1)
@@ -171,7 +171,7 @@ async function readAttestationTag(reading: Reading, digest: string): Promise<Ima
   const { app, repo } = reading
   const tag = await findTagNamed(app.db, repo, `${digest.replace(':', '-')}.att`)
   const manifest = tag && tag.digest !== '' ? await findManifest(app.db, repo, tag.digest) : undefined
-  return manifest && readDocuments(reading, digest, readListed(manifest).layers.filter(mayStateSbom).reverse())
+  return manifest && readDocuments(reading, digest, readListed(manifest).layers.filter(canStateSbom).reverse())
 }
 
 /** Contents of the attestations of builders in the newest index that lists the image together with attestations. */
@@ -185,21 +185,21 @@ async function readAttestations(reading: Reading, digest: string): Promise<Image
     if (digests.length === 0) continue
     const found = await findManifests(app.db, repo, digests)
     const layers = found.flatMap((one) => readListed(one).layers)
-    const contents = await readDocuments(reading, digest, layers.filter(mayStateSbom))
+    const contents = await readDocuments(reading, digest, layers.filter(canStateSbom))
     const cut =
-      attestations.length > maxSboms ? gapOf(new Unreadable('LIMIT_EXCEEDED', tooMany), 'some SBOMs were') : undefined
-    if (contents || cut) return joined([contents, cut].filter((one) => one !== undefined))
+      attestations.length > maxSboms ? toGap(new Unreadable('LIMIT_EXCEEDED', tooMany), 'some SBOMs were') : undefined
+    if (contents || cut) return joinAll([contents, cut].filter((one) => one !== undefined))
   }
   return undefined
 }
 
 /** Without the annotation for the predicate type, the type is read from the statement itself. */
-const mayBeSbom = (predicate: unknown): boolean => typeof predicate !== 'string' || isSbomType(predicate)
+const canBeSbom = (predicate: unknown): boolean => typeof predicate !== 'string' || isSbomType(predicate)
 
 /** Cosign and BuildKit use different annotations for the predicate type. */
-function mayStateSbom({ mediaType, annotations }: Descriptor): boolean {
+function canStateSbom({ mediaType, annotations }: Descriptor): boolean {
   const isStatement = mediaType === statementType || isEnvelopeType(mediaType)
-  return isStatement && mayBeSbom(annotations['in-toto.io/predicate-type'] ?? annotations.predicateType)
+  return isStatement && canBeSbom(annotations['in-toto.io/predicate-type'] ?? annotations.predicateType)
 }
 
 /** Joined contents of the documents. Statements about other images are ignored. Returns undefined if no document has any. */
@@ -211,19 +211,19 @@ async function readDocuments(
   const said: ImageContents[] = []
   for (const document of documents.slice(0, maxSboms)) {
     try {
-      const found = await reader.readSbom(opener(app, repo, document, maxSbomBytes), signal)
+      const found = await reader.readSbom(createOpener(app, repo, document, maxSbomBytes), signal)
       if (!found) continue
       const { subjects, sealed, ...contents } = found
       const isElsewhere = subjects && (subjects.length > 0 || sealed) && !subjects.includes(about)
       if (isElsewhere) app.log.info('sbom is for another image', { repo, sbom: document.digest })
       else if (contents.packages.length + contents.gaps.length > 0) said.push(contents)
     } catch (error) {
-      said.push(gapOf(error, 'an SBOM was'))
+      said.push(toGap(error, 'an SBOM was'))
       app.log.info('sbom could not be read', { repo, sbom: document.digest, error: (error as Error).message })
     }
   }
-  if (documents.length > maxSboms) said.push(gapOf(new Unreadable('LIMIT_EXCEEDED', tooManySboms), 'some SBOMs were'))
-  return joined(said)
+  if (documents.length > maxSboms) said.push(toGap(new Unreadable('LIMIT_EXCEEDED', tooManySboms), 'some SBOMs were'))
+  return joinAll(said)
 }
 
 const tooManySboms = `a manifest has more than ${maxSboms} of them`
@@ -232,7 +232,12 @@ const tooManySboms = `a manifest has more than ${maxSboms} of them`
 const isArchive = /[.+]tar(?:[.+]|$)/i
 
 /** Opens the stored blob of a descriptor. The size in the descriptor is not trusted. */
-function opener(app: App, repo: number, { digest, mediaType }: Descriptor, most = Number.POSITIVE_INFINITY): Layer {
+function createOpener(
+  app: App,
+  repo: number,
+  { digest, mediaType }: Descriptor,
+  most = Number.POSITIVE_INFINITY,
+): Layer {
   return async (signal) => {
     const blob = await findRepoBlob(app.db, repo, digest)
     if (!blob) {

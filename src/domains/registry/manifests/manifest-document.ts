@@ -22,20 +22,20 @@ export function readNewManifest(content: Uint8Array, contentType: string | undef
   const document = newMembersOf(content)
   const odd = oddMember(document)
   if (odd !== undefined) {
-    const name = membersByFold.get(folded(odd))!
+    const name = membersByFold.get(foldName(odd))!
     throw new ManifestProblem(`the member ${JSON.stringify(odd.slice(0, 64))} must be spelled ${name}`)
   }
-  return checked(document, contentType)
+  return checkDocument(document, contentType)
 }
 
 /** Reads and checks a manifest; `contentType` is the media type from the client. Throws ManifestProblem. */
 export function readManifest(content: Uint8Array, contentType: string | undefined): ManifestDocument {
-  return checked(membersOf(content), contentType)
+  return checkDocument(membersOf(content), contentType)
 }
 
-function checked(document: Members, contentType: string | undefined): ManifestDocument {
+function checkDocument(document: Members, contentType: string | undefined): ManifestDocument {
   const declared = (contentType ?? '').split(';', 1)[0]!.trim().toLowerCase()
-  const own = text(document.mediaType, 'mediaType')
+  const own = readText(document.mediaType, 'mediaType')
   if (own !== '' && declared !== '' && own.toLowerCase() !== declared) {
     throw new ManifestProblem(
       `the Content-Type header is ${declared.slice(0, 200)}, but the mediaType of the manifest is ${own}`,
@@ -48,7 +48,7 @@ function checked(document: Members, contentType: string | undefined): ManifestDo
   if (document.schemaVersion !== 2) throw new ManifestProblem('schemaVersion must be 2')
   checkKind(document, kind)
 
-  const listed = listedBy(document, kind)
+  const listed = readLists(document, kind)
   const { config, layers, entries } = listed
   const here = [...layers, ...entries].filter(({ mediaType: type }) => !staysElsewhere.test(type))
   const sizes = sizesOf(config ? [config, ...here] : here)
@@ -56,9 +56,9 @@ function checked(document: Members, contentType: string | undefined): ManifestDo
   return {
     mediaType,
     kind,
-    artifactType: text(document.artifactType, 'artifactType') || (config?.mediaType ?? ''),
+    artifactType: readText(document.artifactType, 'artifactType') || (config?.mediaType ?? ''),
     annotations: annotationsOf(document.annotations),
-    subject: document.subject === undefined ? '' : descriptor(document.subject, 'subject').digest,
+    subject: document.subject === undefined ? '' : readDescriptor(document.subject, 'subject').digest,
     blobs: config ? unique([config.digest, ...needed]) : [],
     manifests: kind === 'index' ? needed : [],
     listedBlobs: unique(entries.filter(isListedBlob).map(({ digest }) => digest)),
@@ -125,7 +125,7 @@ function sizesOf(descriptors: readonly Descriptor[]): Map<string, number> {
  * accepts.
  */
 export function readListed({ content, mediaType }: Pick<Manifest, 'content' | 'mediaType'>): Listed {
-  return listedBy(membersOf(content), manifestTypes[mediaType] ?? 'image')
+  return readLists(membersOf(content), manifestTypes[mediaType] ?? 'image')
 }
 
 /** Media types of layers that runtimes unpack into a file system or run. */
@@ -170,7 +170,7 @@ const isStated = (type: string): boolean =>
  */
 export function isStatement(manifest: Pick<Manifest, 'content' | 'mediaType'>): boolean {
   const document = membersOf(manifest.content)
-  const { config, layers } = listedBy(document, manifestTypes[manifest.mediaType] ?? 'image')
+  const { config, layers } = readLists(document, manifestTypes[manifest.mediaType] ?? 'image')
   if (!config || layers.some(({ mediaType }) => runnable.test(mediaType)) || oddMember(document)) return false
   const isImage = manifest.mediaType === dockerImageType || isImageConfig(config)
   return !isImage || (layers.length > 0 && layers.every(({ mediaType }) => isStated(mediaType)))
@@ -180,11 +180,11 @@ const membersByFold = new Map(
   [
     ...['schemaVersion', 'mediaType', 'artifactType', 'config', 'layers', 'manifests', 'subject', 'annotations'],
     ...['digest', 'size', 'urls', 'data', 'platform', 'os', 'architecture', 'variant', 'fsLayers'],
-  ].map((name) => [folded(name), name]),
+  ].map((name) => [foldName(name), name]),
 )
 
 /** Folds a name as Go's `encoding/json` does: it reads `Layers` as `layers`, and uses the last of both. */
-function folded(name: string): string {
+function foldName(name: string): string {
   return name.toUpperCase().toLowerCase()
 }
 
@@ -204,12 +204,16 @@ const knownMembers = new Set(membersByFold.values())
 
 function isOdd(name: string): boolean {
   // Nearly all names are known, and folding a name costs more than a look-up.
-  return !knownMembers.has(name) && membersByFold.has(folded(name))
+  return !knownMembers.has(name) && membersByFold.has(foldName(name))
 }
 
-function listedBy(document: Members, kind: 'image' | 'index'): Listed {
+function readLists(document: Members, kind: 'image' | 'index'): Listed {
   return kind === 'image'
-    ? { config: descriptor(document.config, 'config'), layers: list(document.layers, 'layers', maxLayers), entries: [] }
+    ? {
+        config: readDescriptor(document.config, 'config'),
+        layers: list(document.layers, 'layers', maxLayers),
+        entries: [],
+      }
     : { config: undefined, layers: [], entries: list(document.manifests, 'manifests', maxListedManifests) }
 }
 
@@ -223,15 +227,15 @@ function checkKind(document: Members, kind: 'image' | 'index'): void {
 function list(value: unknown, name: string, most: number): Descriptor[] {
   if (!Array.isArray(value)) throw new ManifestProblem(`${name} must be a list`)
   if (value.length > most) throw new ManifestLimit(`${name} must hold at most ${most} entries`)
-  return value.map((entry, i) => descriptor(entry, name, i))
+  return value.map((entry, i) => readDescriptor(entry, name, i))
 }
 
 /** Reads a descriptor. `index` is its position in the list, for the name in errors only. */
-function descriptor(value: unknown, list: string, index?: number): Descriptor {
+function readDescriptor(value: unknown, list: string, index?: number): Descriptor {
   const name = () => (index === undefined ? list : `${list}[${index}]`)
   if (!isObject(value)) throw new ManifestProblem(`${name()} must be a descriptor`)
   const { digest, size, mediaType = '', annotations, platform } = value
-  if (!isText(mediaType)) throw notText(`${name()}.mediaType`)
+  if (!isText(mediaType)) throw createTextProblem(`${name()}.mediaType`)
   if (mediaType === '') throw new ManifestProblem(`${name()}.mediaType is required`)
   if (typeof digest !== 'string' || !isDigest(digest)) {
     throw new ManifestProblem(`${name()}.digest must be a sha256 or sha512 digest`)
@@ -262,9 +266,9 @@ function annotationsOf(value: unknown): Record<string, string> {
   return value as Record<string, string>
 }
 
-function text(value: unknown, name: string): string {
+function readText(value: unknown, name: string): string {
   if (value === undefined) return ''
-  if (!isText(value)) throw notText(name)
+  if (!isText(value)) throw createTextProblem(name)
   return value
 }
 
@@ -272,7 +276,7 @@ function isText(value: unknown): value is string {
   return typeof value === 'string' && value.length <= 255 && !value.includes('\0')
 }
 
-function notText(name: string): ManifestProblem {
+function createTextProblem(name: string): ManifestProblem {
   return new ManifestProblem(`${name} must be a string of at most 255 characters`)
 }
 

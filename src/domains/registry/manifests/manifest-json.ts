@@ -43,7 +43,7 @@ export function isObject(value: unknown): value is Members {
 export function membersOf(content: Uint8Array): Members {
   const members = scanJson(content, storedLimits)
   if (typeof members === 'string') throw new ManifestProblem(`the manifest ${members}`)
-  return parsed(content, members).document
+  return parseDocument(content, members).document
 }
 
 /** Members of a manifest that is pushed or comes from an upstream. Throws ManifestProblem. */
@@ -56,7 +56,7 @@ export function newMembersOf(content: Uint8Array): Members {
     const isTooDeep = jsonProblem(content, { depth, members: Number.POSITIVE_INFINITY }) !== undefined
     throw isTooDeep ? new ManifestLimit(`the manifest is nested deeper than ${depth} levels`) : tooMany()
   }
-  const { document, counted } = parsed(content, scanned)
+  const { document, counted } = parseDocument(content, scanned)
   if (counted.annotations > annotations) {
     throw new ManifestLimit(`the manifest has annotations with more than ${annotations} entries in one object`)
   }
@@ -68,7 +68,7 @@ export function newMembersOf(content: Uint8Array): Members {
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /** `members` is the number of members in the text, as counted by `scanJson`. */
-function parsed(content: Uint8Array, members: number): { document: Members; counted: Counted } {
+function parseDocument(content: Uint8Array, members: number): { document: Members; counted: Counted } {
   try {
     const text = utf8.decode(content)
     const document: unknown = JSON.parse(text)

@@ -159,8 +159,8 @@ async function checkNewRepo(work: Work, parent: string, { readme = '', ...input 
   const repo: Repo = { syncConfig: undefined, ...input, uid: '', createTime: '', updateTime: '' }
   checkAdmin(work, parent, repo)
   checkRepo(repo)
-  checkReadme(work, parent, await judged(readme), 'readme')
-  if (repo.syncConfig) refuseReadme(readme, 'readme')
+  checkReadme(work, parent, await checkMarkdown(readme), 'readme')
+  if (repo.syncConfig) refuseReadmeOfCopy(readme, 'readme')
 }
 
 /** Adds a repository after its check. `known` are the limits of the organization if they were just read. */
@@ -178,7 +178,7 @@ async function addRepo(
   if (limits.repositories < Number.POSITIVE_INFINITY) {
     requireRoom(limits, 'repositories', await store.countRepos(tx, rootOf(parent)))
   }
-  const { repo: created, settled } = await settle(tx, work, asked)
+  const { repo: created, settled } = await resolveSource(tx, work, asked)
   if (!(await store.insertRepo(tx, created))) {
     throw alreadyExists(repoType, input.name, 'a repo of the group has this name')
   }
@@ -196,7 +196,7 @@ export async function updateRepo(call: Call, uid: string, patch: Patch<Repo>): P
     const before = found(await store.findRepo(tx, uid), repoType, uid)
     const patched = { ...applyPatch<Repo>(repoFields, before, patch), updateTime: call.now }
     checkAdmin(call, uid, patched, before)
-    const after = await settleAndSave(tx, call, before, patched, namesSync(patch))
+    const after = await resolveAndSave(tx, call, before, patched, namesSync(patch))
     checkRepo(after)
     await store.patchRepo(tx, before, after)
     await emit(tx, call, 'registry.repo.updated', { subject: uid, group: parentOf(uid), resource: aRepo(after) })
@@ -215,19 +215,19 @@ export async function replaceRepo(work: Work, uid: string, input: Required<NewRe
   await requireSyncTerms(work, uid, input.syncConfig)
   const kept = isAdmin && !input.syncConfig ? [] : adminFields.filter((name) => isUnset(input[name]))
   const paths = Object.keys(repoFields).filter((name) => !kept.some((one) => one === name))
-  const judgedReadme = await judged(input.readme)
+  const judgedReadme = await checkMarkdown(input.readme)
   const repo = await work.app.db.tx(async (tx) => {
     const before = found(await store.findRepo(tx, uid), repoType, uid)
     const patch = { paths: paths.map(snakeCase), value: input }
     const patched = { ...applyPatch<Repo>(repoFields, before, patch), updateTime: work.cause.now }
     checkAdmin(work, uid, patched, before)
-    const after = await settleAndSave(tx, work, before, patched, true)
+    const after = await resolveAndSave(tx, work, before, patched, true)
     checkRepo(after)
     const earlier = await store.readmeOf(tx, uid)
     const keeps = input.readme === '' && (!isAdmin || after.syncConfig !== undefined)
     const readme = keeps ? earlier : input.readme
     if (readme !== earlier) {
-      if (after.syncConfig) refuseReadme(readme, 'readme')
+      if (after.syncConfig) refuseReadmeOfCopy(readme, 'readme')
       checkReadme(work, uid, judgedReadme, 'readme')
       await store.setReadme(tx, uid, readme, work.cause.now)
     }
@@ -272,10 +272,10 @@ export async function getRepoReadme(call: Call, uid: string): Promise<RepoReadme
 export async function updateRepoReadme(call: Call, uid: string, patch: Patch<RepoReadme>): Promise<RepoReadme> {
   const changes = patch.paths.includes('content')
   const content = patch.value.content ?? ''
-  if (changes) checkReadme(call, uid, await judged(content), 'content')
+  if (changes) checkReadme(call, uid, await checkMarkdown(content), 'content')
   const readme = await call.app.db.tx(async (tx) => {
     const before = found(await store.findRepo(tx, uid), repoType, uid)
-    if (changes && before.syncConfig) refuseReadme(content || ' ', 'content')
+    if (changes && before.syncConfig) refuseReadmeOfCopy(content || ' ', 'content')
     if (changes) await store.setReadme(tx, uid, content, call.now)
     await store.patchRepo(tx, before, { ...before, updateTime: call.now })
     const after: RepoReadme = { uid, content: changes ? content : await store.readmeOf(tx, uid) }
@@ -289,7 +289,7 @@ export async function updateRepoReadme(call: Call, uid: string, patch: Patch<Rep
 const namesSync = ({ paths }: Patch<Repo>): boolean => paths.some((path) => path.split('.')[0] === 'sync_config')
 
 /** Repository as it is stored: with its source checked, and with the fields of the source. */
-async function settle(tx: Tx, work: Work, asked: Repo, before?: Repo) {
+async function resolveSource(tx: Tx, work: Work, asked: Repo, before?: Repo) {
   const { syncConfig, uid } = asked
   if (!syncConfig) return { repo: asked, settled: undefined }
   const settled = await settleSync(tx, work, {
@@ -303,12 +303,12 @@ async function settle(tx: Tx, work: Work, asked: Repo, before?: Repo) {
   return { repo: { ...repo, syncConfig: settled.config }, settled }
 }
 
-async function settleAndSave(tx: Tx, work: Work, before: Repo, asked: Repo, isNamed: boolean): Promise<Repo> {
+async function resolveAndSave(tx: Tx, work: Work, before: Repo, asked: Repo, isNamed: boolean): Promise<Repo> {
   if (!isNamed) {
     if (before.syncConfig) withSource(asked, before, undefined)
     return asked
   }
-  const { repo, settled } = await settle(tx, work, asked, before)
+  const { repo, settled } = await resolveSource(tx, work, asked, before)
   await saveSync(tx, work, asked.uid, settled)
   return repo
 }
@@ -323,7 +323,7 @@ async function saveSync(tx: Tx, { app, cause }: Work, repo: string, settled: Set
 }
 
 /** A copied repository has the readme of its source. */
-function refuseReadme(readme: string, field: string): void {
+function refuseReadmeOfCopy(readme: string, field: string): void {
   if (readme === '') return
   const description = 'the repository is a copy, so its readme comes from the source'
   throw failedPrecondition({ type: 'REPO_SYNCED', subject: field, description })
@@ -352,11 +352,11 @@ function checkAdmin({ caller }: Work, place: string, after: Repo, before?: Repo)
 }
 
 /** Checks a readme before the transaction, since the parser of Markdown and HTML is loaded on first use. */
-async function judged(content: string): Promise<{ content: string; problem: string | undefined }> {
+async function checkMarkdown(content: string): Promise<{ content: string; problem: string | undefined }> {
   return { content, problem: content === '' ? undefined : (await import('./readme.ts')).problemOfReadme(content) }
 }
 
-type Judged = Awaited<ReturnType<typeof judged>>
+type Judged = Awaited<ReturnType<typeof checkMarkdown>>
 function checkReadme({ caller }: Work, place: string, { content, problem }: Judged, field: string): void {
   if (content === '') return
   if (problem) throw invalid({ field, description: problem })

@@ -57,7 +57,7 @@ async function importTag(tx: Tx, call: Call, repo: TagRepo, imported: ImportedTa
   for (const record of imported.records) {
     const known = fresh.length > 0 || last === '' ? '' : await history.digestAt(tx, repo.ledger, name, record.time)
     if (known === record.digest) continue
-    if (record.time <= last) throw conflict(name, record)
+    if (record.time <= last) throw createConflict(name, record)
     fresh.push(record)
   }
   if (fresh.length === 0) return { made: false, records: 0 }
@@ -66,7 +66,7 @@ async function importTag(tx: Tx, call: Call, repo: TagRepo, imported: ImportedTa
   return { ...added, records: fresh.length }
 }
 
-function conflict(tag: string, { time, digest }: ImportedRecord) {
+function createConflict(tag: string, { time, digest }: ImportedRecord) {
   return failedPrecondition({
     type: 'TAG_HISTORY_CONFLICT',
     subject: tag,

@@ -64,7 +64,7 @@ export async function assignTag(
     const record = { tag: name, time, event, digest, previousDigest, actor, source } as const
     for (const tagAssigning of hooks.tagAssigning) await tagAssigning(tx, repo, { tag: name, digest, time }, now)
     await history.insertRecords(tx, repo, [record])
-    await tellLeft(tx, by, repo, { tag: name, digest: previousDigest, time })
+    await notifyTagLeft(tx, by, repo, { tag: name, digest: previousDigest, time })
   }
   return { tag, previousDigest, changed }
 }
@@ -86,7 +86,7 @@ async function lastTimeOf(tx: Tx, { ledger }: TagRepo, name: string): Promise<st
 }
 
 /** Calls the hooks for the previous digest of a tag, if it had one. */
-async function tellLeft(
+async function notifyTagLeft(
   tx: Tx,
   { app }: Pick<Work, 'app'>,
   repo: TagRepo,
@@ -107,8 +107,8 @@ export async function removeTag(tx: Tx, by: By, tag: Tag, removal: Mover & { rep
   const time = timeAfter(now, tag.updateTime)
   await history.insertDeletions(tx, repo, store.ofUid(tag.uid), { time, actor, source })
   await store.deleteTag(tx, tag)
-  await tellLeft(tx, by, repo, { tag: name, digest, time })
-  await tell(tx, by, [tag.uid])
+  await notifyTagLeft(tx, by, repo, { tag: name, digest, time })
+  await notifyHooks(tx, by, [tag.uid])
 }
 
 /** Deletes the tag of this name and returns it. Returns undefined if there is none. */
@@ -127,7 +127,7 @@ export async function removeTagsOf(tx: Tx, by: By, digest: string, removal: Move
   const where = store.ofRepo(removal.repo, digest)
   for (let after = ''; ; ) {
     const uids = await store.uidsWhere(tx, where, after, toldAtOnce)
-    await tell(tx, by, uids)
+    await notifyHooks(tx, by, uids)
     after = uids.at(-1) ?? ''
     if (uids.length < toldAtOnce) break
   }
@@ -158,7 +158,7 @@ export function lastMoveIn(tx: Tx, { uid }: Pick<TagRepo, 'uid'>): Promise<strin
 
 const toldAtOnce = 1000
 
-async function tell(tx: Tx, by: By, uids: readonly string[]): Promise<void> {
+async function notifyHooks(tx: Tx, by: By, uids: readonly string[]): Promise<void> {
   const inputs = uids.map((uid) => ({ subject: uid, group: rootOf(uid), resource: aDeletion({ uid }) }))
   await emitEach(tx, by, 'registry.tag.deleted', inputs)
 }
@@ -208,7 +208,7 @@ export async function appendPastMoves(
   await history.insertRecords(tx, repo, records)
   // Retention starts with the import, whatever the original times are.
   for (const digest of new Set(records.map(({ previousDigest }) => previousDigest))) {
-    await tellLeft(tx, by, repo, { tag: name, digest, time: by.cause.now })
+    await notifyTagLeft(tx, by, repo, { tag: name, digest, time: by.cause.now })
   }
 
   const [first, latest] = [records[0]!, records.at(-1)!]

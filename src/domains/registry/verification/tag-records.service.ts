@@ -22,7 +22,7 @@ export async function verifyTags(db: Db, now: () => string, watch: Watch): Promi
       const problem = problemOf(tag)
       if (!problem) continue
       const repaired = watch.repair && (await recordTag(db, tag.id, now()))
-      const detail = `${tag.name} of ${tag.repoUid} points to ${tag.digest || 'nothing'}, but the last record of its history is ${wordsOf(tag)}`
+      const detail = `${tag.name} of ${tag.repoUid} points to ${tag.digest || 'nothing'}, but the last record of its history is ${describeLast(tag)}`
       watch.found({ check: 'tags', problem, subject: tag.uid, detail, repaired })
     }
     watch.examined('tags', tags.length)
@@ -39,7 +39,7 @@ function problemOf({ digest, assignTime, lastTime, lastEvent, lastDigest }: stor
   return agrees ? undefined : 'ledger says something else'
 }
 
-function wordsOf({ lastTime, lastEvent, lastDigest }: store.TagRecord): string {
+function describeLast({ lastTime, lastEvent, lastDigest }: store.TagRecord): string {
   if (lastTime === '') return 'none'
   return lastEvent === eventNumbers.deleted ? `its deletion at ${lastTime}` : `${lastDigest} at ${lastTime}`
 }
