@@ -32,17 +32,17 @@ test('refuses a path that cannot be a folder, with the reason', async () => {
   const cases: [folder: string, reason: string][] = [
     [file, 'it is not a folder'],
     [join(file, 'below'), 'it is not a folder'],
-    [missing, 'the folder above it is not there'],
+    [missing, 'its parent folder does not exist'],
   ]
   // Root can write to it with any mode.
   if (process.getuid?.() !== 0) {
     const closed = join(place.path, 'closed')
     for (const name of ['uploads', 'sha256', 'sha512']) mkdirSync(join(closed, name), { recursive: true })
     chmodSync(join(closed, 'uploads'), 0o500)
-    cases.push([closed, 'it may not be written to'])
+    cases.push([closed, 'the server has no permission to write to it'])
   }
   for (const [folder, reason] of cases) {
-    await assert.rejects(openBlobs(folder, '', none), { message: `blobs cannot be kept in ${folder}: ${reason}` })
+    await assert.rejects(openBlobs(folder, '', none), { message: `blobs cannot be stored in ${folder}: ${reason}` })
   }
   assert.ok(!existsSync(missing))
 })

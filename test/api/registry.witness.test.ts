@@ -81,8 +81,8 @@ test('a witness refuses checkpoints that contradict the one it has seen, with th
     ['a step back', asked(20, 10, noted(textOf(10)), []), 400, /larger/],
     ['another key', asked(20, 30, stranger), 403, /not signed/],
     ['another log', asked(20, 30, noted(other)), 404, /does not cosign this log/],
-    ['no size', asked(20, 30).replace('old 20', 'old'), 400, /not one of/],
-    ['a size that is written otherwise', asked(20, 30).replace('old 20', 'old 020'), 400, /not one of/],
+    ['no size', asked(20, 30).replace('old 20', 'old'), 400, /not a valid request/],
+    ['a size that is written otherwise', asked(20, 30).replace('old 20', 'old 020'), 400, /not a valid request/],
     [
       'too many hashes',
       asked(
@@ -92,10 +92,10 @@ test('a witness refuses checkpoints that contradict the one it has seen, with th
         Array.from({ length: 64 }, () => fork),
       ),
       400,
-      /not one of/,
+      /not a valid request/,
     ],
-    ['no checkpoint', 'old 20\n\n', 400, /not one of/],
-    ['nothing', '', 400, /not one of/],
+    ['no checkpoint', 'old 20\n\n', 400, /not a valid request/],
+    ['nothing', '', 400, /not a valid request/],
   ]
   for (const [what, body, status, why] of cases) {
     const answer = await post(body)

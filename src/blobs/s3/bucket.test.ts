@@ -21,12 +21,12 @@ test('places a bucket at AWS unless an endpoint is named, in the host name or in
 test('refuses a setting that is not a valid bucket, with the reason', () => {
   for (const [text, reason] of [
     ['s3://', /./],
-    ['s3://key:secret@blobs', /without credentials/],
+    ['s3://key:secret@blobs', /without a port and credentials/],
     ['s3://Blobs_1', /must name a bucket/],
     ['s3://blobs/a%20b', /must have a prefix/],
     ['s3://blobs/c', /must have a prefix without c, sha256, sha512, uploads/],
     ['s3://blobs/team/sha256/a', /must have a prefix without/],
-    ['s3://blobs?regoin=x', /has the parameter regoin; there are endpoint, public, region/],
+    ['s3://blobs?regoin=x', /has the unknown parameter regoin; known are endpoint, public, region/],
     ['s3://blobs?region=EU%20west', /must have a region/],
     ['s3://blobs?endpoint=ftp://x', /must have an endpoint/],
     ['s3://blobs?endpoint=https://x/path', /must have an endpoint/],

@@ -21,7 +21,7 @@ test('does not count a manifest as a statement if some readers see other members
   for (const content of odd) {
     assert.ok(!isStatement({ content, mediaType }))
     assert.equal(readManifest(content, mediaType).kind, 'image')
-    assert.throws(() => readNewManifest(content, mediaType), /must be spelt (?:mediaType|layers)/)
+    assert.throws(() => readNewManifest(content, mediaType), /must be spelled (?:mediaType|layers)/)
   }
   const named = contentOf(config, layer, { annotations: { Layers: 'as they are', SIZE: '5' } })
   assert.ok(isStatement({ content: named, mediaType }))
@@ -34,5 +34,5 @@ test('accepts any spelling in members of a platform outside of a descriptor', ()
   assert.equal(readNewManifest(content, mediaType).kind, 'image')
   assert.ok(isStatement({ content, mediaType }))
   const listed = contentOf(config, { ...layer, platform: { OS: 'linux' } })
-  assert.throws(() => readNewManifest(listed, mediaType), /must be spelt os/)
+  assert.throws(() => readNewManifest(listed, mediaType), /must be spelled os/)
 })
