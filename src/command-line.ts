@@ -20,7 +20,7 @@ export async function runCommandLine(terminal: Terminal, argv: readonly string[]
 }
 
 /** Advice for a network error: check that the database runs at its URL. Empty for other errors. */
-function lookAt(error: unknown): string {
+function networkAdvice(error: unknown): string {
   const isAway = /^E(?!RR_)[A-Z_]+$/.test(String((error as NodeJS.ErrnoException).code))
   return isAway ? '; check that it runs, and that the URL of PINFOLD_DATABASE or --database is correct' : ''
 }
@@ -31,5 +31,5 @@ function messageOf(error: unknown): string {
   const reason = error.message || String((error as NodeJS.ErrnoException).code ?? error.name)
   const next = whyRefused(error)
   if (next) return `the database refused the connection: ${reason}\n${next}`
-  return isUnavailable(error) ? `the database is unavailable: ${reason}${lookAt(error)}` : reason
+  return isUnavailable(error) ? `the database is unavailable: ${reason}${networkAdvice(error)}` : reason
 }

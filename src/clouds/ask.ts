@@ -33,7 +33,7 @@ export async function ask(
     throw new Refusal('UNREACHABLE', `no response from ${name}: ${error.message}`)
   }
   if (answer.status === 200) return answer.body
-  const words = plain(explain(answer.body) ?? 'no explanation in the response')
+  const words = toPlainLine(explain(answer.body) ?? 'no explanation in the response')
   throw new Refusal(
     answer.status >= 500 ? 'UNREACHABLE' : 'REFUSED',
     `${name} responded with HTTP ${answer.status}: ${words}`,
@@ -69,7 +69,7 @@ export function memberOf(json: string, ...path: string[]): unknown {
 }
 
 /** One bounded line, whatever the cloud wrote. */
-function plain(text: string): string {
+function toPlainLine(text: string): string {
   return text
     .toWellFormed()
     .replace(/\p{Cc}+/gu, ' ')

@@ -107,7 +107,7 @@ export class PackageList {
     }
     const key = values.join('\0')
     const before = this.#byKey.get(key)
-    const one = before ? together(before, given) : withFewLocations(given)
+    const one = before ? mergePackages(before, given) : withFewLocations(given)
     const [was, is] = [before ? sizeOf(key, before) : 0, sizeOf(key, one)]
     if (this.#total + is - was > maxTotal) {
       throw new Unreadable('LIMIT_EXCEEDED', `the packages have more than ${maxTotal} characters together`)
@@ -135,7 +135,7 @@ function withFewLocations(one: Package): Package {
 }
 
 /** It has an owner only where every one of its files has that one. */
-function together(one: Package, other: Package): Package {
+function mergePackages(one: Package, other: Package): Package {
   if (!other.locations || one.locations === other.locations) return one
   if (!one.locations) return withFewLocations(other)
   const { owner, ...rest } = one

@@ -40,7 +40,7 @@ async function contentsOf(count: number): Promise<ImageContents | undefined> {
   return readFiles(await scanLayers(layers, scanLimits, new AbortController().signal))
 }
 
-async function wholeOf(pieces: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
+async function readWhole(pieces: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
   const chunks: Uint8Array[] = []
   let size = 0
   for await (const piece of pieces) {
@@ -51,14 +51,14 @@ async function wholeOf(pieces: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
   return Buffer.concat(chunks, size)
 }
 
-async function answerTo(question: Question): Promise<Answer> {
+async function answerQuestion(question: Question): Promise<Answer> {
   try {
-    if ('report' in question) return { report: readScanReport(await wholeOf(bytesOf(0))) }
+    if ('report' in question) return { report: readScanReport(await readWhole(bytesOf(0))) }
     if ('signedBy' in question) {
       const { signedBy, verifiedBytes } = question
-      return { signed: readSigners(await wholeOf(bytesOf(0)), signedBy, verifiedBytes) }
+      return { signed: readSigners(await readWhole(bytesOf(0)), signedBy, verifiedBytes) }
     }
-    if ('sbom' in question) return { sbom: readSbom(await wholeOf(bytesOf(0))) }
+    if ('sbom' in question) return { sbom: readSbom(await readWhole(bytesOf(0))) }
     return { contents: await contentsOf(question.layers) }
   } catch (error) {
     if (error instanceof Unreadable) return { reason: error.reason, message: error.message }
@@ -68,7 +68,7 @@ async function answerTo(question: Question): Promise<Answer> {
 
 process.on('message', (message: ToReader) => {
   if ('piece' in message) arrived(message.piece)
-  else void answerTo(message.question).then((answer) => send({ answer }))
+  else void answerQuestion(message.question).then((answer) => send({ answer }))
 })
 // The server decides when it ends: a terminal or a service manager may signal both.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})

@@ -20,43 +20,43 @@ const sampled = 20
 export async function tieBlobs(db: Db, blobs: Blobs, place: Place): Promise<void> {
   const database = await db.tx((tx) => keepFact(tx, 'database_id', randomUUID()))
   const wanted = await readFact(db, 'blob_folder_id')
-  let found = read(await blobs.readId())
+  let found = parseId(await blobs.readId())
   if (!found) {
-    const sample = await look(db, blobs)
+    const sample = await findSampleBlobs(db, blobs)
     if (sample === 'missing')
-      throw lost('has none of the blobs of the database', place, `${wanted ?? database} ${database}`)
+      throw lostBlobsError('has none of the blobs of the database', place, `${wanted ?? database} ${database}`)
     // Without blobs to look for, any folder that is empty could be the one.
     if (sample === 'none' && wanted !== undefined) {
-      throw lost(`is not the ${place.kind} of this database's blobs`, place, `${wanted} ${database}`)
+      throw lostBlobsError(`is not the ${place.kind} of this database's blobs`, place, `${wanted} ${database}`)
     }
-    found = read(await blobs.keepId(`${wanted ?? randomUUID()} ${database}`))!
+    found = parseId(await blobs.keepId(`${wanted ?? randomUUID()} ${database}`))!
   }
-  if (found.database !== database) throw foreign(place)
-  // Only a file that the operator wrote, as `lost` explains, has the id of the database twice.
-  if (wanted === undefined && found.id !== database && (await look(db, blobs)) === 'missing') {
-    throw lost('has none of the blobs of the database', place, `${wanted ?? database} ${database}`)
+  if (found.database !== database) throw foreignBlobsError(place)
+  // Only a file that the operator wrote, as `lostBlobsError` explains, has the id of the database twice.
+  if (wanted === undefined && found.id !== database && (await findSampleBlobs(db, blobs)) === 'missing') {
+    throw lostBlobsError('has none of the blobs of the database', place, `${wanted ?? database} ${database}`)
   }
   const kept = wanted ?? (await db.tx((tx) => keepFact(tx, 'blob_folder_id', found.id)))
   if (kept !== found.id)
-    throw refusal(`the blobs of this database are in another ${place.kind} than ${place.name}`, place)
+    throw mismatchError(`the blobs of this database are in another ${place.kind} than ${place.name}`, place)
 }
 
 /** For commands that must not tie a store: throws unless it belongs to the database. */
 export async function requireOwn(db: Db, blobs: Blobs): Promise<void> {
-  const found = read(await blobs.readId())
+  const found = parseId(await blobs.readId())
   const isOwn =
     found?.database === (await readFact(db, 'database_id')) && found?.id === (await readFact(db, 'blob_folder_id'))
   if (!isOwn) throw new Error('the blob store does not belong to this database; set --blobs to the store that does')
 }
 
-function read(text: string | undefined): { id: string; database: string } | undefined {
+function parseId(text: string | undefined): { id: string; database: string } | undefined {
   if (text === undefined) return undefined
   const [id = '', database = ''] = text.split(' ')
   return { id, database }
 }
 
 /** One that is found is enough: others may have been lost, but no other folder has any. */
-async function look(db: Db, blobs: Blobs): Promise<'found' | 'missing' | 'none'> {
+async function findSampleBlobs(db: Db, blobs: Blobs): Promise<'found' | 'missing' | 'none'> {
   const some = await someBlobs(db, sampled)
   for (const blob of some) {
     if (await blobs.has(blob)) return 'found'
@@ -64,7 +64,7 @@ async function look(db: Db, blobs: Blobs): Promise<'found' | 'missing' | 'none'>
   return some.length === 0 ? 'none' : 'missing'
 }
 
-function refusal(what: string, { kind }: Place): Error {
+function mismatchError(what: string, { kind }: Place): Error {
   const move =
     kind === 'folder'
       ? `move all files of that folder to this one, with the file ${idFile}`
@@ -75,14 +75,14 @@ function refusal(what: string, { kind }: Place): Error {
 }
 
 /** The rest of the database must not be lost with the blobs: its tag history, and everything else that is not a blob. */
-function lost(why: string, place: Place, line: string): Error {
-  const { message } = refusal(`${place.name} ${why}`, place)
+function lostBlobsError(why: string, place: Place, line: string): Error {
+  const { message } = mismatchError(`${place.name} ${why}`, place)
   return new Error(
     `${message}. If the blobs are lost for good, write the line "${line}" to ${place.id}. The server then starts without them`,
   )
 }
 
-function foreign({ name, kind, id }: Place): Error {
+function foreignBlobsError({ name, kind, id }: Place): Error {
   return new Error(
     `the blobs in ${name} belong to another database; set --blobs (PINFOLD_BLOBS) to another ${kind}. If this database replaces the other one for good, remove ${id} first`,
   )

@@ -53,14 +53,14 @@ export async function fetchSource(source: Source, options: FetchOptions): Promis
   if (source.kind === 'osv') return fetchOsv(source, options)
   const file = join(options.folder, 'source.json')
   const found = await download(options, source.url, file, options.fingerprint)
-  if (!found) return asBefore(options)
+  if (!found) return createUnchanged(options)
   const readers = { secdb: secdbRecords, debian: trackerRecords, kev: kevRanks, epss: epssRanks }
   const records = readers[source.kind](file, source)
   return { records, end: () => ({ fingerprint: found.etag, buildTime: found.buildTime }), complete: true }
 }
 
-function asBefore({ fingerprint, buildTime }: FetchOptions): Fetched {
-  return { records: none(), end: () => ({ fingerprint, buildTime }), complete: false }
+function createUnchanged({ fingerprint, buildTime }: FetchOptions): Fetched {
+  return { records: emptyReads(), end: () => ({ fingerprint, buildTime }), complete: false }
 }
 
 async function download({ outgoing, signal }: FetchOptions, url: string, file: string, etag: string) {
@@ -72,7 +72,7 @@ async function download({ outgoing, signal }: FetchOptions, url: string, file: s
   return { etag: found.etag.length <= 256 ? found.etag : '', buildTime }
 }
 
-async function* none(): AsyncGenerator<Read> {}
+async function* emptyReads(): AsyncGenerator<Read> {}
 
 async function* secdbRecords(file: string, { ecosystems: [ecosystem = ''] }: Source): AsyncGenerator<Read> {
   if ((await stat(file)).size > maxSecdbBytes)
@@ -134,23 +134,23 @@ function* readEach(at: string, work: () => readonly SourceRecord[]): Generator<R
 async function fetchOsv(source: Source, options: FetchOptions): Promise<Fetched> {
   const list = join(options.folder, 'modified_id.csv')
   const since = /^modified2:(.+)$/.exec(options.fingerprint)?.[1] ?? ''
-  const hasList = await download(options, `${source.url}modified_id.csv`, list, '').then(() => true, onlyWithoutList)
+  const hasList = await download(options, `${source.url}modified_id.csv`, list, '').then(() => true, falseIfNotFound)
   const { ids, newest } = hasList && since !== '' ? await changedSince(list, since) : nothingKnown
   if (ids) {
-    return { records: singleRecords(source, options, ids), end: () => modifiedUntil(newest), complete: false }
+    return { records: singleRecords(source, options, ids), end: () => toFetchEnd(newest), complete: false }
   }
   const etag = /^etag2:(.+)$/.exec(options.fingerprint)?.[1] ?? ''
   const file = join(options.folder, 'all.zip')
   const found = await download(options, `${source.url}all.zip`, file, hasList ? '' : etag)
-  if (!found) return asBefore(options)
-  if (hasList) return wholeAndSince(source, options, { file, list, made: found.buildTime })
+  if (!found) return createUnchanged(options)
+  if (hasList) return readAllAndChanged(source, options, { file, list, made: found.buildTime })
   const fingerprint = found.etag === '' ? '' : `etag2:${found.etag}`
   return { records: zipRecords(file), end: () => ({ fingerprint, buildTime: found.buildTime }), complete: true }
 }
 
 const nothingKnown = { ids: undefined, newest: '' }
 
-function modifiedUntil(time: string): { fingerprint: string; buildTime: string } {
+function toFetchEnd(time: string): { fingerprint: string; buildTime: string } {
   return time === ''
     ? { fingerprint: '', buildTime: '' }
     : { fingerprint: `modified2:${time}`, buildTime: new Date(time).toISOString() }
@@ -160,7 +160,7 @@ function modifiedUntil(time: string): { fingerprint: string; buildTime: string }
  * Yields all of the archive, and then the records changed since it was made, as the list is newer. If there are too many of them,
  * the next reading fetches them: it begins at the time of the archive, not at that of the list.
  */
-function wholeAndSince(
+function readAllAndChanged(
   source: Source,
   options: FetchOptions,
   { file, list, made }: { file: string; list: string; made: string },
@@ -177,10 +177,10 @@ function wholeAndSince(
     yield* singleRecords(source, options, ids ?? [])
     if (ids) until = newest
   }
-  return { records: records(), end: () => modifiedUntil(until), complete: true }
+  return { records: records(), end: () => toFetchEnd(until), complete: true }
 }
 
-function onlyWithoutList(error: unknown): false {
+function falseIfNotFound(error: unknown): false {
   if (error instanceof OutgoingError && error.status === 404) return false
   throw error
 }

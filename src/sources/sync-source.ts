@@ -37,7 +37,7 @@ export async function syncSource(
     return { error: end.error, refused, withdrawn, counts }
   }
   try {
-    const fetched = await ofSource(fetch)
+    const fetched = await withSourceFailed(fetch)
     let done = 0
     for await (const some of batched(fetched.records, atOnce)) {
       signal?.throwIfAborted()
@@ -56,7 +56,7 @@ export async function syncSource(
     }
     // A record that is wrong now was not withdrawn, and a reading with missing records must not look complete.
     const wrong = refused.length
-    if (wrong > 0) return await finish(failed(`${wrong} ${wrong === 1 ? 'record is' : 'records are'} invalid`))
+    if (wrong > 0) return await finish(toFailedEnd(`${wrong} ${wrong === 1 ? 'record is' : 'records are'} invalid`))
     const { fingerprint, buildTime } = fetched.end()
     return await finish({ fingerprint, buildTime, complete: fetched.complete, error: '' })
   } catch (error) {
@@ -64,19 +64,19 @@ export async function syncSource(
     signal?.throwIfAborted()
     const reason = reasonOf(error)
     if (reason === undefined) throw error
-    return await finish(failed(reason)).catch((late: unknown) => {
+    return await finish(toFailedEnd(reason)).catch((late: unknown) => {
       if (!(late instanceof WrongRecord)) throw late
       return { error: late.message, refused, withdrawn: 0, counts }
     })
   }
 }
 
-const failed = (error: string): SourceEnd => ({ fingerprint: '', buildTime: '', complete: false, error })
+const toFailedEnd = (error: string): SourceEnd => ({ fingerprint: '', buildTime: '', complete: false, error })
 
 /** Something that reading a source did not expect, such as a full disk. */
 class SourceFailed extends Error {}
 
-async function ofSource<T>(work: () => Promise<T>): Promise<T> {
+async function withSourceFailed<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
@@ -98,7 +98,11 @@ async function* batched(reads: AsyncIterable<Read>, most: number): AsyncGenerato
   const from = reads[Symbol.asyncIterator]()
   let some: Read[] = []
   try {
-    for (let one = await ofSource(() => from.next()); one.done !== true; one = await ofSource(() => from.next())) {
+    for (
+      let one = await withSourceFailed(() => from.next());
+      one.done !== true;
+      one = await withSourceFailed(() => from.next())
+    ) {
       some.push(one.value)
       if (some.length < most) continue
       yield some

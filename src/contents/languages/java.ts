@@ -22,16 +22,21 @@ export async function readJavaArchive(
   limits: ArchiveLimits,
   budget: ArchiveBudget,
 ): Promise<Found> {
-  const said: Said = { packages: [], gaps: [] }
+  const said: Contents = { packages: [], gaps: [] }
   await readArchive({ path, bytes, isInner: false }, said, limits, budget)
   return said
 }
 
-type Said = { packages: Package[]; gaps: Gap[] }
+type Contents = { packages: Package[]; gaps: Gap[] }
 type Archive = { path: string; bytes: Buffer; isInner: boolean }
 
 /** Any problem of an archive becomes a gap. */
-async function readArchive(archive: Archive, said: Said, limits: ArchiveLimits, budget: ArchiveBudget): Promise<void> {
+async function readArchive(
+  archive: Archive,
+  said: Contents,
+  limits: ArchiveLimits,
+  budget: ArchiveBudget,
+): Promise<void> {
   try {
     await readEntries(archive, said, limits, budget)
   } catch (error) {
@@ -45,7 +50,7 @@ class TooMuch extends Error {}
 
 async function readEntries(
   { path, bytes, isInner }: Archive,
-  said: Said,
+  said: Contents,
   limits: ArchiveLimits,
   budget: ArchiveBudget,
 ): Promise<void> {
@@ -59,7 +64,7 @@ async function readEntries(
     if (said.packages.length >= maxPackages) throw new TooMuch(`the archive has more than ${maxPackages} packages`)
     const name = String(entry.fileName)
     if (pomProperties.test(name)) {
-      const found = noted(path, (await inflate(zip, entry, maxPom, budget)).toString())
+      const found = readPomProperties(path, (await inflate(zip, entry, maxPom, budget)).toString())
       if (found.packages.length > 0) isNoted = true
       said.packages.push(...found.packages)
       said.gaps.push(...found.gaps)
@@ -74,7 +79,7 @@ async function readEntries(
     }
   }
   if (isNoted) return
-  const found = manifested(path, manifest ?? '')
+  const found = readManifest(path, manifest ?? '')
   said.packages.push(...found.packages)
   said.gaps.push(...found.gaps)
 }
@@ -83,7 +88,7 @@ async function readInner(
   zip: ZipFile,
   entry: Entry,
   path: string,
-  said: Said,
+  said: Contents,
   limits: ArchiveLimits,
   budget: ArchiveBudget,
 ): Promise<void> {
@@ -114,10 +119,10 @@ async function inflate(zip: ZipFile, entry: Entry, most: number, budget: Archive
 }
 
 /** Reads the `pom.properties` file that Maven writes into its archives. */
-function noted(path: string, text: string): Found {
+function readPomProperties(path: string, text: string): Found {
   const said = (key: string): string => fieldOf(text, key, '=:')
   const [group, artifact] = [said('groupId'), said('artifactId')]
-  const version = qualifiedBy(path, artifact, said('version'))
+  const version = addQualifier(path, artifact, said('version'))
   return identified('maven', path, group && artifact && `${group}:${artifact}`, version)
 }
 
@@ -125,7 +130,7 @@ function noted(path: string, text: string): Found {
  * The file name may have a qualifier that the properties lack, as `mssql-jdbc-12.10.2.jre11.jar` does. A part after a hyphen is a
  * classifier, which does not belong to the version.
  */
-function qualifiedBy(path: string, artifact: string, version: string): string {
+function addQualifier(path: string, artifact: string, version: string): string {
   const file = path.slice(path.lastIndexOf('/') + 1).replace(innerArchive, '')
   const start = `${artifact}-${version}`
   const rest = version !== '' && file.startsWith(start) ? file.slice(start.length) : ''
@@ -134,7 +139,7 @@ function qualifiedBy(path: string, artifact: string, version: string): string {
 }
 
 /** The parts of a name such as `guava-31.1-jre`. The version begins at the first digit after a hyphen that permits one. */
-function namedBy(file: string): { artifact?: string; version?: string } {
+function splitFileName(file: string): { artifact?: string; version?: string } {
   if (file.length > 255) return {}
   let start = file.length
   while (start > 1 && /[\w.+-]/.test(file[start - 1]!)) start--
@@ -143,9 +148,9 @@ function namedBy(file: string): { artifact?: string; version?: string } {
 }
 
 /** Without the properties file of Maven, uses the name of the file and the manifest. */
-function manifested(path: string, text: string): Found {
+function readManifest(path: string, text: string): Found {
   const file = path.slice(path.lastIndexOf('/') + 1).replace(innerArchive, '')
-  const { artifact: artifactOfFile, version: versionOfFile } = namedBy(file)
+  const { artifact: artifactOfFile, version: versionOfFile } = splitFileName(file)
   const [main = ''] = text.replace(/\r\n?/g, '\n').replace(/\n /g, '').split('\n\n', 1)
   const said = (key: string): string => fieldOf(main, key)
   const symbolic = said('Bundle-SymbolicName').split(';', 1)[0]!.trim()

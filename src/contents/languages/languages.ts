@@ -29,20 +29,20 @@ export async function readLanguageFile(
   const { path, watch, size, content } = file
   if (watch === 'program') return readGoProgram(path, content)
   if (watch === 'java' && size <= limits.archiveBytes) {
-    return readJavaArchive(path, await headOf(content, size), limits, budget)
+    return readJavaArchive(path, await readHead(content, size), limits, budget)
   }
   if (watch === 'rpm') return readRpm(file, limits.rpmBytes)
-  const text = (await headOf(content, watch === 'python' ? maxHead : maxWhole)).toString()
+  const text = (await readHead(content, watch === 'python' ? maxHead : maxWhole)).toString()
   if (watch === 'java') return gap(path, 'LIMIT_EXCEEDED', `the archive has more than ${limits.archiveBytes} bytes`)
-  if (watch === 'python') return python(path, text)
+  if (watch === 'python') return readPythonMetadata(path, text)
   if (size > maxWhole) return gap(path, 'LIMIT_EXCEEDED', `the file has more than ${maxWhole} bytes`)
-  return watch === 'npm' ? npm(path, text) : gem(path, text)
+  return watch === 'npm' ? readNpmPackage(path, text) : readGemSpecification(path, text)
 }
 
 /** Changes in a log that are not in the database yet are a gap of their own. */
 async function readRpm({ path, size, content }: LanguageFile, most: number): Promise<Found | undefined> {
   const isLog = path.endsWith('-wal')
-  const bytes = await wholeOf(content, isLog || size > most ? 0 : size)
+  const bytes = await readWhole(content, isLog || size > most ? 0 : size)
   if (isLog)
     return size === 0 ? undefined : gap(path, 'UNSUPPORTED', 'the write-ahead log of the rpm database is not read')
   if (size > most) return gap(path, 'LIMIT_EXCEEDED', `the rpm database has more than ${most} bytes`)
@@ -50,7 +50,7 @@ async function readRpm({ path, size, content }: LanguageFile, most: number): Pro
 }
 
 /** The content in memory once, since it may be large. */
-async function wholeOf(content: AsyncIterable<unknown>, size: number): Promise<Buffer> {
+async function readWhole(content: AsyncIterable<unknown>, size: number): Promise<Buffer> {
   const whole = Buffer.alloc(size)
   let at = 0
   for await (const chunk of content) {
@@ -61,7 +61,7 @@ async function wholeOf(content: AsyncIterable<unknown>, size: number): Promise<B
 }
 
 /** Beginning of the content; the rest is read and dropped. */
-async function headOf(content: AsyncIterable<unknown>, most: number): Promise<Buffer> {
+async function readHead(content: AsyncIterable<unknown>, most: number): Promise<Buffer> {
   const chunks: Uint8Array[] = []
   let size = 0
   for await (const chunk of content) {
@@ -72,12 +72,12 @@ async function headOf(content: AsyncIterable<unknown>, most: number): Promise<Bu
 }
 
 /** Core metadata are fields as in mail, and then, after an empty line, a description. */
-function python(path: string, text: string): Found {
+function readPythonMetadata(path: string, text: string): Found {
   const [head = ''] = text.split(/\r?\n\r?\n/, 1)
   return identified('pypi', path, projectName(fieldOf(head, 'Name')), fieldOf(head, 'Version'))
 }
 
-function npm(path: string, text: string): Found | undefined {
+function readNpmPackage(path: string, text: string): Found | undefined {
   let document: unknown
   try {
     document = JSON.parse(text.replace(/^\uFEFF/, ''))
@@ -94,7 +94,7 @@ function npm(path: string, text: string): Found | undefined {
 }
 
 /** A specification is a program; RubyGems itself writes these lines so. */
-function gem(path: string, text: string): Found {
+function readGemSpecification(path: string, text: string): Found {
   const quoted = `(?:%q)?["'({]([^"'(){}\\n]{1,512})["')}]`
   const said = (member: string): string =>
     new RegExp(`^[ \\t]*\\w{1,20}\\.${member}[ \\t]*=[ \\t]*(?:Gem::Version\\.new[ \\t(]{0,5})?${quoted}`, 'm').exec(

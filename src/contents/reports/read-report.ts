@@ -35,14 +35,14 @@ export function readScanReport(bytes: Uint8Array): ScanReport {
   const { name, version } = report.tool
   return {
     ...report,
-    tool: { name: plain(name), version: plain(version) },
+    tool: { name: toPlainText(name), version: toPlainText(version) },
     ...(isInToto(statement) && { subjects: subjectsOf(statement), sealed: envelope !== undefined }),
     ...(envelope && report.statements && signaturesIn(envelope, statement)),
   }
 }
 
 /** The name comes from the document, too. */
-const plain = (text: string) => text.replaceAll(/[^\x20-\x7e]/g, '').slice(0, 128)
+const toPlainText = (text: string) => text.replaceAll(/[^\x20-\x7e]/g, '').slice(0, 128)
 
 /** Only for predicates of a VEX type: the signer of another predicate has made no VEX statement. */
 function signaturesIn(envelope: Envelope, statement: Json): Pick<ScanReport, 'signatures' | 'note'> {
@@ -75,7 +75,7 @@ export function readSigners(bytes: Uint8Array, keys: readonly string[], verified
   if (signers.length === 0) return { ...unsigned, signatures }
   const report = reportIn(asObject(statement.predicate))
   return {
-    ...{ signatures, signers, subjects: subjectsOf(statement), author: plain(report.tool.name) },
+    ...{ signatures, signers, subjects: subjectsOf(statement), author: toPlainText(report.tool.name) },
     saidTime: report.writeTime ?? report.dbBuildTime,
     statements: report.statements ?? [],
   }

@@ -60,11 +60,11 @@ export function getRun(call: Call, id: string): Promise<string> {
   return store.findRun(call.app.db, id)
 }
 
-type Heard = { ecosystem: ArtifactFacts['ecosystem']; name: string; versions: Map<string, VersionFacts> }
+type ImportedArtifact = { ecosystem: ArtifactFacts['ecosystem']; name: string; versions: Map<string, VersionFacts> }
 
 /** Libraries by uid, each once and with each version once. */
-function byUid(sources: readonly ArtifactFacts[]): Map<string, Heard> {
-  const heard = new Map<string, Heard>()
+function byUid(sources: readonly ArtifactFacts[]): Map<string, ImportedArtifact> {
+  const heard = new Map<string, ImportedArtifact>()
   for (const { ecosystem, name: written, versions } of sources) {
     const name = plainName(ecosystem, written)
     const uid = uidOf(ecosystem, name)
@@ -78,7 +78,12 @@ function byUid(sources: readonly ArtifactFacts[]): Map<string, Heard> {
   return heard
 }
 
-function changeOf(uid: string, { ecosystem, name, versions }: Heard, before: Stored | undefined, now: string): Change {
+function changeOf(
+  uid: string,
+  { ecosystem, name, versions }: ImportedArtifact,
+  before: Stored | undefined,
+  now: string,
+): Change {
   const all = new Map(before?.versions)
   const changed: StoredVersion[] = []
   for (const facts of versions.values()) {
@@ -118,7 +123,7 @@ function isNewer(one: Keyed, two: Keyed): boolean {
   return one.key === two.key ? one.version.version > two.version.version : one.key > two.key
 }
 
-function countsOf(changes: readonly Change[], heard: readonly Heard[]): ImportCounts {
+function countsOf(changes: readonly Change[], heard: readonly ImportedArtifact[]): ImportCounts {
   const versions = heard.reduce((sum, one) => sum + one.versions.size, 0)
   const saved = changes.reduce((sum, one) => sum + one.versions.length, 0)
   const isNew = ({ before }: Change, { version }: StoredVersion) => !before?.versions.has(version)

@@ -24,7 +24,7 @@ const numbers: Record<Ecosystem, EcosystemNumber> = { java: EcosystemNumber.JAVA
 export const artifactsV1: Handlers<typeof Artifacts> = {
   async list(call, request) {
     const { query, cudaVersion, remediated, includeUpstream, skip } = request
-    const ecosystems = offeredOf(asked(request.ecosystems))
+    const ecosystems = offeredOf(readEcosystems(request.ecosystems))
     const filter = { ecosystems, query, cudaVersion, remediated }
     const page = readPage(call, { ...request, orderBy: '' }, rules, [request.ecosystems, filter, includeUpstream])
     const nothing = { items: [], total: 0, next: '' }
@@ -46,7 +46,7 @@ export const artifactsV1: Handlers<typeof Artifacts> = {
   },
 
   async getArtifactCount(call, request) {
-    const ecosystems = asked(request.ecosystems)
+    const ecosystems = readEcosystems(request.ecosystems)
     const offered = offeredOf(ecosystems)
     // If no ecosystem is named, the service refuses the request.
     const counted = ecosystems.length > 0 && offered.length === 0 ? [] : await service.countArtifacts(call, offered)
@@ -63,7 +63,7 @@ export const artifactsV1: Handlers<typeof Artifacts> = {
 }
 
 /** Requested ecosystems, each once, in the given order. */
-function asked(ecosystems: readonly EcosystemNumber[]): EcosystemNumber[] {
+function readEcosystems(ecosystems: readonly EcosystemNumber[]): EcosystemNumber[] {
   const known: readonly number[] = Object.values(EcosystemNumber)
   for (const one of ecosystems) {
     if (one !== EcosystemNumber.UNKNOWN && known.includes(one)) continue

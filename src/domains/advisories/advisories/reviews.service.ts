@@ -44,7 +44,7 @@ export function newEvent(call: Call, parent: string, input: NewEvent): AdvisoryE
 export async function addEvent(call: Call, parent: string, input: NewEvent): Promise<AdvisoryEvent> {
   const event = newEvent(call, parent, input)
   refuseIfAny(eventProblems(event))
-  await change(call, parent, (advisory) => {
+  await changeAdvisory(call, parent, (advisory) => {
     if (advisory.events.length >= maxEvents) {
       throw invalid({
         field: 'parent',
@@ -90,7 +90,7 @@ export async function updateEvent(call: Call, uid: string, input: NewEvent): Pro
     const { createTime, imported } = before
     const after = { ...input, uid, createTime, imported, reviewState: input.reviewState || before.reviewState }
     checkTransition(before, after.reviewState)
-    if (transitions[before.reviewState] === undefined && !isDeepStrictEqual(after, before)) throw isOver(uid)
+    if (transitions[before.reviewState] === undefined && !isDeepStrictEqual(after, before)) throw reviewFinalError(uid)
     return after
   })
   call.log.info('advisory event updated', { uid, state: event.reviewState })
@@ -102,7 +102,7 @@ async function changeEvent(
   uid: string,
   next: (event: AdvisoryEvent) => AdvisoryEvent,
 ): Promise<AdvisoryEvent> {
-  const changed = await change(
+  const changed = await changeAdvisory(
     call,
     parentOf(uid),
     (advisory) => {
@@ -125,7 +125,7 @@ function checkMayApprove({ caller }: Call, uid: string, state: number): void {
 
 function checkTransition({ uid, reviewState }: AdvisoryEvent, to: number): void {
   if (reviewState === to || transitions[reviewState]?.includes(to)) return
-  if (transitions[reviewState] === undefined) throw isOver(uid)
+  if (transitions[reviewState] === undefined) throw reviewFinalError(uid)
   throw failedPrecondition({
     type: 'REVIEW_STATE',
     subject: uid,
@@ -134,7 +134,7 @@ function checkTransition({ uid, reviewState }: AdvisoryEvent, to: number): void 
   })
 }
 
-function isOver(uid: string) {
+function reviewFinalError(uid: string) {
   return failedPrecondition({
     type: 'REVIEW_STATE',
     subject: uid,
@@ -142,7 +142,7 @@ function isOver(uid: string) {
   })
 }
 
-async function change(
+async function changeAdvisory(
   call: Call,
   uid: string,
   next: (advisory: Advisory) => Advisory,

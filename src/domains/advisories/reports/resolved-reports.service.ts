@@ -34,7 +34,7 @@ export async function listResolvedReports(
   { page, filter: request }: ListQuery<ReportRequest>,
 ): Promise<Listed<ResolvedReport & { uid: string }>> {
   checkRequest(request)
-  const tags = await followedTags(call, request)
+  const tags = await findTags(call, request)
   const days = daysOf(request)
   const shown = pageOf(days, page)
   const resolved = await resolvedByDay(call, tags, { ...request, days: shown.slice(0, page.size).sort() })
@@ -100,7 +100,7 @@ function pageOf(days: readonly string[], { order, after, skip, size }: Page): st
 }
 
 /** Tags without duplicates, in repositories that the caller can see. */
-async function followedTags(call: Call, { images, lenient = false }: ReportRequest): Promise<FollowedTag[]> {
+async function findTags(call: Call, { images, lenient = false }: ReportRequest): Promise<FollowedTag[]> {
   const followed = new Map<string, FollowedTag>()
   for (const { repo: named, tags } of images) {
     const repo = await visibleRepo(call, named, lenient)

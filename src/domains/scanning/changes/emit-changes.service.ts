@@ -41,12 +41,12 @@ export async function tellChanges(app: App, lease: Lease): Promise<number> {
     if (!change) break
     // Later findings of the vulnerability are another change from now on.
     await lease.tx((tx) => store.beginChange(tx, change.changeNo))
-    events += await tellChange(app, lease, change)
+    events += await emitChange(app, lease, change)
   }
   return events
 }
 
-async function tellChange(app: App, lease: Lease, change: Change): Promise<number> {
+async function emitChange(app: App, lease: Lease, change: Change): Promise<number> {
   const telling: Telling = {
     ...change,
     listsOf: (tags) => listsFor(app, change, tags),
@@ -58,7 +58,7 @@ async function tellChange(app: App, lease: Lease, change: Change): Promise<numbe
       await store.noteRepo(tx, change.changeNo, repo)
     },
   }
-  const events = await tellRepos(app, lease, telling, await reposOf(app, lease, change))
+  const events = await emitForRepos(app, lease, telling, await reposOf(app, lease, change))
   await lease.tx((tx) => store.endChange(tx, change.changeNo))
   return events
 }
@@ -76,7 +76,7 @@ export type Telling = Pick<Change, 'vulnerability' | 'place' | 'kind' | 'lastRep
 type Resolved = { told: Set<number>; later: Set<number> }
 
 /** Emits the events of repositories that were not processed yet, by number. Returns the number of events. */
-async function tellRepos(app: App, lease: Lease, telling: Telling, repos: readonly RepoAt[]): Promise<number> {
+async function emitForRepos(app: App, lease: Lease, telling: Telling, repos: readonly RepoAt[]): Promise<number> {
   const name =
     telling.kind === 'found' ? 'control.registry.vulnerability.found' : 'control.registry.vulnerability.resolved'
   const left = repos.filter(({ repo }) => repo > telling.lastRepo).sort((one, other) => one.repo - other.repo)
@@ -86,8 +86,8 @@ async function tellRepos(app: App, lease: Lease, telling: Telling, repos: readon
     const inputs: EventInput[] = []
     const lists: Resolved = { told: new Set(), later: new Set() }
     for (const one of some) {
-      const told = await toldOf(app, telling, one, lists)
-      if (told) inputs.push(inputOf(telling, told))
+      const told = await findToldChange(app, telling, one, lists)
+      if (told) inputs.push(toEventInput(telling, told))
     }
     await lease.tx(async (tx) => {
       if (inputs.length > 0) await emitEach(tx, { app, cause: ownCause(app.clock) }, name, inputs)
@@ -126,7 +126,12 @@ export const isWithin = ({ place }: Pick<Change, 'place'>, repoUid: string): boo
 /**
  * Event content for one repository. Returns undefined if no tag points to an affected image, or if nothing has changed for it.
  */
-async function toldOf(app: App, change: Telling, at: RepoAt, resolved: Resolved): Promise<ToldChange | undefined> {
+async function findToldChange(
+  app: App,
+  change: Telling,
+  at: RepoAt,
+  resolved: Resolved,
+): Promise<ToldChange | undefined> {
   const { db } = app
   const tags = await liveTags(db, at.repo)
   const lists = await change.listsOf(tags)
@@ -151,7 +156,7 @@ async function toldOf(app: App, change: Telling, at: RepoAt, resolved: Resolved)
     await setImmediate()
   }
   told.sort((one, other) => (one.tag.tag < other.tag.tag ? -1 : 1))
-  return told.length === 0 ? undefined : toTold(app, change, at, told)
+  return told.length === 0 ? undefined : toToldChange(app, change, at, told)
 }
 
 /**
@@ -205,7 +210,7 @@ async function withoutAccepted(
   })
 }
 
-async function toTold(
+async function toToldChange(
   { db }: App,
   { vulnerability }: Telling,
   { repoUid, name }: RepoAt,
@@ -225,7 +230,7 @@ async function toTold(
   }
 }
 
-const inputOf = ({ kind }: Telling, told: ToldChange): EventInput => ({
+const toEventInput = ({ kind }: Telling, told: ToldChange): EventInput => ({
   subject: told.repoId,
   group: parentOf(told.repoId),
   resource: kind === 'found' ? aFoundVulnerability(told) : aResolvedVulnerability(told),
@@ -263,7 +268,7 @@ async function tellList(app: App, lease: Lease, listNo: number, list: NamedList 
         note: (tx, repo) => store.noteLaterRepo(tx, listNo, one, repo),
       }
       const within = repos.filter(({ repoUid }) => isWithin(one, repoUid))
-      events += await tellRepos(app, lease, telling, within)
+      events += await emitForRepos(app, lease, telling, within)
       await lease.tx((tx) => store.forgetLater(tx, one, [listNo]))
     }
   }

@@ -38,7 +38,7 @@ export async function sweepLists(sweeping: Sweeping): Promise<number> {
       if (state !== listStates.gone) {
         if (createTime >= before) continue
         if (await isInUse(app.db, key)) {
-          await chargeSomebody(sweeping, listNo, payer, key)
+          await chargeAnotherPayer(sweeping, listNo, payer, key)
           continue
         }
         const isBuried = await tx(async (within) => {
@@ -71,7 +71,7 @@ async function noteEcosystems({ app, tx }: Sweeping, listNo: number): Promise<vo
 }
 
 /** Transfers the charge of a list to another organization that has an image with it, if its payer has none any more. */
-async function chargeSomebody({ app, tx }: Sweeping, listNo: number, payer: string, key: ListKey): Promise<void> {
+async function chargeAnotherPayer({ app, tx }: Sweeping, listNo: number, payer: string, key: ListKey): Promise<void> {
   if (payer === '') return
   const users = await organizationsWith(app.db, key)
   const next = users.includes(payer) ? payer : (users[0] ?? payer)

@@ -92,12 +92,12 @@ export async function deleteFindings(tx: Tx, componentNo: number, most: number):
   const findings = list(found.map(({ findingNo }) => findingNo))
   await tx.run(sql`DELETE FROM suppressions WHERE finding_id IN (${findings})`)
   await tx.run(sql`DELETE FROM findings WHERE id IN (${findings})`)
-  await deleteSaid(tx, [...new Set(found.map(({ affectedNo }) => affectedNo))])
+  await deleteUnreferenced(tx, [...new Set(found.map(({ affectedNo }) => affectedNo))])
   return found
 }
 
 /** Deletes former entries and records that no finding refers to any more. */
-async function deleteSaid(tx: Tx, affected: readonly number[]): Promise<void> {
+async function deleteUnreferenced(tx: Tx, affected: readonly number[]): Promise<void> {
   const gone = await tx.all<{ recordNo: number }>(sql`
     DELETE FROM affected_packages
      WHERE id IN (${list(affected)}) AND until_time <> ''

@@ -13,7 +13,7 @@ export function toOpenVex(image: StatedImage): object {
     const known =
       gaps.length === 0
         ? 'the image has no findings'
-        : `the image has no findings, but was not scanned completely: ${listed(image)}`
+        : `the image has no findings, but was not scanned completely: ${listGaps(image)}`
     throw new AppError(
       'FAILED_PRECONDITION',
       `No document was exported, because an OpenVEX document needs a statement and ${known}`,
@@ -36,12 +36,12 @@ export function toOpenVex(image: StatedImage): object {
     timestamp: time,
     version: 1,
     // The format has no other member for coverage gaps.
-    tooling: gaps.length === 0 ? made : `${made}. The image was not scanned completely: ${listed(image)}`,
+    tooling: gaps.length === 0 ? made : `${made}. The image was not scanned completely: ${listGaps(image)}`,
     statements: statements.map((one) => statementOf(one, image)),
   }
 }
 
-const listed = ({ gaps }: StatedImage): string =>
+const listGaps = ({ gaps }: StatedImage): string =>
   [...gaps.slice(0, mostGaps).map(gapText), ...(gaps.length > mostGaps ? ['and others'] : [])].join('; ')
 
 const statuses: Readonly<Record<StatedStatus, string>> = {

@@ -22,14 +22,20 @@ export async function statedImage(call: Call, repoUid: string, digest: string): 
     author: origin,
     time: call.now,
     tool: { name: 'pinfold', version },
-    statements: statementsOf([...findings.flatMap(saidOf), ...uncertain.flatMap(uncertainOf)]),
+    statements: statementsOf([...findings.flatMap(statedFindings), ...uncertain.flatMap(statedUncertain)]),
     ...{ gaps, coverage },
   }
 }
 
-type Said = { vulnerability: string; status: StatedStatus; note: string; fixes: string[]; of: UncertainFinding }
+type StatedFinding = {
+  vulnerability: string
+  status: StatedStatus
+  note: string
+  fixes: string[]
+  of: UncertainFinding
+}
 
-function saidOf(one: ShownFinding): Said[] {
+function statedFindings(one: ShownFinding): StatedFinding[] {
   const { suppressedBy, acceptedBy, fixes } = one
   return one.vulnerabilities.map((vulnerability) => {
     const risk = acceptedBy.find((by) => by.vulnerability === vulnerability)
@@ -49,7 +55,7 @@ function saidOf(one: ShownFinding): Said[] {
 
 const uncertainNote = 'The versions cannot be compared, so it is unknown whether the package is vulnerable.'
 
-const uncertainOf = (one: UncertainFinding): Said[] =>
+const statedUncertain = (one: UncertainFinding): StatedFinding[] =>
   one.vulnerabilities.map((vulnerability) => {
     return { vulnerability, status: 'uncertain', note: uncertainNote, fixes: [], of: one }
   })
@@ -57,9 +63,9 @@ const uncertainOf = (one: UncertainFinding): Said[] =>
 /** Precedence of the statuses of one vulnerability in one package. */
 const order: readonly StatedStatus[] = ['affected', 'uncertain', 'accepted', 'suppressed']
 
-function statementsOf(all: readonly Said[]): Statement[] {
+function statementsOf(all: readonly StatedFinding[]): Statement[] {
   const first = new Map<string, StatedStatus>()
-  const keyOf = ({ vulnerability, of }: Said) => `${vulnerability} ${of.purl}`
+  const keyOf = ({ vulnerability, of }: StatedFinding) => `${vulnerability} ${of.purl}`
   for (const status of order) {
     for (const one of all) if (one.status === status && !first.has(keyOf(one))) first.set(keyOf(one), status)
   }
@@ -78,7 +84,7 @@ function statementsOf(all: readonly Said[]): Statement[] {
 
 const most = { references: 50, locations: 50 }
 
-function statementOf(those: readonly Said[]): Statement {
+function statementOf(those: readonly StatedFinding[]): Statement {
   const { vulnerability, status, note } = those[0]!
   const all = those.map(({ of }) => of)
   const records = all.map(({ record }) => record)

@@ -50,7 +50,7 @@ async function nextDue({ db, clock }: App, after: string | undefined): Promise<D
 export async function doMatch(app: App, item: DueMatch, signal: AbortSignal): Promise<void> {
   const began = performance.now()
   const work = { app, item, signal, pace: createPace(), isLate: () => performance.now() - began > turnMs }
-  await doers[item.kind](work)
+  await processors[item.kind](work)
 }
 
 export async function postponeMatch(app: App, item: DueMatch, ms: number): Promise<void> {
@@ -58,10 +58,10 @@ export async function postponeMatch(app: App, item: DueMatch, ms: number): Promi
   await app.db.tx((tx) => queue.giveBackMatch(tx, item, dueTime))
 }
 
-const doers: Record<DueMatch['kind'], (doing: Doing) => Promise<void>> = {
-  package: doPackage,
-  list: doList,
-  counts: doCounts,
+const processors: Record<DueMatch['kind'], (doing: Doing) => Promise<void>> = {
+  package: processPackage,
+  list: processList,
+  counts: processCounts,
 
   async advisory({ app, item }) {
     const sourceNo = await openOwnSource(app)
@@ -98,7 +98,7 @@ type Progress = { after: number; upTo: number; row: number; pair: PairCursor | u
 
 const start: Progress = { after: 0, upTo: Number.MAX_SAFE_INTEGER, row: 0, pair: undefined }
 
-async function doPackage(doing: Doing): Promise<void> {
+async function processPackage(doing: Doing): Promise<void> {
   const { app, item } = doing
   const { name } = readPackageItem(item.item)
   const turn: Turn = { added: 0, most: app.config.findingsPerList / turnsOfList }
@@ -107,7 +107,7 @@ async function doPackage(doing: Doing): Promise<void> {
     const components = await componentsNamed(app.db, name, { after: at.after, upTo: at.upTo, most })
     const last = components.at(-1)
     if (!last) break
-    at = await advance(doing, turn, { ...at, upTo: last.componentNo }, components)
+    at = await compareSome(doing, turn, { ...at, upTo: last.componentNo }, components)
     if (doing.isLate() || turn.added > turn.most) return pause(doing, JSON.stringify(at))
   }
   await end(doing)
@@ -119,7 +119,7 @@ const mostInProgress = 64
 type Turn = { added: number; most: number }
 
 /** Compares the components and then updates their suppressions, as far as the turn allows. */
-async function advance(
+async function compareSome(
   doing: Doing,
   turn: Turn,
   at: Progress,
@@ -145,7 +145,7 @@ const componentsAtOnce = 64
 const heldAtOnce = 200
 const pairsAtOnce = 500
 
-async function doList(doing: Doing): Promise<void> {
+async function processList(doing: Doing): Promise<void> {
   const { app, item } = doing
   const listNo = Number(item.item)
   const list = await findListByNo(app.db, listNo)
@@ -167,17 +167,17 @@ async function doList(doing: Doing): Promise<void> {
     await suppressAll(doing, pairs)
     if (doing.isLate()) return pause(doing, String(after))
   }
-  await countAll(doing, listNo)
+  await countWholeList(doing, listNo)
 }
 
 /** Passes a change of the findings in a package on to its lists, or counts one list completely. */
-async function doCounts(doing: Doing): Promise<void> {
+async function processCounts(doing: Doing): Promise<void> {
   const what = readCountsItem(doing.item.item)
-  return 'listNo' in what ? countAll(doing, what.listNo) : spread(doing, what.componentNo)
+  return 'listNo' in what ? countWholeList(doing, what.listNo) : updateListsOf(doing, what.componentNo)
 }
 
 /** Counts the list once. After that it follows changes of its packages. */
-async function countAll(doing: Doing, listNo: number): Promise<void> {
+async function countWholeList(doing: Doing, listNo: number): Promise<void> {
   const { app, item } = doing
   await countPackages(doing, listNo)
   await app.db.tx(async (tx) => {
@@ -190,7 +190,7 @@ async function countAll(doing: Doing, listNo: number): Promise<void> {
   }, later)
 }
 
-async function spread(doing: Doing, componentNo: number): Promise<void> {
+async function updateListsOf(doing: Doing, componentNo: number): Promise<void> {
   const { app, item, signal } = doing
   for (;;) {
     signal.throwIfAborted()

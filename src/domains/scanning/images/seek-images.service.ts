@@ -62,14 +62,17 @@ export async function seekImages<Hit>(
   const isFirst = page.after === undefined
   const counted = isFirst ? await countUnknown(call, places, scoped) : { unknown: 0, moreUnknown: false }
   if (places.length === 0) return { items: [], next: '', total: 0, ...counted }
-  const candidates = await candidatesFor(call, places, scoped, sought)
-  const { total: known, ...begin } = positionOf(page)
-  const seeking = seekingFor<Hit>(call, places, page)
-  const end = await seek(seeking, candidates, begin, sought)
+  const candidates = await findCandidates(call, places, scoped, sought)
+  const { total: known, ...begin } = readPosition(page)
+  const seeking = createSeeking<Hit>(call, places, page)
+  const end = await searchLists(seeking, candidates, begin, sought)
   const { images, toSkip } = seeking
   const seen = page.skip - toSkip + images.length
   const total = isFirst ? (end ? await countImages(seeking, candidates, sought) : seen) : known
-  return { ...listedUpTo(call, page, { items: images, total, last: end && tokenOf(end, total), toSkip }), ...counted }
+  return {
+    ...listedUpTo(call, page, { items: images, total, last: end && toPageToken(end, total), toSkip }),
+    ...counted,
+  }
 }
 
 /** Images for one step of a job that visits all of them, without counts. `next` is empty at the end. */
@@ -79,14 +82,14 @@ export async function seekSome<Hit>(
   { places, scoped }: Searched,
   sought: Sought<Hit>,
 ): Promise<{ images: readonly FoundImage<Hit>[]; next: string }> {
-  const seeking = seekingFor<Hit>(call, places, page)
-  const end = await seek(seeking, await candidatesFor(call, places, scoped, sought), positionOf(page), sought)
+  const seeking = createSeeking<Hit>(call, places, page)
+  const end = await searchLists(seeking, await findCandidates(call, places, scoped, sought), readPosition(page), sought)
   const { images, toSkip } = seeking
-  const last = end && tokenOf(end, undefined)
+  const last = end && toPageToken(end, undefined)
   return { images, next: listedUpTo(call, page, { items: [], total: undefined, last, toSkip }).next }
 }
 
-const seekingFor = <Hit>(call: Call, places: readonly string[], page: Page): Seeking<Hit> => {
+const createSeeking = <Hit>(call: Call, places: readonly string[], page: Page): Seeking<Hit> => {
   return { call, places, images: [], left: page.size, toSkip: page.skip, until: performance.now() + pageMs }
 }
 
@@ -94,7 +97,7 @@ const seekingFor = <Hit>(call: Call, places: readonly string[], page: Page): See
  * Page token of the position where a page ended, which need not be one of its images. Later pages repeat the total of the first
  * one.
  */
-function tokenOf({ list, image }: Position, total: number | undefined): NonNullable<Page['after']> {
+function toPageToken({ list, image }: Position, total: number | undefined): NonNullable<Page['after']> {
   return { value: String(list), uid: `${image.repo} ${image.digest} ${total ?? ''}` }
 }
 
@@ -102,7 +105,7 @@ function tokenOf({ list, image }: Position, total: number | undefined): NonNulla
  * Searches until the page is full or the time limit is reached. Returns the position of the end, or undefined at the end of all
  * lists.
  */
-async function seek<Hit>(
+async function searchLists<Hit>(
   seeking: Seeking<Hit>,
   candidates: Candidates,
   begin: Position,
@@ -115,7 +118,7 @@ async function seek<Hit>(
     if (lists.length === 0) return undefined
     // A page checks at least one step, so that paging always ends.
     if (!isFirst && performance.now() > seeking.until) return at
-    at = await takeFrom(seeking, lists, at, sought)
+    at = await addImagesOf(seeking, lists, at, sought)
     if (seeking.left === 0) return at
   }
 }
@@ -128,7 +131,7 @@ async function countImages<Hit>(
 ): Promise<number | undefined> {
   const room = { left: 1, toSkip: mostCounted, until: performance.now() + countMs }
   const counting: Seeking<Hit> = { call, places, images: [], ...room }
-  const end = await seek(counting, candidates, { list: 0, image: beginning }, sought)
+  const end = await searchLists(counting, candidates, { list: 0, image: beginning }, sought)
   return end ? undefined : mostCounted - counting.toSkip + counting.images.length
 }
 
@@ -137,7 +140,7 @@ type Position = { list: number; image: { repo: number; digest: string } }
 
 const beginning = { repo: 0, digest: '' }
 
-function positionOf({ after }: Page): Position & { total: number | undefined } {
+function readPosition({ after }: Page): Position & { total: number | undefined } {
   if (!after) return { list: 0, image: beginning, total: undefined }
   const [repo = '0', digest = '', total = ''] = after.uid.split(' ')
   const image = { repo: Number(repo), digest }
@@ -150,7 +153,7 @@ const imagesAtOnce = 500
 /** Lists that may match, from a number on, in order. */
 type Candidates = (from: number) => Promise<number[]>
 
-async function candidatesFor(
+async function findCandidates(
   { app: { db } }: Call,
   places: readonly string[],
   scoped: Scoped | undefined,
@@ -214,7 +217,7 @@ type Seeking<Hit> = {
 }
 
 /** Adds the images of some lists until the page is full or the time limit is reached. Returns the position of the end. */
-async function takeFrom<Hit>(
+async function addImagesOf<Hit>(
   seeking: Seeking<Hit>,
   lists: readonly number[],
   begin: Position,
@@ -227,12 +230,12 @@ async function takeFrom<Hit>(
     let image = listNo === begin.list ? begin.image : beginning
     if (i > 0 && performance.now() > seeking.until) return { list: listNo, image }
     const list = named.get(listNo)
-    const hitsAt = list && (await hitsIn(list, seeking.places, sought))
+    const hitsAt = list && (await findHits(list, seeking.places, sought))
     while (hitsAt) {
       const some = await imagesOfList(app.db, list.key, image, imagesAtOnce)
       for (const one of some) {
         image = one
-        await take(seeking, one, list.key.distribution.id, hitsAt)
+        await addImage(seeking, one, list.key.distribution.id, hitsAt)
         if (seeking.left === 0) return { list: listNo, image }
       }
       if (some.length < imagesAtOnce) break
@@ -247,7 +250,7 @@ async function takeFrom<Hit>(
 type HitsAt<Hit> = (organization: string) => Promise<{ hits: readonly Hit[]; more: boolean }>
 
 /** Matches in a list. Returns undefined if no organization in the scopes has any. */
-async function hitsIn<Hit>(
+async function findHits<Hit>(
   list: NamedList,
   places: readonly string[],
   { hits, isForAll }: Sought<Hit>,
@@ -273,7 +276,7 @@ async function hitsIn<Hit>(
   }
 }
 
-async function take<Hit>(
+async function addImage<Hit>(
   seeking: Seeking<Hit>,
   image: ListedImage,
   distribution: string,
@@ -336,7 +339,7 @@ async function countUnknown(
       await setImmediate()
     }
   }
-  for (const name of scoped ? unsureIn(scoped) : []) await noteAll(name)
+  for (const name of scoped ? unsureLists(scoped) : []) await noteAll(name)
   for (let after: number | undefined = scoped ? undefined : 0; after !== undefined && !isFull(); ) {
     const lists: NamedList[] = await store.unsureLists(db, after, unsureAtOnce)
     const used = await hashesInUse(
@@ -349,7 +352,7 @@ async function countUnknown(
   return { unknown: Math.min(found.size, mostUnknown), moreUnknown: isFull() }
 }
 
-const unsureIn = ({ lists, missing }: Scoped): ListName[] => [
+const unsureLists = ({ lists, missing }: Scoped): ListName[] => [
   ...lists.filter(({ matchTime, isOver }) => matchTime === '' || isOver).map(({ key }) => key),
   ...missing,
 ]

@@ -20,12 +20,12 @@ export async function bringInLists(app: App, from: string, signal: AbortSignal):
     const [first] = contents
     if (!first) return undefined
     after = first.packages
-    await bringIn(app, after, contents, signal)
+    await insertLists(app, after, contents, signal)
   }
   return after
 }
 
-async function bringIn(app: App, hash: string, contents: Contents, signal: AbortSignal): Promise<void> {
+async function insertLists(app: App, hash: string, contents: Contents, signal: AbortSignal): Promise<void> {
   const missing = []
   for (const one of contents) {
     const list = await findList(app.db, { hash, distribution: one.distribution })

@@ -44,11 +44,11 @@ function unlessMissing(error: unknown): undefined {
 }
 
 async function rawOfOurs(call: Call, { report, key }: { report: ImageReport; key: ReportKey }): Promise<RawReport> {
-  const held = await hold(call, ownerOf(call.caller.uid), report)
+  const held = await reserveMemory(call, ownerOf(call.caller.uid), report)
   try {
     const text = textOf(call.app, report)
     if (Buffer.byteLength(text) <= mostInline) return { report, text, ticket: '' }
-    return { report, text: '', ticket: seal(call, { ours: [key, hash('sha256', text)] }) }
+    return { report, text: '', ticket: sealTicket(call, { ours: [key, hash('sha256', text)] }) }
   } finally {
     held.free()
   }
@@ -59,7 +59,7 @@ async function rawOfKept(call: Call, facts: ReportFacts): Promise<RawReport | un
   const blob = await findBlob(call, repo, facts.rawDigest)
   if (!blob) return undefined
   const report = headOf(facts)
-  if (blob.size > mostInline) return { report, text: '', ticket: seal(call, { kept: [repo.id, blob.digest] }) }
+  if (blob.size > mostInline) return { report, text: '', ticket: sealTicket(call, { kept: [repo.id, blob.digest] }) }
   const bytes = await readBlob(call, repo, blob, mostInline)
   return bytes && { report, text: bytes.toString(), ticket: '' }
 }
@@ -77,7 +77,7 @@ function textOf({ version }: Call['app'], report: ImageReport): string {
 const ownerOf = (uid: string): string => (uid === '' ? '' : rootOf(uid))
 
 /** Waits for free memory for the text of a report. */
-function hold({ app, signal }: Opening, owner: string, { vulnerabilities }: ImageReport, sending?: Sending) {
+function reserveMemory({ app, signal }: Opening, owner: string, { vulnerabilities }: ImageReport, sending?: Sending) {
   const bytes = vulnerabilities.reduce((sum, one) => sum + lengthOf(one) + packagesLength(one), 0)
   const { filled, take } = sending ?? { filled: () => undefined, take() {} }
   return app.scanning.reading.reserve(bytes, signal, { owner, filled, take })
@@ -89,7 +89,7 @@ type Sending = { filled(): number | undefined; take(why: Error): void }
 /** Content of a ticket: an own report with the hash of its text, or a blob of a repository. */
 type Opened = { ours: readonly [ReportKey, string] } | { kept: readonly [repo: number, digest: string] }
 
-function seal({ app }: Call, opened: Opened): string {
+function sealTicket({ app }: Call, opened: Opened): string {
   const until = app.clock().getTime() + linkMs
   return app.sealer.seal(purpose, Buffer.from(JSON.stringify({ until, ...opened }))).toString('base64url')
 }
@@ -111,19 +111,19 @@ export async function openRaw(opening: Opening, ticket: string): Promise<OpenRep
   const sealed = /^[\w-]{1,16384}$/.test(ticket) ? Buffer.from(ticket, 'base64url') : Buffer.alloc(0)
   // Two base64url texts can stand for the same bytes. Only the canonical one is accepted.
   const plain = sealed.toString('base64url') === ticket ? app.sealer.unseal(purpose, sealed) : undefined
-  if (!plain) throw gone()
+  if (!plain) throw reportNotFound()
   const { until, ...opened } = JSON.parse(plain.toString()) as { until: number } & Opened
   if (app.clock().getTime() >= until)
     throw permissionDenied('the link has expired; request the report again to get a new one')
   return 'ours' in opened ? openOurs(opening, ...opened.ours) : openKept(opening, ...opened.kept)
 }
 
-const gone = () => notFound(vulnReportType, 'of this link')
+const reportNotFound = () => notFound(vulnReportType, 'of this link')
 
 async function openKept(opening: Opening, id: number, digest: string): Promise<OpenReport> {
   const blob = await findBlob(opening, { id }, digest)
   const content = blob && (await openBlob(opening, { id }, blob, { client: opening.signal }))
-  if (!content) throw gone()
+  if (!content) throw reportNotFound()
   return {
     size: blob.size,
     sendTo: (target) => content.sendTo(target),
@@ -133,16 +133,16 @@ async function openKept(opening: Opening, id: number, digest: string): Promise<O
 
 async function openOurs(opening: Opening, key: ReportKey, digest: string): Promise<OpenReport> {
   const again = await reportAgain({ ...opening, now: opening.app.clock().toISOString() }, key)
-  if (!again) throw gone()
+  if (!again) throw reportNotFound()
   let sent: number | undefined
   let cut = (_: Error): void => {}
-  const held = await hold(opening, ownerOf(again.repos[0]!), again.report, {
+  const held = await reserveMemory(opening, ownerOf(again.repos[0]!), again.report, {
     filled: () => sent,
     take: (why) => cut(why),
   })
   try {
     const text = Buffer.from(textOf(opening.app, again.report))
-    if (hash('sha256', text) !== digest) throw gone()
+    if (hash('sha256', text) !== digest) throw reportNotFound()
     return {
       size: text.length,
       async sendTo(target) {

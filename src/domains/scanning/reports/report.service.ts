@@ -36,7 +36,7 @@ export function changesOf({ from, found, closed }: ImageKnowledge, now: string):
 export function toldAtAll(knowledge: ImageKnowledge, time: string): boolean {
   const { from, found, closed } = knowledge
   const isChange = time === from || closed.includes(time) || found.some((one) => turnsOf(one).includes(time))
-  return time !== '' && isChange && isTold(knowledge, time)
+  return time !== '' && isChange && isReported(knowledge, time)
 }
 
 /**
@@ -44,10 +44,10 @@ export function toldAtAll(knowledge: ImageKnowledge, time: string): boolean {
  * it would look clean.
  */
 export function toldChangesOf(knowledge: ImageKnowledge, now: string): string[] {
-  return changesOf(knowledge, now).filter((time) => isTold(knowledge, time))
+  return changesOf(knowledge, now).filter((time) => isReported(knowledge, time))
 }
 
-const isTold = (knowledge: ImageKnowledge, time: string): boolean =>
+const isReported = (knowledge: ImageKnowledge, time: string): boolean =>
   knowledge.found.some((one) => countedAt(one, time).length > 0) || knowledge.gapsAt(time).length === 0
 
 /** Builds the report as of a time. */

@@ -31,7 +31,8 @@ export const riskKind: EndingKind<RiskAcceptance, NewRisk> = {
   table: store.riskTable,
   /** Validates the acceptance of a vulnerability, or the adoption of a statement on an image. */
   async read(call, scope, given) {
-    const { stated, ...input } = given.statement === '' ? { ...given, stated: '' } : await adopting(call, scope, given)
+    const { stated, ...input } =
+      given.statement === '' ? { ...given, stated: '' } : await adoptStatement(call, scope, given)
     refuseIfAny(problemsOf(input, call.now))
     return {
       ...{ ...input, stated },
@@ -52,7 +53,7 @@ export const riskKind: EndingKind<RiskAcceptance, NewRisk> = {
 }
 
 /** Adopts a statement. Throws INVALID_ARGUMENT if the request names another vulnerability than the statement. */
-async function adopting(call: Call, repoUid: string, given: NewRisk): Promise<NewRisk & { stated: string }> {
+async function adoptStatement(call: Call, repoUid: string, given: NewRisk): Promise<NewRisk & { stated: string }> {
   const { digest, statement, package: named } = given
   const adopted = await adoptedStatement(call, { repoUid, digest, statement, package: named })
   if (given.vulnerability !== '' && given.vulnerability !== adopted.vulnerability) {

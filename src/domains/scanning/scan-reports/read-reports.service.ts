@@ -53,11 +53,11 @@ export async function readOne(
     read = await reader.readReport(await opened(app, waiting), signal)
   } catch (error) {
     signal.throwIfAborted()
-    return fail(app, waiting, error, write)
+    return postponeOrIgnore(app, waiting, error, write)
   }
   const elsewhere = await problemOfSubjects(app, waiting, read)
-  if (elsewhere) return write((tx) => ignore(tx, waiting, 'OTHER_SUBJECT', elsewhere))
-  await keep(app, waiting, read, write)
+  if (elsewhere) return write((tx) => storeIgnored(tx, waiting, 'OTHER_SUBJECT', elsewhere))
+  await storeReport(app, waiting, read, write)
 }
 
 /**
@@ -105,7 +105,7 @@ export async function opened({ db, blobs }: App, { repo, rawDigest }: Pick<Waiti
   }
 }
 
-async function fail(app: App, waiting: WaitingReport, error: unknown, write: Write): Promise<void> {
+async function postponeOrIgnore(app: App, waiting: WaitingReport, error: unknown, write: Write): Promise<void> {
   const { id, repo, digest, origin } = waiting
   const attempts = waiting.attempts + 1
   const isFaulty = error instanceof Unreadable && error.reason !== 'BLOB_MISSING'
@@ -121,16 +121,21 @@ async function fail(app: App, waiting: WaitingReport, error: unknown, write: Wri
   await write(async (tx) => {
     // A pushed CycloneDX SBOM without vulnerabilities is not a faulty report, so it is deleted without a message.
     if (reason === 'UNSUPPORTED' && isPushed.has(origin)) return store.deleteReport(tx, id)
-    return ignore(tx, waiting, reason, message)
+    return storeIgnored(tx, waiting, reason, message)
   })
 }
 
-async function ignore(tx: Tx, { id, organization, repo, digest }: WaitingReport, reason: string, message: string) {
+async function storeIgnored(
+  tx: Tx,
+  { id, organization, repo, digest }: WaitingReport,
+  reason: string,
+  message: string,
+) {
   await store.ignoreReport(tx, id, reason, message)
   await giveBack(tx, organization, await store.pruneReports(tx, repo, digest))
 }
 
-async function keep(app: App, waiting: WaitingReport, read: ScanReport, write: Write): Promise<void> {
+async function storeReport(app: App, waiting: WaitingReport, read: ScanReport, write: Write): Promise<void> {
   const { id, repo, digest, organization } = waiting
   const { tool, format, vulnerabilities } = read
   const buildTime = read.dbBuildTime || waiting.buildTime
@@ -147,7 +152,7 @@ async function keep(app: App, waiting: WaitingReport, read: ScanReport, write: W
       const same = await store.findSame(tx, waiting, report)
       if (same !== undefined) {
         await store.noteSeen(tx, same, now)
-        return ignore(tx, waiting, 'SAME', `the report has the same content as report ${same}`)
+        return storeIgnored(tx, waiting, 'SAME', `the report has the same content as report ${same}`)
       }
       if (!(await store.finishReport(tx, id, report, now))) return
       await giveBack(tx, organization, await store.pruneReports(tx, repo, digest))
@@ -155,7 +160,7 @@ async function keep(app: App, waiting: WaitingReport, read: ScanReport, write: W
     })
   } catch (error) {
     if (!(error instanceof AppError) || error.code !== 'RESOURCE_EXHAUSTED') throw error
-    await write((tx) => ignore(tx, waiting, 'QUOTA_EXCEEDED', error.message))
+    await write((tx) => storeIgnored(tx, waiting, 'QUOTA_EXCEEDED', error.message))
   }
   app.log.info('scanner report read', {
     repo,

@@ -57,12 +57,12 @@ async function indexOf(
   for (const [number, one] of all.entries()) {
     await walk.pause()
     const { image, parts } = aboutImage(one, digest)
-    for (const name of [one.vulnerability, ...one.aliases]) addTo(said.named, name, number)
+    for (const name of [one.vulnerability, ...one.aliases]) addStatement(said.named, name, number)
     if (image) said.ofImage.add(number)
     for (const part of parts) {
       const pattern = patternOf(part)
       if (pattern && (pattern.distribution === '' || pattern.distribution === distribution))
-        addTo(said.ofPackages, keyOf(pattern), number)
+        addStatement(said.ofPackages, keyOf(pattern), number)
     }
   }
   return said
@@ -70,7 +70,7 @@ async function indexOf(
 
 const keyOf = ({ kind, name, version }: AskedFinding['component']): string => JSON.stringify([kind, name, version])
 
-function addTo(sets: Map<string, Set<number>>, key: string, number: number): void {
+function addStatement(sets: Map<string, Set<number>>, key: string, number: number): void {
   const set = sets.get(key) ?? new Set()
   sets.set(key, set.add(number))
 }

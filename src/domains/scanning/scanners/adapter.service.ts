@@ -40,7 +40,7 @@ export async function readMetadata(asked: Asked): Promise<Metadata> {
   const answer = await ask(asked, 'metadata', { method: 'GET', headers: { accept: 'application/*' } }, 10_000)
   if (answer.status !== 200)
     throw new ScannerError('away', `the scanner responded with HTTP ${answer.status} to the request for its metadata`)
-  const said = jsonOf(answer.body)
+  const said = parseJson(answer.body)
   // A capability without a type is for vulnerabilities, because other types were added later.
   const able = objectsIn(said?.capabilities).filter(({ type }) => (textOf(type) || 'vulnerability') === 'vulnerability')
   const produced = able.flatMap((one) => textsIn(one.produces_mime_types)).map(plainType)
@@ -79,8 +79,8 @@ export async function beginScan(asked: Asked, order: ScanOrder): Promise<string>
   const type = 'application/vnd.scanner.adapter.scan.request+json; version=1.0'
   const headers = { 'content-type': type, accept: 'application/vnd.scanner.adapter.scan.response+json; version=1.0' }
   const answer = await ask(asked, 'scan', { method: 'POST', headers, body }, 30_000)
-  if (answer.status < 200 || answer.status > 299) throw troubleOf(answer, 'to the scan request')
-  const id = textOf(jsonOf(answer.body)?.id)
+  if (answer.status < 200 || answer.status > 299) throw toScannerError(answer, 'to the scan request')
+  const id = textOf(parseJson(answer.body)?.id)
   if (id === '' || id.length > maxId || !id.isWellFormed() || id.includes('\0')) {
     throw new ScannerError('failed', 'the scanner accepted the scan, but did not return a valid ID')
   }
@@ -98,9 +98,9 @@ export async function fetchReport(
   const answer = await ask(asked, path, request, 120_000, maxReportBytes)
   if (answer.status === 200) return { body: answer.body }
   // The target of the redirect is not needed, because the report is at the same path.
-  if (answer.status === 302) return { waitMs: waitOf(answer) }
+  if (answer.status === 302) return { waitMs: readRetryAfter(answer) }
   if (answer.status === 404) throw new ScannerError('lost', 'the scanner does not know the scan any more')
-  throw troubleOf(answer, 'to the request for the report')
+  throw toScannerError(answer, 'to the request for the report')
 }
 
 async function ask(
@@ -120,11 +120,11 @@ async function ask(
   }
 }
 
-function troubleOf(answer: OutgoingAnswer, to: string): ScannerError {
+function toScannerError(answer: OutgoingAnswer, to: string): ScannerError {
   const { status } = answer
   const message = `the scanner responded with HTTP ${status} ${to}`
   if (status === 429 || status === 502 || status === 503 || status === 504) {
-    return new ScannerError('away', message, waitOf(answer))
+    return new ScannerError('away', message, readRetryAfter(answer))
   }
   // Authentication failed, which is independent of the image.
   if (status === 401 || status === 403) return new ScannerError('away', message)
@@ -135,12 +135,12 @@ function troubleOf(answer: OutgoingAnswer, to: string): ScannerError {
 const longestWaitMs = 300_000
 
 /** Wait in ms from a header in seconds. A date, as `Retry-After` can have, counts as no wait. */
-function waitOf({ headers }: OutgoingAnswer): number {
+function readRetryAfter({ headers }: OutgoingAnswer): number {
   const text = headers['refresh-after'] ?? headers['retry-after'] ?? ''
   return /^\d{1,9}$/.test(text) ? Math.min(Number(text) * 1000, longestWaitMs) : 0
 }
 
-function jsonOf(body: string): Json | undefined {
+function parseJson(body: string): Json | undefined {
   try {
     return asObject(JSON.parse(body))
   } catch {

@@ -47,13 +47,13 @@ export async function askScanners(app: App, lease: Lease): Promise<Asking> {
     while (lease.holds() && failures.length === 0) {
       const coming = news.promise
       for (const scanner of await store.listScanners(app.db)) {
-        const lane = all.get(scanner.id) ?? laneOf(scanner)
+        const lane = all.get(scanner.id) ?? createLane(scanner)
         all.set(scanner.id, lane)
         lane.scanner = scanner
-        for (const job of await dueIn(app, lane)) {
-          const flight: Promise<void> = serve({ app, lease, url }, lane, job)
+        for (const job of await findDueJobs(app, lane)) {
+          const flight: Promise<void> = processJob({ app, lease, url }, lane, job)
             .then((stepped) => {
-              if (stepped === 'away') leaveAlone(lane, job, app.clock().getTime() + awayMs)
+              if (stepped === 'away') pauseOrganization(lane, job, app.clock().getTime() + awayMs)
               else if (stepped !== 'waits') sum[stepped]++
             })
             .catch((error: unknown) => void failures.push(error))
@@ -77,19 +77,19 @@ export async function askScanners(app: App, lease: Lease): Promise<Asking> {
   return sum
 }
 
-const laneOf = (scanner: Scanner): Lane => ({
+const createLane = (scanner: Scanner): Lane => ({
   scanner,
   ...{ serving: new Set(), after: '', restsUntil: 0, resting: new Map(), isDoubted: false },
 })
 
 /** Pauses the jobs of an organization. The other organizations pause too if the scanner then does not return its metadata. */
-function leaveAlone(lane: Lane, { organization }: ScanJob, until: number): void {
+function pauseOrganization(lane: Lane, { organization }: ScanJob, until: number): void {
   lane.resting.set(organization, until)
   lane.isDoubted = true
 }
 
 /** Next due jobs, one for each organization, up to the free lanes of the scanner. Organizations after the last one come first. */
-async function dueIn({ db, clock }: App, lane: Lane): Promise<ScanJob[]> {
+async function findDueJobs({ db, clock }: App, lane: Lane): Promise<ScanJob[]> {
   if (lane.restsUntil > clock().getTime() || lane.serving.size >= lanes) return []
   const now = clock().toISOString()
   for (const [organization, until] of lane.resting) if (until <= Date.parse(now)) lane.resting.delete(organization)
@@ -109,10 +109,10 @@ async function dueIn({ db, clock }: App, lane: Lane): Promise<ScanJob[]> {
 type Serving = { app: App; lease: Lease; url: string }
 
 /** Processes one step of a job. Throws only if the job cannot be postponed, for example because the database is unavailable. */
-async function serve({ app, lease, url }: Serving, lane: Lane, job: ScanJob): Promise<Stepped> {
+async function processJob({ app, lease, url }: Serving, lane: Lane, job: ScanJob): Promise<Stepped> {
   const { scanner } = lane
   try {
-    const asked = await askable(app, lease, lane)
+    const asked = await findScanner(app, lease, lane)
     if (asked === 'gone') return 'given up'
     if (asked !== 'away') return await stepScan({ app, lease, url, ...asked }, job)
     lane.restsUntil = app.clock().getTime() + awayMs
@@ -128,7 +128,7 @@ async function serve({ app, lease, url }: Serving, lane: Lane, job: ScanJob): Pr
 }
 
 /** Address of the scanner and its current metadata. Returns `gone` for a removed scanner, and `away` for an unavailable one. */
-async function askable(
+async function findScanner(
   app: App,
   lease: Lease,
   lane: Lane,

@@ -43,17 +43,17 @@ export async function stepScan(scanning: Scanning, job: ScanJob): Promise<Steppe
     return 'given up'
   }
   if (scanner.consumes.length > 0 && !scanner.consumes.includes(job.mediaType)) {
-    return giveUp(scanning, repo, job, 'UNSUPPORTED', `${scanner.name} does not scan images of type ${job.mediaType}`)
+    return failJob(scanning, repo, job, 'UNSUPPORTED', `${scanner.name} does not scan images of type ${job.mediaType}`)
   }
   try {
-    return job.remote === '' ? await begin(scanning, repo, job) : await look(scanning, repo, job)
+    return job.remote === '' ? await startScan(scanning, repo, job) : await pollReport(scanning, repo, job)
   } catch (error) {
     if (!(error instanceof ScannerError)) throw error
-    return noteTrouble(scanning, repo, job, error)
+    return handleScannerError(scanning, repo, job, error)
   }
 }
 
-async function begin(scanning: Scanning, repo: RepoNamed, job: ScanJob): Promise<Stepped> {
+async function startScan(scanning: Scanning, repo: RepoNamed, job: ScanJob): Promise<Stepped> {
   const { app, scanner, asked, url } = scanning
   const path = await pathIn(app.db, parentOf(repo.uid), repo.name)
   const token = await app.scannerToken({ url, scanner: scanner.name, repo: { uid: repo.uid, path } })
@@ -66,27 +66,27 @@ async function begin(scanning: Scanning, repo: RepoNamed, job: ScanJob): Promise
     produces: scanner.produces,
   })
   if (scanner.problem !== '') await scanning.lease.tx((tx) => noteProblem(tx, scanner, ''))
-  await note(scanning, { ...job, remote, beginTime: app.clock().toISOString(), problem: '' }, firstLookMs)
+  await saveJob(scanning, { ...job, remote, beginTime: app.clock().toISOString(), problem: '' }, firstLookMs)
   return 'begun'
 }
 
-async function look(scanning: Scanning, repo: RepoNamed, job: ScanJob): Promise<Stepped> {
+async function pollReport(scanning: Scanning, repo: RepoNamed, job: ScanJob): Promise<Stepped> {
   const { app, scanner, asked } = scanning
   // No report is requested while the queue of reports to be parsed is full.
   if ((await countWaiting(app.db, job.organization, mostWaiting)) >= mostWaiting) {
-    await note(scanning, job, awayMs)
+    await saveJob(scanning, job, awayMs)
     return 'waits'
   }
   const answer = await fetchReport(asked, job.remote, scanner.produces)
-  if ('body' in answer) return take(scanning, repo, job, Buffer.from(answer.body))
+  if ('body' in answer) return storeReport(scanning, repo, job, Buffer.from(answer.body))
   if (app.clock().getTime() - Date.parse(job.beginTime) > longestScanMs) {
     throw new ScannerError('failed', `the scan did not finish within ${longestScanMs / 60_000} minutes`)
   }
-  await note(scanning, job, Math.max(answer.waitMs || nextLookMs, 1000))
+  await saveJob(scanning, job, Math.max(answer.waitMs || nextLookMs, 1000))
   return 'waits'
 }
 
-async function take(scanning: Scanning, repo: RepoNamed, job: ScanJob, content: Buffer): Promise<Stepped> {
+async function storeReport(scanning: Scanning, repo: RepoNamed, job: ScanJob, content: Buffer): Promise<Stepped> {
   const { app, lease, scanner, url } = scanning
   if (content.length === 0) throw new ScannerError('failed', 'the report of the scanner is empty')
   // The image and its job may have been deleted during the request, so no blob is stored for them.
@@ -100,20 +100,20 @@ async function take(scanning: Scanning, repo: RepoNamed, job: ScanJob, content: 
       const { buildTime } = scanner
       await insertReport(
         tx,
-        { ...about(scanning, repo, job), rawDigest, buildTime },
+        { ...toNewReport(scanning, repo, job), rawDigest, buildTime },
         undefined,
         app.clock().toISOString(),
       )
     })
   } catch (error) {
     if (!(error instanceof AppError) || error.code !== 'RESOURCE_EXHAUSTED') throw error
-    return giveUp(scanning, repo, job, 'QUOTA_EXCEEDED', error.message)
+    return failJob(scanning, repo, job, 'QUOTA_EXCEEDED', error.message)
   }
   app.scanning.reported.notify()
   return 'reported'
 }
 
-const about = ({ scanner }: Scanning, repo: RepoNamed, { digest, actor }: ScanJob): NewReport => ({
+const toNewReport = ({ scanner }: Scanning, repo: RepoNamed, { digest, actor }: ScanJob): NewReport => ({
   ...{ repo, digest, origin: 'scanner', referrer: scanner.name, rawDigest: '', actor },
 })
 
@@ -123,36 +123,41 @@ function workOf(app: App): Work {
   return { app, caller, cause: ownCause(app.clock, operatorUid), log: app.log }
 }
 
-async function noteTrouble(scanning: Scanning, repo: RepoNamed, job: ScanJob, error: ScannerError): Promise<Stepped> {
+async function handleScannerError(
+  scanning: Scanning,
+  repo: RepoNamed,
+  job: ScanJob,
+  error: ScannerError,
+): Promise<Stepped> {
   const { app, scanner } = scanning
   const { trouble, message, waitMs } = error
   const isLate = job.beginTime !== '' && app.clock().getTime() - Date.parse(job.beginTime) > longestScanMs
   if (trouble === 'away' && !isLate) {
-    await note(scanning, { ...job, problem: message }, Math.max(waitMs, awayMs))
+    await saveJob(scanning, { ...job, problem: message }, Math.max(waitMs, awayMs))
     await scanning.lease.tx((tx) => noteProblem(tx, scanner, message))
     return 'away'
   }
   const attempts = job.attempts + 1
   if (trouble === 'refused' || attempts >= mostAttempts) {
-    return giveUp(scanning, repo, job, 'SCANNER_FAILED', `${scanner.name}: ${message}`)
+    return failJob(scanning, repo, job, 'SCANNER_FAILED', `${scanner.name}: ${message}`)
   }
   const backMs = Math.min(backOffMs * 4 ** (attempts - 1), longestBackOffMs)
-  await note(scanning, { ...job, remote: '', beginTime: '', attempts, problem: message }, Math.max(waitMs, backMs))
+  await saveJob(scanning, { ...job, remote: '', beginTime: '', attempts, problem: message }, Math.max(waitMs, backMs))
   return 'waits'
 }
 
 /** Postpones the job in its present state. */
 export async function postpone(scanning: Pick<Scanning, 'app' | 'lease'>, job: ScanJob): Promise<void> {
-  await note(scanning, job, awayMs)
+  await saveJob(scanning, job, awayMs)
 }
 
-async function note({ app, lease }: Pick<Scanning, 'app' | 'lease'>, job: ScanJob, waitMs: number): Promise<void> {
+async function saveJob({ app, lease }: Pick<Scanning, 'app' | 'lease'>, job: ScanJob, waitMs: number): Promise<void> {
   const dueTime = new Date(app.clock().getTime() + waitMs).toISOString()
   await lease.tx((tx) => store.noteJob(tx, job, dueTime))
 }
 
 /** Ends the job. The reason is listed with the reports of the image. */
-async function giveUp(
+async function failJob(
   scanning: Scanning,
   repo: RepoNamed,
   job: ScanJob,
@@ -162,7 +167,7 @@ async function giveUp(
   const { app, lease, scanner } = scanning
   await lease.tx(async (tx) => {
     if (!(await store.deleteJob(tx, job.id))) return
-    await insertReport(tx, about(scanning, repo, job), { reason, message }, app.clock().toISOString())
+    await insertReport(tx, toNewReport(scanning, repo, job), { reason, message }, app.clock().toISOString())
     await giveBack(tx, repo.uid, await pruneReports(tx, repo.id, job.digest))
   })
   app.log.warn('scan failed', { scanner: scanner.name, repo: repo.uid, digest: job.digest, reason, why: message })

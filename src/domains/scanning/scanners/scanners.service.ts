@@ -148,8 +148,8 @@ function checkScanner({ name, url, groups, registryUrl, credential }: ScannerInp
       'must be lowercase letters and digits, with ".", "_" or "-" only between them, and at most 63 characters',
     )
   }
-  if (!isPlace(url)) wrong('url', 'must be an http or https URL without user, query and trailing slash')
-  if (registryUrl !== '' && !isPlace(registryUrl))
+  if (!isScannerUrl(url)) wrong('url', 'must be an http or https URL without user, query and trailing slash')
+  if (registryUrl !== '' && !isScannerUrl(registryUrl))
     wrong('registry_url', 'must be empty, or an http or https URL without user, query and trailing slash')
   if (groups.length > mostGroups || !groups.every(isUid))
     wrong('groups', `must have at most ${mostGroups} entries, which are uids of groups`)
@@ -161,7 +161,7 @@ function checkScanner({ name, url, groups, registryUrl, credential }: ScannerInp
 }
 
 /** Plain HTTP is checked against the settings at the time of a request. */
-function isPlace(text: string): boolean {
+function isScannerUrl(text: string): boolean {
   const url = URL.parse(text)
   if (!url || !/^https?:$/.test(url.protocol) || text.length > 512 || text.endsWith('/')) return false
   return url.username === '' && url.password === '' && url.search === '' && url.hash === '' && !/[\s?#]/.test(text)

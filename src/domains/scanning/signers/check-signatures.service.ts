@@ -67,7 +67,7 @@ export async function checkOne(
   try {
     if (trusted.length > 0) signed = await readSigned(app, reader, unchecked, trusted, signal)
     by = signed.signers.map((number) => trusted[number]!.uid)
-    if (by.length > 0) isListed = await take(app, unchecked, signed, { write, signal, rows, signers: by })
+    if (by.length > 0) isListed = await applyDocument(app, unchecked, signed, { write, signal, rows, signers: by })
   } catch (error) {
     signal.throwIfAborted()
     return postpone(app, unchecked, error, write)
@@ -89,13 +89,17 @@ async function postpone(app: App, unchecked: UncheckedReport, error: unknown, wr
 }
 
 /** An image that a document is about, and the digests that can name it there. */
-type Meant = { digest: string; names: readonly string[] }
+type NamedImage = { digest: string; names: readonly string[] }
 
 /**
  * Images of a document: the image that it was imported for, and for an index also its images or those that the document names.
  * Throws Unreadable if the repository does not have the image yet.
  */
-async function imagesOf({ db }: App, { repo, digest }: UncheckedReport, subjects: readonly string[]): Promise<Meant[]> {
+async function imagesOf(
+  { db }: App,
+  { repo, digest }: UncheckedReport,
+  subjects: readonly string[],
+): Promise<NamedImage[]> {
   if (!(await isKnownImage(db, repo, digest)))
     throw new Unreadable('BLOB_MISSING', `the repository does not have the image ${digest}`)
   const isWhole = subjects.includes(digest)
@@ -108,13 +112,18 @@ async function imagesOf({ db }: App, { repo, digest }: UncheckedReport, subjects
   ]
 }
 
-type Taking = { write: Write; signal: AbortSignal; rows: number; signers: readonly string[] }
+type Applying = { write: Write; signal: AbortSignal; rows: number; signers: readonly string[] }
 
 /**
  * Applies the verified statements in slices; applying one twice changes nothing. Returns true if author and statements are the
  * same as those that the document is listed with. They can differ if another server parsed the document.
  */
-async function take(app: App, unchecked: UncheckedReport, signed: Signed, { write, signal, rows, signers }: Taking) {
+async function applyDocument(
+  app: App,
+  unchecked: UncheckedReport,
+  signed: Signed,
+  { write, signal, rows, signers }: Applying,
+) {
   const { id, repo, repoUid, createTime } = unchecked
   const listed = await findStatements(app.db, id)
   if (!listed) return false
@@ -127,7 +136,7 @@ async function take(app: App, unchecked: UncheckedReport, signed: Signed, { writ
     const said = await signedIn(names, digests, { id, author, saidTime, createTime, statements })
     for (const some of chunks(said, statementsAtOnce)) {
       signal.throwIfAborted()
-      const taken = await takeSome(app, write, { repoUid, digest }, { signers, said: some, most: left })
+      const taken = await applySlice(app, write, { repoUid, digest }, { signers, said: some, most: left })
       left = Math.max(0, left - taken.added)
       hadRoom &&= taken.hadRoom
       await sleep(pauseMs)
@@ -139,20 +148,20 @@ async function take(app: App, unchecked: UncheckedReport, signed: Signed, { writ
 
 type Image = { repoUid: string; digest: string }
 type Slice = { signers: readonly string[]; said: readonly Said[]; most: number }
-type Taken = { added: number; hadRoom: boolean }
+type Applied = { added: number; hadRoom: boolean }
 
 /** Applies a slice. If the organization has no quota left, only withdrawals are applied. */
-async function takeSome(app: App, write: Write, image: Image, slice: Slice): Promise<Taken> {
+async function applySlice(app: App, write: Write, image: Image, slice: Slice): Promise<Applied> {
   try {
-    return await write((tx) => takeSlice(app, tx, image, slice))
+    return await write((tx) => applySliceInTx(app, tx, image, slice))
   } catch (error) {
     if (!(error instanceof AppError) || error.code !== 'RESOURCE_EXHAUSTED') throw error
-    return write((tx) => takeSlice(app, tx, image, { ...slice, most: 0 }))
+    return write((tx) => applySliceInTx(app, tx, image, { ...slice, most: 0 }))
   }
 }
 
 /** Throws RESOURCE_EXHAUSTED if the organization has no quota for the added rows. */
-async function takeSlice(app: App, tx: Tx, image: Image, { signers, said, most }: Slice): Promise<Taken> {
+async function applySliceInTx(app: App, tx: Tx, image: Image, { signers, said, most }: Slice): Promise<Applied> {
   const now = app.clock().toISOString()
   const live = new Set((await signersAt(tx, lineage(image.repoUid), now)).map(({ uid }) => uid))
   const room = Math.min(most, mostSigned.ofImage - (await countSigned(tx, image, mostSigned.ofImage)))

@@ -51,7 +51,10 @@ export async function signedIn(
 ): Promise<Said[]> {
   const all = new Map<string, Said>()
   const numbered = statements.map((one, i) => ({ one, number: i + 1 }))
-  const inOrder = [...numbered.filter(({ one }) => !hides(one)), ...numbered.filter(({ one }) => hides(one))]
+  const inOrder = [
+    ...numbered.filter(({ one }) => !hidesFinding(one)),
+    ...numbered.filter(({ one }) => hidesFinding(one)),
+  ]
   for (const [i, { one, number }] of inOrder.entries()) {
     if (i % atOnce === 0) await nextTurn()
     const said = [one.status, one.justification, one.text].filter(Boolean).join(', ')
@@ -59,13 +62,15 @@ export async function signedIn(
       ...{ status: one.status, statement: `${id}.${number}` },
       stated: `${author || 'somebody'}: ${said}`.slice(0, 1000).toWellFormed(),
       // A statement without a time cannot be ordered. If in doubt, it shows findings again.
-      saidTime: hides(one) || saidTime !== '' ? saidTime : createTime,
+      saidTime: hidesFinding(one) || saidTime !== '' ? saidTime : createTime,
     }
     const packages = packagesOf(one, digests)
     const isMuch = all.size + packages.length > mostSigned.ofImage
-    if (packages.length === 0 || (isMuch && hides(one))) continue
+    if (packages.length === 0 || (isMuch && hidesFinding(one))) continue
     // A statement hides only the vulnerability that it names, not the aliases.
-    const named = await Promise.all((hides(one) ? [one.vulnerability] : [one.vulnerability, ...one.aliases]).map(names))
+    const named = await Promise.all(
+      (hidesFinding(one) ? [one.vulnerability] : [one.vulnerability, ...one.aliases]).map(names),
+    )
     for (const vulnerability of new Set(named)) {
       for (const text of isMuch ? [''] : packages) {
         const key = JSON.stringify([vulnerability, text])
@@ -85,11 +90,11 @@ function packagesOf(one: StatedVulnerability, digests: readonly string[]): strin
   const { image, parts } = aboutImage(one, ...digests)
   if (image) return ['']
   const texts = new Set(parts.map((part) => keptPattern(part) ?? ''))
-  if (hides(one)) texts.delete('')
+  if (hidesFinding(one)) texts.delete('')
   return [...texts]
 }
 
-const hides = ({ status }: Pick<store.SignedStatement, 'status'>): boolean =>
+const hidesFinding = ({ status }: Pick<store.SignedStatement, 'status'>): boolean =>
   status === 'not_affected' || status === 'fixed'
 
 /**
@@ -110,11 +115,14 @@ export async function takeSigned(
   for (const one of signed) {
     const same = current.same(one)
     const isPast = same !== undefined && isLater(same, one)
-    if (hides(one) && (isPast || current.some(one, (other) => !hides(other) && other.saidTime >= one.saidTime)))
+    if (
+      hidesFinding(one) &&
+      (isPast || current.some(one, (other) => !hidesFinding(other) && other.saidTime >= one.saidTime))
+    )
       continue
-    const keeps = same !== undefined && (isPast || saysAs(same, one))
+    const keeps = same !== undefined && (isPast || hasSameContent(same, one))
     const ended = current.all(one, (other) => {
-      return other === same ? !keeps : !hides(one) && hides(other) && other.saidTime <= one.saidTime
+      return other === same ? !keeps : !hidesFinding(one) && hidesFinding(other) && other.saidTime <= one.saidTime
     })
     for (const other of ended) {
       await store.endSigned(tx, other.id, now)
@@ -124,21 +132,21 @@ export async function takeSigned(
     if (keeps) {
       if (same.saidTime !== one.saidTime) await store.noteSaid(tx, same.id, one.saidTime)
       same.saidTime = one.saidTime
-    } else if (taken.added < room || (!hides(one) && ended.some(hides))) {
+    } else if (taken.added < room || (!hidesFinding(one) && ended.some(hidesFinding))) {
       taken.added++
       current.add({ ...one, id: await store.insertSigned(tx, image, signer, one, now) })
-    } else taken.hadRoom &&= !hides(one)
+    } else taken.hadRoom &&= !hidesFinding(one)
   }
   return taken
 }
 
 /** A statement with the same time and another text is not a new statement. */
-const saysAs = (before: store.SignedStatement, one: store.SignedStatement): boolean =>
+const hasSameContent = (before: store.SignedStatement, one: store.SignedStatement): boolean =>
   before.status === one.status && (before.stated === one.stated || before.saidTime === one.saidTime)
 
 /** If the times are equal, a statement that does not hide the finding stays. */
 const isLater = (before: store.SignedStatement, one: store.SignedStatement): boolean =>
-  before.saidTime > one.saidTime || (before.saidTime === one.saidTime && hides(one) && !hides(before))
+  before.saidTime > one.saidTime || (before.saidTime === one.saidTime && hidesFinding(one) && !hidesFinding(before))
 
 type Row = store.SaidNow & Said
 

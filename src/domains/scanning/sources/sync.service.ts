@@ -81,7 +81,7 @@ async function syncOne(work: SyncWork, source: Source, known: StoredSource | und
       if (overdue.aborted) throw new WrongRecord(`reading the data source takes longer than ${mostMs / hourMs} hours`)
       if (!site.holds()) lost.abort(new Error('another server reads the data sources'))
     }
-    return await syncSource(fetch, sinkOf(work, run), { signal, onProgress })
+    return await syncSource(fetch, createSink(work, run), { signal, onProgress })
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
@@ -97,7 +97,7 @@ async function emptyFolder(data: string): Promise<string> {
   return mkdtemp(join(data, 'sync-'))
 }
 
-function sinkOf(work: SyncWork, run: service.RunName): RecordSink {
+function createSink(work: SyncWork, run: service.RunName): RecordSink {
   return {
     put: (given, onRefused) =>
       putSome(given, 'records', {
@@ -107,7 +107,7 @@ function sinkOf(work: SyncWork, run: service.RunName): RecordSink {
       }),
     putRanks: (given, onRefused) =>
       putSome(given, 'ranks', { onRefused, idOf: ({ cve }) => cve, put: (some) => service.putRanks(work, run, some) }),
-    finish: (end) => ofReading(() => service.finishSource(work, run, end)),
+    finish: (end) => withWrongRecord(() => service.finishSource(work, run, end)),
   }
 }
 
@@ -132,7 +132,7 @@ async function putSome<T>(
         const [, place, rest = ''] = new RegExp(`^${member}\\[(\\d+)\\](?:\\.(.*))?$`).exec(field) ?? []
         return place === undefined ? [] : [{ index: Number(place), field: rest, problem: description }]
       })
-      if (wrong.length === 0) throw refusalOf(error)
+      if (wrong.length === 0) throw toWrongRecord(error)
       for (const { index, field, problem } of wrong) onRefused({ at: idOf(left[index]!), field, problem })
       const bad = new Set(wrong.map(({ index }) => index))
       left = left.filter((_, index) => !bad.has(index))
@@ -141,16 +141,16 @@ async function putSome<T>(
   return { created: 0, updated: 0, unchanged: 0 }
 }
 
-async function ofReading<T>(put: () => Promise<T>): Promise<T> {
+async function withWrongRecord<T>(put: () => Promise<T>): Promise<T> {
   try {
     return await put()
   } catch (error) {
-    throw refusalOf(error)
+    throw toWrongRecord(error)
   }
 }
 
 /** A refusal of the whole request applies to this run only, for example if another run of the source has begun. */
-const refusalOf = (error: unknown): unknown =>
+const toWrongRecord = (error: unknown): unknown =>
   violationsOf(error).length > 0 ? new WrongRecord((error as AppError).message) : error
 
 function violationsOf(error: unknown): readonly { field: string; description: string }[] {
