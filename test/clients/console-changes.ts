@@ -229,6 +229,7 @@ async function checkMirrors({ check, scene, asOperator, goTo }: Kit): Promise<vo
     await page.getByLabel('Path at the upstream').fill('library/busybox')
     await page.getByLabel(/^Check interval in minutes/).fill('90')
     await press(page, 'Save mirror')
+    await page.getByText('not requested yet').waitFor()
     await press(page, 'Check now')
     await settled(page)
     const follow = (await operator.get(at)).body

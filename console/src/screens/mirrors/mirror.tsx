@@ -41,7 +41,9 @@ export function RepoMirror({ repo }: { repo: string }) {
 }
 
 function MirrorDetails({ of, isMine, onChange }: { of: Follow; isMine: boolean; onChange: () => void }) {
-  const { repoUid, path, mode, tags, interval, tagCount, dueTime, stateTime, history, historyProblem } = of
+  const { repoUid, path, mode, tags, interval, tagCount, dueTime, stateTime, historyProblem } = of
+  // JSON leaves out an enum without a value.
+  const { history = 'HISTORY_UNSPECIFIED' } = of
   const check = async () => {
     await ask('POST', `${pathOf(repoUid)}:check`, { body: {} })
     onChange()
