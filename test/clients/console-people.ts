@@ -155,7 +155,7 @@ async function checkChoices({ check, scene, asOperator, goTo }: Kit): Promise<vo
     await page.locator('h1').focus()
     await page.keyboard.press('j')
     expect(!(await inTable()), 'a single key still is a shortcut')
-    await page.getByRole('button', { name: 'Keyboard shortcuts' }).click()
+    await page.getByRole('button', { name: 'Help: keyboard shortcuts' }).click()
     await page.getByRole('dialog').getByLabel('Use keyboard shortcuts').check()
     await page.keyboard.press('Escape')
     await page.getByRole('dialog').waitFor({ state: 'detached' })

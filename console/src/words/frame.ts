@@ -17,8 +17,8 @@ export const frame = {
   themes: { system: 'System theme', light: 'Light theme', dark: 'Dark theme' },
   showLocal: 'Show local times',
   showUtc: 'Show UTC times',
-  help: 'Shortcuts',
-  helpTitle: 'Keyboard shortcuts',
+  help: 'Help',
+  helpTitle: 'Help: keyboard shortcuts',
   helpText: 'These keys work while no input field has the focus:',
   keys: {
     '/': 'search',

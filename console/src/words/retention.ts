@@ -14,7 +14,7 @@ const policies = {
   keepForever: 'Keep forever',
   keepsForever: 'forever',
   keepsDays: (days: number) => `${counted(days, 'day')} after the tag is updated or deleted`,
-  keepsLast: (count: number) => `the latest ${counted(count, 'digest')}`,
+  keepsLast: (count: number) => (count === 1 ? 'the latest digest' : `the latest ${counted(count, 'digest')}`),
   keepsUntagged: (days: number) => `manifests that never had a tag, for ${counted(days, 'day')}`,
   deleteRetentionText: 'The policy sets no new dates. Existing retention dates stay.',
 }
@@ -25,6 +25,7 @@ const protection = {
   newTagRule: 'New tag protection rule',
   protection: 'Protection',
   immutable: 'Immutable',
+  onlyBy: 'only by',
   keepListed: 'Prevent the deletion of images that the index of a tag lists',
   onlyUpdatedBy: 'Only these identities can create, update or delete the tags',
   deleteTagRuleText: 'Users with push permission can update the tags again.',

@@ -119,11 +119,14 @@ const tagRules: Kind<TagRule> = {
         immutable ? (
           <Badge kind="good">{words.immutable}</Badge>
         ) : (
-          movers.map((uid) => (
-            <code key={uid} title={uid}>
-              {uid.slice(-16)}{' '}
-            </code>
-          ))
+          <>
+            {movers.length > 0 && words.onlyBy}{' '}
+            {movers.map((uid) => (
+              <code key={uid} title={uid}>
+                {uid.slice(-16)}{' '}
+              </code>
+            ))}
+          </>
         ),
     },
   ],
