@@ -1,6 +1,6 @@
 // Schema of the values of the Helm chart. Helm checks them before it installs anything, so a misspelled setting is refused there
 // and does not keep a server from starting.
-import { settings } from '#config.ts'
+import { formerOnes, settings } from '#config.ts'
 
 type Schema = Record<string, unknown>
 
@@ -33,9 +33,8 @@ const added = ['PINFOLD_LAMEDUCK_MS', 'PINFOLD_DRAIN_MS']
 
 /** `values.schema.json` of the chart, made from the table of settings. */
 export function chartSchema(): string {
-  const names = Object.values(settings)
-    .map(({ env }) => env)
-    .filter((name) => !ofChart.includes(name))
+  const current = Object.values(settings).map(({ env }) => env)
+  const names = [...current, ...formerOnes()].filter((name) => !ofChart.includes(name))
   const value = { type: ['string', 'boolean', 'integer'] }
   const schema = {
     $schema: 'http://json-schema.org/draft-07/schema#',

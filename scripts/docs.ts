@@ -28,6 +28,7 @@ PINFOLD_LISTEN=127.0.0.1:9000 pinfold serve --data /srv/pinfold
 - An option overrides the environment variable, which overrides the default. An empty variable counts as not set.
 - The server does not start with an invalid or unknown setting. It reports all invalid settings at once.
 - \`on\` and \`off\` are the values of switches. Lists are separated by commas.
+- Former names still work, with a warning on standard error and in the log. If both names are set, their values must be equal.
 - \`pinfold config\` prints this list on the command line.
 
 ${groups.join('\n')}
@@ -41,10 +42,10 @@ ${client.join('\n')}
 `
 }
 
-function settingRow({ env, flag, default: fallback, defaultMeans, doc, note }: Setting<unknown>): string {
+function settingRow({ env, formerly, flag, default: fallback, defaultMeans, doc, note }: Setting<unknown>): string {
   const given = fallback === '' ? (defaultMeans ?? 'none') : `\`${fallback.replaceAll(',', ', ')}\``
   const name = `\`${env}\`${flag ? `<br>\`${flag}\`` : ''}`
-  return `| ${name} | ${given} | ${doc}${note ? ` ${note}` : ''} |`
+  return `| ${name} | ${given} | ${doc}${note ? ` ${note}` : ''}${formerly ? ` Former name: \`${formerly}\`.` : ''} |`
 }
 
 export function errorsPage(): string {

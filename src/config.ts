@@ -1,6 +1,6 @@
 import { signInSettings, tokenSettings } from './config/access.ts'
-import { ConfigError, type SettingGroup } from './config/basics.ts'
-import { conflicts, unknownSettings } from './config/checks.ts'
+import { ConfigError, type Setting, type SettingGroup } from './config/basics.ts'
+import { conflicts, type FormerName, unknownSettings, variableOf } from './config/checks.ts'
 import { outgoingSettings, quotaSettings, rateSettings, requestSettings } from './config/limits.ts'
 import { eventSettings, monitoringSettings } from './config/monitoring.ts'
 import { registrySettings, transparencyLogSettings, vulnerabilitySettings } from './config/registry.ts'
@@ -74,6 +74,13 @@ export const clientVariables: Record<string, string> = {
 export type Config = { [K in keyof typeof settings]: ReturnType<(typeof settings)[K]['parse']> } & {
   /** Environment variables of AWS tools, for a bucket. */
   aws: Record<string, string>
+  /** Settings that were given by their former names. */
+  formerNames: readonly FormerName[]
+}
+
+/** Former names of settings. */
+export function formerOnes(): string[] {
+  return Object.values<Setting<unknown>>(settings).flatMap(({ formerly }) => formerly ?? [])
 }
 
 /** Reads the settings. Throws one ConfigError that lists every invalid setting, with the name of its flag if that was used. */
@@ -83,16 +90,22 @@ export function readConfig(
 ): Config {
   const config: Record<string, unknown> = {}
   const problems: string[] = []
-  for (const [key, { env: variable, flag, parse, default: fallback }] of Object.entries(settings)) {
+  const formerNames: FormerName[] = []
+  for (const [key, one] of Object.entries<Setting<unknown>>(settings)) {
+    const { flag, parse, default: fallback } = one
     const given = flags[key]
+    const { variable, former, problem } = variableOf(env, one)
+    if (problem !== undefined) problems.push(problem)
+    if (former) formerNames.push(former)
     try {
       config[key] = parse(given ?? (env[variable] || fallback), given !== undefined && flag ? flag : variable)
     } catch (error) {
       problems.push((error as Error).message)
     }
   }
-  const known = [...Object.values(settings).map(({ env: variable }) => variable), ...Object.keys(clientVariables)]
-  problems.push(...unknownSettings(Object.keys(env), known))
+  const current = Object.values(settings).map(({ env: variable }) => variable)
+  problems.push(...unknownSettings(Object.keys(env), [...current, ...Object.keys(clientVariables)], formerOnes()))
+  config.formerNames = formerNames
   config.aws = Object.fromEntries(Object.entries(env).filter(([name]) => name === 'HOME' || name.startsWith('AWS_')))
   const read = config as Config
   if (problems.length === 0) problems.push(...conflicts(read))

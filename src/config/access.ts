@@ -4,17 +4,19 @@ import { algorithms, documents, methodNames, peopleProviders } from './values.ts
 
 export const signInSettings = {
   peopleIssuers: setting({
-    env: 'PINFOLD_PEOPLE_ISSUERS',
+    env: 'PINFOLD_OIDC_PROVIDERS',
+    formerly: 'PINFOLD_PEOPLE_ISSUERS',
     parse: peopleProviders,
     default: '',
     doc: 'JSON array of the OpenID Connect providers of your users: `[{"issuer": "https://…", "audience": "CLIENT_ID"}]`.',
     note: '`audience` is the client ID that tokens of the provider are issued for. With a `label`, the sign-in page offers the provider. Then `name` is its name in sign-in URLs (made from the label by default), and `secretFile` the file with the client secret. `scopes` are requested in addition to `openid`, such as `email profile`. See [single sign-on](guides/add-single-sign-on.md).',
   }),
   openSignIn: setting({
-    env: 'PINFOLD_OPEN_SIGN_IN',
+    env: 'PINFOLD_ALLOW_SELF_REGISTRATION',
+    formerly: 'PINFOLD_OPEN_SIGN_IN',
     parse: onOff,
     default: 'off',
-    doc: '`on` creates an account for every user who signs in with a provider of `PINFOLD_PEOPLE_ISSUERS`.',
+    doc: '`on` creates an account for every user who signs in with a provider of `PINFOLD_OIDC_PROVIDERS`.',
     note: 'With `off` a new user needs an invitation.',
   }),
   deviceSignIn: setting({
@@ -24,7 +26,8 @@ export const signInSettings = {
     doc: '`on` offers the OAuth device flow: a program shows a code, and its user enters the code in a browser.',
   }),
   openOrganizations: setting({
-    env: 'PINFOLD_OPEN_ORGANIZATIONS',
+    env: 'PINFOLD_ALLOW_ORGANIZATION_CREATION',
+    formerly: 'PINFOLD_OPEN_ORGANIZATIONS',
     parse: onOff,
     default: 'off',
     doc: '`on` allows every signed-in user to create organizations; with `off` only the operator can.',

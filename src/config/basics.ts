@@ -6,6 +6,8 @@ export const defaultData = 'data'
 
 export type Setting<T> = {
   env: string
+  /** Former name, which still works with a warning. */
+  formerly?: string
   flag?: string
   parse: (text: string, name: string) => T
   default: string

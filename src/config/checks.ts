@@ -3,6 +3,7 @@
 import { isBucket, parseBucket } from '#blobs/s3/bucket.ts'
 import { nearest } from '#lib/naming/nearest.ts'
 import { isAtOrBelow } from '#lib/net/hosts.ts'
+import type { Setting } from './basics.ts'
 
 type Read = {
   database: string
@@ -48,7 +49,7 @@ export function conflicts(read: Read): string[] {
   const plain = read.allowInsecureUpstreams ? undefined : read.ledgerWitnesses.find(({ url }) => /^http:/.test(url))
   if (plain) {
     problems.push(
-      `PINFOLD_LEDGER_WITNESSES has ${plain.url}: use https://, or set PINFOLD_ALLOW_INSECURE_UPSTREAMS=on to allow http://`,
+      `PINFOLD_TRANSPARENCY_LOG_WITNESSES has ${plain.url}: use https://, or set PINFOLD_ALLOW_INSECURE_UPSTREAMS=on to allow http://`,
     )
   }
   if (read.tlsCert !== '' && read.url.startsWith('http:')) {
@@ -79,13 +80,36 @@ function hostnameOf(text: string): string {
   return new URL(text.includes('://') ? text : `http://${text}`).hostname
 }
 
+/** A setting that was given by its former name. */
+export type FormerName = { former: string; name: string }
+
+/** The variable that gives a setting its value, if one does, and a problem if the former name contradicts the current one. */
+export function variableOf(
+  env: Record<string, string | undefined>,
+  { env: name, formerly: former }: Pick<Setting<unknown>, 'env' | 'formerly'>,
+): { variable: string; former?: FormerName; problem?: string } {
+  if (former === undefined || !env[former]) return { variable: name }
+  if (!env[name]) return { variable: former, former: { former, name } }
+  if (env[name] === env[former]) return { variable: name, former: { former, name } }
+  return { variable: name, problem: `${name} and its former name ${former} have different values; unset ${former}` }
+}
+
 /** Variables that commands print with `-o env`; the shell that reads them passes them on to every later command. */
 const printed = /^PINFOLD_(?:\w+_(?:ID|NAME)|OCI_TOKEN)$/
 
 /** Problems with variables that are named like settings but are not settings, with the closest setting. */
-export function unknownSettings(variables: readonly string[], known: readonly string[]): string[] {
+export function unknownSettings(
+  variables: readonly string[],
+  known: readonly string[],
+  former: readonly string[],
+): string[] {
   const unknown = variables.filter((name) => {
-    return name.startsWith('PINFOLD_') && !/^PINFOLD_TEST_/.test(name) && !known.includes(name) && !printed.test(name)
+    return (
+      name.startsWith('PINFOLD_') &&
+      !/^PINFOLD_TEST_/.test(name) &&
+      ![...known, ...former].includes(name) &&
+      !printed.test(name)
+    )
   })
   return unknown.map((name) => {
     const meant = nearest(name, known)

@@ -17,14 +17,16 @@ export const eventSettings = {
     doc: 'Number of deliveries that can be in flight to one sink at the same time.',
   }),
   deliveryRetryFirstMs: setting({
-    env: 'PINFOLD_DELIVERY_RETRY_FIRST_MS',
+    env: 'PINFOLD_DELIVERY_RETRY_MIN_MS',
+    formerly: 'PINFOLD_DELIVERY_RETRY_FIRST_MS',
     parse: whole(1, 3_600_000),
     default: '1000',
     doc: 'Milliseconds before the first retry of a failed delivery; each further failure doubles the time.',
     note: 'A random part (jitter) is subtracted.',
   }),
   deliveryRetryMostMs: setting({
-    env: 'PINFOLD_DELIVERY_RETRY_MOST_MS',
+    env: 'PINFOLD_DELIVERY_RETRY_MAX_MS',
+    formerly: 'PINFOLD_DELIVERY_RETRY_MOST_MS',
     parse: whole(1, 86_400_000),
     default: '3600000',
     doc: 'Longest time between two attempts of a delivery, in milliseconds.',
@@ -62,7 +64,8 @@ export const eventSettings = {
     doc: 'Milliseconds without an event after which an event stream sends a heartbeat.',
   }),
   auditDays: setting({
-    env: 'PINFOLD_AUDIT_DAYS',
+    env: 'PINFOLD_AUDIT_RETENTION_DAYS',
+    formerly: 'PINFOLD_AUDIT_DAYS',
     parse: whole(0, 36_500),
     default: '0',
     doc: 'Days that entries of the audit log are kept; `0` keeps them forever.',

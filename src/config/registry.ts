@@ -11,7 +11,8 @@ export const registrySettings = {
     doc: 'Name of the organization whose images everyone can pull without a token.',
   }),
   sparse: setting({
-    env: 'PINFOLD_SPARSE',
+    env: 'PINFOLD_SPARSE_MANIFESTS',
+    formerly: 'PINFOLD_SPARSE',
     parse: oneOf('off', 'indexes', 'all'),
     default: 'off',
     doc: 'Manifests that can be pushed while content that they list is missing: none (`off`), `indexes` or `all`.',
@@ -33,14 +34,16 @@ export const registrySettings = {
 
 export const transparencyLogSettings = {
   ledgerProofs: setting({
-    env: 'PINFOLD_LEDGER_PROOFS',
+    env: 'PINFOLD_TRANSPARENCY_LOG',
+    formerly: 'PINFOLD_LEDGER_PROOFS',
     parse: oneOf('members', 'public', 'off'),
     default: 'members',
     doc: 'Access to [transparency logs](reference/ledger-proofs.md): `members` who can list the tags of the organization, everyone (`public`), or nobody (`off`).',
     note: 'With `off` nothing is signed. Tag updates during that time are added to the log after you turn it on again.',
   }),
   ledgerWitnesses: setting({
-    env: 'PINFOLD_LEDGER_WITNESSES',
+    env: 'PINFOLD_TRANSPARENCY_LOG_WITNESSES',
+    formerly: 'PINFOLD_LEDGER_WITNESSES',
     parse: witnesses,
     default: '',
     doc: '[Witnesses](reference/ledger-proofs.md#witnesses) that the server asks once a minute to sign its checkpoints: `KEY URL` of each, separated by commas.',
@@ -111,7 +114,8 @@ export const vulnerabilitySettings = {
     note: 'An image with more findings is reported as incomplete. The limit keeps users who push from filling the database.',
   }),
   goneContents: setting({
-    env: 'PINFOLD_VULNERABILITY_GONE_IMAGES',
+    env: 'PINFOLD_VULNERABILITY_DELETED_IMAGES',
+    formerly: 'PINFOLD_VULNERABILITY_GONE_IMAGES',
     parse: whole(1, 100_000_000),
     default: '100000',
     doc: 'Number of deleted images in an organization whose package lists are kept for reports of past days.',

@@ -29,7 +29,8 @@ export const databaseSettings = {
     note: 'Only for a database URL with `pooled=true`.',
   }),
   checkpoints: setting({
-    env: 'PINFOLD_CHECKPOINTS',
+    env: 'PINFOLD_SQLITE_CHECKPOINTS',
+    formerly: 'PINFOLD_CHECKPOINTS',
     parse: oneOf('server', 'external'),
     default: 'server',
     doc: 'Program that copies committed data from the write-ahead log of the embedded database to its file: `server` or `external`.',

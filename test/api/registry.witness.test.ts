@@ -471,8 +471,11 @@ test('a witness is asked over plain http only where that is allowed for upstream
   const { closing, log, witnesses } = await witnessed(1)
   await using _ = closing
   const own = log.app.config.ledgerWitnesses[0]!
-  const env = { PINFOLD_LEDGER_WITNESSES: `${vkeyOf(own.key)} ${own.url}` }
-  assert.throws(() => readConfig(env), /PINFOLD_LEDGER_WITNESSES has http:.* set PINFOLD_ALLOW_INSECURE_UPSTREAMS=on/)
+  const env = { PINFOLD_TRANSPARENCY_LOG_WITNESSES: `${vkeyOf(own.key)} ${own.url}` }
+  assert.throws(
+    () => readConfig(env),
+    /PINFOLD_TRANSPARENCY_LOG_WITNESSES has http:.* set PINFOLD_ALLOW_INSECURE_UPSTREAMS=on/,
+  )
   assert.throws(() => readConfig({ ...env, PINFOLD_ALLOW_INSECURE_ISSUERS: 'on' }), /PINFOLD_ALLOW_INSECURE_UPSTREAMS/)
   assert.deepEqual(readConfig({ ...env, PINFOLD_ALLOW_INSECURE_UPSTREAMS: 'on' }).ledgerWitnesses, [own])
   // The same is true for the requests to witnesses.

@@ -267,7 +267,7 @@ check('what else can be set, and a claim that is there already', () => {
 
 check('values of settings arrive as they are meant', () => {
   const settings = {
-    PINFOLD_OPEN_ORGANIZATIONS: true,
+    PINFOLD_ALLOW_ORGANIZATION_CREATION: true,
     PINFOLD_METRICS: false,
     PINFOLD_DELIVERY_GIVE_UP_MS: 259_200_000,
   }

@@ -27,7 +27,7 @@ let failed = 0
 async function runOn(engine: string, more: Record<string, string> = {}): Promise<void> {
   await using place = await makePlace()
   await using server = await startProcess(place, {
-    env: { PINFOLD_LOG_LEVEL: 'error', PINFOLD_SPARSE: 'all', ...more },
+    env: { PINFOLD_LOG_LEVEL: 'error', PINFOLD_SPARSE_MANIFESTS: 'all', ...more },
   })
   const made = await clientOf(server.url, await tokenOf(place)).post('/iam/v2/groups/', { name: 'conformance' })
   if (made.status !== 200) throw new Error(made.text)

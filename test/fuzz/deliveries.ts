@@ -27,8 +27,8 @@ const [events, kills, failing, subjects, clients] = ['events', 'kills', 'failing
 const env = {
   PINFOLD_ALLOW_PRIVATE_ADDRESSES: 'on',
   PINFOLD_ALLOW_INSECURE_SINKS: 'on',
-  PINFOLD_DELIVERY_RETRY_FIRST_MS: '5',
-  PINFOLD_DELIVERY_RETRY_MOST_MS: '200',
+  PINFOLD_DELIVERY_RETRY_MIN_MS: '5',
+  PINFOLD_DELIVERY_RETRY_MAX_MS: '200',
   PINFOLD_DELIVERY_TIMEOUT_MS: '2000',
 }
 const failures: (Answer | undefined)[] = [{ status: 500 }, { status: 404 }, { status: 429 }, 'cut']

@@ -57,7 +57,7 @@ async function inside(): Promise<void> {
   await admin.end()
   const data = join(bed.folder, 'data')
   mkdirSync(data)
-  const env = { PINFOLD_MASTER_KEY: masterKey, PINFOLD_URL: url, PINFOLD_LEDGER_PROOFS: 'public', ...bucket.aws }
+  const env = { PINFOLD_MASTER_KEY: masterKey, PINFOLD_URL: url, PINFOLD_TRANSPARENCY_LOG: 'public', ...bucket.aws }
   const whereOf = (port: number) => ({
     env,
     args: ['--data', data, '--database', `postgres://pinfold@${clientsAddress}:${port}/pinfold`, '--blobs', blobs],

@@ -43,7 +43,7 @@ for (let round = 1; round <= rounds; round++) {
   const replica = `file://${join(replicas, 'pinfold')}`
   const file = join(place.data, 'pinfold.db')
   const listen = await freeAddress()
-  const env = { PINFOLD_URL: `http://${listen}`, PINFOLD_CHECKPOINTS: 'external' }
+  const env = { PINFOLD_URL: `http://${listen}`, PINFOLD_SQLITE_CHECKPOINTS: 'external' }
   const litestream = spawn('litestream', ['replicate', '-log-level', 'error', file, replica], { stdio: 'inherit' })
   const ended = once(litestream, 'exit')
   try {
@@ -84,7 +84,7 @@ for (let round = 1; round <= rounds; round++) {
     assert.equal(verified.code, 0, verified.stderr + verified.stdout)
     const took = (performance.now() - before) / 1000
 
-    const again = await startProcess(place, { listen, env: { ...env, PINFOLD_CHECKPOINTS: 'server' } })
+    const again = await startProcess(place, { listen, env: { ...env, PINFOLD_SQLITE_CHECKPOINTS: 'server' } })
     const reader = registryClient(again.url, await tokenOf(place, ['--audience', 'registry']))
     const counts = { there: 0, later: 0 }
     for (const { path, digest, began, at } of told) {

@@ -39,7 +39,7 @@ type Given = { data: string; database: string; masterKey: string; witnesses: str
 function open({ witnesses, ...given }: Given): Promise<Pinfold> {
   const { ledgerWitnesses } = readConfig({
     PINFOLD_ALLOW_INSECURE_UPSTREAMS: 'on',
-    ...(witnesses && { PINFOLD_LEDGER_WITNESSES: witnesses }),
+    ...(witnesses && { PINFOLD_TRANSPARENCY_LOG_WITNESSES: witnesses }),
   })
   const allowed = { allowPrivateAddresses: true, allowInsecureUpstreams: true } as const
   return startPinfold({ ...given, ...allowed, url: `http://${origin}`, ledgerWitnesses, logLevel: 'error', duties: [] })

@@ -104,7 +104,7 @@ await using litewitness =
       )
 const witnesses = [`${vkeyOf(own)} ${witness.url}/ledger/witness`, ...(litewitness ? [litewitness.setting] : [])]
 const env = {
-  PINFOLD_LEDGER_WITNESSES: witnesses.join(','),
+  PINFOLD_TRANSPARENCY_LOG_WITNESSES: witnesses.join(','),
   PINFOLD_WITNESSES_PRIVATE: '127.0.0.1',
   PINFOLD_ALLOW_INSECURE_UPSTREAMS: 'on',
 }

@@ -3,7 +3,7 @@ import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { parse } from 'yaml'
-import { readConfig, settings } from '#config.ts'
+import { formerOnes, readConfig, settings } from '#config.ts'
 import { project } from '../support/process.ts'
 
 const compose = readFileSync(join(project, 'examples/compose.yaml'), 'utf8')
@@ -39,20 +39,20 @@ function ownSettings(): string[] {
   ]
 }
 
-test('the chart has every setting that there is, once, and no other', () => {
+test('the chart has every setting by its current and its former name, once, and no other', () => {
   const { properties } = JSON.parse(ofChart('values.schema.json'))
   const fromValues = new Set([
     ...Object.keys(properties.settings.properties),
     ...Object.keys(properties.secretSettings.properties),
   ])
   const known = Object.values(settings).map(({ env }) => env)
-  assert.deepEqual([...ownSettings(), ...fromValues].sort(), known.sort())
+  assert.deepEqual([...ownSettings(), ...fromValues].sort(), [...known, ...formerOnes()].sort())
   const documented = readFileSync(join(project, 'docs/config.md'), 'utf8')
   for (const name of known) assert.ok(documented.includes(`\`${name}\``), `${name} is not in config.md`)
 })
 
 test('the chart reads only settings that exist, and shows none of its secrets', () => {
-  const known = Object.values(settings).map(({ env }) => env)
+  const known = [...Object.values(settings).map(({ env }) => env), ...formerOnes()]
   for (const name of globSync('**/*', { cwd: join(project, 'examples/chart'), withFileTypes: true })
     .filter((entry) => entry.isFile())
     .flatMap(

@@ -18,7 +18,7 @@ const audience = 'client-id-of-pinfold'
 /** URL and trusted issuers of the recorded server. A server that opens a copy needs the same. */
 export const settings: Env = {
   PINFOLD_URL: `http://${listen}`,
-  PINFOLD_PEOPLE_ISSUERS: JSON.stringify([{ issuer: `http://127.0.0.1:${issuerPort}`, audience }]),
+  PINFOLD_OIDC_PROVIDERS: JSON.stringify([{ issuer: `http://127.0.0.1:${issuerPort}`, audience }]),
   PINFOLD_ALLOW_PRIVATE_ADDRESSES: 'on',
   PINFOLD_ALLOW_INSECURE_ISSUERS: 'on',
   PINFOLD_ALLOW_INSECURE_SINKS: 'on',
@@ -60,7 +60,7 @@ export async function fill(place: Place): Promise<People> {
     return { callers: callersOf(scene, person.uid), person: { issuer: issuer.url, subject: person.subject, audience } }
   })
   sink.answer(() => ({ status: 500 }))
-  return inStint(place, { PINFOLD_DELIVERY_RETRY_FIRST_MS: '3600000' }, [], async (scene) => {
+  return inStint(place, { PINFOLD_DELIVERY_RETRY_MIN_MS: '3600000' }, [], async (scene) => {
     await keepWaiting(scene, sink.url)
     const pullToken = await makePullToken(scene)
     await importAll(scene)

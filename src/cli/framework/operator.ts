@@ -47,7 +47,7 @@ export async function withOperator<T>(
 ): Promise<T> {
   // The work is awaited, so that its resources stay open for as long.
   await using opened = new AsyncDisposableStack()
-  const config = { ...configOf(terminal.env, options), logLevel: 'warn' as const }
+  const config = { ...configOf(terminal, options), logLevel: 'warn' as const }
   const remote = config.database === '' ? '' : baseUrl(terminal.env.PINFOLD_API ?? '', 'PINFOLD_API')
   if (served && remote === '') await requireServed(config)
   const lock = config.database === '' ? await lockOf(config) : undefined
@@ -112,7 +112,7 @@ type OperatorToken = {
  * the token. Creates no files and leaves nothing open.
  */
 export async function operatorToken(terminal: Terminal, options: Options): Promise<OperatorToken> {
-  const config = { ...configOf(terminal.env, options), logLevel: 'warn' as const }
+  const config = { ...configOf(terminal, options), logLevel: 'warn' as const }
   const where = config.database === '' ? `the data folder ${config.data}` : 'the database'
   const none = (why: string) => new NothingServed(config, why)
   const [{ openIssuer }, { readFact }] = await Promise.all([import('#open-issuer.ts'), import('#db/facts.ts')])

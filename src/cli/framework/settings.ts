@@ -1,7 +1,7 @@
 // Options of commands that are settings too.
 import type { Setting } from '#config/basics.ts'
 import { type Config, readConfig, settings } from '#config.ts'
-import type { Options } from './command.ts'
+import type { Options, Terminal } from './command.ts'
 
 const placeholders: Record<string, string> = {
   listen: 'host:port',
@@ -21,7 +21,7 @@ export function settingOptions(...keys: (keyof typeof settings)[]): { flags: str
   })
 }
 
-/** What a setting does, with its default, for a terminal. */
+/** Purpose of a setting with its default, for a terminal. */
 export function explanation({ doc, default: value, defaultMeans }: Setting<unknown>): string {
   const fallback = value === '' ? defaultMeans : value
   return withoutMarks(fallback === undefined ? doc : `${doc} Default: ${fallback}.`)
@@ -35,8 +35,17 @@ export function withoutMarks(doc: string): string {
     .replace(/\[([^\]]+)\]\(([^)#]+)[^)]*\)/g, '$1 (docs/$2)')
 }
 
+/** Settings of a command, like `quietConfigOf`. Warns on standard error of settings that are given by their former names. */
+export function configOf(terminal: Pick<Terminal, 'env' | 'say'>, options: Options): Config {
+  const config = quietConfigOf(terminal.env, options)
+  for (const { former, name } of config.formerNames) {
+    terminal.say(`pinfold: ${former} is deprecated; use ${name} instead`)
+  }
+  return config
+}
+
 /** Flags win over the environment, which wins over the defaults. Throws ConfigError. */
-export function configOf(env: Record<string, string | undefined>, options: Options): Config {
+export function quietConfigOf(env: Terminal['env'], options: Options): Config {
   const given = Object.entries(options).filter(([key, value]) => key in settings && typeof value === 'string')
   return readConfig(env, Object.fromEntries(given) as Record<string, string>)
 }

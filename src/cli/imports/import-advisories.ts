@@ -57,7 +57,7 @@ type Groups = { groups?: { uid: string; name: string }[] }
 /** Everybody can see the public organization, so published data goes there unless an option names a group. */
 export async function groupFor(terminal: Terminal, options: Options, api: OperatorApi): Promise<string> {
   if (typeof options.group === 'string') return groupOf(listsOf(api), options.group)
-  const name = configOf(terminal.env, options).publicOrg
+  const name = configOf(terminal, options).publicOrg
   const query = new URLSearchParams({ 'uidp.in_root': 'true', name })
   const { groups } = (await api.get(`/iam/v2/groups?${query}`)) as Groups
   if (groups?.[0]) return groups[0].uid

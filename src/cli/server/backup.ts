@@ -16,7 +16,7 @@ its log, first: docs/guides/back-up-and-restore.md has both. The master key is i
     outputOption,
   ],
   async run(terminal, options) {
-    const config = configOf(terminal.env, options)
+    const config = configOf(terminal, options)
     const keep = options.keep === undefined ? undefined : Number(options.keep)
     if (keep !== undefined && !(Number.isInteger(keep) && keep >= 1 && keep <= 10_000)) {
       throw usageError('--keep must be a number from 1 to 10000')
@@ -54,7 +54,7 @@ that finds what it could not repair.`,
     },
   ],
   async run(terminal, options) {
-    const config = configOf(terminal.env, options)
+    const config = configOf(terminal, options)
     const { openRestored, settleRestored } = await import('#maintenance/restored.ts')
     {
       await using opened = new AsyncDisposableStack()

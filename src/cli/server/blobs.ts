@@ -1,7 +1,7 @@
 import { exitCodes } from '../framework/cli-error.ts'
 import type { Command, Commands } from '../framework/command.ts'
 import { size } from '../framework/plain-text.ts'
-import { configOf, settingOptions } from '../framework/settings.ts'
+import { configOf, quietConfigOf, settingOptions } from '../framework/settings.ts'
 import { requireStopped } from './stopped.ts'
 
 /** The most damaged contents that are named. */
@@ -20,8 +20,8 @@ one of the database. Then start the servers with the second as their --blobs. Ea
     { flags: '--switch', summary: 'Make the second place that of the database; all servers must be stopped' },
   ],
   async run(terminal, options) {
-    const config = configOf(terminal.env, { ...options, blobs: String(options.from) })
-    const target = configOf(terminal.env, { ...options, blobs: String(options.to) })
+    const config = configOf(terminal, { ...options, blobs: String(options.from) })
+    const target = quietConfigOf(terminal.env, { ...options, blobs: String(options.to) })
     const { copyBlobs, openCopy, switchBlobs } = await import('#maintenance/copy-blobs.ts')
     await using opened = new AsyncDisposableStack()
     const { db, from, to } = opened.adopt(await openCopy(config, target.blobs), (one) => one.close())

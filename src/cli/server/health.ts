@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { CliError, exitCodes } from '../framework/cli-error.ts'
 import type { Command } from '../framework/command.ts'
-import { configOf, settingOptions } from '../framework/settings.ts'
+import { quietConfigOf, settingOptions } from '../framework/settings.ts'
 
 const limitMs = 4000
 
@@ -10,7 +10,7 @@ export const health: Command = {
 Needs no data folder and no token.`,
   options: settingOptions('listen', 'tlsCert', 'tlsKey'),
   async run(terminal, options) {
-    const { listen, tlsCert } = configOf(terminal.env, options)
+    const { listen, tlsCert } = quietConfigOf(terminal.env, options)
     const status = await ask(listen, tlsCert !== '').catch((error: NodeJS.ErrnoException) => {
       throw new CliError(
         exitCodes.unavailable,

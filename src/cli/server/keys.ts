@@ -14,7 +14,7 @@ PINFOLD_MASTER_KEY_NEW has to be the new one. Everything is encrypted anew or no
 it again, or start the server, which takes the key that fits.`,
   options: settingOptions('data', 'database'),
   async run(terminal, options) {
-    const config = { ...configOf(terminal.env, options), logLevel: 'warn' as const }
+    const config = { ...configOf(terminal, options), logLevel: 'warn' as const }
     const inFile = config.masterKey === ''
     if (!inFile && config.masterKeyNew === '') {
       throw usageError('PINFOLD_MASTER_KEY_NEW must be the new key; openssl rand -hex 32 makes one')

@@ -10,7 +10,7 @@ earlier versions need waits for --finish, when no server of an earlier version i
     { flags: '--finish', summary: 'Take away what only earlier versions need' },
   ],
   async run(terminal, options) {
-    const config = configOf(terminal.env, options)
+    const config = configOf(terminal, options)
     const { openDatabase, ServerThere } = await import('#open-database.ts')
     const show = (id: string, rows: number) => terminal.status?.(rows === 0 ? `${id} …` : `${id}: ${rows} rows …`)
     const opened = await openDatabase(config, options.finish ? 'finish' : 'migrate', show)

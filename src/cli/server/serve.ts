@@ -30,7 +30,7 @@ Every setting that has no option here is an environment variable; see pinfold co
   ],
   async run(terminal, options) {
     keepSmall()
-    const config = configOf(terminal.env, options)
+    const config = configOf(terminal, options)
     // Taken before anything is opened: a newer version that is started by mistake must not migrate the database of a running
     // server.
     using _alone = stayAlone(config)
@@ -57,6 +57,7 @@ Every setting that has no option here is an environment variable; see pinfold co
     await warnOfNames(app).catch((error: unknown) =>
       app.log.warn('names of organisations were not looked at', { error }),
     )
+    for (const one of config.formerNames) app.log.warn('setting has a deprecated name', one)
     app.log.info('serving', { url: server.url, engine: app.db.engine, metrics: server.metricsUrl })
     await printEntrance(terminal, app, server.url)
     if (isFirst) terminal.print(firstSteps(server.url, config, filled))

@@ -19,7 +19,7 @@ served, or PINFOLD_URL where that is set. Whoever can run this can do everything
     },
   ],
   async run(terminal, options) {
-    const config = { ...configOf(terminal.env, options), logLevel: 'warn' as const }
+    const config = { ...configOf(terminal, options), logLevel: 'warn' as const }
     const [{ openIssuer }, { readFact }, { maxLifetime, signAccessToken }] = await Promise.all([
       import('#open-issuer.ts'),
       import('#db/facts.ts'),

@@ -47,7 +47,7 @@ Checks: ${Object.keys(about).join(', ')}.`,
     if ([options.at, options.proof, options.policy].some((one) => one !== undefined)) {
       throw usageError('name the image that the proof is about, with its tag and digest')
     }
-    const config = configOf(terminal.env, options)
+    const config = configOf(terminal, options)
     const { verify } = await import('#maintenance/verify.ts')
     const only = options.only as readonly Check[] | undefined
     const wrong = only?.find((one) => !Object.hasOwn(about, one))

@@ -18,7 +18,7 @@ export const sourceOptions: readonly OptionSpec[] = [
 
 /** `way`: where they may be asked at. Only a mirror, which the operator names, may have any address. Throws CliError. */
 export function sourcesOf(terminal: Terminal, options: Options): { sources: Source[]; way: OutgoingOptions } {
-  const config = configOf(terminal.env, options)
+  const config = configOf(terminal, options)
   const given = options.mirror === undefined ? config.vulnerabilityMirror : String(options.mirror)
   const mirror = given === '' ? undefined : sourceUrl(given, '--mirror')
   const names = (options.source as readonly string[] | undefined) ?? config.vulnerabilitySources

@@ -46,7 +46,7 @@ ${operatorDetails}`,
     if (options.from !== undefined && options.mirror !== undefined) {
       throw usageError('give --from or --mirror, not both')
     }
-    const { data } = configOf(terminal.env, options)
+    const { data } = configOf(terminal, options)
     const { sources, fetch } =
       options.from === undefined ? bySources(terminal, options) : await byBundle(terminal, options)
     mkdirSync(data, { recursive: true, mode: 0o700 })

@@ -37,8 +37,8 @@ export async function openWorld(settings: Env) {
     PINFOLD_ALLOW_INSECURE_SINKS: 'on',
     PINFOLD_ISSUERS_PRIVATE: '127.0.0.1',
     PINFOLD_SINKS_PRIVATE: '127.0.0.1',
-    PINFOLD_PEOPLE_ISSUERS: JSON.stringify([{ issuer: issuer.url, audience: peopleAudience }]),
-    PINFOLD_OPEN_SIGN_IN: 'on',
+    PINFOLD_OIDC_PROVIDERS: JSON.stringify([{ issuer: issuer.url, audience: peopleAudience }]),
+    PINFOLD_ALLOW_SELF_REGISTRATION: 'on',
     ...settings,
   }
   const server = await startProcess(place, { env })
