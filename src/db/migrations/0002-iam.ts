@@ -37,7 +37,7 @@ export const migration: Migration = {
        create_time       ${t.text} NOT NULL,
        update_time       ${t.text} NOT NULL
      )${t.strict}`,
-    // Of indexes that seem equally good SQLite takes the one made first, so the narrower ones come before the others.
+    // SQLite takes the first of several equally good indexes, so the narrower ones are created first.
     `CREATE INDEX identities_by_parent_name ON identities (parent_uid, name, uid)`,
     `CREATE INDEX identities_by_parent_relationship ON identities (parent_uid, relationship_type, uid)`,
     `CREATE INDEX identities_by_relationship_name ON identities (relationship_type, name, uid)`,

@@ -53,7 +53,7 @@ export const migration: Migration = {
      )${t.strict}`,
     `CREATE INDEX manifests_by_subject ON manifests (repo_id, subject, digest) WHERE subject <> ''`,
     `CREATE INDEX manifests_by_artifact_type ON manifests (repo_id, subject, artifact_type, digest) WHERE subject <> ''`,
-    // What a manifest needs in its repo: blobs (kind 0) and, for an index, manifests (kind 1).
+    // Content that a manifest needs in its repo: blobs (kind 0) and, for an index, manifests (kind 1).
     `CREATE TABLE manifest_links (
        repo_id  ${t.int} NOT NULL REFERENCES repos (id),
        digest   ${t.text} NOT NULL,

@@ -5,14 +5,14 @@ export const migration: Migration = {
   up: (t) => [
     // CloudEvents extension attributes as JSON; empty for none.
     `ALTER TABLE events_outbox ADD COLUMN extensions ${t.text} NOT NULL DEFAULT ''`,
-    // Its place in the one order of all events, given after the commit; 0 until then. What is older than this counts as
-    // placed, since nobody can have subscribed to it.
+    // Position in the single order of all events, assigned after the commit; 0 until then. Older events have -1 and count as
+    // positioned, since nobody can have subscribed to them.
     `ALTER TABLE events_outbox ADD COLUMN position ${t.int} NOT NULL DEFAULT -1`,
     `CREATE INDEX events_outbox_unrouted ON events_outbox (id) WHERE position = 0`,
     `CREATE INDEX events_outbox_by_position ON events_outbox (position) WHERE position > 0`,
     `CREATE INDEX events_outbox_by_time ON events_outbox (create_time, id)`,
-    // One row, which whoever routes has locked: so positions and the ids of deliveries grow in the order of commits, and
-    // no number is given twice, also when what had it is gone.
+    // Single row, locked by the server that routes events. So positions and the ids of deliveries grow in the order of
+    // commits. No number is used twice, even after its row was deleted.
     `CREATE TABLE events_router (
        id            ${t.int} PRIMARY KEY,
        position      ${t.int} NOT NULL,
@@ -36,8 +36,8 @@ export const migration: Migration = {
      )${t.strict}`,
     `CREATE INDEX subscriptions_by_parent ON subscriptions (parent_uid, uid)`,
 
-    // How each subscription is served. It outlives a deleted subscription until its deliveries are gone too. There is
-    // something to do when the generation, which every addition raises, is not the one that was served to the end.
+    // State of the delivery of each subscription. It outlives a deleted subscription until its deliveries are deleted too.
+    // Every addition raises the generation; work is left while it differs from the one that was served to the end.
     `CREATE TABLE delivery_queues (
        subscription_id ${t.int} PRIMARY KEY,
        generation      ${t.int} NOT NULL DEFAULT 0,

@@ -3,7 +3,7 @@ import type { Migration } from '../migrate.ts'
 export const migration: Migration = {
   id: '0012-image-contents',
   up: (t) => [
-    // What was found in an image, or why nothing was. It outlives the manifest, since the ledger does too.
+    // Content that was found in an image, or the reason why nothing was found. It outlives the manifest, as tag history does.
     `CREATE TABLE image_contents (
        repo_id              ${t.int} NOT NULL REFERENCES repos (id),
        digest               ${t.text} NOT NULL,
@@ -23,7 +23,7 @@ export const migration: Migration = {
        hash     ${t.text} PRIMARY KEY,
        packages ${t.text} NOT NULL
      )${t.withoutRowid}`,
-    // Images that are to be read. Whoever reads one moves its due time on, so that nobody else does meanwhile.
+    // Images that wait to be read. A reader moves the due time on, so that no other one reads the image meanwhile.
     `CREATE TABLE image_reads (
        repo_id  ${t.int} NOT NULL REFERENCES repos (id),
        digest   ${t.text} NOT NULL,
@@ -35,7 +35,7 @@ export const migration: Migration = {
     // The SBOMs of an image, however many other manifests refer to it.
     `CREATE INDEX manifests_sboms ON manifests (repo_id, subject, id)
       WHERE artifact_type IN ('application/spdx+json', 'text/spdx+json', 'application/vnd.cyclonedx+json')`,
-    // What was pushed before there was a queue.
+    // Manifests that were pushed before there was a queue.
     `INSERT INTO image_reads (repo_id, digest, due_time, attempts)
      SELECT repo_id, digest, create_time, 0 FROM manifests
       WHERE artifact_type IN ('application/vnd.oci.image.config.v1+json', 'application/vnd.docker.container.image.v1+json')

@@ -46,7 +46,8 @@ export const migration: Migration = {
      )${t.withoutRowid}`,
     `CREATE INDEX collections_open ON collections (request_time, id) WHERE state < 2`,
     `CREATE INDEX collections_by_time ON collections (request_time, id)`,
-    // Which node reads the image; the due time now only says when to try again. Every change of hands raises `fence`.
+    // The server that reads the image. The due time is now only the time of the next attempt. Every change of the owner
+    // raises `fence`.
     `ALTER TABLE image_reads ADD COLUMN owner ${t.text} NOT NULL DEFAULT ''`,
     `ALTER TABLE image_reads ADD COLUMN fence ${t.int} NOT NULL DEFAULT 0`,
     `DROP INDEX image_reads_by_due_time`,

@@ -1,8 +1,8 @@
 import type { Migration } from '../migrate.ts'
 import type { Words } from '../words.ts'
 
-// The ledger outlives its repo. What `tag_history` calls `repo_id` is from here on the number of a ledger, which is that of
-// the first repo that wrote to it; so no row changes, only what the column refers to.
+// Tag history outlives its repo. From here on, `repo_id` in `tag_history` is the number of a ledger, which is that of the
+// first repo that wrote to it. So no row changes, only the table that the column refers to.
 export const migration: Migration = {
   id: '0014-ledger',
   up: (t) => [

@@ -11,13 +11,13 @@ const listing = (levels: number) => `EXISTS (
 export const migration: Migration = {
   id: '0015-walks',
   up: (t) => [
-    // How many indexes there are from a manifest down to an image: 0 for an image itself, 1 for an index of images, 2 for one
-    // that lists such an index. More was taken once, and is 3 here, however deep it is.
+    // Number of index levels above an image: 0 for an image, 1 for an index of images, 2 for an index that lists such an
+    // index. Earlier versions accepted more; any such depth is 3 here.
     `ALTER TABLE manifests ADD COLUMN levels ${t.int} NOT NULL DEFAULT 0`,
     `UPDATE manifests SET levels = 1 WHERE ${indexes}`,
     `UPDATE manifests SET levels = 2 WHERE levels = 1 AND ${listing(1)}`,
     `UPDATE manifests SET levels = 3 WHERE levels = 2 AND ${listing(2)}`,
-    // Whose image it is, since organisations take turns.
+    // Organization of the image, for fair scheduling between organizations.
     `ALTER TABLE image_reads ADD COLUMN organization ${t.text} NOT NULL DEFAULT ''`,
     `UPDATE image_reads SET organization = (SELECT substr(uid, 1, 40) FROM repos WHERE repos.id = image_reads.repo_id)`,
     `CREATE INDEX image_reads_by_organization ON image_reads (owner, organization, due_time, repo_id, digest)`,

@@ -1,10 +1,10 @@
 import type { Migration } from '../migrate.ts'
 
-// What each organisation uses. The first 40 characters of a uid are its organisation.
+// Storage that each organization uses. The first 40 characters of a uid are its organization.
 export const migration: Migration = {
   id: '0016-quotas',
   up: (t) => [
-    // A blob counts once for an organisation, however many of its repos have it. `links` is how many do.
+    // A blob counts once for an organization, even if several of its repos have it. `links` is the number of these repos.
     `CREATE TABLE organization_blobs (
        org_uid ${t.text} NOT NULL,
        digest  ${t.text} NOT NULL,

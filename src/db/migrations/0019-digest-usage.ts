@@ -3,8 +3,9 @@ import type { Migration } from '../migrate.ts'
 export const migration: Migration = {
   id: '0019-digest-usage',
   up: (t) => [
-    // Who has pulled what on which day (UTC): `gets` with GET, `checks` with HEAD. The caller is a uid, empty for nobody, or
-    // `*` for those of a day that have no row of their own. In the order in which the newest row of a digest is last.
+    // Pulls by digest, caller and day (UTC): `gets` with GET, `checks` with HEAD. The caller is a uid, empty for anonymous
+    // callers, or `*` for callers of a day without a row of their own. The newest row of a digest is the last one in the
+    // order of the key.
     `CREATE TABLE digest_usage (
        repo_id   ${t.int} NOT NULL,
        digest    ${t.text} NOT NULL,

@@ -3,8 +3,8 @@ import type { Migration } from '../migrate.ts'
 export const migration: Migration = {
   id: '0020-refusals',
   up: (t) => [
-    // A sample of what the registry has refused. `place` is the uid of the deepest group on the path that exists, `outsider`
-    // says that the caller is no identity of the organisation, and `hour` is the time up to the hour.
+    // Sample of requests that the registry refused. `place` is the uid of the deepest existing group on the path. `outsider`
+    // is true if the caller is no identity of the organization. `hour` is the time up to the hour.
     `CREATE TABLE refusals (
        id             ${t.counter},
        organisation   ${t.text} NOT NULL,

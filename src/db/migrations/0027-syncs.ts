@@ -3,9 +3,9 @@ import type { Migration } from '../migrate.ts'
 export const migration: Migration = {
   id: '0027-syncs',
   up: (t) => [
-    // Where the repo is copied from, as JSON; empty for most.
+    // Source that the repo is copied from, as JSON; empty for most repos.
     `ALTER TABLE repos ADD COLUMN sync_config ${t.text} NOT NULL DEFAULT ''`,
-    // How the copying goes. \`setter\` is in whose name; \`due_time\` is empty where there is nothing more to do.
+    // State of the copies. `setter` is the identity that they act as; `due_time` is empty if there is nothing more to do.
     `CREATE TABLE repo_syncs (
        repo_uid        ${t.text} PRIMARY KEY REFERENCES repos (uid) ON DELETE CASCADE,
        source          ${t.text} NOT NULL,

@@ -15,9 +15,8 @@ export const migration: Migration = {
        expire_time  ${t.text} NOT NULL
      )${t.withoutRowid}`,
     `CREATE INDEX sign_in_attempts_by_time ON sign_in_attempts (expire_time)`,
-    // What people are signed in with. The uid stands below that of the person. A browser shows a cookie, a client its
-    // tokens. 'organization' is the one that the session cannot reach beyond; 'end_time' moves as the session is used, up
-    // to 'expire_time'.
+    // Sessions of people. The uid is below that of the person. A browser presents a cookie, a client its tokens.
+    // 'organization' is the limit of the session. 'end_time' moves with each use, up to 'expire_time'.
     `CREATE TABLE sessions (
        uid            ${t.text} PRIMARY KEY,
        identity_uid   ${t.text} NOT NULL,
@@ -59,7 +58,7 @@ export const migration: Migration = {
        PRIMARY KEY (provider, jti_hash)
      )${t.withoutRowid}`,
     `CREATE INDEX logout_tokens_by_time ON logout_tokens (expire_time)`,
-    // Who has signed in with a provider of an organisation before, and so is not new there.
+    // People who have signed in with a provider of an organization before, and are therefore not new there.
     `CREATE TABLE organization_people (
        organization ${t.text} NOT NULL REFERENCES groups (uid) ON DELETE CASCADE,
        identity_uid ${t.text} NOT NULL,
@@ -71,7 +70,7 @@ export const migration: Migration = {
        code_hash   ${t.text} PRIMARY KEY,
        expire_time ${t.text} NOT NULL
      )${t.withoutRowid}`,
-    // The organisation whose provider alone vouches for a person; empty for whom a provider of the settings knows.
+    // Organization whose provider alone identifies a person; empty if a provider of the settings knows the person.
     `ALTER TABLE identities ADD COLUMN vouched_by ${t.text} NOT NULL DEFAULT ''`,
   ],
 }

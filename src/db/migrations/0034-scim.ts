@@ -5,8 +5,8 @@ export const migration: Migration = {
   up: (t) => [
     // The state of a provider's SCIM endpoint as JSON, with hashes of its tokens; empty until its first token.
     `ALTER TABLE identity_providers ADD COLUMN scim ${t.text} NOT NULL DEFAULT ''`,
-    // Who was provisioned. User names are told apart without regard to case (RFC 7643, 4.1.1); resource is what the
-    // provider has sent, as JSON.
+    // Provisioned users. User names are compared without regard to case (RFC 7643, 4.1.1); resource is the JSON that the
+    // provider has sent.
     `CREATE TABLE scim_users (
        id            ${t.text} PRIMARY KEY,
        provider_uid  ${t.text} NOT NULL REFERENCES identity_providers (uid),
@@ -21,7 +21,7 @@ export const migration: Migration = {
        UNIQUE (provider_uid, external_id)
      )${t.strict}`,
     `CREATE INDEX scim_users_by_provider ON scim_users (provider_uid, id)`,
-    // Who was deprovisioned: their accounts stay closed.
+    // Deprovisioned users, whose accounts stay closed.
     `CREATE TABLE scim_removals (
        provider_uid ${t.text} NOT NULL REFERENCES identity_providers (uid),
        external_id  ${t.text} NOT NULL,

@@ -3,7 +3,7 @@ import type { Migration } from '../migrate.ts'
 export const migration: Migration = {
   id: '0036-scanning',
   up: (t) => [
-    // Where knowledge of vulnerabilities comes from, how old it is, and what went wrong last.
+    // Data sources of vulnerabilities, with their age and their last error.
     `CREATE TABLE vulnerability_sources (
        id          ${t.id},
        name        ${t.text} NOT NULL UNIQUE,
@@ -22,8 +22,8 @@ export const migration: Migration = {
     `ALTER TABLE vulnerabilities ADD COLUMN withdraw_time ${t.text} NOT NULL DEFAULT ''`,
     `ALTER TABLE vulnerabilities ADD COLUMN upstream ${t.text} NOT NULL DEFAULT '[]'`,
 
-    // What a source says of a vulnerability, and what it said before: a row is never changed but to say until when it
-    // held, since reports of past days refer to it.
+    // Records of a source about vulnerabilities, current and former ones. A row never changes, except for the end of its
+    // validity, since reports of past days refer to it.
     `CREATE TABLE vulnerability_records (
        id            ${t.id},
        source_id     ${t.int} NOT NULL REFERENCES vulnerability_sources (id),
@@ -53,7 +53,8 @@ export const migration: Migration = {
      )${t.withoutRowid}`,
     `CREATE INDEX vulnerability_record_names_by_record ON vulnerability_record_names (record_no)`,
 
-    // What a record says of one package. The place is empty for what counts for everybody, else an organisation.
+    // Statements of a record about one package. The place is empty for statements that apply to everybody, else an
+    // organization.
     `CREATE TABLE affected_packages (
        id         ${t.id},
        record_no  ${t.int} NOT NULL REFERENCES vulnerability_records (id),
@@ -107,7 +108,7 @@ export const migration: Migration = {
      )${t.withoutRowid}`,
     `CREATE INDEX list_components_by_component ON list_components (component_id, list_id)`,
 
-    // That a package is vulnerable, or that it cannot be told, from one moment to another.
+    // Findings: a package is vulnerable, or it cannot be decided, from one moment to another.
     `CREATE TABLE findings (
        id           ${t.id},
        component_id ${t.int} NOT NULL REFERENCES components (id),
@@ -122,7 +123,7 @@ export const migration: Migration = {
     `CREATE INDEX findings_by_component ON findings (component_id, id)`,
     `CREATE INDEX findings_by_affected ON findings (affected_id, id)`,
 
-    // How many vulnerabilities a list has now: with what is public, and where that differs with an organisation's own.
+    // Current number of vulnerabilities of a list: with public data, and where an organization's own advisories change it.
     `CREATE TABLE list_severities (
        list_id     ${t.int} NOT NULL REFERENCES component_lists (id),
        place       ${t.text} NOT NULL,
@@ -137,7 +138,7 @@ export const migration: Migration = {
        PRIMARY KEY (list_id, place)
      )${t.withoutRowid}`,
 
-    // What is to be compared again. Whoever does it says so, and is not believed once the fence has moved on.
+    // Items that wait to be compared again. The owner and its fence are stored; results of a former owner are refused.
     `CREATE TABLE match_queue (
        kind     ${t.int} NOT NULL,
        place    ${t.text} NOT NULL,

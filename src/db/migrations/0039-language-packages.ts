@@ -3,7 +3,7 @@ import type { Migration } from '../migrate.ts'
 export const migration: Migration = {
   id: '0039-language-packages',
   up: (t) => [
-    // Which reader has read the image, so that a better one reads it again, and what of it could not be read.
+    // Version of the reader that has read the image, so that a better one reads it again, and the coverage gaps of the image.
     `ALTER TABLE image_contents ADD COLUMN reader ${t.int} NOT NULL DEFAULT 0`,
     `ALTER TABLE image_contents ADD COLUMN gaps ${t.text} NOT NULL DEFAULT '[]'`,
     `CREATE INDEX image_contents_by_reader ON image_contents (reader, repo_id, digest)`,

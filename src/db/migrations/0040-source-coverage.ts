@@ -3,8 +3,8 @@ import type { Migration } from '../migrate.ts'
 export const migration: Migration = {
   id: '0040-source-coverage',
   up: (t) => [
-    // What a source spoke of when it was read, and since when it cannot be read, since reports of past days tell what
-    // they could not know. A row without ecosystems is of a reading that failed.
+    // Ecosystems that a source had when it was read, and its error if it could not be read, since reports of past days show
+    // these gaps. A row without ecosystems is a failed read.
     `ALTER TABLE vulnerability_source_reads ADD COLUMN ecosystems ${t.text} NOT NULL DEFAULT ''`,
     `ALTER TABLE vulnerability_source_reads ADD COLUMN error ${t.text} NOT NULL DEFAULT ''`,
     `UPDATE vulnerability_source_reads SET ecosystems =

@@ -22,8 +22,8 @@ export const migration: Migration = {
      )${t.withoutRowid}`,
     `CREATE INDEX device_codes_by_network ON device_codes (network, expire_time)`,
     `CREATE INDEX device_codes_by_time ON device_codes (expire_time)`,
-    // Codes that a program on loopback trades for the tokens of a session. A used one is kept for a while: whoever shows it
-    // again ends the session.
+    // Codes that a program on loopback exchanges for the tokens of a session. A used code is kept for a while: using it again
+    // ends the session.
     `CREATE TABLE sign_in_codes (
        code_hash   ${t.text} PRIMARY KEY,
        session_uid ${t.text} NOT NULL REFERENCES sessions (uid) ON DELETE CASCADE,
@@ -37,7 +37,7 @@ export const migration: Migration = {
      )${t.withoutRowid}`,
     `CREATE INDEX sign_in_codes_by_session ON sign_in_codes (session_uid)`,
     `CREATE INDEX sign_in_codes_by_time ON sign_in_codes (expire_time)`,
-    // What a program without a browser fetches once; only its own key opens it.
+    // Credentials that a program without a browser fetches once; only its own key decrypts them.
     `CREATE TABLE headless_sign_ins (
        code_hash   ${t.text} PRIMARY KEY,
        public_key  ${t.text} NOT NULL,

@@ -3,7 +3,7 @@ import type { Migration } from '../migrate.ts'
 export const migration: Migration = {
   id: '0043-suppressions',
   up: (t) => [
-    // Which package of a distribution brought a package of a language along, in any image.
+    // Packages of distributions that installed a package of a language ecosystem, in any image.
     `CREATE TABLE owned_components (
        component_id ${t.int} NOT NULL REFERENCES components (id),
        owner_id     ${t.int} NOT NULL REFERENCES components (id),
@@ -13,8 +13,8 @@ export const migration: Migration = {
     `INSERT INTO owned_components (component_id, owner_id)
      SELECT DISTINCT component_id, owner_id FROM list_components WHERE owner_id <> 0`,
 
-    // That a finding does not count where the package belongs to another, since a source clears that one of it, from one
-    // moment to another. The source and the record are by name: what cleared it may be gone when a past day is asked about.
+    // Findings that do not count from one moment to another, because a source clears the distribution package that owns the
+    // vulnerable one. Source and record are stored by name, since they may be deleted when a past day is reported.
     `CREATE TABLE suppressions (
        id         ${t.id},
        finding_id ${t.int} NOT NULL REFERENCES findings (id),

@@ -3,8 +3,8 @@ import type { Migration } from '../migrate.ts'
 export const migration: Migration = {
   id: '0044-access-requests',
   up: (t) => [
-    // Who asks to get into an organisation whose domain is that of their verified address. The uid stands below that of the
-    // organisation. 'state' is 'waiting' or 'refused'; whoever was refused may ask again after 'expire_time'.
+    // Requests to join an organization that has the domain of the person's verified e-mail address. The uid is below that of
+    // the organization. 'state' is 'waiting' or 'refused'; a refused person can ask again after 'expire_time'.
     `CREATE TABLE access_requests (
        uid          ${t.text} PRIMARY KEY,
        parent_uid   ${t.text} NOT NULL REFERENCES groups (uid) ON DELETE CASCADE,

@@ -3,7 +3,7 @@ import type { Migration } from '../migrate.ts'
 export const migration: Migration = {
   id: '0045-job-titles',
   up: (t) => [
-    // What a person says they do where they work.
+    // Job title that a person has entered.
     `ALTER TABLE identities ADD COLUMN job_title ${t.text} NOT NULL DEFAULT ''`,
   ],
 }

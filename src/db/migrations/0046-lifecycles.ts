@@ -3,7 +3,7 @@ import type { Migration } from '../migrate.ts'
 export const migration: Migration = {
   id: '0046-lifecycles',
   up: (t) => [
-    // How long lines of releases live, as whoever publishes such lists says. `names` are what the product is called by.
+    // Life of release lines, as published in lifecycle lists. `names` are the names of the product.
     `CREATE TABLE lifecycle_products (
        name        ${t.text} PRIMARY KEY,
        label       ${t.text} NOT NULL,
@@ -18,7 +18,7 @@ export const migration: Migration = {
        PRIMARY KEY (name, product)
      )${t.withoutRowid}`,
     `CREATE INDEX lifecycle_names_by_product ON lifecycle_names (product, rank, name)`,
-    // Days as YYYY-MM-DD, empty where they are not known; \`place\` is the order of the list, the newest first.
+    // Days in ISO format, empty if unknown; `place` is the position in the list, the newest first.
     `CREATE TABLE lifecycles (
        product      ${t.text} NOT NULL REFERENCES lifecycle_products (name) ON DELETE CASCADE,
        cycle        ${t.text} NOT NULL,

@@ -7,7 +7,7 @@ export const migration: Migration = {
     // is found in them gets less, never more.
     `ALTER TABLE component_lists ADD COLUMN over_limit ${t.bool} NOT NULL DEFAULT 0`,
     `ALTER TABLE components ADD COLUMN held ${t.bool} NOT NULL DEFAULT 0`,
-    // Whether the list is over, for each package, so that those which no other list has are found at once.
+    // True if the list is over its limit, for each package, so that packages without any other list are found at once.
     `ALTER TABLE list_components ADD COLUMN held ${t.bool} NOT NULL DEFAULT 0`,
     `DROP INDEX list_components_by_component`,
     `CREATE INDEX list_components_by_component ON list_components (component_id, held, list_id)`,
@@ -18,7 +18,7 @@ export const migration: Migration = {
        until_time ${t.text} NOT NULL DEFAULT '',
        PRIMARY KEY (list_id, from_time)
      )${t.withoutRowid}`,
-    // How far an item has come that gave way to others.
+    // Progress of an item that was interrupted to let others run.
     `ALTER TABLE match_queue ADD COLUMN progress ${t.text} NOT NULL DEFAULT ''`,
     // The lists of before are counted, which tells those that are over.
     `INSERT INTO match_queue (kind, place, item, due_time)

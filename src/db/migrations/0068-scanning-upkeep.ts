@@ -9,7 +9,7 @@ export const migration: Migration = {
     // Packages that an image names twice were counted twice.
     `UPDATE component_lists
         SET packages = (SELECT count(*) FROM list_components l WHERE l.list_id = component_lists.id) WHERE state = 1`,
-    // What it was known that an image contains, and until when, since reports of past days are of that.
+    // Former contents of an image, and the time until which they were known, for reports of past days.
     `CREATE TABLE past_contents (
        repo_id              ${t.int} NOT NULL REFERENCES repos (id),
        digest               ${t.text} NOT NULL,

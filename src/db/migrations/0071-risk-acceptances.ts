@@ -3,8 +3,8 @@ import type { Migration } from '../migrate.ts'
 export const migration: Migration = {
   id: '0071-risk-acceptances',
   up: (t) => [
-    // That somebody lives with a vulnerability in some place until a day, and why. A row never changes, but to say when it
-    // ended: past reports tell what counted then. 'vulnerability' is the one that it is counted under.
+    // Accepted risks: a vulnerability is accepted in some place until a day, with a reason. A row never changes, except for
+    // its end, since past reports show the state of their day. 'vulnerability' is the name that it is counted under.
     `CREATE TABLE risk_acceptances (
        id            ${t.id},
        uid           ${t.text} NOT NULL UNIQUE,

@@ -3,7 +3,7 @@ import type { Migration } from '../migrate.ts'
 export const migration: Migration = {
   id: '0073-spoken-ecosystems',
   up: (t) => [
-    // What the records of a source speak of, and which reading said so last.
+    // Ecosystems of the records of a source, and the last read that found each.
     `CREATE TABLE vulnerability_source_ecosystems (
        source_id  ${t.int} NOT NULL REFERENCES vulnerability_sources (id),
        ecosystem  ${t.text} NOT NULL,

@@ -3,8 +3,8 @@ import type { Migration } from '../migrate.ts'
 export const migration: Migration = {
   id: '0075-scan-reports',
   up: (t) => [
-    // What others have found in an image: handed in, pushed as a referrer, or asked for. It waits until it is read; what was
-    // read is never changed. The organisation is the first part of the uid of the repo.
+    // Reports of outside scanners about an image: uploaded, pushed as a referrer, or requested. A report waits until it is
+    // read, and never changes afterwards. The organization is the first part of the uid of the repo.
     `CREATE TABLE scan_reports (
        id              ${t.counter},
        repo_id         ${t.int} NOT NULL REFERENCES repos (id),

@@ -3,10 +3,10 @@ import type { Migration } from '../migrate.ts'
 export const migration: Migration = {
   id: '0078-push-tokens',
   up: (t) => [
-    // Passwords for the registry that people and workloads make for themselves. The uid stands below that of the maker, the
-    // operator included, who has no row among the identities: 'identity_uid' is null then. 'parent_uid' is the group that the
-    // token reaches, 'repos' JSON: the uids of the repositories in it that it is cut to, if any. The four about a session say
-    // through whom the maker had signed in.
+    // Push tokens: passwords for the registry that people and workloads create for themselves. The uid is below that of the
+    // creator. The operator has no row among the identities; 'identity_uid' is null then. The group of the token is 'parent_uid'.
+    // Column 'repos' is JSON: the uids of its repositories, if the token is limited to some. Four columns describe the
+    // session in which the creator had signed in.
     `CREATE TABLE push_tokens (
        uid             ${t.text} PRIMARY KEY,
        identity_uid    ${t.text} REFERENCES identities (uid) ON DELETE CASCADE,

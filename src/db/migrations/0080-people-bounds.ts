@@ -4,10 +4,10 @@ import type { Words } from '../words.ts'
 export const migration: Migration = {
   id: '0080-people-bounds',
   up: (t) => [
-    // A request outlives the account of who asked, so that nobody asks anew by making it anew: the uid of a person is always
-    // the same. 'state' may also be 'withdrawn', of an account that went while it waited.
+    // A request outlives the account of the person, so that a new account cannot ask again: the uid of a person is always the same.
+    // Column 'state' may also be 'withdrawn', if the account was deleted while the request waited.
     ...withoutAccount[t.engine](t),
-    // Whom what waits is for.
+    // Identity that the stored credentials are for.
     `ALTER TABLE headless_sign_ins ADD COLUMN identity_uid ${t.text} NOT NULL DEFAULT ''`,
     `CREATE INDEX headless_sign_ins_by_identity ON headless_sign_ins (identity_uid, expire_time)`,
   ],

@@ -9,14 +9,14 @@ export const migration: Migration = {
     `CREATE INDEX components_by_name ON components (name, id)`,
     `DROP INDEX components_by_origin`,
     `CREATE INDEX components_by_origin ON components (origin, id) WHERE origin <> name`,
-    // What is found in a package before it was compared is no news, from the start.
+    // Findings in a package that was not compared before are no change to report.
     `UPDATE findings SET told = 1
       WHERE told = 0 AND gone_time = '' AND component_id IN (SELECT id FROM components WHERE match_time = '')`,
     // Each package of a change from when on, since lists that were compared in between have it as well.
     `ALTER TABLE vulnerability_change_components ADD COLUMN change_time ${t.text} NOT NULL DEFAULT ''`,
     `UPDATE vulnerability_change_components
         SET change_time = (SELECT v.change_time FROM vulnerability_changes v WHERE v.id = change_id)`,
-    // What an organisation's own advisories say waits in its place, and is asked for by its name.
+    // The organization's own advisories are queued under its place, and found by their name.
     `CREATE INDEX match_queue_by_item ON match_queue (kind, item)`,
   ],
 }

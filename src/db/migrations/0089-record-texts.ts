@@ -3,7 +3,7 @@ import type { Migration } from '../migrate.ts'
 export const migration: Migration = {
   id: '0089-record-texts',
   up: (t) => [
-    // What a record says, but for its texts: while it stays the same, so does what follows from it. Empty in records of before.
+    // Hash of a record without its texts: while it stays the same, so do the findings. Empty in earlier records.
     `ALTER TABLE vulnerability_records ADD COLUMN core_hash ${t.text} NOT NULL DEFAULT ''`,
     // The texts that a record had, and until when, since reports of past days have them.
     `CREATE TABLE vulnerability_record_texts (

@@ -3,8 +3,8 @@ import type { Migration } from '../migrate.ts'
 export const migration: Migration = {
   id: '0092-repo-removals',
   up: (t) => [
-    // Repos that were deleted and had so much that it goes in slices. The row of the repo is there until all of it is gone, without
-    // a ledger, and under a uid and a name that nobody can ask for; here are the ones that it had.
+    // Deleted repos that are too large for one transaction and are removed in slices. The row of the repo stays until the
+    // end, without a ledger, under a uid and a name that cannot be requested. This table has the original ones.
     `CREATE TABLE repo_removals (
        id          ${t.int} PRIMARY KEY REFERENCES repos (id),
        uid         ${t.text} NOT NULL UNIQUE,

@@ -3,8 +3,8 @@ import type { Migration } from '../migrate.ts'
 export const migration: Migration = {
   id: '0094-pull-rules',
   up: (t) => [
-    // How old what certain identities pull has to be, at and below a group or a repo. Lists are JSON; the columns `_ms` are
-    // in milliseconds.
+    // Cooldown policies: minimum age of images that certain identities pull, at and below a group or a repo. Lists are JSON;
+    // the columns `_ms` are in milliseconds.
     `CREATE TABLE pull_rules (
        id          ${t.id},
        uid         ${t.text} NOT NULL UNIQUE,
@@ -23,7 +23,7 @@ export const migration: Migration = {
        update_time ${t.text} NOT NULL
      )${t.strict}`,
     `CREATE INDEX pull_rules_by_group ON pull_rules (group_uid)`,
-    // That a digest passes them until a day. A row never changes, but to say when it was revoked.
+    // Exemptions of digests until a day. A row never changes, except for its revocation.
     `CREATE TABLE pull_rule_exceptions (
        id          ${t.id},
        uid         ${t.text} NOT NULL UNIQUE,

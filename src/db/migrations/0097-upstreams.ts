@@ -21,7 +21,7 @@ export const migration: Migration = {
      )${t.strict}`,
     `CREATE INDEX upstreams_by_parent ON upstreams (parent_uid, uid)`,
     `CREATE INDEX upstreams_by_name ON upstreams (name, uid)`,
-    // What a repo follows. \`tags\` is a JSON list.
+    // Upstream of a mirrored repo. `tags` is a JSON list.
     `CREATE TABLE follows (
        repo_uid     ${t.text} PRIMARY KEY REFERENCES repos (uid) ON DELETE CASCADE,
        upstream_uid ${t.text} NOT NULL REFERENCES upstreams (uid),
@@ -33,8 +33,8 @@ export const migration: Migration = {
        update_time  ${t.text} NOT NULL
      )${t.withoutRowid}`,
     `CREATE INDEX follows_by_upstream ON follows (upstream_uid, repo_uid)`,
-    // How the following goes; apart, since it changes all the time. \`list_time\` is when the last look at all tags began,
-    // \`list_due\` when the next one is due, and \`due_time\` when anything is.
+    // State of a mirror, in a table of its own since it changes all the time. `list_time` is when the last listing of all
+    // tags began, `list_due` when the next one is due, and `due_time` when anything is.
     `CREATE TABLE follow_states (
        repo_uid   ${t.text} PRIMARY KEY REFERENCES follows (repo_uid) ON DELETE CASCADE,
        state      ${t.int} NOT NULL,
@@ -57,8 +57,8 @@ export const migration: Migration = {
        PRIMARY KEY (repo_uid, tag)
      )${t.withoutRowid}`,
     `CREATE INDEX follow_tags_by_due_time ON follow_tags (repo_uid, due_time, tag)`,
-    // Of rows of the ledger that tell of an upstream: the last look before. Like the ledger it only grows, and
-    // \`repo_id\` is the number of the ledger.
+    // Last check of the upstream before each row of tag history that was mirrored. Like tag history it only grows; `repo_id`
+    // is the number of the ledger.
     `CREATE TABLE tag_observations (
        repo_id        ${t.int} NOT NULL REFERENCES ledgers (id) ON DELETE CASCADE,
        tag            ${t.text} NOT NULL,

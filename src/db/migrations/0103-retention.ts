@@ -3,7 +3,7 @@ import type { Migration } from '../migrate.ts'
 export const migration: Migration = {
   id: '0103-retention',
   up: (t) => [
-    // What is kept, and which tags do not move, at and below a group or a repo. `says` is JSON.
+    // Retention policies and tag protection rules, at and below a group or a repo. `says` is JSON.
     ...['retention_rules', 'tag_rules'].flatMap((table) => [
       `CREATE TABLE ${table} (
          id          ${t.id},

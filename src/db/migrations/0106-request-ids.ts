@@ -3,8 +3,8 @@ import type { Migration } from '../migrate.ts'
 export const migration: Migration = {
   id: '0106-request-ids',
   up: (t) => [
-    // Requests that must not be carried out twice. 'id' is a hash of the caller and of the name that it gave the request;
-    // the answer is sealed, and NULL until it is known.
+    // Requests that must run only once. 'id' is a hash of the caller and of its key for the request. The answer is encrypted,
+    // and NULL until it is known.
     `CREATE TABLE request_ids (
        id           ${t.text} NOT NULL PRIMARY KEY,
        request_hash ${t.text} NOT NULL,

@@ -3,8 +3,8 @@ import type { Migration } from '../migrate.ts'
 export const migration: Migration = {
   id: '0110-follow-fetches',
   up: (t) => [
-    // Manifests of repos that follow with what is still to be brought of them, and of what is about them: \`round\` counts the
-    // times that all of it was here, and \`failures\` those in a row that it could not be brought.
+    // Manifests of mirrored repos whose content, or referrers, still have to be fetched. `round` counts complete fetches, and
+    // `failures` consecutive failures.
     `CREATE TABLE follow_fetches (
        repo_uid     ${t.text} NOT NULL REFERENCES follows (repo_uid) ON DELETE CASCADE,
        organization ${t.text} NOT NULL,
@@ -17,7 +17,7 @@ export const migration: Migration = {
      )${t.withoutRowid}`,
     `CREATE INDEX follow_fetches_by_due_time ON follow_fetches (organization, due_time, repo_uid, digest)`,
     `CREATE INDEX follow_fetches_by_round ON follow_fetches (repo_uid, round)`,
-    // Whom rules of who moves tags judge; empty for one that was set before it was noted.
+    // Identity that tag protection rules check; empty for mirrors from before it was stored.
     `ALTER TABLE follows ADD COLUMN setter ${t.text} NOT NULL DEFAULT ''`,
   ],
 }

@@ -3,7 +3,7 @@ import type { Migration } from '../migrate.ts'
 export const migration: Migration = {
   id: '0111-law-versions',
   up: (t) => [
-    // Grows with each change of what an organisation has said of what is kept, so that whoever remembers it knows.
+    // Version that grows with each change of the retention policies of an organization, so that caches notice the change.
     `CREATE TABLE law_versions (
        organization ${t.text} PRIMARY KEY REFERENCES groups (uid) ON DELETE CASCADE,
        version      ${t.int} NOT NULL

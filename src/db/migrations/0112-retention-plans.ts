@@ -3,7 +3,8 @@ import type { Migration } from '../migrate.ts'
 export const migration: Migration = {
   id: '0112-retention-plans',
   up: (t) => [
-    // What rules let go in a place. `repo` and `digest` say how far it was looked at; `settled` counts what was deleted or left.
+    // Plans of deletions by retention policies. `repo` and `digest` are the progress; `settled` counts digests that were
+    // deleted or kept.
     `CREATE TABLE retention_plans (
        id                ${t.id},
        uid               ${t.text} NOT NULL UNIQUE,

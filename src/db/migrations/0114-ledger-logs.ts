@@ -3,8 +3,8 @@ import type { Migration } from '../migrate.ts'
 export const migration: Migration = {
   id: '0114-ledger-logs',
   up: (t) => [
-    // The logs that prove the ledger, one after the other for each organisation. `state` is 1 for the one that is written, 2 for
-    // one that waits for the operator, and 3 for one that has ended. `secret` is sealed; it makes the salts of the paths.
+    // Transparency logs of each organization, one after another. `state` is 1 for the current log, 2 for one that waits for
+    // the operator, and 3 for an ended one. `secret` is encrypted; it makes the salts of the paths.
     `CREATE TABLE ledger_logs (
        id              ${t.id},
        org_uid         ${t.text} NOT NULL,
@@ -19,7 +19,7 @@ export const migration: Migration = {
        UNIQUE (org_uid, generation)
      )${t.strict}`,
     `CREATE INDEX ledger_logs_unsigned ON ledger_logs (id) WHERE checkpoint_size < size`,
-    // What signs a log, by what policies call it; `private_key` is sealed.
+    // Keys that sign a log, by their names in policies; `private_key` is encrypted.
     `CREATE TABLE ledger_log_keys (
        vkey        ${t.text} PRIMARY KEY,
        log_id      ${t.int} NOT NULL REFERENCES ledger_logs (id),
@@ -43,7 +43,8 @@ export const migration: Migration = {
        after_time ${t.text} NOT NULL
      )${t.strict}`,
     `INSERT INTO ledger_backfills (ledger_id, after_tag, after_time) SELECT id, '', '' FROM ledgers`,
-    // What shows which row an entry stands for. It goes with the ledger; the entry, which tells nothing without it, stays.
+    // Openings that show the row of tag history of an entry. They are deleted with the ledger. The entry stays, and reveals
+    // nothing without its opening.
     `CREATE TABLE ledger_openings (
        ledger_id ${t.int} NOT NULL REFERENCES ledgers (id) ON DELETE CASCADE,
        tag       ${t.text} NOT NULL,
@@ -55,7 +56,7 @@ export const migration: Migration = {
        PRIMARY KEY (ledger_id, tag, time)
      )${t.withoutRowid}`,
     `CREATE UNIQUE INDEX ledger_openings_by_entry ON ledger_openings (log_id, idx)`,
-    // What was logged, word for word. `chain` is `log` for what is about the log itself.
+    // Entries of the log, word for word. `chain` is `log` for entries about the log itself.
     `CREATE TABLE ledger_entries (
        log_id ${t.int} NOT NULL,
        idx    ${t.int} NOT NULL,

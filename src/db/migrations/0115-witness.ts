@@ -3,7 +3,7 @@ import type { Migration } from '../migrate.ts'
 export const migration: Migration = {
   id: '0115-witness',
   up: (t) => [
-    // What this server signs as a witness of others' logs; there is one. `private_key` is sealed.
+    // Key with which this server witnesses logs of other servers; there is one. `private_key` is encrypted.
     `CREATE TABLE witness_keys (
        id          ${t.int} PRIMARY KEY,
        vkey        ${t.text} NOT NULL UNIQUE,

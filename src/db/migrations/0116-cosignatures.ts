@@ -10,7 +10,7 @@ export const migration: Migration = {
        size       ${t.int} NOT NULL,
        asked_time ${t.text} NOT NULL
      )${t.strict}`,
-    // What size of it each witness has seen.
+    // Size of the log that each witness has seen.
     `CREATE TABLE ledger_cosigners (
        log_id ${t.int} NOT NULL REFERENCES ledger_logs (id),
        vkey   ${t.text} NOT NULL,

@@ -3,7 +3,7 @@ import type { Migration } from '../migrate.ts'
 export const migration: Migration = {
   id: '0118-expand-gates',
   up: (t) => [
-    // What has to be so of what is pulled, at and below a group or a repo. What a rule says is JSON.
+    // Admission policies, at and below a group or a repo. The rule of a policy is JSON.
     `CREATE TABLE gates (
        id                 ${t.id},
        uid                ${t.text} NOT NULL UNIQUE,
@@ -17,7 +17,7 @@ export const migration: Migration = {
        update_time        ${t.text} NOT NULL
      )${t.strict}`,
     `CREATE INDEX gates_by_group ON gates (group_uid)`,
-    // That a digest passes them until a day. A row never changes, but to say when it was revoked.
+    // Exemptions of digests until a day. A row never changes, except for its revocation.
     `CREATE TABLE gate_exceptions (
        id          ${t.id},
        uid         ${t.text} NOT NULL UNIQUE,

@@ -41,7 +41,7 @@ export const migration: Migration = {
     `CREATE UNIQUE INDEX scan_jobs_by_image ON scan_jobs (repo_id, digest, scanner_id)`,
     `CREATE INDEX scan_jobs_waiting ON scan_jobs (scanner_id, organization, due_time, id) WHERE remote = ''`,
     `CREATE INDEX scan_jobs_begun ON scan_jobs (scanner_id, organization, due_time, id) WHERE remote <> ''`,
-    // Of a scanner the name is kept where a manifest's digest is.
+    // Reports of a scanner have its name in the column for the digest of the referrer.
     `DROP INDEX scan_reports_by_referrer`,
     `CREATE UNIQUE INDEX scan_reports_by_referrer ON scan_reports (repo_id, referrer) WHERE origin = 2`,
   ],

@@ -12,13 +12,13 @@ export const migration: Migration = {
        last_time ${t.text} NOT NULL,
        PRIMARY KEY (repo_id, digest, caller)
      )${t.withoutRowid}`,
-    // Of the rows of before nobody can tell any more who they were.
+    // Earlier rows for other callers, who are unknown by now.
     `INSERT INTO digest_last_pulls (repo_id, digest, caller, last_time)
      SELECT repo_id, digest, caller, max(last_time) FROM digest_usage WHERE caller = '*' AND gets > 0
       GROUP BY repo_id, digest, caller`,
-    // How many manifests more would have to be read of than is read at once.
+    // Number of manifests that exceed the limit of one read.
     `ALTER TABLE retention_plans ADD COLUMN undecided ${t.int} NOT NULL DEFAULT 0`,
-    // Of which platforms the images of an index are brought beforehand, as JSON; all where it is empty.
+    // Platforms whose images of an index are prefetched, as JSON; all if it is empty.
     `ALTER TABLE follows ADD COLUMN platforms ${t.text} NOT NULL DEFAULT '[]'`,
   ],
 }

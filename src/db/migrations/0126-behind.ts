@@ -6,7 +6,7 @@ export const migration: Migration = {
     // The position of the last event that a subscription has its deliveries of, while it has too many to be given more;
     // 0 while each event makes one at once.
     `ALTER TABLE delivery_queues ADD COLUMN behind ${t.int} NOT NULL DEFAULT 0`,
-    // How many it may be given before somebody counts again.
+    // Number of events that can be queued until the queue is counted again.
     `ALTER TABLE delivery_queues ADD COLUMN room ${t.int} NOT NULL DEFAULT 0`,
   ],
 }

@@ -3,16 +3,16 @@ import type { Migration } from '../migrate.ts'
 export const migration: Migration = {
   id: '0127-expand-scanning-weights',
   up: (t) => [
-    // Which organisation a list of packages counts for, how many bytes its packages are, and how many are counted with what
-    // is found in them. Lists of before count for nobody.
+    // Organization that a list of packages is charged to, the size of its packages in bytes, and the size that is charged
+    // with its findings. Earlier lists are charged to nobody.
     `ALTER TABLE component_lists ADD COLUMN payer ${t.text} NOT NULL DEFAULT ''`,
     `ALTER TABLE component_lists ADD COLUMN bytes ${t.int} NOT NULL DEFAULT 0`,
     `ALTER TABLE component_lists ADD COLUMN charged ${t.int} NOT NULL DEFAULT 0`,
     `CREATE INDEX component_lists_by_payer ON component_lists (payer, id) WHERE payer <> ''`,
-    // What each organisation finds in a package by its own advisories, apart from what others find there by theirs.
+    // Findings of each organization's own advisories in a package, apart from those of other organizations.
     `CREATE INDEX findings_by_place ON findings (component_id, place, affected_id) WHERE gone_time = ''`,
     `CREATE INDEX findings_to_take_back_by_place ON findings (component_id, place) WHERE told = 1 AND gone_time <> ''`,
-    // What was resolved in lists of which not all was kept just then, to be told once all is.
+    // Resolved vulnerabilities of lists that were not known completely at that time, to report once they are.
     `CREATE TABLE resolved_later (
        list_id       ${t.int} NOT NULL,
        vulnerability ${t.text} NOT NULL,

@@ -2,7 +2,7 @@ import type { Migration } from '../migrate.ts'
 
 export const migration: Migration = {
   id: '0131-expand-more-pins',
-  // What a rule of retention said until then, and no rule says any more: the dates that it gave stay. `rule` is its uid.
+  // Former retention policies, whose dates stay valid. `rule` is the uid of the policy.
   up: (t) => [
     `CREATE TABLE former_rules (
        id        ${t.id},
@@ -14,7 +14,7 @@ export const migration: Migration = {
      )${t.strict}`,
     `CREATE INDEX former_rules_by_group ON former_rules (group_uid)`,
     `CREATE INDEX former_rules_by_rule ON former_rules (rule)`,
-    // Which process so many witnesses have told what they have seen of a log that a fork would have shown.
+    // Process that enough witnesses have answered, so that a fork of the log would have shown.
     `ALTER TABLE ledger_cosigned ADD COLUMN answered_to ${t.text} NOT NULL DEFAULT ''`,
   ],
 }

@@ -3,7 +3,7 @@ import type { Migration } from '../migrate.ts'
 export const migration: Migration = {
   id: '0132-expand-open-findings',
   up: (t) => [
-    // How much is found now, for everybody, in a package that a counted list has and in a list; -1 where nobody has counted.
+    // Current number of public findings in a package of a counted list, and in a list; -1 if not counted.
     `ALTER TABLE components ADD COLUMN open_findings ${t.int} NOT NULL DEFAULT -1`,
     `ALTER TABLE component_lists ADD COLUMN open_findings ${t.int} NOT NULL DEFAULT -1`,
     // By how much that of a package has changed: the lists that have it follow in the order of their numbers, up to 'last_list' so far.

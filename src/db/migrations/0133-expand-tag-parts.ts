@@ -2,9 +2,9 @@ import type { Migration } from '../migrate.ts'
 import type { Words } from '../words.ts'
 
 /**
- * The names of the tags of a large repo by what is in them. `tag_part_indexes` says which tags one knows: those up to the number
- * `up_to`, in so many segments. Without a repo it is left over, and goes; an earlier server
- * deletes the repo and knows nothing of it.
+ * Index of the tag names of a large repo by their parts. `tag_part_indexes` says which tags an index has: those up to the number
+ * `up_to`, in a number of segments. An index without a repo is left over and is deleted: an earlier server deletes the repo
+ * without it.
  */
 export const migration: Migration = {
   id: '0133-expand-tag-parts',
@@ -17,7 +17,7 @@ export const migration: Migration = {
        due      ${t.bool} NOT NULL
      )${t.strict}`,
     `CREATE INDEX tag_part_indexes_by_repo ON tag_part_indexes (repo_id, id)`,
-    // Where in the sorted names of a segment one, two or three characters occur.
+    // Positions in the sorted names of a segment at which one, two or three characters occur.
     `CREATE TABLE tag_parts (
        index_id ${t.int} NOT NULL,
        gram     ${t.text} NOT NULL,

@@ -3,8 +3,8 @@ import type { Migration } from '../migrate.ts'
 export const migration: Migration = {
   id: '0134-expand-signers',
   up: (t) => [
-    // Who is believed what they say of vulnerabilities in a place (VEX): whoever signs with a key. A row never changes, but to say
-    // when it ended, and up to which report it was looked whether that is signed by it; -1 once it was with all.
+    // Trusted signers of VEX statements in a place, by their keys. A row never changes, except for its end and its progress:
+    // the last report whose signatures were compared with the key; -1 after all of them.
     `CREATE TABLE vex_signers (
        id            ${t.id},
        uid           ${t.text} NOT NULL UNIQUE,
@@ -26,15 +26,16 @@ export const migration: Migration = {
     `CREATE INDEX vex_signers_by_group ON vex_signers (group_uid)`,
     `CREATE INDEX vex_signers_due ON vex_signers (expire_time, id) WHERE end_time = ''`,
     `CREATE INDEX vex_signers_new ON vex_signers (id) WHERE last_report >= 0`,
-    // How many signatures a report came with, -1 where nobody has looked; who of those that are trusted has signed it, as uids in
-    // JSON; and since when that is to be looked at again, empty where it is not.
+    // Number of signatures of a report, -1 if unknown; the trusted signers among them, as uids in JSON.
+    // The signatures are checked again at `check_time`, if it is not empty.
     `ALTER TABLE scan_reports ADD COLUMN signatures ${t.int} NOT NULL DEFAULT -1`,
     `ALTER TABLE scan_reports ADD COLUMN signers ${t.text} NOT NULL DEFAULT '[]'`,
     `ALTER TABLE scan_reports ADD COLUMN check_time ${t.text} NOT NULL DEFAULT ''`,
     `CREATE INDEX scan_reports_signed ON scan_reports (organization, id) WHERE signatures <> 0`,
     `CREATE INDEX scan_reports_to_check ON scan_reports (organization, check_time, id) WHERE check_time <> ''`,
-    // What a signer who is trusted says of a vulnerability in an image, or in one package of it. One that says there is nothing to do
-    // hides the vulnerability from 'from_time' to 'until_time', as long as the signer is trusted. 'said_time' is the document's own.
+    // Statements of a trusted signer about a vulnerability in an image, or in one package of it. A statement that nothing has
+    // to be done hides the vulnerability from 'from_time' to 'until_time', while the signer is trusted. 'said_time' is the
+    // time in the document.
     `CREATE TABLE signed_statements (
        id            ${t.id},
        repo_uid      ${t.text} NOT NULL,

@@ -3,8 +3,8 @@ import type { Migration } from '../migrate.ts'
 export const migration: Migration = {
   id: '0138-expand-told-histories',
   up: (t) => [
-    // Repositories elsewhere that have told of their tags' past, each by its address as it was then; \`ledger_id\` is the ledger of
-    // the repo here, and \`moves\` how much of it is kept.
+    // Upstream repositories that have sent their tag history, by their addresses at that time. `ledger_id` is the ledger of
+    // the repo here, and `moves` the number of stored assignments.
     `CREATE TABLE history_tellers (
        id           ${t.id},
        ledger_id    ${t.int} NOT NULL REFERENCES ledgers (id) ON DELETE CASCADE,
@@ -14,7 +14,8 @@ export const migration: Migration = {
        moves        ${t.int} NOT NULL
      )${t.strict}`,
     `CREATE UNIQUE INDEX history_tellers_by_address ON history_tellers (ledger_id, origin, path)`,
-    // What they told. Nobody here has seen it, so it is no part of the ledger. Rows never change; \`told_time\` is when it was told.
+    // Tag assignments that upstreams have reported. They are not part of the server's own tag history. Rows never change;
+    // `told_time` is when they were received.
     `CREATE TABLE told_moves (
        ledger_id       ${t.int} NOT NULL,
        tag             ${t.text} NOT NULL,
@@ -40,7 +41,7 @@ export const migration: Migration = {
        PRIMARY KEY (repo_uid, tag)
      )${t.withoutRowid}`,
     `CREATE INDEX follow_histories_by_due_time ON follow_histories (organization, due_time, repo_uid, tag)`,
-    // How an upstream tells of the past, 0 while nobody knows; and until when it is not asked again.
+    // Protocol with which an upstream sends tag history, 0 if unknown, and the time until which it is not asked again.
     `ALTER TABLE follow_states ADD COLUMN history_api ${t.int} NOT NULL DEFAULT 0`,
     `ALTER TABLE follow_states ADD COLUMN history_due ${t.text} NOT NULL DEFAULT ''`,
     `ALTER TABLE follow_states ADD COLUMN history_problem ${t.text} NOT NULL DEFAULT ''`,
