@@ -30,7 +30,7 @@ const provider = new Provider(url, {
   features: {
     devInteractions: { enabled: false },
     clientCredentials: { enabled: true },
-    // Whom the token is for is up to the job, as on most platforms.
+    // The job chooses the audience of its token, as on most platforms.
     resourceIndicators: {
       enabled: true,
       getResourceServerInfo: (_: unknown, audience: string) => ({

@@ -1,7 +1,7 @@
 // Receives the events of a subscription. Run it with
 //   RECEIVER_ISSUER=http://127.0.0.1:8080 RECEIVER_GROUP=<uid of the group> bin/pinfold-node examples/receiver/receiver.ts
-// Whoever knows its address can post to it, so nothing is believed that does not prove to be of that server, for a
-// subscription of that group, and just as it was sent.
+// Anybody who knows its address can post to it. So it accepts only unchanged events that this server has sent for a
+// subscription of this group.
 import { createHash } from 'node:crypto'
 import { createServer, type IncomingHttpHeaders, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -11,17 +11,17 @@ import { Webhook, WebhookVerificationError } from 'standardwebhooks'
 export type ReceivedEvent = { id: string; type: string; source: string; subject: string; group: string; data: unknown }
 
 export type ReceiverOptions = {
-  /** The URL of the server: who signs, and where its keys are. */
+  /** URL of the server, which signs events and publishes its keys. */
   issuer: string
-  /** The group that the subscription belongs to. */
+  /** uid of the group of the subscription. */
   group: string
   /** The secret of the subscription (whsec_…). Without it only the token is checked, which is enough to know who sent it. */
   secret?: string | undefined
-  /** What to do with an event. When it throws, the event is sent again later. */
+  /** Handles an event. If it throws, the server sends the event again later. */
   handle: (event: ReceivedEvent) => Promise<void> | void
 }
 
-/** What a request is answered with when it is not an event to be handled. */
+/** Response to a request that is not an acceptable event. */
 class Refusal extends Error {
   readonly status: number
   constructor(status: number, message: string) {
@@ -30,7 +30,7 @@ class Refusal extends Error {
   }
 }
 
-/** What a server may sign with; which of them it does is a setting of its operator, who may change it. */
+/** Algorithms with which a server can sign. Its operator can change the algorithm at any time. */
 const algorithms = ['ES256', 'RS256']
 const maxBytes = 8 * 1024 * 1024
 const maxKnownIds = 10_000

@@ -3,8 +3,8 @@
 
     verify.py HOST/acme/app:1.0@sha256:... 2026-11-01T00:00:00.000Z FILE.tlog-proof FILE.policy
 
-Ends with 0 when the file proves it, with 3 when it proves only where the tag came to point and not until when, and with 1
-otherwise. It was written from docs/reference/ledger-proofs.md and the specifications of c2sp.org, and shares no code with the server.
+The exit code is 0 if the file proves it. It is 3 if the file proves only the assignment of the digest, not how long it
+lasted, and 1 otherwise. It was written from docs/reference/ledger-proofs.md and the specifications of c2sp.org, and shares no code with the server.
 """
 import base64
 import hashlib
@@ -13,7 +13,7 @@ import json
 import re
 import sys
 
-# Ed25519, as RFC 8032 describes it in its section 6. Slow, and made for verifying only.
+# Ed25519 as in RFC 8032, section 6. Slow, and only for verification.
 P = 2**255 - 19
 Q = 2**252 + 27742317777372353535851937790883648493
 D = -121665 * pow(121666, P - 2, P) % P
@@ -62,7 +62,7 @@ BASE_Y = 4 * pow(5, P - 2, P) % P
 
 
 class Wrong(Exception):
-    """Why something is not proved."""
+    """Reason why the file does not prove the claim."""
 
 
 def is_signed(key, message, signature):
@@ -91,7 +91,7 @@ def b64(text):
 
 
 def read_key(text, kind):
-    """Name, number and key of what a policy names."""
+    """Name, number and public key of a signer in a policy."""
     name, number, encoded = re.fullmatch(r"([^+\s]+)\+([0-9a-f]{8})\+(\S+)", text).groups()
     key = b64(encoded)
     if key[0] != kind or len(key) != 33 or sha256(name.encode() + b"\n" + key)[:4].hex() != number:
@@ -100,7 +100,7 @@ def read_key(text, kind):
 
 
 def read_policy(text):
-    """The keys of the logs, and what says whether enough witnesses are among some keys."""
+    """Keys of the logs, and a function that tells if a set of keys has enough witnesses."""
     logs, named, quorum = [], {}, None
     for line in text.split("\n"):
         words = line.split()
@@ -133,7 +133,7 @@ def is_witnessed(wanted, has_signed):
 
 
 def read_checkpoint(note, policy):
-    """Origin, size and root, once a log that the policy names has signed them, and the witnesses that it wants."""
+    """Origin, size and root of a checkpoint. Fails unless a log of the policy and enough witnesses have signed it."""
     logs, quorum = policy
     text, _, lines = note.rpartition("\n\n")
     text += "\n"
@@ -170,7 +170,7 @@ def read_checkpoint(note, policy):
 
 
 def root_of(leaf, index, size, path):
-    """As RFC 9162 has it, in section 2.1.3.2."""
+    """Root that follows from an inclusion proof, by RFC 9162, section 2.1.3.2."""
     if index >= size:
         raise Wrong("the entry is not in the log")
     fn, sn, r = index, size - 1, leaf
@@ -197,7 +197,7 @@ ENTRY = re.compile(
 
 
 def read_proof(text, policy):
-    """What an entry says, once it is known to be in the log."""
+    """Content of an entry. Fails unless the entry is in the log."""
     head, _, note = text.partition("\n\n")
     lines = head.split("\n")
     if not lines[0].startswith("extra ") or not re.fullmatch("index (0|[1-9][0-9]*)", lines[1]):

@@ -295,8 +295,8 @@ function configOwn(): string[] {
 }
 
 checkRefusal('no image', { url: least.url }, /set image\.repository/)
-checkRefusal('no URL', { image: least.image }, /set url to what clients call/)
-checkRefusal('a URL with a path', { ...least, url: 'https://a.example.com/b' }, /set url to what clients call/)
+checkRefusal('no URL', { image: least.image }, /set url to the public URL/)
+checkRefusal('a URL with a path', { ...least, url: 'https://a.example.com/b' }, /set url to the public URL/)
 checkRefusal('PostgreSQL without a key', { ...least, database: { existingSecret: 'db' } }, /needs masterKey/)
 checkRefusal('several servers without PostgreSQL', { ...least, replicas: 2 }, /needs PostgreSQL/)
 checkRefusal('several servers and a volume for one', { ...withPostgres, replicas: 2 }, /ReadWriteMany/)

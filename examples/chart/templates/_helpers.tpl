@@ -36,12 +36,12 @@ resources:
     storage: {{ .Values.storage.size | quote }}
 {{- end }}
 
-{{- /* Whether several servers can be there at once. */}}
+{{- /* True if several servers can run at the same time. */}}
 {{- define "pinfold.shared" -}}
 {{- if and .Values.database.existingSecret (or (hasPrefix "s3:" .Values.blobs) .Values.storage.existingClaim (has "ReadWriteMany" .Values.storage.accessModes)) }}yes{{ end }}
 {{- end }}
 
-{{- /* Whether there may be more than one. */}}
+{{- /* True if the values allow more than one server. */}}
 {{- define "pinfold.several" -}}
 {{- if or .Values.autoscaling.enabled (gt (int64 .Values.replicas) 1) }}yes{{ end }}
 {{- end }}
@@ -50,22 +50,22 @@ resources:
 {{- .Values.strategy | default (ternary "rolling" "recreate" (ne (include "pinfold.shared" .) "")) }}
 {{- end }}
 
-{{- /* With a bucket nothing that lasts is in a volume. */}}
+{{- /* With PostgreSQL and a bucket, no data is in a volume. */}}
 {{- define "pinfold.scratch" -}}
 {{- if and .Values.database.existingSecret (hasPrefix "s3:" .Values.blobs) (not .Values.storage.existingClaim) }}yes{{ end }}
 {{- end }}
 
-{{- /* What YAML reads as true, false or a large number, as the server reads it. */}}
+{{- /* Text of a value that YAML reads as a boolean or a large number, in the form that the server accepts. */}}
 {{- define "pinfold.setting" -}}
 {{- if kindIs "bool" . }}{{ ternary "on" "off" . }}{{ else if kindIs "string" . }}{{ . }}{{ else }}{{ int64 . }}{{ end }}
 {{- end }}
 
-{{- /* What cannot work is said before anything is installed. */}}
+{{- /* Checks of values, before anything is installed. */}}
 {{- define "pinfold.check" -}}
 {{- $v := .Values }}
-{{- if not $v.image.repository }}{{ fail "set image.repository to where the image of `npm run image` was pushed" }}{{ end }}
-{{- if not (regexMatch "^https?://[^/]+/?$" $v.url) }}{{ fail "set url to what clients call the server, such as https://registry.example.com" }}{{ end }}
-{{- if and $v.database.existingSecret (not $v.masterKey.existingSecret) }}{{ fail "database.existingSecret needs masterKey.existingSecret, which has the key that encrypts every stored secret" }}{{ end }}
+{{- if not $v.image.repository }}{{ fail "set image.repository to the repository to which you have pushed the image of `npm run image`" }}{{ end }}
+{{- if not (regexMatch "^https?://[^/]+/?$" $v.url) }}{{ fail "set url to the public URL of the server, such as https://registry.example.com" }}{{ end }}
+{{- if and $v.database.existingSecret (not $v.masterKey.existingSecret) }}{{ fail "database.existingSecret needs masterKey.existingSecret, the secret with the key that encrypts all stored secrets" }}{{ end }}
 {{- if or (include "pinfold.several" .) (eq $v.strategy "rolling") }}
 {{- $what := ternary "more than one replica" "a rolling update" (ne (include "pinfold.several" .) "") }}
 {{- if not $v.database.existingSecret }}{{ fail (printf "%s needs PostgreSQL: set database.existingSecret" $what) }}{{ end }}

@@ -121,7 +121,7 @@ volumeMounts:
   {{- include "pinfold.mounts" . | nindent 2 }}
 {{- end }}
 
-{{- /* What is mounted beside the data. */}}
+{{- /* Volumes besides the data. */}}
 {{- define "pinfold.ownVolumes" -}}
 {{- with .Values.tls.existingSecret }}
 - name: tls
