@@ -24,7 +24,7 @@ import {
   slowness,
   until,
 } from '../support/chromium.ts'
-import { consoleScreens, planted, startConsoleScene } from '../support/console-scene.ts'
+import { consoleScreens, secretsOf, startConsoleScene } from '../support/console-scene.ts'
 import { takeStderr } from '../support/log.ts'
 import { runProcess } from '../support/process.ts'
 import { localUpstreams } from '../support/upstream.ts'
@@ -378,7 +378,7 @@ for (const { name, path } of consoleScreens(scene)) {
         await page.screenshot({ path: `${shots}/${fileOf(name)}-${theme}.png`, fullPage: true })
       })
       const text = (await page.content()) + (await Promise.all(answers)).join('')
-      for (const secret of planted(scene)) expect(!text.includes(secret), `a secret on ${name}`)
+      for (const secret of secretsOf(scene)) expect(!text.includes(secret), `a secret on ${name}`)
       const nodes = await page.evaluate<number>("document.querySelectorAll('*').length")
       expect(nodes <= 3000, { nodes })
       await page.setViewportSize({ width: 320, height: 700 })
@@ -426,25 +426,25 @@ await check('6: every screen is accessible for a person without access', async (
 const writes =
   /^(?:Turn|Create|Delete|Grant|Remove|Revoke|Pause|Resume|Send|Redeliver|Rotate|Approve|Request|Reject|Edit|Release|Hold|Quarantine|Check|Stop mirroring|Save|Apply|Accept|Decline|End|Trust)/
 
-/** Screens on which the operator finds something to change. */
-const ofWriters = [
+/** Screens with controls for the operator. */
+const withControls = [
   ...[
     'Repository',
     'Group',
     'Access',
-    'People',
-    'Keyless',
-    'Events',
+    'Invitations and sign-in',
+    'Keyless CI',
+    'Webhooks',
     'Advisory',
-    'Promises',
-    'Pulls',
+    'Retention',
+    'Cooldown policies',
     'Mirrors',
-    'Gates',
-    'Repository gates',
+    'Admission policies',
+    'Repository admission',
     'Accepted risks',
     'Repository risks',
   ],
-  ...['Repository settings', 'Group settings', 'Repository promises', 'Repository pulls', 'Repository mirror'],
+  ...['Repository settings', 'Group settings', 'Repository retention', 'Repository cooldown', 'Repository mirror'],
 ]
 
 const controlsOf = async (page: Page): Promise<string[]> => {
@@ -456,10 +456,10 @@ const controlsOf = async (page: Page): Promise<string[]> => {
 await check('7: controls are shown to the operator, and hidden from a viewer without permission', async () => {
   const operator = await asOperator()
   for (const { name, path } of consoleScreens(scene)) {
-    if (!ofWriters.includes(name)) continue
+    if (!withControls.includes(name)) continue
     await goTo(operator.page, path)
     const controls = await controlsOf(operator.page)
-    expect(controls.length > 0 || name === 'Keyless', { name, controls })
+    expect(controls.length > 0 || name === 'Keyless CI', { name, controls })
   }
   await operator.context.close()
   const { context, page } = await fresh()
@@ -509,7 +509,7 @@ await check('7: the log is written, without secrets, cookies and codes', async (
   const text = logged()
   const asked = text.split('\n').filter((line) => line.includes('"transport":"ui-api"'))
   expect(asked.length > 0 && entered.length > 0, { asked: asked.length, entered: entered.length })
-  const secrets = [...planted(scene), ...entered].filter((one) => one.length >= 8)
+  const secrets = [...secretsOf(scene), ...entered].filter((one) => one.length >= 8)
   const found = secrets.filter((secret) => text.includes(secret) || text.includes(encodeURIComponent(secret)))
   expect(found.length === 0, `${found.length} of ${secrets.length} secrets are in the log`)
 })

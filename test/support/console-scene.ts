@@ -1,4 +1,4 @@
-// A server with something to see on every screen of the console.
+// Server with content for every screen of the console.
 
 import { backfillLedgers, sequenceLedgers } from '#domains/ledger/ledger.duty.ts'
 import { sweepRetention } from '#domains/policy/retention/plans.duty.ts'
@@ -45,9 +45,11 @@ export async function startConsoleScene(overrides: Parameters<typeof startSignIn
     { time: new Date(Date.now() - 20 * day).toISOString(), digest: digestOf('what it was first') },
     { time: new Date(Date.now() - 9 * day).toISOString(), digest: digestThen },
   ]
-  await made(operator.post('/control/v1/tagHistory:import', { repoUid: repo.uid, tags: [{ name: 'stable', records }] }))
-  await importMany(operator, (await seed.repo(folder.uid, { name: 'many' })).uid)
-  const { older, digest, scriptBlob } = await pushAll(client, path)
+  await expectMade(
+    operator.post('/control/v1/tagHistory:import', { repoUid: repo.uid, tags: [{ name: 'stable', records }] }),
+  )
+  await importTags(operator, (await seed.repo(folder.uid, { name: 'many' })).uid)
+  const { older, digest, scriptBlob } = await pushImages(client, path)
   await operator.delete(`/registry/v2/tags/${await tagOf(operator, repo.uid, 'gone')}`)
   await client.ok(200, 'GET', `${path}/manifests/${digest}`)
   await pinfold.app.usage.flush()
@@ -61,15 +63,17 @@ export async function startConsoleScene(overrides: Parameters<typeof startSignIn
   const subscription = await seed.subscription(org.uid)
   // Nothing leaves the machine.
   await pinfold.point(subscription.uid, 'https://127.0.0.1:1/hook')
-  const { secret } = await made(operator.post(`/events/v2/subscriptions/${subscription.uid}:rotateSecret`, {}))
-  await made(operator.post(`/events/v2/subscriptions/${subscription.uid}:sendTest`, {}))
-  const scim = await made(operator.post(`/iam/v2/identityProviders/${scene.idp.uid}:generateScimToken`, {}))
+  const { secret } = await expectMade(operator.post(`/events/v2/subscriptions/${subscription.uid}:rotateSecret`, {}))
+  await expectMade(operator.post(`/events/v2/subscriptions/${subscription.uid}:sendTest`, {}))
+  const scim = await expectMade(operator.post(`/iam/v2/identityProviders/${scene.idp.uid}:generateScimToken`, {}))
   const upstreamPassword = 'planted-password-of-an-upstream'
   await makeRules(operator, { org: org.uid, repo: repo.uid, digest: older, pusher: pusher.uid })
   await follow(operator, org.uid, (await seed.repo(folder.uid, { name: 'alpine' })).uid, upstreamPassword)
-  await made(operator.patch(`/registry/v2/repos/${repo.uid}/readme`, { content: readme }))
-  const plan = await planWhatGoes(pinfold, client, { folder: folder.uid, path: `${org.name}/payments/worker` })
-  await made(operator.post(`/registry/v2/repos/${folder.uid}`, { name: 'copy', syncConfig: { source: repo.uid } }))
+  await expectMade(operator.patch(`/registry/v2/repos/${repo.uid}/readme`, { content: readme }))
+  const plan = await createDeletionPlan(pinfold, client, { folder: folder.uid, path: `${org.name}/payments/worker` })
+  await expectMade(
+    operator.post(`/registry/v2/repos/${folder.uid}`, { name: 'copy', syncConfig: { source: repo.uid } }),
+  )
   await runDuty(pinfold.app, backfillLedgers)
   await runDuty(pinfold.app, sequenceLedgers)
   const advisory = await importAdvisory(operator, org.uid)
@@ -81,7 +85,7 @@ export async function startConsoleScene(overrides: Parameters<typeof startSignIn
 }
 
 /** Secrets that must never appear on a page. */
-export function planted({ secrets }: ConsoleScene): readonly string[] {
+export function secretsOf({ secrets }: ConsoleScene): readonly string[] {
   return secrets
 }
 
@@ -91,10 +95,10 @@ export function consoleScreens(scene: ConsoleScene, instead?: string): { name: s
   const org = instead ?? scene.orgName
   const repo = instead ?? scene.path
   return [
-    { name: 'Start', path: '/ui/' },
+    { name: 'Home', path: '/ui/' },
     { name: 'Search', path: `/ui/search?q=${instead ?? 'CVE-2024-7777'}` },
     { name: 'Search by name', path: `/ui/search?q=${instead ?? 'ledger'}` },
-    { name: 'Organisations', path: '/ui/g/' },
+    { name: 'Organizations', path: '/ui/g/' },
     { name: 'Group', path: `/ui/g/${org}/payments` },
     { name: 'Repository', path: `/ui/r/${repo}` },
     { name: 'Repository history', path: `/ui/r/${repo}?view=history` },
@@ -104,25 +108,25 @@ export function consoleScreens(scene: ConsoleScene, instead?: string): { name: s
     { name: 'Group settings', path: `/ui/g/${org}/payments/~/settings` },
     { name: 'Tag', path: `/ui/r/${repo}/~/tags/stable?at=${scene.lastTuesday}&age=1d` },
     { name: 'Digest', path: `/ui/r/${repo}/~/digests/${digest}` },
-    { name: 'Difference', path: `/ui/r/${repo}/~/diff/${older}..${digest}` },
+    { name: 'Comparison', path: `/ui/r/${repo}/~/diff/${older}..${digest}` },
     { name: 'Access', path: `/ui/g/${org}/payments/~/access` },
-    { name: 'Why', path: `/ui/g/${org}/~/why?identity=${pusher.uid}&capability=CAP_TAG_DELETE` },
-    { name: 'People', path: `/ui/g/${org}/~/people` },
-    { name: 'Keyless', path: `/ui/g/${org}/~/keyless` },
-    { name: 'Promises', path: `/ui/g/${org}/payments/~/promises` },
-    { name: 'Pulls', path: `/ui/g/${org}/~/pulls?ended=yes` },
-    { name: 'Gates', path: `/ui/g/${org}/payments/~/gates` },
-    { name: 'Repository gates', path: `/ui/r/${repo}?view=gates` },
+    { name: 'Explain access', path: `/ui/g/${org}/~/why?identity=${pusher.uid}&capability=CAP_TAG_DELETE` },
+    { name: 'Invitations and sign-in', path: `/ui/g/${org}/~/people` },
+    { name: 'Keyless CI', path: `/ui/g/${org}/~/keyless` },
+    { name: 'Retention', path: `/ui/g/${org}/payments/~/promises` },
+    { name: 'Cooldown policies', path: `/ui/g/${org}/~/pulls?ended=yes` },
+    { name: 'Admission policies', path: `/ui/g/${org}/payments/~/gates` },
+    { name: 'Repository admission', path: `/ui/r/${repo}?view=gates` },
     { name: 'Accepted risks', path: `/ui/g/${org}/payments/~/risks` },
     { name: 'Repository risks', path: `/ui/r/${repo}?view=risks` },
     { name: 'Mirrors', path: `/ui/g/${org}/~/mirrors` },
-    { name: 'Repository promises', path: `/ui/r/${repo}?view=promises` },
-    { name: 'Repository pulls', path: `/ui/r/${repo}?view=pulls` },
+    { name: 'Repository retention', path: `/ui/r/${repo}?view=promises` },
+    { name: 'Repository cooldown', path: `/ui/r/${repo}?view=pulls` },
     { name: 'Repository mirror', path: `/ui/r/${instead ?? `${org}/payments/alpine`}?view=mirror` },
-    { name: 'Plan', path: `/ui/r/${instead ?? `${org}/payments/worker`}?view=promises&plan=${scene.plan}` },
+    { name: 'Deletion plan', path: `/ui/r/${instead ?? `${org}/payments/worker`}?view=promises&plan=${scene.plan}` },
     { name: 'Copy', path: `/ui/r/${instead ?? `${org}/payments/copy`}?view=mirror` },
-    { name: 'Events', path: `/ui/g/${org}/~/events` },
-    { name: 'Audit', path: `/ui/g/${org}/~/audit` },
+    { name: 'Webhooks', path: `/ui/g/${org}/~/events` },
+    { name: 'Audit log', path: `/ui/g/${org}/~/audit` },
     { name: 'Advisories', path: '/ui/advisories' },
     { name: 'Advisory', path: `/ui/advisories/${advisory}` },
     { name: 'Libraries', path: '/ui/libraries' },
@@ -131,7 +135,7 @@ export function consoleScreens(scene: ConsoleScene, instead?: string): { name: s
 }
 
 /** Two images with packages, tags that move between them, one that is deleted later, and a blob that is a script. */
-async function pushAll(client: RegistryClient, path: string) {
+async function pushImages(client: RegistryClient, path: string) {
   const first = apkLayer('alpine', '3.20.0', ['musl 1.2.5-r0', 'zlib 1.3.1-r0'])
   const second = apkLayer('alpine', '3.20.1', ['musl 1.2.5-r1', 'zlib 1.3.1-r0', 'curl 8.9.0-r0'])
   const older = (await pushLayers(client, path, [first], 'v1')).digest
@@ -152,7 +156,7 @@ async function tagOf(operator: Operator, repo: string, name: string): Promise<st
   return body.tags[0].uid as string
 }
 
-async function made(asked: Promise<{ status: number; body: Json; text: string }>): Promise<Json> {
+async function expectMade(asked: Promise<{ status: number; body: Json; text: string }>): Promise<Json> {
   const answer = await asked
   if (answer.status !== 200) throw new Error(`the scene could not be made: ${answer.text}`)
   return answer.body
@@ -162,12 +166,12 @@ type Answer = Promise<{ status: number; body: Json; text: string }>
 type Poster = Operator & { post(path: string, body: Json): Answer; patch(path: string, body: Json): Answer }
 
 /** More tags than a page has. */
-async function importMany(operator: Poster, repo: string): Promise<void> {
+async function importTags(operator: Poster, repo: string): Promise<void> {
   const time = new Date(Date.now() - 2 * day).toISOString()
   const tags = Array.from({ length: 450 }, (_, i) => {
     return { name: `build-${i}`, records: [{ time, digest: digestOf(`build ${i}`) }] }
   })
-  await made(operator.post('/control/v1/tagHistory:import', { repoUid: repo, tags }))
+  await expectMade(operator.post('/control/v1/tagHistory:import', { repoUid: repo, tags }))
 }
 
 type Ruled = { org: string; repo: string; digest: string; pusher: string }
@@ -175,47 +179,53 @@ type Ruled = { org: string; repo: string; digest: string; pusher: string }
 /** One rule of each kind: above the repo, on it, and ended ones. */
 async function makeRules(operator: Poster, { org, repo, digest, pusher }: Ruled): Promise<void> {
   const reason = 'asked for by the auditors'
-  await made(
+  await expectMade(
     operator.post(`/registry/v2/retentionRules/${org}`, {
       ...{ name: 'releases', tags: ['v*'], exceptTags: ['v*-rc*'], keepDaysAfter: 365, keepLast: 3, mode: 'ENFORCE' },
     }),
   )
-  await made(operator.post(`/registry/v2/retentionRules/${repo}`, { name: 'tried', forever: true, mode: 'DRY_RUN' }))
-  await made(operator.post(`/registry/v2/tagRules/${repo}`, { name: 'prod', tags: ['prod'], movers: [pusher] }))
-  await made(operator.post(`/registry/v2/holds/${repo}`, { digest, reason }))
-  await made(
+  await expectMade(
+    operator.post(`/registry/v2/retentionRules/${repo}`, { name: 'tried', forever: true, mode: 'DRY_RUN' }),
+  )
+  await expectMade(operator.post(`/registry/v2/tagRules/${repo}`, { name: 'prod', tags: ['prod'], movers: [pusher] }))
+  await expectMade(operator.post(`/registry/v2/holds/${repo}`, { digest, reason }))
+  await expectMade(
     operator.post(`/registry/v2/quarantined/${repo}:quarantine`, { digest: digestOf('something bad'), reason }),
   )
   const pulls = { name: 'clusters', belowGroup: org, minAge: '7d', mode: 'OBSERVE' }
-  await made(operator.post(`/registry/v2/pullRules/${org}`, pulls))
+  await expectMade(operator.post(`/registry/v2/pullRules/${org}`, pulls))
   const vulnerabilities = { leastSeverity: 'HIGH', onlyFixable: true, afterDays: 14 }
-  await made(operator.post(`/registry/v2/gates/${org}`, { name: 'no-fixable', vulnerabilities }))
-  await made(operator.post(`/registry/v2/gates/${repo}`, { name: 'old-enough', cooldown: { minAgeDays: 3 } }))
+  await expectMade(operator.post(`/registry/v2/gates/${org}`, { name: 'no-fixable', vulnerabilities }))
+  await expectMade(operator.post(`/registry/v2/gates/${repo}`, { name: 'old-enough', cooldown: { minAgeDays: 3 } }))
   const expireTime = new Date(Date.now() + 7 * day).toISOString()
-  await made(operator.post(`/registry/v2/riskAcceptances/${org}`, { vulnerability: 'CVE-2024-1', reason, expireTime }))
+  await expectMade(
+    operator.post(`/registry/v2/riskAcceptances/${org}`, { vulnerability: 'CVE-2024-1', reason, expireTime }),
+  )
   for (const [place, kind] of [
     [org, 'ecdsa'],
     [repo, 'ed25519'],
   ] as const) {
     const publicKey = pemOf(keysOf[kind]!())
     const signer = { name: `the ${kind} key`, publicKey, reason, expireTime }
-    await made(operator.post(`/registry/v2/vexSigners/${place}`, signer))
+    await expectMade(operator.post(`/registry/v2/vexSigners/${place}`, signer))
   }
-  const exception = await made(operator.post(`/registry/v2/pullRuleExceptions/${repo}`, { digest, reason, expireTime }))
-  await made(operator.post(`/registry/v2/pullRuleExceptions/${exception.uid}:revoke`, {}))
-  await made(operator.post(`/registry/v2/pullRuleExceptions/${repo}`, { digest, reason, expireTime }))
+  const exception = await expectMade(
+    operator.post(`/registry/v2/pullRuleExceptions/${repo}`, { digest, reason, expireTime }),
+  )
+  await expectMade(operator.post(`/registry/v2/pullRuleExceptions/${exception.uid}:revoke`, {}))
+  await expectMade(operator.post(`/registry/v2/pullRuleExceptions/${repo}`, { digest, reason, expireTime }))
 }
 
 /** Mirror of a repo in a registry that is never asked. */
 async function follow(operator: Poster, org: string, repo: string, password: string): Promise<void> {
   const upstream = { name: 'hub', url: 'https://registry.example.com', username: 'somebody', password }
-  const { uid } = await made(operator.post(`/registry/v2/upstreams/${org}`, upstream))
+  const { uid } = await expectMade(operator.post(`/registry/v2/upstreams/${org}`, upstream))
   const body = { upstreamUid: uid, path: 'library/alpine', tags: ['3\\.[0-9]+'], interval: '1800s' }
-  await made(operator.post(`/registry/v2/repos/${repo}/follow`, body))
+  await expectMade(operator.post(`/registry/v2/repos/${repo}/follow`, body))
 }
 
 /** Repo with one rule that deletes and another one in dry run, and a plan for both. */
-async function planWhatGoes(
+async function createDeletionPlan(
   { app, seed, operator }: Pinfold,
   client: RegistryClient,
   { folder, path }: { folder: string; path: string },
@@ -225,10 +235,12 @@ async function planWhatGoes(
     ['nightly', 'ENFORCE'],
     ['weekly', 'DRY_RUN'],
   ] as const) {
-    await made(operator.post(`/registry/v2/retentionRules/${repo.uid}`, { name: tag, tags: [tag], keepLast: 1, mode }))
+    await expectMade(
+      operator.post(`/registry/v2/retentionRules/${repo.uid}`, { name: tag, tags: [tag], keepLast: 1, mode }),
+    )
     for (const _ of ['older', 'newer']) await client.pushImage(path, tag)
   }
-  const plan = await made(operator.post(`/registry/v2/retentionPlans/${repo.uid}`, {}))
+  const plan = await expectMade(operator.post(`/registry/v2/retentionPlans/${repo.uid}`, {}))
   await runDuty(app, sweepRetention)
   return plan.uid as string
 }
@@ -251,7 +263,7 @@ async function importAdvisory(operator: Poster, org: string): Promise<string> {
     ],
   }
   const body = { parent: org, advisories: [{ origin: 'zlib', advisory }] }
-  await made(operator.post('/control/v1/advisories:import', body))
+  await expectMade(operator.post('/control/v1/advisories:import', body))
   const listed = await operator.get('/vulnerabilities/v2/advisories?pageSize=1')
   return listed.body.advisories[0].uid as string
 }
