@@ -212,7 +212,7 @@ async function checkLive({ check, scene, asOperator, goTo }: Kit): Promise<void>
     const stream = page.waitForResponse(/\/ui\/api\/events\/v2\/stream/)
     await page.getByRole('button', { name: 'Show live events', exact: true }).click()
     expect((await stream).status() === 200, (await stream).status())
-    await page.getByText('There were no events since you started.').waitFor()
+    await page.getByText('There have been no events since you started.').waitFor()
     const repo = await seed.repo(scene.folder.uid, { name: 'seen-live' })
     const row = page.getByRole('table', { name: 'Live events' }).getByRole('row').filter({ hasText: repo.uid })
     // Nothing is delivered here, so nothing else puts what has happened into its order.

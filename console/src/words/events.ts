@@ -50,7 +50,7 @@ const stream = {
   live: 'Live events',
   showLive: 'Show live events',
   stopLive: 'Stop live events',
-  noLiveEvents: 'There were no events since you started.',
+  noLiveEvents: 'There have been no events since you started.',
   subject: 'Resource',
 }
 
