@@ -80,9 +80,7 @@ async function openGround(
     allowHttp: config.allowInsecureIssuers,
   })
   if (config.allowPrivateAddresses) {
-    log.warn(
-      'requests to all private addresses are allowed; list only the needed ones in the setting of each purpose instead',
-    )
+    log.warn('requests to all private addresses are allowed; list only the needed ones in the setting of each purpose')
   }
   // Only the settings name the addresses of clouds.
   const toClouds = createOutgoing({ allowed: allPrivateAddresses, allowHttp: config.allowInsecureIssuers })
