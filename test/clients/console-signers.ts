@@ -114,7 +114,7 @@ async function checkTrust({ check, scene, asOperator, goTo }: Kit): Promise<void
 
 async function checkScopes({ check, scene, asOperator, goTo }: Kit, asViewer: () => Promise<Opened>): Promise<void> {
   await check(
-    'a signer who is trusted above is shown with where, and a viewer sees signers and no control',
+    'a signer trusted in a group above is shown with its scope, and a viewer sees signers without controls',
     async () => {
       const [above, here] = ['the ecdsa key', 'the ed25519 key']
       const whole = await asOperator()
