@@ -141,7 +141,7 @@ const maxNamed = 100
 
 export function checkInput(issuer: string, { audiences, scopes, capabilities, identity }: ExchangeParameters): void {
   for (const [field, list] of Object.entries({ aud: audiences, scopes, cap: capabilities })) {
-    if (list.length > maxNamed) throw invalid({ field, description: `must hold at most ${maxNamed} values` })
+    if (list.length > maxNamed) throw invalid({ field, description: `must have at most ${maxNamed} values` })
   }
   if (audiences.length === 0)
     throw invalid({

@@ -206,7 +206,7 @@ function setMember(object: Json, key: string, op: Verb, value: unknown): void {
     if (texts.reduce((sum, text) => sum + text.length, 0) > maxResource) throw tooLarge()
     const known = new Set(texts)
     const more = (Array.isArray(value) ? value : [value]).filter((one) => !known.has(JSON.stringify(one)))
-    if (before.length + more.length > maxValues) throw wrong('tooMany', `${key}: must hold at most ${maxValues} values`)
+    if (before.length + more.length > maxValues) throw wrong('tooMany', `${key}: must have at most ${maxValues} values`)
     write([...before, ...more])
   } else if (isObject(before) && isObject(value)) {
     for (const [name, one] of Object.entries(value)) setMember(before, keyOf(before, name) ?? name, 'replace', one)
@@ -244,7 +244,7 @@ function applyToPicked(
   }
   const picked = list.filter(isPicked) as Json[]
   if (picked.length === 0) {
-    if (list.length >= maxValues) throw wrong('tooMany', `${key}: must hold at most ${maxValues} values`)
+    if (list.length >= maxValues) throw wrong('tooMany', `${key}: must have at most ${maxValues} values`)
     const made: Json = { [filter.member]: filter.value }
     list.push(made)
     picked.push(made)

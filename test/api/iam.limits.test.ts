@@ -146,7 +146,7 @@ test('a list is filtered by at most 1000 uids', async () => {
     (await ask(1000)).groups.map(({ uid }) => uid),
     [org],
   )
-  await assert.rejects(ask(1001), /uidp.ids: must hold at most 1000 uids/)
+  await assert.rejects(ask(1001), /uidp.ids: must have at most 1000 uids/)
 })
 
 test(`an organization has at most ${most.ofOrganization} live push tokens, without those of others`, async () => {

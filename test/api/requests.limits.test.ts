@@ -88,8 +88,8 @@ const limits: Limit[] = [
       return JSON.stringify((await client.call('PUT', path, { body, headers })).body)
     },
   ],
-  ['audiences of an exchange', 100, /must hold at most 100 values/, exchange('aud')],
-  ['capabilities of an exchange', 100, /must hold at most 100 values/, exchange('cap')],
+  ['audiences of an exchange', 100, /must have at most 100 values/, exchange('aud')],
+  ['capabilities of an exchange', 100, /must have at most 100 values/, exchange('cap')],
   [
     'characters of a state',
     1024,
@@ -97,9 +97,9 @@ const limits: Limit[] = [
     (count) => askCode({ state: 's'.repeat(count) }),
   ],
   ['characters of a nonce', 512, /nonce is too long/, (count) => askCode({ nonce: 'n'.repeat(count) })],
-  ['aliases of a repository', maxListed, /must hold at most/, listed('aliases', (i) => `acme/app:v${i}`)],
-  ['bundles of a repository', maxListed, /must hold at most/, listed('bundles', () => 'base')],
-  ['active tags of a repository', maxListed, /must hold at most/, listed('activeTags')],
+  ['aliases of a repository', maxListed, /must have at most/, listed('aliases', (i) => `acme/app:v${i}`)],
+  ['bundles of a repository', maxListed, /must have at most/, listed('bundles', () => 'base')],
+  ['active tags of a repository', maxListed, /must have at most/, listed('activeTags')],
   [
     'attributes of a SCIM answer',
     30,

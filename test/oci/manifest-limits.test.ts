@@ -96,7 +96,7 @@ test('an index of 2,000 manifests with platforms and annotations is accepted, an
   assert.equal((await push(index)).status, 201)
   const { body } = await registry.puller.ok(200, 'GET', `${name}/manifests/${digestOf(JSON.stringify(index))}`)
   assert.equal(body.manifests.length, 2000)
-  await refused(indexOf([...entries, absent(2000)]), /manifests must hold at most 2000 entries/)
+  await refused(indexOf([...entries, absent(2000)]), /manifests must have at most 2000 entries/)
   // With fewer manifests the limit applies to their members together.
   const few = Array.from({ length: 50 }, (_, i) => absent(i, { annotations: annotationsOf(500) }))
   await refused(indexOf(few), /more than 20000 JSON members/)

@@ -208,5 +208,5 @@ function problemsOfApps(apps: Record<string, { installations: { installationId: 
 }
 
 function tooMany(field: string, limit: number): FieldViolation {
-  return { field, description: `must hold at most ${limit} entries` }
+  return { field, description: `must have at most ${limit} entries` }
 }

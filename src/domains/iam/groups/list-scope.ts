@@ -61,7 +61,7 @@ async function checkPlace(
 }
 
 function checkIds(ids: readonly string[]): readonly string[] {
-  if (ids.length > maxIds) throw invalid({ field: 'uidp.ids', description: `must hold at most ${maxIds} uids` })
+  if (ids.length > maxIds) throw invalid({ field: 'uidp.ids', description: `must have at most ${maxIds} uids` })
   if (!ids.every(isUid)) throw invalid({ field: 'uidp.ids', description: 'has a value that is not a uid' })
   return ids
 }

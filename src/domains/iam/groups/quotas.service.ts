@@ -61,7 +61,7 @@ function quotasOf(config: Call['app']['config'], { resourceLimits }: Group): Quo
 
 function checkChanges(changes: readonly QuotaChange[]): void {
   const problems: FieldViolation[] = []
-  if (changes.length === 0) problems.push({ field: 'limits', description: 'must hold at least one limit' })
+  if (changes.length === 0) problems.push({ field: 'limits', description: 'must have at least one limit' })
   const names = new Set<string>()
   for (const [i, { name, limit = 0 }] of changes.entries()) {
     const addProblem = (member: string, description: string) =>

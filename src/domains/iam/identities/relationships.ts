@@ -102,7 +102,7 @@ function checkStaticKeys(keys: StaticKeys, latest: number, before?: StaticKeys):
   // Unchanged keys that were stored before keys were checked stay valid.
   const keyProblem = keys.issuerKeys === before?.issuerKeys ? undefined : problemOfKeySet(keys.issuerKeys)
   if (keyProblem) addProblem('issuer_keys', keyProblem)
-  if ((keys.audiences ?? []).length > 1) addProblem('audiences', 'must hold at most one audience')
+  if ((keys.audiences ?? []).length > 1) addProblem('audiences', 'must have at most one audience')
   if (keys.expirationTime !== before?.expirationTime && Date.parse(keys.expirationTime ?? '') > latest) {
     addProblem('expiration_time', `must not be after ${new Date(latest).toISOString()}`)
   }
@@ -182,7 +182,7 @@ function problemOfKeySet(text = ''): string | undefined {
     return 'is not valid JSON'
   }
   if (!Array.isArray(keys)) return 'must be a JSON Web Key Set (RFC 7517)'
-  if (keys.length > maxStaticKeys) return `must hold at most ${maxStaticKeys} keys`
+  if (keys.length > maxStaticKeys) return `must have at most ${maxStaticKeys} keys`
   const hasSecret = keys.some((key) => typeof key === 'object' && key !== null && ('d' in key || 'k' in key))
   if (hasSecret) return 'must have only public keys; remove the private parts'
   const isUsable = keys.length === 0 || readKeySetText(text).keys.length > 0

@@ -91,7 +91,7 @@ export async function deleteGroupMappings(
   uids: readonly string[],
 ): Promise<GroupMapping[]> {
   if (uids.length === 0 || uids.length > maxMappingBatch) {
-    throw invalid({ field: 'names', description: `must hold 1 to ${maxMappingBatch} uids` })
+    throw invalid({ field: 'names', description: `must have 1 to ${maxMappingBatch} uids` })
   }
   if (!uids.every(isUid)) throw invalid({ field: 'names', description: 'has a value that is not a uid' })
   requireRecentSignIn(call)

@@ -283,7 +283,7 @@ function checkProvider(provider: IdentityProvider, secret: string, rules: Provid
   const problem = groupsClaim === before?.groupsClaim ? '' : problemOfGroupsClaim(groupsClaim)
   if (problem !== '') addProblem('oidc.groups_claim', problem)
   if (additionalScopes.length > providerLimits.scopes) {
-    addProblem('oidc.additional_scopes', `must hold at most ${providerLimits.scopes} scopes`)
+    addProblem('oidc.additional_scopes', `must have at most ${providerLimits.scopes} scopes`)
   }
   if (!additionalScopes.every((scope) => scopePattern.test(scope) && scope.length <= providerLimits.text)) {
     addProblem('oidc.additional_scopes', 'has a value that is not a valid OAuth scope')

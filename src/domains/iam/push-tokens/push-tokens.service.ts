@@ -99,7 +99,7 @@ function checkInput({ group, name, repos }: NewPushToken, seconds: number): void
     problems.push({ field: 'ttl', description: `must be from ${life.least}s to ${life.most}s` })
   }
   if (repos.length > most.repos)
-    throw invalid({ field: 'repo_uids', description: `must hold at most ${most.repos} uids` })
+    throw invalid({ field: 'repo_uids', description: `must have at most ${most.repos} uids` })
   for (const [i, uid] of repos.entries()) {
     const inside = isUid(uid) && uid !== group && isAtOrBelow(uid, group)
     if (!inside) problems.push({ field: `repo_uids[${i}]`, description: 'is not the uid of a repository in the group' })

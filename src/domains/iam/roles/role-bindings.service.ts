@@ -91,7 +91,7 @@ export async function createRoleBindings(
   subjectOf: (created: readonly RoleBinding[]) => string = () => parent,
 ): Promise<HydratedBinding[]> {
   if (inputs.length === 0 || inputs.length > maxBatch) {
-    throw invalid({ field: 'requests', description: `must hold 1 to ${maxBatch} entries` })
+    throw invalid({ field: 'requests', description: `must have 1 to ${maxBatch} entries` })
   }
   for (const [i, input] of inputs.entries()) checkInput(parent, input, `requests[${i}].role_binding.`)
   const bindings = await call.app.db.tx(async (tx) => {

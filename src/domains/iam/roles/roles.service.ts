@@ -160,7 +160,7 @@ function checkRole(role: NewRole, before?: Role): void {
   const problems: FieldViolation[] = []
   const addProblem = (description: string) => problems.push({ field: 'capabilities', description })
   const added = role.capabilities.filter((number) => !before?.capabilities.includes(number))
-  if (role.capabilities.length === 0) addProblem('must hold at least one capability')
+  if (role.capabilities.length === 0) addProblem('must have at least one capability')
   if (added.some((number) => !capabilities.has(number))) addProblem('has an unknown capability')
   checkFields<NewRole>({ name: roleFields.name, description: roleFields.description }, role, problems)
 }

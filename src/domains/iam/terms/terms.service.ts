@@ -16,7 +16,7 @@ const maxAccepted = 10_000
 export async function acceptTerms(call: Call, group: string, documentIds: readonly string[]): Promise<string[]> {
   const known = new Set(call.app.config.termsDocuments.map(({ id }) => id))
   const wanted = [...new Set(documentIds)]
-  if (wanted.length === 0) throw invalid({ field: 'document_ids', description: 'must hold at least one id' })
+  if (wanted.length === 0) throw invalid({ field: 'document_ids', description: 'must have at least one id' })
   if (!wanted.every((id) => known.has(id))) {
     throw invalid({ field: 'document_ids', description: 'has an ID that is not a document of this server' })
   }

@@ -215,7 +215,7 @@ function checkFollow(input: FollowInput, before?: readonly string[]): void {
     problems.push({ field: 'stale_for', description: 'must be at most ten years' })
   }
   if (platforms.length > maxPlatforms) {
-    problems.push({ field: 'platforms', description: `must hold at most ${maxPlatforms} entries` })
+    problems.push({ field: 'platforms', description: `must have at most ${maxPlatforms} entries` })
   } else if (!platforms.every((one) => platformPattern.test(one))) {
     problems.push({ field: 'platforms', description: `must each match "${platformPattern.source}"` })
   } else if (platforms.length > 0 && mode !== followModes.full) {

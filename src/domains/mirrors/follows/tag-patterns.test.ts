@@ -49,6 +49,6 @@ test('names the entry of a list that is refused, and refuses lists that are too 
   )
   const many = Array.from({ length: maxAllowed + 1 }, () => 'a')
   assert.deepEqual(patternProblems('allow', many, { most: maxAllowed, limits: pathLimits }), [
-    { field: 'allow', description: 'must hold at most 20 patterns' },
+    { field: 'allow', description: 'must have at most 20 patterns' },
   ])
 })

@@ -17,7 +17,7 @@ export function patternProblems(
   list: readonly string[],
   { most, limits }: { most: number; limits: PatternLimits },
 ): FieldViolation[] {
-  if (list.length > most) return [{ field, description: `must hold at most ${most} patterns` }]
+  if (list.length > most) return [{ field, description: `must have at most ${most} patterns` }]
   return patterns.problems(positionsOf(field, list), limits)
 }
 

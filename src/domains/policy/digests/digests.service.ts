@@ -113,7 +113,7 @@ export function readWanted({ days, except }: { days: number; except: readonly st
   const problems: FieldViolation[] = []
   if (days < 0 || days > mostDays) problems.push({ field: 'days', description: `must be from 1 to ${mostDays}` })
   if (except.length > mostExcepted)
-    problems.push({ field: 'except', description: `must hold at most ${mostExcepted} entries` })
+    problems.push({ field: 'except', description: `must have at most ${mostExcepted} entries` })
   else if (!except.every((uid) => isUid(uid)))
     problems.push({ field: 'except', description: 'must be uids of identities' })
   refuseIfAny(problems)

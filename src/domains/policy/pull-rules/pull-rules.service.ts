@@ -82,7 +82,7 @@ function problemOfSpan(ms: number | undefined, most: number): string | undefined
 }
 
 const problemOfLength = (list: readonly string[], most: number): string | undefined =>
-  list.length > most ? `must hold at most ${most} entries` : undefined
+  list.length > most ? `must have at most ${most} entries` : undefined
 
 function problemOfIdentities(identities: readonly string[], belowGroup: string): string | undefined {
   if (identities.length > 0 === (belowGroup !== '')) return 'set either identities or below_group'

@@ -177,7 +177,7 @@ function checkLaw(says: TagLaw): void {
   const { immutable, movers, keepListed = false } = says
   const problems = problemsOfTags(says)
   if (movers.length > maxMovers)
-    problems.push({ field: 'movers', description: `must hold at most ${maxMovers} entries` })
+    problems.push({ field: 'movers', description: `must have at most ${maxMovers} entries` })
   else if (!movers.every((uid) => isUid(uid))) {
     problems.push({ field: 'movers', description: 'must be uids of identities' })
   }
@@ -190,9 +190,9 @@ function checkLaw(says: TagLaw): void {
 function problemsOfTags({ tags, exceptTags }: Pick<Retention, 'tags' | 'exceptTags'>): FieldViolation[] {
   const problems: FieldViolation[] = []
   if (tags.length > maxPatterns)
-    problems.push({ field: 'tags', description: `must hold at most ${maxPatterns} entries` })
+    problems.push({ field: 'tags', description: `must have at most ${maxPatterns} entries` })
   if (exceptTags.length > maxExceptions) {
-    problems.push({ field: 'except_tags', description: `must hold at most ${maxExceptions} entries` })
+    problems.push({ field: 'except_tags', description: `must have at most ${maxExceptions} entries` })
   }
   return problems
 }

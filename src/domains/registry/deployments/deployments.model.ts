@@ -10,7 +10,7 @@ const maxText = 2048
 
 /** Problems of the charts, by their position in the list. */
 export function problemsOf(charts: readonly HelmChart[]): FieldViolation[] {
-  if (charts.length > maxCharts) return [{ field: 'charts', description: `must hold at most ${maxCharts} charts` }]
+  if (charts.length > maxCharts) return [{ field: 'charts', description: `must have at most ${maxCharts} charts` }]
   return charts.flatMap(({ source = '', repo, chart = '' }, i) => {
     const texts = Object.entries({ source, repo, chart }).filter(([, text]) => text.length > maxText)
     const problems = texts.map(([name]): FieldViolation => {

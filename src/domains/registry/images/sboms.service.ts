@@ -90,7 +90,7 @@ const maxPackages = 100_000
 
 /** Packages of these images, or of all images of the repository. Images with unknown contents are left out. */
 export async function listPackages(call: Call, repoUid: string, names: readonly ImageName[]): Promise<ImagePackages[]> {
-  if (names.length > maxNamed) throw invalid({ field: 'items', description: `must hold at most ${maxNamed} images` })
+  if (names.length > maxNamed) throw invalid({ field: 'items', description: `must have at most ${maxNamed} images` })
   const wrong = names.findIndex(({ digest }) => !isDigest(digest))
   if (wrong >= 0) throw invalid({ field: `items[${wrong}]`, description: 'must have a digest' })
   const { db } = call.app

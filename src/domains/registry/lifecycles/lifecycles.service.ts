@@ -67,7 +67,7 @@ function textOf(product: Product | undefined): string | undefined {
 function checkImport(products: readonly Product[]): void {
   if (products.length === 0) throw invalid({ field: 'products', description: 'is required' })
   if (products.length > maxProducts) {
-    throw invalid({ field: 'products', description: `must hold at most ${maxProducts} products` })
+    throw invalid({ field: 'products', description: `must have at most ${maxProducts} products` })
   }
   const names = new Set<string>()
   refuseIfAny(
@@ -84,7 +84,7 @@ function problemsOf(product: Product): FieldViolation[] {
   const problems = violationsOf<Product>(productFields, product)
   for (const member of ['aliases', 'purls', 'releases'] as const) {
     if (product[member].length > maxListed) {
-      problems.push({ field: member, description: `must hold at most ${maxListed} entries` })
+      problems.push({ field: member, description: `must have at most ${maxListed} entries` })
     }
   }
   const cycles = new Set<string>()

@@ -226,7 +226,7 @@ function checkKind(document: Members, kind: 'image' | 'index'): void {
 
 function list(value: unknown, name: string, most: number): Descriptor[] {
   if (!Array.isArray(value)) throw new ManifestProblem(`${name} must be a list`)
-  if (value.length > most) throw new ManifestLimit(`${name} must hold at most ${most} entries`)
+  if (value.length > most) throw new ManifestLimit(`${name} must have at most ${most} entries`)
   return value.map((entry, i) => readDescriptor(entry, name, i))
 }
 

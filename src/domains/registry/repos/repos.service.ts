@@ -333,7 +333,7 @@ function checkRepo(repo: Repo): void {
   const lists = { bundles: repo.bundles, aliases: repo.aliases, active_tags: repo.activeTags }
   const tooLong = Object.entries(lists).filter(([, list]) => list.length > maxListed)
   const problems = tooLong.map(
-    ([field]): FieldViolation => ({ field, description: `must hold at most ${maxListed} entries` }),
+    ([field]): FieldViolation => ({ field, description: `must have at most ${maxListed} entries` }),
   )
   checkFields<Repo>(repoFields, repo, problems)
 }

@@ -79,8 +79,8 @@ function checkTags(tags: readonly ImportedTag[], now: string): void {
   const say = (field: string, description: string) => problems.push({ field, description })
   const total = tags.reduce((sum, { records }) => sum + records.length, 0)
   if (tags.length === 0) say('tags', 'is required')
-  if (tags.length > maxTags) say('tags', `must hold at most ${maxTags} tags`)
-  if (total > maxRecords) say('tags', `must hold at most ${maxRecords} records`)
+  if (tags.length > maxTags) say('tags', `must have at most ${maxTags} tags`)
+  if (total > maxRecords) say('tags', `must have at most ${maxRecords} records`)
   refuseIfAny(problems)
 
   const names = new Set<string>()

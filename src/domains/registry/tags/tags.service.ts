@@ -90,7 +90,7 @@ export async function updateTag(call: Call, uid: string, input: NewTag): Promise
 }
 
 function checkTag(input: NewTag): void {
-  const tooMany = { field: 'bundles', description: `must hold at most ${maxBundles} entries` }
+  const tooMany = { field: 'bundles', description: `must have at most ${maxBundles} entries` }
   checkFields(tagFields, input, input.bundles.length > maxBundles ? [tooMany] : [])
 }
 
