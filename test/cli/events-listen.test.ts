@@ -270,7 +270,7 @@ test('reports errors at once that a retry would not change', async () => {
     [['--group', org], stranger, 77, /does not have the required capabilities/],
     [[], earlier, 77, /expired/],
     [['--after', '00000000-0000-4000-8000-000000000000'], token, 1, /no longer stored/],
-    [['--type', 'Not A Type'], token, 1, /types: must be types of events/],
+    [['--type', 'Not A Type'], token, 1, /types: must be event types/],
     [['--group', 'x'], token, 1, /there is no organisation x that you can see/],
     [['--forward', 'nowhere'], token, 64, /--forward must be an http or https URL/],
     [['--forward', 'http://127.0.0.1:1', '--secret-file', import.meta.filename], token, 78, /does not hold a secret/],
