@@ -81,7 +81,7 @@ async function findTarget(visit: Visit, found: Found): Promise<PushTarget> {
 /** Throws UNSUPPORTED for a mirror, since its content comes from the upstream. */
 function refuseMirror({ follow, path }: RepoRef): void {
   if (follow === undefined) return
-  const help = `use the upstream, or end the mirror: pinfold images repos unfollow ${path}`
+  const help = `push to the upstream, or end the mirror: pinfold images repos unfollow ${path}`
   throw new OciError('UNSUPPORTED', `the repository is a mirror, so it is read-only; ${help}`)
 }
 

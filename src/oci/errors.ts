@@ -85,7 +85,7 @@ export function toOciError(error: unknown): OciError {
   if (error instanceof OciError) return error
   if (isUnavailable(error)) {
     const options = { headers: { 'retry-after': '1' }, cause: error }
-    return new OciError('UNAVAILABLE', 'the database is unavailable; try again', options)
+    return new OciError('UNAVAILABLE', 'the database is unavailable; retry later', options)
   }
   if (error instanceof AppError && error.reason === 'ETAG_MISMATCH') return preconditionError(error)
   // The client has disconnected. The status is for the log and the metrics.
@@ -100,7 +100,7 @@ export function toOciError(error: unknown): OciError {
   if (!(error instanceof AppError) || code === undefined) {
     return new OciError(
       'UNKNOWN',
-      'internal error; the operator finds the cause in the log of the server by the request ID',
+      'internal error; the server log has the cause under the request ID (header X-Request-Id)',
       {
         cause: error,
       },

@@ -233,8 +233,11 @@ function preconditionOf({ req: { headers } }: Visit, target: Target) {
 }
 
 function createUnknownManifest(reference: string): OciError {
-  const what = isDigest(reference) ? 'manifest' : 'tag'
-  return new OciError('MANIFEST_UNKNOWN', `the repository does not have this ${what}; check its name`, {
-    detail: { [isDigest(reference) ? 'digest' : 'tag']: reference.slice(0, 200) },
-  })
+  return new OciError(
+    'MANIFEST_UNKNOWN',
+    `the repository does not have this ${isDigest(reference) ? 'manifest; check the digest' : 'tag; check its name'}`,
+    {
+      detail: { [isDigest(reference) ? 'digest' : 'tag']: reference.slice(0, 200) },
+    },
+  )
 }

@@ -116,7 +116,7 @@ async function withOciErrors<T>(work: Promise<T>): Promise<T> {
     if (error instanceof AppError && error.reason === 'RESOURCE_LIMIT_EXCEEDED') {
       throw new OciError(
         'DENIED',
-        'the image cannot be mirrored, because a quota of the organization is exceeded; ask an owner of it',
+        'the image cannot be mirrored, because a quota of the organization is exceeded; ask one of its owners',
         { cause: error },
       )
     }

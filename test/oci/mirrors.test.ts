@@ -294,7 +294,7 @@ test('refuses content above the quota, and does not store it', async () => {
   assert.equal(refused.status, 403)
   const said = {
     code: 'DENIED',
-    message: 'the image cannot be mirrored, because a quota of the organization is exceeded; ask an owner of it',
+    message: 'the image cannot be mirrored, because a quota of the organization is exceeded; ask one of its owners',
   }
   assert.deepEqual(refused.body.errors, [said], 'how much the organisation has is not told')
   const stored = await small.app.db.get<{ total: number }>(sql`SELECT count(*) AS total FROM repo_blobs`)

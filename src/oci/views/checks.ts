@@ -52,7 +52,8 @@ export async function requireClean({ call }: Visit, repo: RepoRef, wanted: Wante
   const { digest, reason, createTime } = mark
   const detail = { digest, reason, quarantined: createTime }
   const what = digest === wanted.digest ? digest : `${wanted.digest} belongs to ${digest}, which`
-  throw new OciError('DENIED', `${what} is in quarantine, so it cannot be pulled: ${reason}`, { detail })
+  const help = 'Pull another image, or ask an owner to release it from quarantine'
+  throw new OciError('DENIED', `${what} is in quarantine, so it cannot be pulled: ${reason}. ${help}`, { detail })
 }
 
 const toldBeforeMs = 30 * 86_400_000

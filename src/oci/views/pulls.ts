@@ -77,7 +77,7 @@ function explainRefusal(
   }
   const first = { digest: next?.digest ?? digest, time: next?.eligible ?? timePlus(since, age!.ms) }
   const span = durationText(age!.ms)
-  const message = `no image has been ${tag} for ${span} yet; ${first.digest} can be pulled from ${first.time}`
+  const message = `no image has had the tag ${tag} for ${span} yet; ${first.digest} can be pulled from ${first.time}`
   return new OciError('DENIED', message, { detail: { tag, digest: first.digest, time: first.time } })
 }
 

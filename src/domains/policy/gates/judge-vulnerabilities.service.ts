@@ -39,7 +39,7 @@ export async function judgeVulnerabilities(
   const incomplete = strict && gaps.length > 0 ? fails(notScanned(gaps.map(unread))) : undefined
   if (packages === '') return incomplete ?? passes('it has no known packages')
   const list = await findList(db, { hash: packages, distribution })
-  if (!list || list.matchTime === '') return waits('its packages wait to be compared')
+  if (!list || list.matchTime === '') return waits('its packages have not been compared with advisories yet')
   const place = rootOf(repo.uid)
   const all = await findKnownNow(db, list.listNo, [place], mostFindings + 1)
   const images = [{ repoUid: repo.uid, digest }]

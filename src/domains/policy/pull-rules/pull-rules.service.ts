@@ -85,6 +85,6 @@ const problemOfLength = (list: readonly string[], most: number): string | undefi
   list.length > most ? `must have at most ${most} entries` : undefined
 
 function problemOfIdentities(identities: readonly string[], belowGroup: string): string | undefined {
-  if (identities.length > 0 === (belowGroup !== '')) return 'set either identities or below_group'
+  if (identities.length > 0 === (belowGroup !== '')) return 'either identities or below_group is required, but not both'
   return identities.every((uid) => isUid(uid)) ? undefined : 'must be uids of identities'
 }
