@@ -32,8 +32,8 @@ export const removeRepos: Duty = {
 function firstOfEach(removals: readonly Removal[]): Removal[] {
   const firsts = new Map<string, Removal>()
   for (const removal of removals) {
-    const organisation = rootOf(removal.uid)
-    if (!firsts.has(organisation)) firsts.set(organisation, removal)
+    const organization = rootOf(removal.uid)
+    if (!firsts.has(organization)) firsts.set(organization, removal)
   }
   return [...firsts.values()]
 }
