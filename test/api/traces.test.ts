@@ -165,7 +165,10 @@ test('settings of traces that cannot be are named', () => {
     })
   }
   assert.throws(read({ PINFOLD_TRACES_PERCENT: '101' }), /PINFOLD_TRACES_PERCENT/)
-  assert.throws(read({ PINFOLD_TRACES_HEADERS: 'authorization' }), /PINFOLD_TRACES_HEADERS must be name=value/)
+  assert.throws(
+    read({ PINFOLD_TRACES_HEADERS: 'authorization' }),
+    /PINFOLD_TRACES_HEADERS must be headers as name=value/,
+  )
   const { tracesHeaders } = readConfig({ PINFOLD_TRACES_HEADERS: 'authorization=Basic dXNlcg==, x-scope = a' })
   assert.deepEqual(tracesHeaders, { authorization: 'Basic dXNlcg==', 'x-scope': 'a' })
 })
