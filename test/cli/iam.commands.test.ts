@@ -277,7 +277,7 @@ test('an account at each cloud is set, tried and forgotten', async () => {
       code: 1,
       prints: /^the account at aws does not trust this server: AWS responded with HTTP 403/,
     },
-    { words: `${accounts} check gcp other`, code: 1, prints: /does not trust this server: Google Cloud answered 4/ },
+    { words: `${accounts} check gcp other`, code: 1, prints: /does not trust this server: Google Cloud responded with HTTP 4/ },
     { words: `${accounts} check azure other -o json`, code: 1, prints: /"status": "CHECK_STATUS_NOT_READY"/ },
     { words: 'organizations describe other -o id', keep: 'other' },
   ])

@@ -98,12 +98,12 @@ suite('pooler', { skip: database === '' && 'PINFOLD_TEST_DATABASE is not set' },
     try {
       const refused = await migrate()
       assert.equal(refused.code, 1)
-      assert.match(refused.stderr, /migrations need a session.*set PINFOLD_DATABASE_DIRECT/)
+      assert.match(refused.stderr, /migrations need a database session.*set PINFOLD_DATABASE_DIRECT/)
       const elsewhere = new URL(place.database)
       elsewhere.searchParams.set('schema', 'pg_catalog')
       const wrong = await migrate(elsewhere.href)
       assert.match(wrong.stderr, /PINFOLD_DATABASE_DIRECT and PINFOLD_DATABASE have different databases or schemas/)
-      assert.match((await migrate(through(place, wire.port))).stderr, /PINFOLD_DATABASE_DIRECT.* without pooled=true/)
+      assert.match((await migrate(through(place, wire.port))).stderr, /PINFOLD_DATABASE_DIRECT.* remove pooled=true/)
       const done = await migrate(place.database)
       assert.deepEqual([done.code, done.stdout], [0, 'the database is up to date\n'])
       // A server of this version has nothing to migrate.

@@ -186,7 +186,7 @@ async function put(side: Side, client: RegistryClient, manifest: Known, referenc
  */
 function mayBeRefused(side: Side, { text, parts }: Known, { status, bytes }: Reply): boolean {
   if (![400, 404].includes(status)) return false
-  if (String(bytes).includes('indexes nest')) return true
+  if (String(bytes).includes('indexes can be nested')) return true
   const [digest, kept] = [digestOf(text), keptBy(side, { since: side.throughout })]
   const mayLack = parts.length > 0 ? parts.some((part) => !kept.has(part)) : side.known.has(digest)
   return mayLack && !kept.has(digest)

@@ -119,14 +119,14 @@ test('a manifest that is pushed is parsed once, however many tags it gets', asyn
   assert.deepEqual([answer.status, parsed], [201, 1])
 })
 
-test('a member that is there twice is refused, also in annotations', async () => {
+test('refuses a manifest in which a member occurs twice, also in annotations', async () => {
   const body = JSON.stringify(imageOf(config, [], { annotations: { a: '1', b: '2' } })).replace(
     '"b":"2"',
     '"\\u0061":"2"',
   )
   const answer = await put(body, digestOf(body), types.image)
   assert.deepEqual([answer.status, codeOf(answer)], [400, 'MANIFEST_INVALID'])
-  assert.match(answer.body.errors[0].message, /"a" is there twice/)
+  assert.match(answer.body.errors[0].message, /"a" occurs twice/)
 })
 
 test('a manifest above the limits that is stored is pulled, tagged, listed and explained', async () => {
