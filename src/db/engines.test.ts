@@ -469,5 +469,5 @@ test('a PostgreSQL that is not there is unavailable, and the error does not show
     () => openPostgres('postgres://me:secret@host:port/x'),
     /^Error: the database must be a postgres:\/\/ URL$/,
   )
-  assert.throws(() => openPostgres('postgres://h/x?schema=a;b'), /lower-case name/)
+  assert.throws(() => openPostgres('postgres://h/x?schema=a;b'), /lowercase name/)
 })
