@@ -17,7 +17,7 @@ const metadataMs = 3_600_000
 /** Time in ms after which other jobs are checked while requests are in progress. */
 const lookMs = 1000
 
-export type Asking = { begun: number; reported: number; 'given up': number }
+export type Asking = { started: number; reported: number; dropped: number }
 
 type Lane = {
   scanner: Scanner
@@ -35,7 +35,7 @@ type Lane = {
 
 /** Processes all due jobs, step by step, until none is due. */
 export async function askScanners(app: App, lease: Lease): Promise<Asking> {
-  const sum: Asking = { begun: 0, reported: 0, 'given up': 0 }
+  const sum: Asking = { started: 0, reported: 0, dropped: 0 }
   const url = await store.servedUrl(app.db, app.config.url)
   if (url === '') return sum
   const all = new Map<number, Lane>()
@@ -113,7 +113,7 @@ async function processJob({ app, lease, url }: Serving, lane: Lane, job: ScanJob
   const { scanner } = lane
   try {
     const asked = await findScanner(app, lease, lane)
-    if (asked === 'gone') return 'given up'
+    if (asked === 'gone') return 'dropped'
     if (asked !== 'away') return await stepScan({ app, lease, url, ...asked }, job)
     lane.restsUntil = app.clock().getTime() + awayMs
     await postpone({ app, lease }, job)

@@ -19,7 +19,7 @@ import { noteProblem } from './scanners.store.ts'
 /** `url` is the address at which clients reach this server. */
 export type Scanning = { app: App; lease: Lease; scanner: Scanner; asked: Asked; url: string }
 /** `away`: the scanner did not answer. It is not asked about the image for a while. */
-export type Stepped = 'begun' | 'reported' | 'waits' | 'given up' | 'away'
+export type Stepped = 'started' | 'reported' | 'waits' | 'dropped' | 'away'
 
 const firstLookMs = 2_000
 const nextLookMs = 5_000
@@ -40,7 +40,7 @@ export async function stepScan(scanning: Scanning, job: ScanJob): Promise<Steppe
   // The operator may have excluded the repository since the job was queued.
   if (!repo || !isFor(scanner, repo)) {
     await lease.tx((tx) => store.deleteJob(tx, job.id))
-    return 'given up'
+    return 'dropped'
   }
   if (scanner.consumes.length > 0 && !scanner.consumes.includes(job.mediaType)) {
     return failJob(scanning, repo, job, 'UNSUPPORTED', `${scanner.name} does not scan images of type ${job.mediaType}`)
@@ -67,7 +67,7 @@ async function startScan(scanning: Scanning, repo: RepoNamed, job: ScanJob): Pro
   })
   if (scanner.problem !== '') await scanning.lease.tx((tx) => noteProblem(tx, scanner, ''))
   await saveJob(scanning, { ...job, remote, beginTime: app.clock().toISOString(), problem: '' }, firstLookMs)
-  return 'begun'
+  return 'started'
 }
 
 async function pollReport(scanning: Scanning, repo: RepoNamed, job: ScanJob): Promise<Stepped> {
@@ -90,10 +90,10 @@ async function storeReport(scanning: Scanning, repo: RepoNamed, job: ScanJob, co
   const { app, lease, scanner, url } = scanning
   if (content.length === 0) throw new ScannerError('failed', 'the report of the scanner is empty')
   // The image and its job may have been deleted during the request, so no blob is stored for them.
-  if (!(await store.isWaiting(app.db, job.id))) return 'given up'
+  if (!(await store.isWaiting(app.db, job.id))) return 'dropped'
   try {
     const rawDigest = await keepReport(workOf(app), repo, content, url)
-    if (rawDigest === undefined) return 'given up'
+    if (rawDigest === undefined) return 'dropped'
     await lease.tx(async (tx) => {
       // Without a job, the stored blob has no reference and is garbage collected.
       if (!(await store.deleteJob(tx, job.id))) return
@@ -171,5 +171,5 @@ async function failJob(
     await giveBack(tx, repo.uid, await pruneReports(tx, repo.id, job.digest))
   })
   app.log.warn('scan failed', { scanner: scanner.name, repo: repo.uid, digest: job.digest, reason, why: message })
-  return 'given up'
+  return 'dropped'
 }
