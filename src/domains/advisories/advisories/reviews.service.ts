@@ -130,7 +130,7 @@ function checkTransition({ uid, reviewState }: AdvisoryEvent, to: number): void 
     type: 'REVIEW_STATE',
     subject: uid,
     description:
-      'the review of the event cannot change from its state to this one: a pending event can be approved or rejected, or get a request for changes, and is then set to pending again',
+      'changes to the event were requested; set its review state to PENDING before it is approved or rejected',
   })
 }
 
