@@ -96,7 +96,7 @@ export async function startWorkers(app: App, options: WorkersOptions = {}): Prom
     runners.set(duty.name, createRunner(app, duty, { leases, retryMs, monotonic, signal: stop.signal }))
   }
   wakeOnCommit(app, [...runners.values()])
-  if (mayServe) await askWhileThere(leases, app.config.leaseMs / 4, mayServe)
+  if (mayServe) await askWithHeartbeats(leases, app.config.leaseMs / 4, mayServe)
   // First, so that the node is registered before it owns anything.
   await runners.get(beat.name)!.first()
   for (const { duty, first } of runners.values()) if (duty.runsOn === 'every node' && duty !== beat) void first()
@@ -126,7 +126,7 @@ function wakeOnCommit({ db }: App, runners: readonly Runner[]): void {
 }
 
 /** Sends heartbeats while `ask` runs, since it may take longer than other servers wait for one. */
-async function askWhileThere(leases: Leases, everyMs: number, ask: () => Promise<void>): Promise<void> {
+async function askWithHeartbeats(leases: Leases, everyMs: number, ask: () => Promise<void>): Promise<void> {
   await leases.announce()
   const asked = new AbortController()
   const announcing = (async () => {

@@ -163,12 +163,12 @@ export function mergedPage(queries: readonly Sql[], page: Page): Sql {
 
   const dir = direction(page)
   return sql`
-    ${merged(queries, page.skip + page.size + 1, sql`${quoted(page.order.field)} ${dir}, uid ${dir}`)}
+    ${mergeQueries(queries, page.skip + page.size + 1, sql`${quoted(page.order.field)} ${dir}, uid ${dir}`)}
      LIMIT ${page.size + 1} OFFSET ${page.skip}`
 }
 
 /** Each is read no further than a page can need, then the few rows are brought into one order. */
-function merged(queries: readonly Sql[], enough: number, order: Sql): Sql {
+function mergeQueries(queries: readonly Sql[], enough: number, order: Sql): Sql {
   const arms = queries.map((query, i) => sql`SELECT * FROM (${query} LIMIT ${enough}) AS ${ident(`b${i}`)}`)
   return sql`SELECT * FROM (${union(arms)}) AS merged ORDER BY ${order}`
 }
@@ -230,7 +230,8 @@ async function skippedPage<T>(reader: Reader, { kinds, places }: Skipped, page: 
          ORDER BY k.value ${walked}, k.uid ${walked}`,
     )
   })
-  const keys = more.length === 0 ? only! : merged([only!, ...more], passed + most, sql`value ${walked}, uid ${walked}`)
+  const keys =
+    more.length === 0 ? only! : mergeQueries([only!, ...more], passed + most, sql`value ${walked}, uid ${walked}`)
   const rows = await reader.all<T>(sql`
     SELECT ${kinds[0].columns}
       FROM (${keys} LIMIT ${most} OFFSET ${passed}) AS found JOIN ${ident(kinds[0].table)} t ON t.id = found.id

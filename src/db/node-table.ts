@@ -71,9 +71,9 @@ export function nodeTable<Row, T extends Listed<K>, K extends string, F extends 
     async insert(tx: Tx, node: Listed<K>, values: Readonly<Record<string, Value>>): Promise<boolean> {
       const all: Record<string, Value> = { uid: node.uid, parent_uid: parentOf(node.uid), ...values }
       const row = await tx.get<{ id: number }>(sql`
-        INSERT INTO ${ident(table)} (${names(Object.keys(all))})
+        INSERT INTO ${ident(table)} (${columnList(Object.keys(all))})
         VALUES (${list(Object.values(all))})
-            ${unique.length === 0 ? sql`` : sql`ON CONFLICT (${names(unique)}) DO NOTHING`}
+            ${unique.length === 0 ? sql`` : sql`ON CONFLICT (${columnList(unique)}) DO NOTHING`}
         RETURNING id`)
       if (!row) return false
       await addToLists(tx, table, node.uid, row.id, keysOf(node))
@@ -107,6 +107,6 @@ export function nodeTable<Row, T extends Listed<K>, K extends string, F extends 
   }
 }
 
-function names(columns: readonly string[]): Sql {
+function columnList(columns: readonly string[]): Sql {
   return join(columns.map(ident), ', ')
 }

@@ -33,7 +33,7 @@ export function openTracer({ url, headers, share, version, onLost }: Collector):
   const exporter = new OTLPTraceExporter({ url, headers: { ...headers }, timeoutMillis: sendMs, concurrencyLimit: 2 })
   const ratio = new TraceIdRatioBasedSampler(share)
   const processor = new BatchSpanProcessor({
-    exporter: watched(exporter, onLost),
+    exporter: reportLost(exporter, onLost),
     maxQueueSize: mostWaiting,
     exportTimeoutMillis: sendMs,
   })
@@ -99,7 +99,7 @@ export function openTracer({ url, headers, share, version, onLost }: Collector):
 }
 
 /** Reports spans that the collector did not accept, from time to time. */
-function watched(exporter: SpanExporter, onLost: Collector['onLost']): SpanExporter {
+function reportLost(exporter: SpanExporter, onLost: Collector['onLost']): SpanExporter {
   let lost = 0
   let toldAt = Number.NEGATIVE_INFINITY
   return {

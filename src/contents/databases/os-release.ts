@@ -4,7 +4,7 @@ import type { Distribution } from '../packages.ts'
 export function readOsRelease(text: string): Distribution {
   const lastOf = (name: string): string => {
     const given = [...text.matchAll(new RegExp(`^${name}=(.*)$`, 'gm'))].at(-1)?.[1]?.trim() ?? ''
-    return unquoted(given).slice(0, 128)
+    return unquote(given).slice(0, 128)
   }
   const [id, version] = [lastOf('ID'), lastOf('VERSION_ID')]
   if (id.toLowerCase() !== 'openeuler') return { id, version }
@@ -24,7 +24,7 @@ export function onBranch(distribution: Distribution, repositories: string): Dist
   return isEdge ? { ...distribution, version: 'edge' } : distribution
 }
 
-function unquoted(value: string): string {
+function unquote(value: string): string {
   const quote = value[0]
   if ((quote !== '"' && quote !== "'") || value.length < 2 || value.at(-1) !== quote) return value
   const inner = value.slice(1, -1)

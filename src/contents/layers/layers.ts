@@ -159,8 +159,8 @@ async function feed(
       if (!chunk) break
       head = Buffer.concat([head, chunk])
     }
-    const source = rest(head, stored, budget)
-    const pieces = (chunks: AsyncIterable<Uint8Array>) => inPieces(chunks, budget, progress)
+    const source = chunksOf(head, stored, budget)
+    const pieces = (chunks: AsyncIterable<Uint8Array>) => splitChunks(chunks, budget, progress)
     if (head.subarray(0, 2).equals(gzipMagic)) await pipeline(source, createGunzip(), pieces, tar, { signal })
     else if (isZstd(head)) await pipeline(source, piecesOfFrames, createZstdDecompress(), pieces, tar, { signal })
     else await pipeline(source, pieces, tar, { signal })
@@ -170,7 +170,7 @@ async function feed(
   }
 }
 
-async function* rest(head: Buffer, stored: Stored, budget: Budget): AsyncGenerator<Uint8Array> {
+async function* chunksOf(head: Buffer, stored: Stored, budget: Budget): AsyncGenerator<Uint8Array> {
   try {
     for (let chunk: Uint8Array | undefined = head; chunk; chunk = await stored.next()) {
       budget.spend('bytes', chunk.length)
@@ -186,7 +186,7 @@ async function* rest(head: Buffer, stored: Stored, budget: Budget): AsyncGenerat
  */
 const pieceBytes = 64 * 1024
 
-async function* inPieces(
+async function* splitChunks(
   chunks: AsyncIterable<Uint8Array>,
   budget: Budget,
   progress: Progress,

@@ -13,7 +13,7 @@ const nameErrors: readonly unknown[] = ['42P05', '26000']
 export async function requireNamedStatements(url: string, quickMs = defaultTimes.quickMs): Promise<void> {
   for (let round = 0; round < rounds; round++) {
     try {
-      await asked(url, { name: 'pinfold_check', text: 'SELECT $1::int AS round', values: [round] }, quickMs)
+      await queryOnce(url, { name: 'pinfold_check', text: 'SELECT $1::int AS round', values: [round] }, quickMs)
     } catch (error) {
       if (!nameErrors.includes(codeOf(error))) throw error
       const needs = 'PgBouncer 1.21 or later with max_prepared_statements above 0'
@@ -27,7 +27,7 @@ export async function requireNamedStatements(url: string, quickMs = defaultTimes
 /** Throws unless both URLs lead to the same schema of the same running database. */
 async function requireSameDatabase(pooled: string, direct: string): Promise<void> {
   const text = `SELECT current_database() AS database, current_schema() AS schema, pg_postmaster_start_time()::text AS started`
-  const [ours, theirs] = await Promise.all([asked(pooled, { text }), asked(direct, { text })])
+  const [ours, theirs] = await Promise.all([queryOnce(pooled, { text }), queryOnce(direct, { text })])
   if (JSON.stringify(ours.rows) === JSON.stringify(theirs.rows)) return
   throw new Error(
     'PINFOLD_DATABASE_DIRECT and PINFOLD_DATABASE have different databases or schemas; use the same in both',
@@ -49,7 +49,7 @@ export function noSession(): Error {
 }
 
 /** Asks over a connection of its own. */
-async function asked(url: string, query: pg.QueryConfig, ms = defaultTimes.quickMs): Promise<pg.QueryResult> {
+async function queryOnce(url: string, query: pg.QueryConfig, ms = defaultTimes.quickMs): Promise<pg.QueryResult> {
   const client = new pg.Client(poolConfig(url))
   client.on('error', () => {})
   try {

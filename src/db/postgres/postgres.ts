@@ -87,7 +87,7 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Db {
     },
     alone: async (work) => {
       if (isPooled) throw noSession()
-      return alone(connections, work)
+      return withSlowConnection(connections, work)
     },
     onCommit: commits.listen,
     plan: (query) => withClient(connections, limits.usual, (client) => explain(connections, client, query)),
@@ -131,7 +131,7 @@ async function readOnce(connections: Connections, query: pg.QueryConfig, limit: 
   }
 }
 
-async function alone<T>(connections: Connections, work: (one: Reader) => Promise<T>): Promise<T> {
+async function withSlowConnection<T>(connections: Connections, work: (one: Reader) => Promise<T>): Promise<T> {
   const client = await connections.connect('kept')
   const send = (query: pg.QueryConfig) => connections.send(client, query, connections.limits.none)
   try {

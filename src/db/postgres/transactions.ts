@@ -84,7 +84,7 @@ async function attempt<T>(
   work: TxWork<T>,
   { begin, limit, shard, turn }: { begin: string; limit: TimeLimit; shard: number; turn: Turn },
 ): Promise<Attempted<T>> {
-  const one = oneAtATime((config) => send(client, config, limit))
+  const one = createSequentialSend((config) => send(client, config, limit))
   const changes = new Set<Change>()
   let command: Command | undefined
   let begun: Promise<unknown> | undefined
@@ -141,7 +141,7 @@ function beginOf({ isolation, durability }: TxOptions, { kind, ms }: TimeLimit):
 }
 
 // pg accepts one statement at a time, while a transaction may start several at once.
-function oneAtATime(send: Send): Send {
+function createSequentialSend(send: Send): Send {
   let last: Promise<unknown> = Promise.resolve()
   return (config, needs) => {
     const result = last.then(() => needs).then(() => send(config))

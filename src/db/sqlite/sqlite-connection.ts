@@ -87,7 +87,7 @@ export function connect(file: string, options: { readOnly: boolean; checkpoints?
   return {
     all<T>(query: Sql, changes?: Set<Change>): T[] {
       const prepared = prepareFor(query, changes)
-      const rows = prepared.statement.all(...query.values.map(bound)) as unknown as unknown[][]
+      const rows = prepared.statement.all(...query.values.map(toBindable)) as unknown as unknown[][]
       if (rows.length === 0) return []
       // `SELECT *` gets wider when a migration adds a column, and SQLite compiles it again on its own.
       if (prepared.columns?.length !== rows[0]!.length) {
@@ -95,7 +95,7 @@ export function connect(file: string, options: { readOnly: boolean; checkpoints?
       }
       return rows.map((values) => toObject(prepared.columns!, values) as T)
     },
-    run: (query, changes) => Number(prepareFor(query, changes).statement.run(...query.values.map(bound)).changes),
+    run: (query, changes) => Number(prepareFor(query, changes).statement.run(...query.values.map(toBindable)).changes),
     control: (text) => void prepare(text).statement.run(),
     waitForDisk,
     setAside,
@@ -107,7 +107,7 @@ export function connect(file: string, options: { readOnly: boolean; checkpoints?
 }
 
 // node:sqlite binds every number as `REAL`, which shows as 5.0 in text and JSON; a bigint is bound as INTEGER.
-function bound(value: Value): SQLInputValue {
+function toBindable(value: Value): SQLInputValue {
   return Number.isSafeInteger(value) ? BigInt(value as number) : value
 }
 

@@ -59,7 +59,7 @@ export function openSqlite(file: string, by: 'server' | 'external' = 'server'): 
           caller.runInAsyncScope(async () => {
             // Time is charged to the request that runs after an `await` (lib/budgets/thread-time.ts).
             await undefined
-            return guard.run(stepsOn(writer, changes, queue), 0, work, workMs)
+            return guard.run(createSteps(writer, changes, queue), 0, work, workMs)
           })
         queue.push({ durable: durability !== 'later', aside, changes, run, settle })
       })
@@ -89,7 +89,7 @@ export function openSqlite(file: string, by: 'server' | 'external' = 'server'): 
   }
 }
 
-function stepsOn(writer: Connection, changes: Set<Change>, queue: WriteQueue): Steps {
+function createSteps(writer: Connection, changes: Set<Change>, queue: WriteQueue): Steps {
   // A full disk can make SQLite roll back the whole transaction; the next statement would then commit on its own.
   const inTransaction = <T>(step: () => T): T => {
     if (!writer.inTransaction) throw new Error('the transaction was rolled back by SQLite')

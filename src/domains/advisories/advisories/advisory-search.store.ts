@@ -45,7 +45,7 @@ export async function listAdvisories(
   const conditions = await conditionsOf(reader, filter, limits)
   if (branches.length === 0 || !conditions) return []
   const tests = conditions.map(({ test }) => test)
-  const lead = await leadOf(reader, branches, conditions)
+  const lead = await findLead(reader, branches, conditions)
   const query = lead && queryFrom(lead, branches, page, limits)
   const rows = query
     ? await reader.all<Row>(query)
@@ -68,7 +68,7 @@ export async function countAdvisories(
     const some = await countTerms(reader, branches, only.terms, only.overlap || only.rare)
     return only.excludes ? (await countNodes(reader, listing, branches)) - some : some
   }
-  const lead = await leadOf(reader, branches, conditions)
+  const lead = await findLead(reader, branches, conditions)
   if (lead) return countRows(reader, branches, lead.terms, lead.overlap, lead.others)
   // Too many terms contain the text, so all texts are searched.
   return countIn(reader, branches, (branch) => {
@@ -133,7 +133,7 @@ async function holding(reader: Reader, text: string, { arms, rows: most }: Limit
 }
 
 /** The condition with known terms that the fewest advisories meet. */
-async function leadOf(
+async function findLead(
   reader: Reader,
   branches: readonly Branch[],
   conditions: readonly Condition[],
@@ -150,12 +150,13 @@ async function leadOf(
 }
 
 function queryFrom(lead: Lead, branches: readonly Branch[], page: Page, { arms, rows }: Limits): Sql | undefined {
-  if (page.order.column === 'uid' && branches.length * lead.terms.length <= arms) return merged(lead, branches, page)
-  return lead.rows <= rows ? collected(lead, branches, page) : undefined
+  if (page.order.column === 'uid' && branches.length * lead.terms.length <= arms)
+    return mergeQuery(lead, branches, page)
+  return lead.rows <= rows ? collectQuery(lead, branches, page) : undefined
 }
 
 /** Postings of a term are in the order of the uid. An advisory can come from several terms. */
-function merged({ terms, overlap, others }: Lead, branches: readonly Branch[], page: Page): Sql {
+function mergeQuery({ terms, overlap, others }: Lead, branches: readonly Branch[], page: Page): Sql {
   const dir = direction(page)
   const enough = page.skip + page.size + 1
   const arms = branches.flatMap((branch) =>
@@ -174,7 +175,7 @@ function merged({ terms, overlap, others }: Lead, branches: readonly Branch[], p
      ORDER BY m.uid ${dir}`
 }
 
-function collected({ terms, others }: Lead, branches: readonly Branch[], page: Page): Sql {
+function collectQuery({ terms, others }: Lead, branches: readonly Branch[], page: Page): Sql {
   const dir = direction(page)
   const key = ident(`t.${page.order.column}`)
   const found = branches.map((branch) => {

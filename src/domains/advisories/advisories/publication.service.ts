@@ -29,7 +29,7 @@ export async function listPublications(
     store.listOrigins(db, group.uid, page, filter),
     store.countOrigins(db, group.uid, filter),
   ])
-  const shown = origins.slice(0, Math.min(page.size, howMany(origins)))
+  const shown = origins.slice(0, Math.min(page.size, countWithinLimit(origins)))
   const advisories = await store.listPublished(
     db,
     group.uid,
@@ -78,7 +78,7 @@ export async function advisoriesAbout(
 const isApproved = ({ reviewState }: AdvisoryEvent): boolean => reviewState === reviewStates.approved
 
 /** Number of origins that together stay within the limit of advisories, at least one. */
-function howMany(origins: readonly store.PublishedOrigin[]): number {
+function countWithinLimit(origins: readonly store.PublishedOrigin[]): number {
   let sum = 0
   const over = origins.findIndex(({ advisories }, i) => {
     sum += advisories

@@ -169,7 +169,7 @@ function createBatches({ db, failures }: Pick<App, 'db' | 'failures'>, node: str
       if (waiting.length === 0) return true
       batch = waiting
       waiting = []
-      const moved = movedIn(batch)
+      const moved = findMoved(batch)
       const work = async (tx: Tx) => {
         tried = undefined
         tried = await writeBatch(tx, batch, moved, node)
@@ -197,7 +197,7 @@ function createBatches({ db, failures }: Pick<App, 'db' | 'failures'>, node: str
   }
 }
 
-function movedIn(batch: readonly Waiting[]): Moved {
+function findMoved(batch: readonly Waiting[]): Moved {
   const found: Moved = new Map()
   for (const { moved } of batch) {
     if (!moved) continue

@@ -34,13 +34,13 @@ export type RefusalLog = BatchWriter & { note(refused: RefusedRequest): void }
 /** Most rows between two writes: of one organization, by its own members or by others, and in total. More are dropped. */
 const maxWaiting = { ofOne: 100, inAll: 5000 }
 /** Refusals by the key of their row. */
-type Pot = Map<string, Refusal>
+type RefusalsByKey = Map<string, Refusal>
 const perCommit = 200
 const maxReason = 200
 const maxPath = 255
 
 export function createRefusalLog(db: Db, onError: (error: unknown) => void): RefusalLog {
-  let noted = new Map<string, Pot>()
+  let noted = new Map<string, RefusalsByKey>()
   let size = 0
 
   const add = (one: Refusal): void => {
@@ -54,7 +54,7 @@ export function createRefusalLog(db: Db, onError: (error: unknown) => void): Ref
       holder.set(key, { ...later, count: known.count + one.count })
       return
     }
-    const mine: Pot = (one.outsider ? outside : inside) ?? new Map()
+    const mine: RefusalsByKey = (one.outsider ? outside : inside) ?? new Map()
     if (mine.size >= maxWaiting.ofOne) return
     if (size >= maxWaiting.inAll && !makeRoom(mine.size)) return
     size++
@@ -63,7 +63,7 @@ export function createRefusalLog(db: Db, onError: (error: unknown) => void): Ref
   }
   /** Drops a row of the fullest pot, so that many rows of some organizations take no space from others. */
   const makeRoom = (above: number): boolean => {
-    let fullest: Pot = new Map()
+    let fullest: RefusalsByKey = new Map()
     for (const pot of noted.values()) if (pot.size > fullest.size) fullest = pot
     // A pot that gains a row from a pot of the same size would only swap sizes with it.
     if (fullest.size <= above + 1) return false
@@ -119,21 +119,21 @@ function rowOf(refused: RefusedRequest): Refusal {
     place: group,
     outsider,
     // An outsider can request any number of paths, and each would be a row.
-    repository: repository ?? (outsider ? '' : cleaned(path, maxPath)),
+    repository: repository ?? (outsider ? '' : replaceControlCharacters(path, maxPath)),
     caller,
     action,
     code,
     // Any other text may be anything, even a password.
     reference: isTagName(reference) || isDigest(reference) ? reference : '',
-    reason: cleaned(reason, maxReason),
-    remoteAddress: cleaned(remoteAddress, 64),
+    reason: replaceControlCharacters(reason, maxReason),
+    remoteAddress: replaceControlCharacters(remoteAddress, 64),
     count: 1,
     lastTime: now,
   }
 }
 
 /** Replaces characters that a terminal or a page may interpret. */
-function cleaned(text: string, most: number): string {
+function replaceControlCharacters(text: string, most: number): string {
   return text
     .slice(0, most)
     .toWellFormed()

@@ -53,11 +53,11 @@ export async function prepareList(
     })
     await setImmediate()
   }
-  return { listNo: opened.listNo, isNew: true, bytes: packages.reduce((sum, one) => sum + bytesOf(one), 0) }
+  return { listNo: opened.listNo, isNew: true, bytes: packages.reduce((sum, one) => sum + estimateBytes(one), 0) }
 }
 
 /** Approximate size of a package: its text in the image, and its rows with their indexes. */
-function bytesOf({ name, version, origin, originVersion, arch, locations = [] }: Package): number {
+function estimateBytes({ name, version, origin, originVersion, arch, locations = [] }: Package): number {
   const words = [name, version, origin, originVersion, arch, ...locations]
   return 200 + 2 * words.reduce((sum, word) => sum + Buffer.byteLength(word), 0)
 }

@@ -75,7 +75,7 @@ export async function closeSource(tx: Tx, sourceNo: number, end: SourceEnd, now:
           ON CONFLICT (source_id, fetch_time) DO UPDATE SET build_time = excluded.build_time,
              ecosystems = excluded.ecosystems, error = ''`)
   }
-  await thinReads(tx, sourceNo)
+  await deleteOldReads(tx, sourceNo)
 }
 
 const maxCovered = 1000
@@ -115,7 +115,7 @@ export async function endEcosystems(tx: Tx, sourceNo: number, generation: number
 }
 
 /** Limits the stored reads of a source by `readsToDrop`. */
-async function thinReads(tx: Tx, sourceNo: number): Promise<void> {
+async function deleteOldReads(tx: Tx, sourceNo: number): Promise<void> {
   const rows = await tx.all<{ fetchTime: string; ecosystems: string }>(sql`
     SELECT fetch_time AS "fetchTime", ecosystems FROM vulnerability_source_reads
      WHERE source_id = ${sourceNo} ORDER BY fetch_time LIMIT 10000`)

@@ -145,7 +145,7 @@ async function countsOfTag(
       tag,
       date: ours && !theirs ? lastCheck(ours.known, day) : checked,
       sizeBytes: await sizes.of(digest),
-      ids: byLevel(shown),
+      ids: groupByLevel(shown),
     })
   }
   return reports
@@ -224,7 +224,7 @@ function lastCheck({ found, from, readsAt }: ImageKnowledge, { start, end }: Day
   return last
 }
 
-function byLevel(levels: ReadonlyMap<string, number>): Map<number, string[]> {
+function groupByLevel(levels: ReadonlyMap<string, number>): Map<number, string[]> {
   const ids = new Map<number, string[]>()
   for (const id of [...levels.keys()].sort()) {
     const level = levels.get(id)!

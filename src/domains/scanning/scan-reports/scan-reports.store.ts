@@ -33,7 +33,7 @@ function fromRow(row: Row): ReportFacts {
   }
 }
 
-const withText = (row: Row & { vulnerabilities: string }): StoredReport => {
+const toStoredReport = (row: Row & { vulnerabilities: string }): StoredReport => {
   const { vulnerabilities, ...facts } = row
   return { ...fromRow(facts), vulnerabilities: JSON.parse(vulnerabilities) as StoredReport['vulnerabilities'] }
 }
@@ -263,7 +263,7 @@ export async function findReport(reader: Reader, id: number): Promise<StoredRepo
   const row = await reader.get<Row & { vulnerabilities: string }>(sql`
     SELECT ${columns}, x.vulnerabilities FROM scan_reports s JOIN scan_report_texts x ON x.report_id = s.id
      WHERE s.id = ${id} AND s.state = 2`)
-  return row && withText(row)
+  return row && toStoredReport(row)
 }
 
 /** Severity of each vulnerability of a report by ID, and the number of characters that were read. */
