@@ -121,7 +121,7 @@ suite('pooler', { skip: database === '' && 'PINFOLD_TEST_DATABASE is not set' },
     try {
       await assert.rejects(
         db.alone!(async () => {}),
-        /need a session/,
+        /need a database session/,
       )
     } finally {
       await db.close()
