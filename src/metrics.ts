@@ -358,7 +358,7 @@ function deliveryMetrics(
 ): Pick<Metrics, 'deliveryAttempts' | 'deliveryLatency'> {
   const depth = {
     waiting:
-      'Pending deliveries by state: ready, blocked (the endpoint fails), paused, or given_up; of those without an attempt, at most 1000 of each of 100 subscriptions and 10000 in all are counted',
+      'Pending deliveries by state: ready, blocked (the endpoint fails), paused, or given_up. Deliveries without an attempt are counted up to 1000 for each of 100 subscriptions, and up to 10000 in all',
     oldest: 'Age of the oldest pending delivery',
   }
   const read = atOnce(() => readDepth(sight.wants ?? (() => true), db, sight.clock().getTime()))
