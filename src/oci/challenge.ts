@@ -11,7 +11,7 @@ export const catalogScope = 'registry:catalog:*'
 function messageOf(origin: string, error: 'insufficient_scope' | 'invalid_token' | undefined): string {
   if (error === 'insufficient_scope')
     return 'the token does not cover this request; get a token with the scope of the challenge'
-  return `authentication is required: docker login ${new URL(origin).host}`
+  return `authentication is required: docker login ${origin.slice(origin.indexOf('://') + 3)}`
 }
 
 /**
