@@ -38,7 +38,7 @@ for (const suffix of ['sig', 'att', 'sbom']) {
       const refused = await remove(at, reference)
       assert.deepEqual([refused.status, codeOf(refused)], [409, 'DENIED'])
       assert.deepEqual(refused.body.errors[0].detail, { until, rule: uid, tags: ['v1'] })
-      assert.ok(refused.body.errors[0].message.includes(`It belongs to ${image.digest}, which is protected.`))
+      assert.ok(refused.body.errors[0].message.includes(`because it belongs to ${image.digest}, which is protected: `))
     }
     const api = await registry.as(pusher.uid)
     const tags: Json[] = ok(await api.get(`/registry/v2/tags?uidp.children_of=${at.repo}&include_referrers=true`)).tags

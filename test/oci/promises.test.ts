@@ -97,7 +97,9 @@ test('a date never moves earlier: not when the rule is shortened, turned off or 
   ok(await owner.delete(`/registry/v2/retentionRules/${uid}`))
   assert.equal((await promise()).until, longer)
   assert.equal((await client.call('DELETE', `${name}/manifests/${digest}`)).status, 409)
-  assertKept(await pusherApi.delete(`/registry/v2/repos/${await repoOf(folder)}`))
+  const whole = await pusherApi.delete(`/registry/v2/repos/${await repoOf(folder)}`)
+  assertKept(whole)
+  assert.match(whole.body.message, /^the repository cannot be deleted, because an image in it is protected: /)
 })
 
 test('a push token and its maker try twenty-eight ways to destroy history, and none of them succeeds', async () => {

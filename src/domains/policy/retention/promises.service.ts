@@ -151,7 +151,7 @@ function createGuardedError(why: string, rule: string, tag: string): AppError {
   const base = failedPrecondition({
     type: 'TAGS_GUARDED',
     subject: tag,
-    description: `the repository cannot become a mirror, because ${why}; delete the protected tags or change the rule`,
+    description: `the repository cannot become a mirror, because ${why}; change the rule or release the hold first`,
   })
   const metadata = { rule, tags: tag }
   return new AppError('FAILED_PRECONDITION', base.message, { reason: 'TAGS_GUARDED', metadata, details: base.details })
@@ -224,8 +224,13 @@ function createKeptError(
   what: string,
   kind: 'digest' | 'tag' | 'repo',
 ): AppError {
-  const isPart = kept.with !== what && kept.with !== '' && !tags.includes(what)
-  const part = isPart ? ` It belongs to ${kept.with}, which is protected.` : ''
+  const isPart =
+    by !== 'UNDECIDED' && (kind === 'repo' || (kept.with !== '' && kept.with !== what && !tags.includes(what)))
+  const parent =
+    kind === 'repo'
+      ? `${kept.with ? `its image ${kept.with}` : 'an image in it'} is`
+      : `it belongs to ${kept.with}, which is`
+  const part = isPart ? `, because ${parent} protected` : ''
   const because = {
     PROMISED: `the retention policy ${rule} keeps it ${until === noEnd ? 'forever' : `until ${until}`}`,
     HELD: `the legal hold ${rule} keeps it until the hold is released`,
@@ -235,17 +240,18 @@ function createKeptError(
     UNDECIDED: 'it has too many tags and parents to check that nothing protects it',
   }[by]
   const shown = { digest: what, tag: `the tag ${what}`, repo: 'the repository' }[kind]
-  const description = `${shown} cannot be deleted: ${because}.${part}${helpFor(by, kind)}`
+  const description = `${shown} cannot be deleted${part}: ${because}.${helpFor(by, kind, rule)}`
   const base = failedPrecondition({ type: 'CONTENT_KEPT', subject: what, description })
   const metadata = { until: until === noEnd ? '' : until, rule, tags: tags.slice(0, mostTagsNamed).join(',') }
   return new AppError('FAILED_PRECONDITION', base.message, { reason: 'CONTENT_KEPT', metadata, details: base.details })
 }
 
 /** Next step after a refused deletion. Tags alone have no command that deletes them in spite of a rule. */
-function helpFor(by: Kept['by'], kind: 'digest' | 'tag' | 'repo'): string {
-  if (by === 'HELD') return ' To release it: pinfold images holds release'
+function helpFor(by: Kept['by'], kind: 'digest' | 'tag' | 'repo', rule: string): string {
+  if (by === 'HELD') return ` To release the hold: pinfold images holds release ${rule}`
   if (kind === 'tag') return ''
-  return ' To delete it anyway, with a reason: pinfold images break-promises'
+  const image = kind === 'digest' ? 'REPOSITORY@DIGEST' : 'REPOSITORY'
+  return ` To delete it anyway: pinfold images break-promises ${image} --reason TEXT`
 }
 
 /**
