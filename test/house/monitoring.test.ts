@@ -24,7 +24,8 @@ test('every documented log message is a fixed text of the source, logged at the 
   assert.ok(rows.length > 20)
   for (const [, messages = '', level = ''] of rows) {
     for (const [, message] of messages.matchAll(/`([^`]+)`/g)) {
-      const call = level === 'error or warn' ? 'failures\\.request\\([\\w.]+, ' : `\\blog\\.${level}\\(\\s*`
+      const levels = level.replace(' or ', '|')
+      const call = `(?:\\blog\\.(?:${levels})\\(\\s*|failures\\.request\\([\\w.]+, )`
       assert.match(source, new RegExp(`${call}'${RegExp.escape(message!)}'`), message)
     }
   }
