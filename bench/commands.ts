@@ -22,14 +22,14 @@ const made = async (words: string, ...args: string[]) => {
   if (done.code !== 0) throw new Error(`${words}: ${done.stderr}`)
   return done.stdout.trim()
 }
-await made('iam organizations create bench', ...place.args)
+await made('orgs create bench', ...place.args)
 // The credential helper answers with the stored token of the user who is signed in.
 await using issuer = await startIssuer('ES256')
 const claims = ['--identity-issuer', issuer.url, '--subject', 'ci', '--issuer-keys', JSON.stringify(issuer.jwks())]
-const identity = await made('iam identities create ci --parent bench -o id', ...claims, ...place.args)
+const identity = await made('identities create ci --parent bench -o id', ...claims, ...place.args)
 const tokenFile = join(home.home, 'token')
 writeFileSync(tokenFile, await issuer.token({ sub: 'ci', aud: server.url }))
-await made('auth login', '--api', server.url, '--identity', identity, '--identity-token', tokenFile)
+await made('login', '--api', server.url, '--identity', identity, '--identity-token', tokenFile)
 const remote = { ...place.env, ...home.env, PINFOLD_API: server.url, PINFOLD_TOKEN: token }
 const node = join(project, 'bin/pinfold-node')
 
@@ -40,37 +40,37 @@ const commands: readonly Case[] = [
   { args: ['--help'] },
   { args: ['docker-credential', 'list'] },
   { args: ['docker-credential', 'get'], input: new URL(server.url).host },
-  { args: ['auth', 'status'] },
+  { args: ['whoami'] },
   { args: ['images', 'list'] },
-  { args: ['events', 'subscriptions', 'list'] },
+  { args: ['webhooks', 'list'] },
   { args: ['token', ...place.args] },
   { args: ['quotas', 'list', ...place.args] },
   { args: ['gc', '--dry-run', ...place.args] },
-  { args: ['iam', 'organizations', 'list'] },
-  { args: ['iam', 'organizations', 'list', ...place.args] },
-  { args: ['iam', 'roles', 'describe', 'viewer'] },
-  { args: ['iam', 'access-requests', '--help'] },
-  { args: ['images', 'repos', 'list'] },
-  { args: ['images', 'tags', '--help'] },
+  { args: ['orgs', 'list'] },
+  { args: ['orgs', 'list', ...place.args] },
+  { args: ['roles', 'describe', 'viewer'] },
+  { args: ['access-requests', '--help'] },
+  { args: ['repos', 'list'] },
+  { args: ['tags', '--help'] },
   { args: ['config'] },
   { args: ['config', 'view'] },
   { args: ['complete', 'bash'] },
   { args: ['complete', '--', 'images', 'tags', ''] },
   { args: ['health', '--help'] },
   { args: ['sessions', 'list'] },
-  { args: ['bindings', 'pending'] },
-  { args: ['auth', 'push-token', 'list'] },
-  { args: ['auth', 'pull-token', 'list', '--parent', 'bench'] },
-  { args: ['iam', 'identities', 'list'] },
-  { args: ['iam', 'role-bindings', 'list'] },
-  { args: ['iam', 'identity-providers', 'list'] },
-  { args: ['iam', 'identities', 'create', '--help'] },
-  { args: ['images', 'history', 'bench/app:none'], code: 1 },
-  { args: ['images', 'retention', 'list'] },
-  { args: ['images', 'retention', 'plans'] },
-  { args: ['images', 'upstreams', 'list'] },
+  { args: ['invitations', 'pending'] },
+  { args: ['tokens', 'push', 'list'] },
+  { args: ['tokens', 'pull', 'list', '--in', 'bench'] },
+  { args: ['identities', 'list'] },
+  { args: ['members', 'list'] },
+  { args: ['identity-providers', 'list'] },
+  { args: ['identities', 'create', '--help'] },
+  { args: ['tags', 'history', 'bench/app:none'], code: 1 },
+  { args: ['policies', 'retention', 'list'] },
+  { args: ['policies', 'retention', 'plans', 'list'] },
+  { args: ['mirrors', 'upstreams', 'list'] },
   { args: ['vulnerabilities', 'status', ...place.args] },
-  { args: ['vulnerabilities', 'gates', 'list'] },
+  { args: ['policies', 'admission', 'list'] },
   { args: ['libraries', '--help'] },
   { args: ['import', '--help'] },
   { args: ['ledger', '--help'] },

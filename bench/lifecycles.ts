@@ -1,4 +1,4 @@
-// Time that `pinfold import lifecycles` takes for all products of endoflife.date: `bin/pinfold-node bench/lifecycles.ts
+// Time that `pinfold lifecycles import` takes for all products of endoflife.date: `bin/pinfold-node bench/lifecycles.ts
 // PRODUCTS`, with the answer of its /api/v1/products/full as a file. It uses a data folder that no server has open. It ends with
 // 1 if that is more than ten seconds. With PINFOLD_TEST_DATABASE set it measures PostgreSQL.
 import { parseArgs } from 'node:util'
@@ -13,7 +13,7 @@ const made = await runProcess(['migrate', ...place.args], { env: place.env })
 if (made.code !== 0) throw new Error(made.stderr)
 for (const what of ['all products', 'all of them again']) {
   const began = performance.now()
-  const { code, stdout, stderr } = await runProcess(['import', 'lifecycles', file, ...place.args], { env: place.env })
+  const { code, stdout, stderr } = await runProcess(['lifecycles', 'import', file, ...place.args], { env: place.env })
   const ms = Math.round(performance.now() - began)
   if (code !== 0) throw new Error(stderr)
   console.log(`${what}: ${ms} ms; ${stdout.trim().replaceAll('\n', '; ')}`)

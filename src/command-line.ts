@@ -1,7 +1,8 @@
 // Runs a command line and returns its exit code: the whole program except for the process around it.
 import { commands } from './cli/commands.ts'
 import { CliError, exitCodes } from './cli/framework/cli-error.ts'
-import { runProgram, type Terminal } from './cli/framework/command.ts'
+import type { Terminal } from './cli/framework/command.ts'
+import { runProgram } from './cli/framework/program.ts'
 import { isUnavailable, whyRefused } from './db/unavailable.ts'
 import { version } from './version.ts'
 

@@ -1,12 +1,12 @@
 // Settings of the registry, its transparency logs, and vulnerability data (docs/reference/vulnerabilities.md).
 
 import { ConfigError, oneOf, onOff, setting, whole } from './basics.ts'
-import { annotationNames, logKeys, organisation, osvEcosystems, witnesses } from './values.ts'
+import { annotationNames, logKeys, organization, osvEcosystems, witnesses } from './values.ts'
 
 export const registrySettings = {
   publicOrg: setting({
     env: 'PINFOLD_PUBLIC_ORG',
-    parse: organisation,
+    parse: organization,
     default: 'public',
     doc: 'Name of the organization whose images everyone can pull without a token.',
   }),

@@ -55,7 +55,7 @@ export const databaseSettings = {
     env: 'PINFOLD_MASTER_KEY_NEW',
     parse: masterKey,
     default: '',
-    doc: 'Next master key, for `pinfold keys rotate-master`.',
+    doc: 'Next master key, for `pinfold server keys rotate-master`.',
     note: 'While both keys are set, the server uses the one that fits the database.',
   }),
 }

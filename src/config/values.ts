@@ -49,7 +49,7 @@ export const masterKey = (value: string, name: string): string => {
   }
 }
 /** Name of an organization. It is the first part of an image's name, so the rules of a registry apply. */
-export const organisation = (value: string, name: string): string => {
+export const organization = (value: string, name: string): string => {
   if (!componentPattern.test(value) || value.length > maxPathLength) {
     throw new ConfigError(
       `${name} must consist of lower-case letters and digits, joined by dots, dashes or underscores, such as public`,

@@ -115,7 +115,7 @@ async function requireApart({ blobs, data }: Config, to: string): Promise<void> 
   throw new Error(`no backup was made, because --to is in the blob folder of the server, ${own}; use another folder`)
 }
 
-/** Opens a store with an id of its own, which `pinfold restored` makes the store of the database. */
+/** Opens a store with an id of its own, which `pinfold server complete-restore` makes the store of the database. */
 async function openTarget(to: string, database: string): Promise<Blobs> {
   await mkdir(join(to, 'blobs'), { recursive: true, mode: 0o700 }).catch(({ code }: NodeJS.ErrnoException) => {
     throw new Error(

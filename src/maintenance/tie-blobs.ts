@@ -70,7 +70,7 @@ function mismatchError(what: string, { kind }: Place): Error {
       ? `move all files of that folder to this one, with the file ${idFile}`
       : 'copy that store to this bucket first'
   return new Error(
-    `${what}; set --blobs (PINFOLD_BLOBS) to the ${kind} that the server used before, or ${move}; pinfold blobs copy --switch copies a folder or a bucket`,
+    `${what}; set --blobs (PINFOLD_BLOBS) to the ${kind} that the server used before, or ${move}; pinfold server blobs copy --switch copies a folder or a bucket`,
   )
 }
 

@@ -81,7 +81,7 @@ async function findTarget(visit: Visit, found: Found): Promise<PushTarget> {
 /** Throws UNSUPPORTED for a mirror, since its content comes from the upstream. */
 function refuseMirror({ follow, path }: RepoRef): void {
   if (follow === undefined) return
-  const help = `push to the upstream, or end the mirror: pinfold images repos unfollow ${path}`
+  const help = `push to the upstream, or end the mirror: pinfold mirrors delete ${path}`
   throw new OciError('UNSUPPORTED', `the repository is a mirror, so it is read-only; ${help}`)
 }
 
@@ -234,7 +234,7 @@ function createUnknownRepo(visit: Visit): OciError {
 /** Only the operator, who has all permissions, gets this answer. */
 function createUnknownOrganization(visit: Visit): OciError {
   const name = pathOf(visit).split('/')[0]!
-  return denied(`the organization ${name} does not exist; to create it: pinfold iam organizations create ${name}`)
+  return denied(`the organization ${name} does not exist; to create it: pinfold orgs create ${name}`)
 }
 
 type Missing = Found & { repo?: undefined }

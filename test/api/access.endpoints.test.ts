@@ -124,7 +124,7 @@ before(async () => {
     await member('viewer'),
     await member('editor'),
     await member('owner'),
-    { name: 'owner of another organisation', token: await tokenFor(foreigner.uid), valid: true, role: undefined },
+    { name: 'owner of another organization', token: await tokenFor(foreigner.uid), valid: true, role: undefined },
     { name: 'operator', token: pinfold.operator.token, valid: true, role: 'everything' },
   ]
 })
@@ -149,7 +149,7 @@ function expected(desc: DescMethod, caller: Caller): number | 'through' {
   if (unscoped && needed.includes(Capability.CAP_INTERNAL)) return 7
   const isSomewhere = heldSomewhere.includes(desc.parent.typeName)
   if ((unscoped && !placeOf(desc) && !isSomewhere) || needed.length === 0) return 'through'
-  if (isSomewhere && caller.name === 'owner of another organisation') return 'through'
+  if (isSomewhere && caller.name === 'owner of another organization') return 'through'
   const role = builtInRoles.find(({ name }) => name === caller.role)
   return needed.every((number) => role?.capabilities.includes(number)) ? 'through' : 7
 }

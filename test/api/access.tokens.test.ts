@@ -247,7 +247,7 @@ test("the operator's token can be narrowed as well", async () => {
   const cap = { [team.uid]: [repoList] }
   assert.deepEqual(await reach(await pinfold.tokenFor(operatorUid, { cap })), same('team', 'project'))
   const narrow = await pinfold.as(operatorUid, { cap })
-  assert.equal((await narrow.post('/iam/v2/groups/', { name: 'new-organisation' })).status, 403)
+  assert.equal((await narrow.post('/iam/v2/groups/', { name: 'new-organization' })).status, 403)
 })
 
 test('a cap claim that cannot be read grants nothing', async () => {

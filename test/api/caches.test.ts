@@ -68,7 +68,7 @@ test('each change clears the caches that it makes wrong, before it is answered',
   await clears('a group is deleted', 'grants paths', () => operator.delete(`/iam/v2/groups/${folder.uid}`))
 
   const person = await registry.as((await registry.seed.person()).uid)
-  const own = await clears('an organisation gets its owner', 'grants', () =>
+  const own = await clears('an organization gets its owner', 'grants', () =>
     person.post('/iam/v2/groups/', { name: 'mine' }),
   )
   ok(await person.get(`/iam/v2/groups/${own.body.uid}`))

@@ -183,7 +183,10 @@ test('a message that cannot be decompressed is refused', async () => {
   using connection = connect()
   const wrong = framed(Buffer.from('no archive'), true)
   assert.match((await connection.call(ping, wrong, { encoding: 'gzip' })).message, /message: is not valid gzip data/)
-  assert.match((await connection.call(ping, wrong, { encoding: 'deflate' })).message, /message: is not valid deflate data/)
+  assert.match(
+    (await connection.call(ping, wrong, { encoding: 'deflate' })).message,
+    /message: is not valid deflate data/,
+  )
   assert.equal(
     (await connection.call(ping, framed(gzipSync(Buffer.alloc(0)).subarray(0, 15), true), { encoding: 'gzip' })).status,
     '3',

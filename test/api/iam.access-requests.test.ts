@@ -94,7 +94,7 @@ test('every reason for ineligibility gives the same answer', async () => {
     const text = (answer: Answer) => JSON.stringify(answer.body).replaceAll(/"requestId":"[^"]*"/g, '')
     answers.add(text(found) + text(asked))
   }
-  await assertNone(none.client, true, 'no such organisation')
+  await assertNone(none.client, true, 'no such organization')
   await assertNone((await somebody({ email: 'a@plain.example' })).client, true, 'not verified')
   await assertNone((await somebody({ email: `a@sub.${domain}` })).client, true, 'a domain below')
   await assertNone((await somebody({ email: 'a@gmail.com' })).client, false, 'anybody can have it')
@@ -123,7 +123,7 @@ test('every reason for ineligibility gives the same answer', async () => {
   assert.deepEqual(await waiting(), [])
 })
 
-test("what an organisation's provider says of an address finds nothing and nobody", async () => {
+test("what an organization's provider says of an address finds nothing and nobody", async () => {
   const sub = `asks-${made++}`
   const token = await issuer.token({ sub, aud: 'pinfold', email: `ceo@${domain}`, email_verified: true })
   const path = `/sts/exchange?aud=${pinfold.url}&identity_provider=${idp}`
@@ -275,7 +275,7 @@ test('only the person can set their own profile fields', async () => {
   assert.equal((await pinfold.anonymous.patch(path, { identityMetadata: { company: 'x' } })).status, 401)
 })
 
-test("an organisation's provider does not speak for a person whom others know", async () => {
+test("an organization's provider does not speak for a person whom others know", async () => {
   const { sub, client } = await somebody()
   const path = '/iam/v2/identities:updateIdentityMetadata'
   const inside = async (subject: string): Promise<Client> => {

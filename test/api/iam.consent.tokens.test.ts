@@ -63,7 +63,7 @@ test('a token of an exchange that named scopes or capabilities neither lists, ac
 
 test('a token of an exchange that named scopes or capabilities creates no organization', async () => {
   const { home, exchanged } = await asked()
-  const create = (client: Client) => client.post('/iam/v2/groups/', { name: `organisation-${made++}` })
+  const create = (client: Client) => client.post('/iam/v2/groups/', { name: `organization-${made++}` })
   for (const narrowing of [{ scopes: home.uid }, { cap: 'groups.create' }]) {
     assertNarrowed(await create(await exchanged(narrowing)))
     using grpc = grpcClientOf(scene.pinfold, GroupsService, (await exchanged(narrowing)).token)

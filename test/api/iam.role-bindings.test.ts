@@ -23,7 +23,7 @@ const path = '/iam/v2/roleBindings'
 const missing = 'ab'.repeat(20)
 const person = () => randomBytes(20).toString('hex')
 
-const { pinfold, operator, org, holding, ...scene } = await startScene({}, { description: 'An organisation' })
+const { pinfold, operator, org, holding, ...scene } = await startScene({}, { description: 'An organization' })
 const owner = await scene.member(roleUids.owner)
 const stranger = await scene.stranger()
 after(() => pinfold[Symbol.asyncDispose]())
@@ -40,7 +40,7 @@ test('a new binding comes with its identity, group and role', async () => {
     ...body,
     uid: binding.uid,
     identity: { uid: identity.uid, name: identity.name, description: 'Builds', ...claimMatch, email: '' },
-    group: { uid: org.uid, name: org.name, description: 'An organisation' },
+    group: { uid: org.uid, name: org.name, description: 'An organization' },
     role: { uid: role.uid, name: role.name, description: 'Lists' },
     createTime: binding.createTime,
     updateTime: binding.createTime,

@@ -33,7 +33,7 @@ before(async () => {
   const reposOnly = (await pinfold.seed.role(a, ['repo.list'])).uid
   viewers = [
     { name: 'the operator', client: pinfold.operator, sees: () => [''] },
-    await person('a viewer of an organisation', [[a, viewer]], () => [a]),
+    await person('a viewer of an organization', [[a, viewer]], () => [a]),
     await person(
       'a viewer of disjoint groups',
       [
@@ -113,7 +113,7 @@ function combinations(kind: Kind): Filter[] {
   return found
 }
 
-const names = ['every right', 'an organisation', 'disjoint groups', 'nested groups', 'nothing but repos', 'no rights']
+const names = ['every right', 'an organization', 'disjoint groups', 'nested groups', 'nothing but repos', 'no rights']
 for (const [index, name] of names.entries()) {
   test(`all members of the filter narrow each other for a caller with ${name}`, async () => {
     const viewer = viewers[index]!

@@ -183,7 +183,7 @@ test('organizations take turns, however many images one of them has pushed', asy
 })
 
 /** Creates an organization with a member who may push there. */
-async function newOrganisation(name: string) {
+async function newOrganization(name: string) {
   const { uid } = await registry.seed.group('', { name })
   const client = await registry.registryAs((await registry.seed.member(uid, roleUids.push)).uid)
   const pushOne = async (image: string) =>
@@ -207,7 +207,7 @@ async function readAll(): Promise<string[]> {
 }
 
 test('an organization whose images take long gets a quarter of the time, and all of it while no other waits', async () => {
-  const [slow, quick] = [await newOrganisation('a-slow'), await newOrganisation('b-quick')]
+  const [slow, quick] = [await newOrganization('a-slow'), await newOrganization('b-quick')]
   const long = new Set<string>()
   for (const image of ['a', 'b', 'c']) long.add(await slow.pushOne(image))
   for (let i = 0; i < 12; i++) await quick.pushOne(`image-${i}`)
@@ -230,7 +230,7 @@ test('an organization whose images take long gets a quarter of the time, and all
 })
 
 test('an image that takes long gives way to others that wait, and is read to its end when its turn comes', async () => {
-  const [slow, quick] = [await newOrganisation('c-slow'), await newOrganisation('d-quick')]
+  const [slow, quick] = [await newOrganization('c-slow'), await newOrganization('d-quick')]
   const long = await slow.pushOne('a')
   const { turns } = registry.app.images
   registry.app.images.turns = createReadTurns(() => performance.now(), { giveWayMs: 50, shortMs: 1000 })

@@ -77,7 +77,10 @@ test('patterns of before the limits go on matching, are reported, and do not sta
   })
   const shown = ok(await operator.get(`${upstreams}/${upstream.uid}`))
   assert.match(shown.problem, /^allow\[0\] .* has \d+ steps.* It matches texts of up to \d+ characters/)
-  assert.match(ok(await operator.get(`/registry/v2/repos/${repo}/follow`)).problem, /^tags\[0\] is too large: it has \d+ steps/)
+  assert.match(
+    ok(await operator.get(`/registry/v2/repos/${repo}/follow`)).problem,
+    /^tags\[0\] is too large: it has \d+ steps/,
+  )
 
   there.move('1.0-old', 'one')
   there.move('UPPER', 'other')

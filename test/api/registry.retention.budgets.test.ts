@@ -60,7 +60,7 @@ test('keeps manifests that a check cannot decide, counts them, and shows their n
     [digests[1]],
   )
   const env = { PINFOLD_API: pinfold.url, PINFOLD_TOKEN: pinfold.operator.token! }
-  const shown = await run(['images', 'retention', 'deletions', made.uid], { env })
+  const shown = await run(['policies', 'retention', 'plans', 'describe', made.uid], { env })
   assert.match(shown.stderr, /1 manifests go.*; 1 more stay, since too much would have to be read to decide on them/)
   assert.equal(shown.code, 0, uid)
 })

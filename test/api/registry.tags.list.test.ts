@@ -48,7 +48,7 @@ let pinfold: Pinfold
 let operator: Client
 /** Two repos in one folder, one directly in the organization, one elsewhere. */
 let repos: string[]
-let organisation: string
+let organization: string
 let folder: string
 let rows: Row[]
 let ticks = 0
@@ -57,11 +57,11 @@ before(async () => {
   const clock = () => new Date(Date.parse('2026-05-01T10:00:00.000Z') + 1000 * Math.floor(ticks++ / 60))
   pinfold = await startPinfold({ clock })
   operator = pinfold.operator
-  organisation = (await pinfold.seed.group()).uid
-  folder = (await pinfold.seed.group(organisation)).uid
+  organization = (await pinfold.seed.group()).uid
+  folder = (await pinfold.seed.group(organization)).uid
   const elsewhere = (await pinfold.seed.group()).uid
   repos = await Promise.all(
-    [folder, folder, organisation, elsewhere].map(async (place) => (await pinfold.seed.repo(place)).uid),
+    [folder, folder, organization, elsewhere].map(async (place) => (await pinfold.seed.repo(place)).uid),
   )
   for (const repo of repos) {
     await Promise.all(Object.keys(names).map((name, i) => plantTag(pinfold, repo, name, `image ${i % 5}`)))
@@ -93,7 +93,7 @@ test('each combination of flags shows exactly the names of the kinds that it ask
 test('every order, in every place, with and without hidden tags', async () => {
   const scopes: Record<string, (uid: string) => boolean> = {
     '': () => true,
-    [`uidp.descendants_of=${organisation}`]: (uid) => uid.startsWith(`${organisation}/`),
+    [`uidp.descendants_of=${organization}`]: (uid) => uid.startsWith(`${organization}/`),
     [`uidp.descendants_of=${folder}`]: (uid) => uid.startsWith(`${folder}/`),
     [`uidp.descendants_of=${repos[0]}`]: (uid) => uid.startsWith(`${repos[0]}/`),
     [`uidp.children_of=${repos[0]}`]: (uid) => uid.startsWith(`${repos[0]}/`),

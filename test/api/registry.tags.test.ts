@@ -203,8 +203,8 @@ test('each change sends one event to the organization, with the tag or the reque
     ok(await operator.delete(pathOf(tag)))
     await create(repo, { name: 'sent', digest: digestOf('missing') })
   })
-  const organisation = group.slice(0, 40)
-  const common = { subject: tag.uid, group: organisation, audience: 'CUSTOMER' }
+  const organization = group.slice(0, 40)
+  const common = { subject: tag.uid, group: organization, audience: 'CUSTOMER' }
   assert.partialDeepStrictEqual(events, [
     { ...common, type: 'dev.pinfold.api.platform.registry.tag.created.v1' },
     { ...common, type: 'dev.pinfold.api.platform.registry.tag.deleted.v1' },

@@ -464,7 +464,7 @@ test('neither the log nor the requests to a witness contain a name or a digest o
       [],
     )
   }
-  assert.ok(told.join('').includes(`${org}`), 'the log itself is named, by the uid of its organisation')
+  assert.ok(told.join('').includes(`${org}`), 'the log itself is named, by the uid of its organization')
 })
 
 test('a witness is asked over plain http only where that is allowed for upstreams', async () => {

@@ -91,7 +91,7 @@ test('a user who is deactivated before their first sign-in gets no account', asy
   assert.ok((await signIn(uid)).get('token'))
 })
 
-test('sessions end for users whom the provider deactivates, or whose external ID it changes', async () => {
+test('sessions revoke for users whom the provider deactivates, or whose external ID it changes', async () => {
   const { uid, scim } = await provider('late', 'CORRELATION_RULE_SUB_EQUALS_EXTERNAL_ID')
   company.become('late-comer', {})
   const first = (await signIn(uid)).get('token')!

@@ -16,7 +16,7 @@ import { grpcClientOf } from '../support/grpc.ts'
 import { type Answer, type Json, type Pinfold, roleUids, startPinfold } from '../support/pinfold.ts'
 import { linkOf } from '../support/sign-in.ts'
 
-const [atSettings, atOrg] = ['client of the settings', 'client of the organisation']
+const [atSettings, atOrg] = ['client of the settings', 'client of the organization']
 const tokenExchange = 'urn:ietf:params:oauth:grant-type:token-exchange'
 const idTokenType = 'urn:ietf:params:oauth:token-type:id_token'
 const loopback = 'http://localhost:4711/callback'

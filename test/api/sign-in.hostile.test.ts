@@ -173,7 +173,7 @@ test('the next sign-in does not continue the session of another person, and cook
   assert.equal((await browser.ask(`${pinfold.url}/ui/`)).headers.get('location'), '/ui/signin')
 })
 
-test("what an owner's provider says reaches nothing outside of the organisation", async () => {
+test("what an owner's provider says reaches nothing outside of the organization", async () => {
   // Mallory runs a client at the same provider as everybody else, and so has their ID tokens.
   const shared = { ...mallory, idp: (await pinfold.seed.provider(mallory.org, honest.url)).uid, issuer: honest }
   const victim = await signIn({ idp: '', issuer: honest }, { sub: 'victim' }, { connection: 'everybody' })

@@ -108,7 +108,7 @@ async function assertInside(client: Client, what: string): Promise<void> {
     [403, client.get(`/control/v1/organizationSessions/${acme.uid}`)],
     [403, client.post(`/iam/v2/groupInvites/${acme.uid}`, { roleUid: roleUids.viewer, ttl: '60s' })],
     [403, client.post(`/registry/v2/repos/${acme.uid}`, { name: 'planted' })],
-    [403, client.post('/iam/v2/groups/', { name: 'an-organisation-of-its-own' })],
+    [403, client.post('/iam/v2/groups/', { name: 'an-organization-of-its-own' })],
     [404, client.get('/iam/v2/groups:lookupGroup')],
     [404, client.post(`/iam/v2/groups/${acme.uid}:requestGroupAccess`)],
     [
@@ -192,8 +192,8 @@ test('a good token of the provider is refused for the settings, for another orga
   })
   for (const [what, got] of [
     ['the settings', await throughExchange('everybody', evil, { sub: 'm-4' })],
-    ['another organisation', await throughExchange(acmeIdp, evil, { sub: 'm-4' })],
-    ['another organisation at the same issuer', await throughExchange('everybody', honest, { sub: victim })],
+    ['another organization', await throughExchange(acmeIdp, evil, { sub: 'm-4' })],
+    ['another organization at the same issuer', await throughExchange('everybody', honest, { sub: victim })],
   ] as const) {
     assert.equal(got, 401, what)
   }

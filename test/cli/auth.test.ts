@@ -28,8 +28,7 @@ async function start() {
   const home = makeHome()
   const file = join(home.home, 'token')
   writeFileSync(file, `${outside}\n`)
-  const auth = (args: readonly string[], env: Env = {}): Promise<Run> =>
-    run(['auth', ...args], { env: { ...home.env, ...env } })
+  const auth = (args: readonly string[], env: Env = {}): Promise<Run> => run(args, { env: { ...home.env, ...env } })
   return {
     ...home,
     fake,
@@ -54,8 +53,8 @@ test('login exchanges the token of a file, prints the identity, and stores every
   await using it = await start()
   const signedIn = await it.login('--audience', 'registry.example')
   assert.deepEqual([signedIn.code, signedIn.stderr], [0, ''])
-  assert.match(signedIn.stdout, new RegExp(`^identity  ${identity}\napi       ${it.fake.url}\n`))
-  assert.match(signedIn.stdout, /^may {7}viewer in acme\nmay {7}repo\.list, tag\.list in b{40}$/m)
+  assert.match(signedIn.stdout, new RegExp(`^identity +${identity}\napi +${it.fake.url}\n`))
+  assert.match(signedIn.stdout, /^permission {2}viewer in acme\npermission {2}repo\.list, tag\.list in b{40}$/m)
   assertQuiet(signedIn)
 
   const [api, registry] = it.fake.exchanges()
@@ -90,23 +89,26 @@ test('a broken profile ends with 78 and a hint how to remove it', async () => {
   mkdirSync(dirname(it.profile), { recursive: true })
   writeFileSync(it.profile, '{"api":1}')
   const { code, stderr } = await it.login()
-  assert.deepEqual([code, stderr], [78, `pinfold: ${it.profile} is not a profile; pinfold auth logout removes it\n`])
+  assert.deepEqual(
+    [code, stderr],
+    [78, `pinfold: ${it.profile} is not a valid profile; remove it with pinfold logout, then run pinfold login\n`],
+  )
   assert.equal((await it.auth(['logout'])).code, 0)
   assert.equal((await it.login()).code, 0)
 })
 
-test('auth token prints only the token, which is cached until shortly before it expires', async () => {
+test('tokens print prints only the token, which is cached until shortly before it expires', async () => {
   await using it = await start()
   await it.login()
   const kept = readFileSync(it.tokenFile(it.fake.url), 'utf8')
-  const first = await it.auth(['token'])
+  const first = await it.auth(['tokens', 'print'])
   assert.deepEqual([first.code, first.stdout, first.stderr], [0, kept, ''])
   assert.equal(it.fake.exchanges().length, 1)
 
   it.fake.lifetime = 240
   await it.login()
   it.fake.lifetime = 3600
-  const { stdout } = await it.auth(['token'])
+  const { stdout } = await it.auth(['tokens', 'print'])
   assert.equal(stdout, readFileSync(it.tokenFile(it.fake.url), 'utf8'))
   assert.equal(it.fake.exchanges().length, 3)
 
@@ -114,12 +116,12 @@ test('auth token prints only the token, which is cached until shortly before it 
   it.fake.lifetime = 240
   await it.login()
   rmSync(it.file)
-  const last = await it.auth(['token'])
+  const last = await it.auth(['tokens', 'print'])
   assert.deepEqual([last.code, last.stdout], [0, readFileSync(it.tokenFile(it.fake.url), 'utf8')])
   rmSync(it.tokenFile(it.fake.url))
-  const none = await it.auth(['token'])
+  const none = await it.auth(['tokens', 'print'])
   assert.deepEqual([none.code, none.stdout], [77, ''])
-  assert.match(none.stderr, /^pinfold: the token file .* cannot be read: ENOENT; run pinfold auth login again\n$/)
+  assert.match(none.stderr, /^pinfold: the token file .* cannot be read: ENOENT; run pinfold login again\n$/)
 })
 
 test('a token that is narrowed, or for several audiences, is exchanged each time and never kept', async () => {
@@ -127,9 +129,12 @@ test('a token that is narrowed, or for several audiences, is exchanged each time
   await it.login()
   const kept = readFileSync(it.tokenFile(it.fake.url), 'utf8')
   const scope = 'a'.repeat(40)
-  const narrow = ['token', '--scope', scope, '--scope', other, '--capabilities', 'repo.list,tag.list']
+  const narrow = ['tokens', 'print', '--scope', scope, '--scope', other, '--capabilities', 'repo.list,tag.list']
   assert.equal((await it.auth(narrow)).code, 0)
-  assert.equal((await it.auth(['token', '--audience', it.fake.url, '--audience', 'registry.example'])).code, 0)
+  assert.equal(
+    (await it.auth(['tokens', 'print', '--audience', it.fake.url, '--audience', 'registry.example'])).code,
+    0,
+  )
   const [, narrowed, both] = it.fake.exchanges()
   assert.deepEqual(narrowed!.query.getAll('scopes'), [scope, other])
   assert.deepEqual(narrowed!.query.getAll('cap'), ['repo.list', 'tag.list'])
@@ -143,20 +148,23 @@ test('a token that is narrowed, or for several audiences, is exchanged each time
     ['--capabilities', ''],
     ['--capabilities', 'repo.list,'],
   ]) {
-    const { code, stdout } = await it.auth(['token', ...empty])
+    const { code, stdout } = await it.auth(['tokens', 'print', ...empty])
     assert.deepEqual([code, stdout], [64, ''])
   }
 })
 
 test('a token from standard input is used once and never read again', async () => {
   await using it = await start()
-  const script = `printf %s '${outside}' | "${program}" auth login --api ${it.fake.url} --identity ${identity} --identity-token -`
+  const script = `printf %s '${outside}' | "${program}" login --api ${it.fake.url} --identity ${identity} --identity-token -`
   const piped = await runProcess(['-c', script], { command: 'sh', env: it.env })
   assert.deepEqual([piped.code, it.fake.exchanges()[0]!.bearer], [0, outside])
-  assert.equal((await it.auth(['token'])).code, 0)
-  const { code, stderr } = await it.auth(['token', '--audience', 'registry.example'])
+  assert.equal((await it.auth(['tokens', 'print'])).code, 0)
+  const { code, stderr } = await it.auth(['tokens', 'print', '--audience', 'registry.example'])
   assert.equal(code, 77)
-  assert.equal(stderr, 'pinfold: the token to sign in with came from standard input: run pinfold auth login again\n')
+  assert.equal(
+    stderr,
+    'pinfold: the token of your sign-in came from standard input, so it was not stored; run pinfold login again\n',
+  )
 })
 
 test('a flag wins over the environment, which wins over the profile', async () => {
@@ -164,7 +172,7 @@ test('a flag wins over the environment, which wins over the profile', async () =
   await using elsewhere = await startFakeSts()
   await it.login()
   const subjects = async (args: string[], env: Env) => {
-    const { code, stdout, stderr } = await it.auth(['status', '--output', 'json', ...args], env)
+    const { code, stdout, stderr } = await it.auth(['whoami', '--output', 'json', ...args], env)
     assert.equal(code, 0, stderr)
     const { api, subject } = JSON.parse(stdout)
     return [api, subject]
@@ -183,10 +191,10 @@ test('a profile counts only for its own server, which alone gets the token of it
   await using it = await start()
   await using elsewhere = await startFakeSts()
   await it.login()
-  const nobody = await it.auth(['token', '--api', elsewhere.url])
+  const nobody = await it.auth(['tokens', 'print', '--api', elsewhere.url])
   assert.deepEqual([nobody.code, nobody.stdout], [77, ''])
   assert.match(nobody.stderr, /^pinfold: not signed in: /)
-  const named = await it.auth(['token', '--api', elsewhere.url, '--identity', identity])
+  const named = await it.auth(['tokens', 'print', '--api', elsewhere.url, '--identity', identity])
   assert.deepEqual([named.code, named.stdout], [77, ''])
   assert.deepEqual(elsewhere.seen, [])
 })
@@ -220,35 +228,38 @@ test('the token of the platform is found with nothing but an identity, GitHub be
   })
 })
 
-test('status prints the identity that is signed in, or ends with 77', async () => {
+test('whoami prints the identity that is signed in, or exits with 77', async () => {
   await using it = await start()
-  for (const args of [['status'], ['status', '--quick'], ['token']]) {
+  for (const args of [['whoami'], ['whoami', '--quick'], ['tokens', 'print']]) {
     const { code, stdout, stderr } = await it.auth(args)
     assert.deepEqual([code, stdout], [77, ''])
     assert.match(stderr, /^pinfold: not signed in: .*\n$/)
   }
   await it.login()
   const seen = it.fake.seen.length
-  const quick = await it.auth(['status', '--quick', '-o', 'json'])
+  const quick = await it.auth(['whoami', '--quick', '-o', 'json'])
   assert.equal(quick.code, 0)
   const { issuer, subject, audience } = JSON.parse(quick.stdout)
   assert.deepEqual([issuer, subject, audience, it.fake.seen.length], [it.fake.url, identity, [it.fake.url], seen])
-  const full = await it.auth(['status'])
-  assert.match(full.stdout, /^may {7}viewer in acme$/m)
+  const full = await it.auth(['whoami'])
+  assert.match(full.stdout, /^permission {2}viewer in acme$/m)
   assert.equal(it.fake.seen.length, seen + 1)
-  assert.equal((await it.auth(['status', '-o', 'yaml'])).code, 64)
+  assert.equal((await it.auth(['whoami', '-o', 'yaml'])).code, 64)
 
   const given = looseToken({ iss: it.fake.url, sub: other, aud: it.fake.url, exp: secondsFromNow(60) })
-  const acting = await it.auth(['status'], { PINFOLD_TOKEN: given })
-  assert.match(acting.stdout, new RegExp(`^identity  ${other}$`, 'm'))
+  const acting = await it.auth(['whoami'], { PINFOLD_TOKEN: given })
+  assert.match(acting.stdout, new RegExp(`^identity +${other}$`, 'm'))
   assert.equal(it.fake.seen.at(-1)!.bearer, given)
-  const bad = await it.auth(['status'], { PINFOLD_TOKEN: `${given}\n` })
-  assert.deepEqual([bad.code, bad.stderr], [78, 'pinfold: PINFOLD_TOKEN is not one word of plain characters\n'])
+  const bad = await it.auth(['whoami'], { PINFOLD_TOKEN: `${given}\n` })
+  assert.deepEqual(
+    [bad.code, bad.stderr],
+    [78, 'pinfold: PINFOLD_TOKEN is not valid: a token has only ASCII characters, without spaces\n'],
+  )
 
   const exp = secondsFromNow(-1)
   const token = looseToken({ iss: it.fake.url, sub: identity, aud: it.fake.url, exp })
   writeFileSync(it.tokenFile(it.fake.url), token)
-  assert.equal((await it.auth(['status', '--quick'])).code, 77)
+  assert.equal((await it.auth(['whoami', '--quick'])).code, 77)
 })
 
 test('logout forgets one token, or everything', async () => {
@@ -258,7 +269,7 @@ test('logout forgets one token, or everything', async () => {
   assert.deepEqual([it.tokenFile(it.fake.url), it.tokenFile('registry.example')].map(existsSync), [true, false])
   assert.equal((await it.auth(['logout'])).code, 0)
   assert.deepEqual([readdirSync(join(it.home, 'cache')), readdirSync(join(it.home, 'config'))], [[], []])
-  assert.equal((await it.auth(['token'])).code, 77)
+  assert.equal((await it.auth(['tokens', 'print'])).code, 77)
   assert.equal((await it.auth(['logout'])).code, 0)
 })
 
@@ -266,8 +277,8 @@ test('an audience cannot lead out of the cache', async () => {
   await using it = await start()
   await it.login()
   for (const audience of ['..', '.', '', 'a b', 'x'.repeat(256)]) {
-    for (const command of ['token', 'logout']) {
-      const { code, stdout } = await it.auth([command, '--audience', audience])
+    for (const command of [['tokens', 'print'], ['logout']]) {
+      const { code, stdout } = await it.auth([...command, '--audience', audience])
       assert.deepEqual([code, stdout], [64, ''], `${command} ${audience}`)
     }
   }
@@ -281,8 +292,9 @@ test('prints a refusal of the server as one line with message, fields and reques
     { field: 'aud', description: 'must be one of a, b' },
     { field: 'scopes', description: 'is wrong' },
   ]
+  const check = 'check that --api or PINFOLD_API is the URL of a Pinfold server'
   const cases: [status: number, body: unknown, code: number, stderr: string][] = [
-    [401, { code: 16, message: `no: ${outside}\u001b[2J`, details: [info] }, 77, 'no: [token] [2J (request id r-1)\n'],
+    [401, { code: 16, message: `no: ${outside}\u001b[2J`, details: [info] }, 77, 'no: [token] [2J (request ID r-1)\n'],
     [403, { code: 7, message: 'not this one', details: [] }, 77, 'not this one\n'],
     [
       400,
@@ -292,8 +304,13 @@ test('prints a refusal of the server as one line with message, fields and reques
     ],
     [429, { code: 8, message: 'too many', details: [{ retryDelay: '3s' }] }, 1, 'too many (try again in 3s)\n'],
     [302, '<html>', 1, `${it.fake.url}/sts/exchange answered 302\n`],
-    [200, 'hello', 1, `${it.fake.url}/sts/exchange answered with something that is not JSON\n`],
-    [200, { token: 'not one' }, 1, `${it.fake.url} answered the exchange without a token\n`],
+    [200, 'hello', 1, `${it.fake.url}/sts/exchange did not answer with JSON; ${check}\n`],
+    [
+      200,
+      { token: 'not one' },
+      1,
+      `${it.fake.url} did not answer the token exchange with a token; check that it is a Pinfold server\n`,
+    ],
   ]
   for (const [status, body, code, stderr] of cases) {
     it.fake.seen.length = 0
@@ -337,7 +354,10 @@ test('a token is never sent unencrypted, and a text that is no token is not prin
   const plain = await login('--api', 'http://registry.example', '--identity-token', it.file)
   assert.deepEqual(
     [plain.code, plain.stderr],
-    [78, 'pinfold: tokens are sent over https only, and http://registry.example is not\n'],
+    [
+      78,
+      'pinfold: nothing was sent: tokens are sent over https only, and http://registry.example is not https\npinfold: give --api or PINFOLD_API an https:// URL\n',
+    ],
   )
   const wrong = await login('--api', 'nonsense', '--identity-token', it.file)
   assert.deepEqual(
@@ -348,14 +368,20 @@ test('a token is never sent unencrypted, and a text that is no token is not prin
   const api = ['--api', it.fake.url]
   writeFileSync(it.file, `${outside}\nsecond line`)
   const lines = await login(...api, '--identity-token', it.file)
-  assert.deepEqual([lines.code, lines.stderr], [1, `pinfold: what is in ${it.file} is not a token\n`])
+  assert.deepEqual(
+    [lines.code, lines.stderr],
+    [1, `pinfold: not signed in: the content of ${it.file} is not a token\n`],
+  )
   const variable = await it.auth(['login', '--identity', identity, ...api], { PINFOLD_ID_TOKEN: `${outside} x` })
-  assert.deepEqual([variable.code, variable.stderr], [78, 'pinfold: the token is not one word of plain characters\n'])
+  assert.deepEqual(
+    [variable.code, variable.stderr],
+    [78, 'pinfold: the token is not valid: a token has only ASCII characters, without spaces\n'],
+  )
   assertQuiet(variable)
   assert.deepEqual(it.fake.seen, [])
   assert.equal((await it.auth(['login', ...api, '--identity-token', it.file])).code, 64)
   assert.equal((await it.auth(['login', ...api, '--identity', 'me'])).code, 64)
-  assert.equal((await it.auth(['token'], { PINFOLD_IDENTITY: 'me' })).code, 78)
+  assert.equal((await it.auth(['tokens', 'print'], { PINFOLD_IDENTITY: 'me' })).code, 78)
 })
 
 test('identities check explains claim by claim and shows neither the token nor its signature', async () => {
@@ -367,7 +393,7 @@ test('identities check explains claim by claim and shows neither the token nor i
   const check = async (change: object, ...args: string[]) => {
     const token = looseToken({ ...claims, exp: secondsFromNow(600), iat: secondsFromNow(0), ...change })
     writeFileSync(it.file, token)
-    const result = await run(['identities', 'check', '--token-file', it.file, '--identity', identity, ...args], {
+    const result = await run(['identities', 'check', identity, '--token-file', it.file, ...args], {
       env: it.env,
     })
     assertQuiet(result, token, ...token.split('.'))
@@ -403,20 +429,20 @@ test('identities check explains claim by claim and shows neither the token nor i
   it.fake.identity = { uid: identity, name: 'aws', awsIdentity: { awsAccount: '1'.repeat(12) } }
   assert.equal((await check({})).code, 1)
   writeFileSync(it.file, 'something.that.is-not-one')
-  const broken = await run(['identities', 'check', '--token-file', it.file, '--identity', identity], { env: it.env })
+  const broken = await run(['identities', 'check', identity, '--token-file', it.file], { env: it.env })
   assert.deepEqual([broken.code, broken.stdout], [1, ''])
   assert.match(broken.stderr, /^pinfold: the token cannot be read: [^.]*\n$/)
 })
 
 test('help and completion know the commands of two words and the values of their options', async () => {
   const complete = async (...words: string[]) => (await runProcess(['complete', '--', ...words])).stdout
-  assert.match(await complete('auth', ''), /^login\t[\s\S]*^status\t[\s\S]*^token\t[\s\S]*^logout\t/m)
-  assert.match(await complete('auth', 'login', '--'), /^--identity-token\t[\s\S]*^--audience\t/m)
-  assert.match(await complete('auth', 'status', '--output', ''), /^table\t[\s\S]*^json\t/m)
-  assert.match((await run(['auth', 'login', '--help'])).stdout, /^Usage: pinfold auth login /)
-  const [bare, unknown] = [await run(['auth']), await run(['auth', 'login', '--nope'])]
+  assert.match(await complete('tokens', ''), /^print\t[\s\S]*^push\t[\s\S]*^pull\t/m)
+  assert.match(await complete('login', '--'), /^--identity-token\t[\s\S]*^--audience\t/m)
+  assert.match(await complete('whoami', '--output', ''), /^table\t[\s\S]*^json\t/m)
+  assert.match((await run(['login', '--help'])).stdout, /^Usage: pinfold login /)
+  const [bare, unknown] = [await run(['tokens']), await run(['login', '--nope'])]
   assert.deepEqual([bare.code, unknown.code], [64, 64])
-  assert.match(unknown.stderr, /^pinfold: unknown option '--nope'\n\(see pinfold auth login --help\)\n$/)
+  assert.match(unknown.stderr, /^pinfold: unknown option '--nope'\n\(see pinfold login --help\)\n$/)
 })
 
 test('the server ignores the settings of the commands', async () => {
@@ -457,29 +483,29 @@ test('a job signs in to a real server with a token that its own key signed, and 
   writeFileSync(file, await sign('job'))
   const cli = (...args: string[]) => run(args, { env: { ...home.env, PINFOLD_API: pinfold.url } })
 
-  const signedIn = await cli('auth', 'login', '--identity', uid, '--identity-token', file)
+  const signedIn = await cli('login', '--identity', uid, '--identity-token', file)
   assert.equal(signedIn.code, 0, signedIn.stderr)
-  assert.match(signedIn.stdout, /^may {7}viewer in acme$/m)
-  const checked = await cli('identities', 'check', '--identity', uid, '--token-file', file)
+  assert.match(signedIn.stdout, /^permission {2}viewer in acme$/m)
+  const checked = await cli('identities', 'check', uid, '--token-file', file)
   assert.equal(checked.code, 0, checked.stdout + checked.stderr)
-  const token = (await cli('auth', 'token')).stdout.trim()
+  const token = (await cli('tokens', 'print')).stdout.trim()
   assert.equal((await pinfold.withToken(token).get('/registry/v2/repos')).status, 200)
-  const narrowed = (await cli('auth', 'token', '--capabilities', 'groups.list', '--scope', org)).stdout.trim()
+  const narrowed = (await cli('tokens', 'print', '--capabilities', 'groups.list', '--scope', org)).stdout.trim()
   assert.equal((await pinfold.withToken(narrowed).get(`/iam/v2/groups/${org}`)).status, 200)
   assert.equal((await pinfold.withToken(narrowed).get(`/iam/v2/identities/${uid}`)).status, 403)
-  const named = (await cli('auth', 'token', '--capabilities', 'groups.list', '--scope', 'acme')).stdout.trim()
+  const named = (await cli('tokens', 'print', '--capabilities', 'groups.list', '--scope', 'acme')).stdout.trim()
   assert.equal((await pinfold.withToken(named).get(`/iam/v2/groups/${org}`)).status, 200)
   assert.match(
-    (await cli('auth', 'token', '--scope', 'nowhere')).stderr,
-    /there is no organisation nowhere that you can/,
+    (await cli('tokens', 'print', '--scope', 'nowhere')).stderr,
+    /there is no organization nowhere that you can/,
   )
-  assert.equal((await cli('auth', 'token', '--scope', '')).code, 64)
-  assert.equal((await cli('identities', 'check', '--identity', 'acme/job', '--token-file', file)).code, 0)
+  assert.equal((await cli('tokens', 'print', '--scope', '')).code, 64)
+  assert.equal((await cli('identities', 'check', 'acme/job', '--token-file', file)).code, 0)
 
   writeFileSync(file, await sign('another'))
-  assert.equal((await cli('identities', 'check', '--identity', uid, '--token-file', file)).code, 1)
-  const refused = await cli('auth', 'login', '--identity', uid, '--identity-token', file)
+  assert.equal((await cli('identities', 'check', uid, '--token-file', file)).code, 1)
+  const refused = await cli('login', '--identity', uid, '--identity-token', file)
   assert.deepEqual([refused.code, refused.stdout], [77, ''])
-  assert.equal((await cli('auth', 'logout')).code, 0)
-  assert.equal((await cli('auth', 'status')).code, 77)
+  assert.equal((await cli('logout')).code, 0)
+  assert.equal((await cli('whoami')).code, 77)
 })

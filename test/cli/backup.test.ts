@@ -30,7 +30,7 @@ const server = process.env.PINFOLD_TEST_DATABASE
 const isThere = (program: string) => (process.env.PATH ?? '').split(':').some((dir) => existsSync(join(dir, program)))
 const noDump = Boolean(server) && !isThere('pg_dump') && 'pg_dump is not there'
 
-/** Dumps the database, as an administrator of PostgreSQL does before `pinfold backup`. */
+/** Dumps the database, as an administrator of PostgreSQL does before `pinfold server backup`. */
 function dump(place: Place, file: string): void {
   execFileSync('pg_dump', ['--format=custom', `--schema=${place.schema}`, `--file=${file}`, server!])
 }
@@ -82,7 +82,7 @@ for (const [store, skip] of [
       await push('v1')
       await first.client.pushBlob(name, randomBytes(100_000))
       if (server) dump(place, dumped)
-      const early = await command(['backup', '--to', to, '-o', 'json'])
+      const early = await command(['server', 'backup', '--to', to, '-o', 'json'])
       assert.deepEqual([early.code, early.stderr], [0, ''])
       await push('v2')
       const known = new Map(pushed)
@@ -92,7 +92,7 @@ for (const [store, skip] of [
       const pushing = (async () => {
         for (let i = 0; !over; i++) await push(`meanwhile-${i}`)
       })()
-      const made = await command(['backup', '--to', to, '-o', 'json', '--keep', '1'])
+      const made = await command(['server', 'backup', '--to', to, '-o', 'json', '--keep', '1'])
       over = true
       await pushing
       assert.deepEqual([made.code, made.stderr], [0, ''])
@@ -116,14 +116,14 @@ for (const [store, skip] of [
       cpSync(join(to, 'blobs'), blobs, { recursive: true })
       const back = { PINFOLD_BLOBS: blobs }
       // The server refuses to start until the restore was completed.
-      await assert.rejects(startProcess(place, { env: back }), /the blobs of this database are in another folder/)
-      const settled = await command(['restored'], back)
+      await assert.rejects(startProcess(place, { env: back }), /has its blobs in another folder/)
+      const settled = await command(['server', 'complete-restore'], back)
       assert.deepEqual([settled.code, settled.stderr], [0, ''], settled.stdout)
-      assert.match(settled.stdout, /^events go on at position 100000\d+$/m)
+      assert.match(settled.stdout, /^the event stream continues at position 100000\d+$/m)
       assert.match(settled.stdout, /^blobs: \d+ examined, all right/m)
       if (bucket) {
         env.PINFOLD_BLOBS = bucket.url()
-        const moved = await run(['blobs', 'copy', blobs, env.PINFOLD_BLOBS, '--switch', ...place.args], {
+        const moved = await run(['server', 'blobs', 'copy', blobs, env.PINFOLD_BLOBS, '--switch', ...place.args], {
           env: { ...place.env, ...bucket.aws },
         })
         assert.equal(moved.code, 0, moved.stderr)
@@ -142,7 +142,7 @@ for (const [store, skip] of [
       await second.client.pushImage(name, 'v3')
       second.kill('SIGTERM')
       await second.exited
-      const whole = await command(['verify', '--hash'], bucket ? {} : back)
+      const whole = await command(['server', 'verify', '--hash'], bucket ? {} : back)
       assert.equal(whole.code, 0, whole.stderr)
     } finally {
       rmSync(to, { recursive: true, force: true })
@@ -154,7 +154,7 @@ test('the second of two concurrent backups into one folder is refused at once', 
   await using place = await makePlace()
   const to = mkdtempSync(join(tmpdir(), 'pinfold-backups-'))
   try {
-    const back = () => run(['backup', '--to', to, '--keep', '1', ...place.args], { env: place.env })
+    const back = () => run(['server', 'backup', '--to', to, '--keep', '1', ...place.args], { env: place.env })
     const server = await startProcess(place)
     server.kill('SIGTERM')
     await server.exited
@@ -181,7 +181,8 @@ test('refuses a backup into the blob folder of the server, below it, and to an i
     const server = await startProcess(place)
     server.kill('SIGTERM')
     await server.exited
-    const back = (where: string) => run(['backup', '--to', where, '--keep', '1', ...place.args], { env: place.env })
+    const back = (where: string) =>
+      run(['server', 'backup', '--to', where, '--keep', '1', ...place.args], { env: place.env })
     symlinkSync(place.data, join(to, 'link'))
     for (const where of [place.data, `${place.data}/.`, join(to, 'link'), join(place.data, 'blobs')]) {
       const refused = await back(where)

@@ -16,17 +16,17 @@ test('a person sees who has bound them, accepts one organization and refuses ano
   }
   const [wanted, unwanted] = [await bound('wanted'), await bound('unwanted')]
   const env = { PINFOLD_API: pinfold.url, PINFOLD_TOKEN: person.token! }
-  const command = (...args: string[]) => run(['bindings', ...args], { env })
+  const command = (...args: string[]) => run(['invitations', ...args], { env })
 
   const { stdout } = await command('pending')
-  assert.match(stdout, /^UID +ORGANISATION +ON +ROLE +GIVEN BY +TIME\n/)
+  assert.match(stdout, /^UID +ORGANIZATION +SCOPE +ROLE +GRANTED BY +TIME\n/)
   for (const one of ['wanted', 'unwanted']) assert.match(stdout, new RegExp(` ${one} +${one} +viewer +identity-\\d `))
   assert.deepEqual(await command('accept', wanted.uid), { code: 0, stdout: `${wanted.uid}\n`, stderr: '' })
-  assert.deepEqual(await command('refuse', unwanted.uid), { code: 0, stdout: '', stderr: '' })
+  assert.deepEqual(await command('decline', unwanted.uid), { code: 0, stdout: '', stderr: '' })
   assert.deepEqual(JSON.parse((await command('pending', '-o', 'json')).stdout), { items: [] })
   ok(await person.get(`/iam/v2/groups/${wanted.org}`))
   assertDenied(await person.get(`/iam/v2/groups/${unwanted.org}`))
 
   assert.equal((await command('accept', unwanted.uid)).code, 1)
-  assert.equal((await command('refuse', 'not-a-uid')).code, 64)
+  assert.equal((await command('decline', 'not-a-uid')).code, 64)
 })

@@ -20,7 +20,7 @@ test('blobs move to a bucket while the server runs, and back to a folder', { ski
   const url = bucket.url()
   const env = { ...place.env, ...bucket.aws }
   const folder = join(place.data, 'blobs')
-  const copy = (...ends: string[]) => run(['blobs', 'copy', ...ends, ...place.args], { env })
+  const copy = (...ends: string[]) => run(['server', 'blobs', 'copy', ...ends, ...place.args], { env })
   const contents: Buffer[] = []
   const start = async (blobs: string) => {
     const server = await startProcess(place, { env: { ...bucket.aws, PINFOLD_BLOBS: blobs } })
@@ -48,7 +48,7 @@ test('blobs move to a bucket while the server runs, and back to a folder', { ski
   await first.push(17 * 1024 * 1024)
   const begun = await copy(folder, url)
   assert.deepEqual([begun.code, begun.stderr], [0, ''])
-  assert.match(begun.stdout, /^copied 2 blobs with .*; 0 were there already$/m)
+  assert.match(begun.stdout, /^copied 2 blobs with .*; 0 were already copied$/m)
   await first.push(2000)
   // Two servers of one database with different blob stores would each lose the content of the other.
   const tooEarly = await copy(folder, url, '--switch')
@@ -56,7 +56,7 @@ test('blobs move to a bucket while the server runs, and back to a folder', { ski
   await first.stop()
   await assert.rejects(start(url), /the blobs of this database are in another bucket/)
   const moved = await copy(folder, url, '--switch')
-  assert.match(moved.stdout, /^copied 1 blobs with .*; 2 were there already$/m)
+  assert.match(moved.stdout, /^copied 1 blobs with .*; 2 were already copied$/m)
   await assert.rejects(start(''), /the blobs of this database are in another folder/)
   assert.match((await copy(folder, url)).stderr, /the first store does not belong to this database/)
 
@@ -78,10 +78,10 @@ test('blobs move to a bucket while the server runs, and back to a folder', { ski
   writeFileSync(join(other, file!), randomBytes(1000))
   const damaged = await copy(other, bucket.url(), '--switch')
   assert.equal(damaged.code, 1)
-  assert.match(damaged.stderr, /the database keeps that place/)
+  assert.match(damaged.stderr, /the database still uses /)
   assert.match((await copy(other, other)).stderr, /both stores have the same ID/)
   assert.match(damaged.stdout, /^copied 3 blobs/m)
-  assert.ok(damaged.stderr.includes(`damaged or lost, and not copied: ${file}`), damaged.stderr)
+  assert.ok(damaged.stderr.includes(`not copied, because it is damaged or lost: ${file}`), damaged.stderr)
 })
 
 test('finds and deletes pieces in the copy of an upload that ended before the switch', { skip: noBucket }, async () => {
@@ -89,7 +89,7 @@ test('finds and deletes pieces in the copy of an upload that ended before the sw
   await using place = await makePlace()
   const url = bucket.url()
   const env = { ...place.env, ...bucket.aws }
-  const words = ['blobs', 'copy', join(place.data, 'blobs'), url, ...place.args]
+  const words = ['server', 'blobs', 'copy', join(place.data, 'blobs'), url, ...place.args]
   const copy = (...more: string[]) => run([...words, ...more], { env })
   const pieces = () => globSync('uploads/*', { cwd: bucket.fileOf(url, '') })
   const begin = async (client: RegistryClient, body: string) => {
@@ -116,12 +116,12 @@ test('finds and deletes pieces in the copy of an upload that ended before the sw
   const old = new Date(Date.now() - 3 * 24 * 3600_000)
   for (const piece of pieces()) utimesSync(bucket.fileOf(url, piece), old, old)
 
-  const verified = await run(['verify', '--blobs', url, '--only', 'orphans', ...place.args], { env })
+  const verified = await run(['server', 'verify', '--blobs', url, '--only', 'orphans', ...place.args], { env })
   assert.deepEqual([verified.code, verified.stderr.match(/^orphans: .*$/gm)?.length], [1, 1], verified.stderr)
   assert.ok(verified.stderr.includes(`content belongs to nothing: ${stray}`), verified.stderr)
   const settings = { ...bucket.aws, PINFOLD_BLOBS: url, PINFOLD_BLOB_TRASH_SECONDS: '0' }
   await using second = await startProcess(place, { env: settings })
-  const collected = await run(['gc', ...place.args], { env: { ...env, PINFOLD_API: second.url } })
+  const collected = await run(['server', 'gc', ...place.args], { env: { ...env, PINFOLD_API: second.url } })
   assert.match(collected.stdout, /, 1 stray files/, collected.stderr)
   assert.equal(pieces().includes(stray!), false)
   const after = registryClient(second.url, await tokenOf(place, ['--audience', 'registry']))
@@ -141,7 +141,7 @@ test('a killed copy continues where it stopped, and leaves no partial file', asy
     server.kill('SIGTERM')
     await server.exited
   }
-  const words = ['blobs', 'copy', from, to, ...place.args]
+  const words = ['server', 'blobs', 'copy', from, to, ...place.args]
   const copied = () => globSync('sha256/*/*', { cwd: to })
   const child = spawn(program, words, { cwd: project, env: cleanEnv(place.env), stdio: 'ignore' })
   const exited = once(child, 'exit')
@@ -158,7 +158,7 @@ test('a killed copy continues where it stopped, and leaves no partial file', asy
   const again = await run([...words, '--switch'], { env: place.env })
   assert.deepEqual([again.code, again.stderr], [0, ''])
   const rest = contents.length - there.length
-  assert.match(again.stdout, new RegExp(`^copied ${rest} blobs with .*; ${there.length} were there already$`, 'm'))
+  assert.match(again.stdout, new RegExp(`^copied ${rest} blobs with .*; ${there.length} were already copied$`, 'm'))
   await using server = await startProcess(place, { args: ['--blobs', to] })
   const client = registryClient(server.url, await tokenOf(place, ['--audience', 'registry']))
   for (const content of contents) {

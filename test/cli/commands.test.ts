@@ -15,7 +15,7 @@ test('help goes to standard output, and to standard error when a command is miss
   const bare = await runProcess([])
   assert.equal(bare.code, 64)
   assert.equal(bare.stdout, '')
-  assert.match(bare.stderr, /^Usage: pinfold[\s\S]*serve[\s\S]*token[\s\S]*migrate[\s\S]*config[\s\S]*complete/)
+  assert.match(bare.stderr, /^Usage: pinfold[\s\S]*login[\s\S]*repos[\s\S]*serve[\s\S]*migrate[\s\S]*complete/)
 })
 
 test('every command and group in the table shows its summary in its help', async () => {
@@ -82,7 +82,7 @@ test('a command without access to its database ends with one line, exit code 69 
 })
 
 test('the list of settings names each with its default', async () => {
-  const { code, stdout } = await runProcess(['config'])
+  const { code, stdout } = await runProcess(['server', 'config'])
   assert.equal(code, 0)
   assert.match(stdout, /^PINFOLD_LISTEN \(--listen\)\n {4}.*Default: 127\.0\.0\.1:8080\.$/m)
   assert.match(
@@ -92,7 +92,13 @@ test('the list of settings names each with its default', async () => {
 })
 
 test('help and the list of settings are for a terminal, without the marks of a page', async () => {
-  const printed = await Promise.all([['config'], ['serve', '--help'], ['backup', '--help']].map((args) => run(args)))
+  const printed = await Promise.all(
+    [
+      ['server', 'config'],
+      ['serve', '--help'],
+      ['server', 'backup', '--help'],
+    ].map((args) => run(args)),
+  )
   for (const { code, stdout } of printed) {
     assert.equal(code, 0)
     assert.doesNotMatch(stdout, /\]\(|`/)
@@ -104,7 +110,9 @@ test('help and the list of settings are for a terminal, without the marks of a p
 })
 
 test('a reader that closes the output early is no failure', async () => {
-  const { code, stderr } = await runProcess(['-c', `"${program}" config | head -n 1; echo "$?" >&2`], { command: 'sh' })
+  const { code, stderr } = await runProcess(['-c', `"${program}" server config | head -n 1; echo "$?" >&2`], {
+    command: 'sh',
+  })
   assert.deepEqual([code, stderr], [0, '0\n'])
 })
 
@@ -128,7 +136,7 @@ test('the program finds itself and Node through a symbolic link and from another
 
 test('completion offers commands and options, and prints a script for each shell', async () => {
   const commands = await runProcess(['complete', '--', ''])
-  assert.match(commands.stdout, /^serve\t[\s\S]*^token\t[\s\S]*^migrate\t[\s\S]*^config\t/m)
+  assert.match(commands.stdout, /^login\t[\s\S]*^repos\t[\s\S]*^serve\t[\s\S]*^token\t/m)
   const options = await runProcess(['complete', '--', 'token', '--'])
   assert.match(options.stdout, /^--identity\t[\s\S]*^--audience\t/m)
   for (const shell of ['bash', 'zsh', 'fish']) {

@@ -1,4 +1,4 @@
-// Settings of a user for all of their commands.
+// Defaults of a user for all commands.
 import assert from 'node:assert/strict'
 import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -59,15 +59,18 @@ test('shows settings with their origin, stores them for this user only, and rese
 test('refuses unknown keys and invalid values, and lists the valid ones', async () => {
   using it = atHome()
   for (const [args, says] of [
-    [['set', 'platform.apl', 'x'], /platform\.apl is no key; there are platform\.api, default\.group, output\.format/],
-    [['set', '__proto__', 'x'], /is no key/],
-    [['unset', 'nothing'], /nothing is no key/],
+    [
+      ['set', 'platform.apl', 'x'],
+      /platform\.apl is not a key; the keys are platform\.api, default\.group, output\.format/,
+    ],
+    [['set', '__proto__', 'x'], /is not a key/],
+    [['unset', 'nothing'], /nothing is not a key/],
     [['set', 'platform.api', 'here'], /platform\.api must be an http or https URL/],
     [['set', 'platform.api', ''], /platform\.api must be an http or https URL/],
-    [['set', 'default.group', '\u001b[31m'], /default\.group must be a group/],
+    [['set', 'default.group', '\u001b[31m'], /default\.group must be an organization or a folder/],
     [['set', 'output.format', 'yaml'], /output\.format must be one of: table, wide, json/],
-    [['veiw'], /too many arguments|unknown command/],
-    [['edit'], /VISUAL and EDITOR name no program; the file is .*config\.json/],
+    [['veiw'], /unknown command 'veiw'\n.*Did you mean view\?/],
+    [['edit'], /no editor was started: set VISUAL or EDITOR, or edit the file .*config\.json/],
   ] as const) {
     const { code, stdout, stderr } = await it.cli(['config', ...args], { VISUAL: '', EDITOR: '' })
     assert.deepEqual([code, stdout], [64, ''], stderr)
@@ -80,21 +83,17 @@ test('an unusable file is refused by the commands that read it, and can be repai
   using it = atHome()
   mkdirSync(dirname(it.file), { recursive: true })
   for (const [text, says] of [
-    ['{', /it must be a JSON object of texts/],
-    ['[]', /it must be a JSON object of texts/],
+    ['{', /the content must be a JSON object with strings/],
+    ['[]', /the content must be a JSON object with strings/],
     ['{"platform.api":1}', /platform\.api must be an http or https URL/],
-    ['{"colour":"red","output.format":"x"}', /colour is no key.*\n.*output\.format must be one of/],
+    ['{"colour":"red","output.format":"x"}', /colour is not a key.*\n.*output\.format must be one of/],
   ] as const) {
     writeFileSync(it.file, text)
-    for (const args of [
-      ['config', 'validate'],
-      ['config', 'view'],
-      ['auth', 'status'],
-    ]) {
+    for (const args of [['config', 'validate'], ['config', 'view'], ['whoami']]) {
       const { code, stdout, stderr } = await it.cli(args)
       assert.deepEqual([code, stdout], [78, ''], args.join(' '))
       assert.match(stderr, says)
-      assert.match(stderr, /pinfold config edit mends it, and config reset removes it/)
+      assert.match(stderr, /to correct it: pinfold config edit; to remove it: pinfold config reset/)
     }
     assert.equal((await it.cli(['--version'])).code, 0)
   }
@@ -117,31 +116,38 @@ test('commands take the server, the group and the format from it, after options 
   await it.done('set', 'platform.api', pinfold.url)
   await it.done('set', 'default.group', 'acme')
   await it.done('set', 'output.format', 'terse')
-  const made = await it.cli(['iam', 'folders', 'create', 'team'], env)
+  const made = await it.cli(['folders', 'create', 'team'], env)
   assert.deepEqual([made.code, made.stdout], [0, 'team\n'], made.stderr)
-  const listed = await it.cli(['iam', 'folders', 'list', 'acme'], env)
+  const listed = await it.cli(['folders', 'list', '--in', 'acme'], env)
   assert.equal(listed.stdout, 'team\n', listed.stderr)
-  const csv = await it.cli(['iam', 'folders', 'list', 'acme', '-o', 'csv'], env)
+  const csv = await it.cli(['folders', 'list', '--in', 'acme', '-o', 'csv'], env)
   assert.match(csv.stdout, /^FOLDER,/)
-  const elsewhere = await it.cli(['iam', 'folders', 'list', 'acme'], { ...env, PINFOLD_API: 'http://127.0.0.1:9' })
+  const elsewhere = await it.cli(['folders', 'list', '--in', 'acme'], { ...env, PINFOLD_API: 'http://127.0.0.1:9' })
   assert.deepEqual([elsewhere.code, elsewhere.stdout], [69, ''])
-  const flagged = await it.cli(['iam', 'folders', 'list', 'acme', '--api', pinfold.url, '-o', 'id'], {
+  const flagged = await it.cli(['folders', 'list', '--in', 'acme', '--api', pinfold.url, '-o', 'id'], {
     ...env,
     PINFOLD_API: 'http://127.0.0.1:9',
   })
   assert.match(flagged.stdout, new RegExp(`^${org}/`))
   // A command that does not support the format prints its default one.
   await it.done('set', 'output.format', 'env')
-  assert.match((await it.cli(['iam', 'folders', 'list', 'acme'], env)).stdout, /^FOLDER /)
+  assert.match((await it.cli(['folders', 'list', '--in', 'acme'], env)).stdout, /^FOLDER /)
   // A command that deletes never takes its group from the settings.
-  const expired = await it.cli(['iam', 'identities', 'delete', '--expired', '--yes'], env)
+  const expired = await it.cli(['identities', 'delete', '--expired', '--yes'], env)
   assert.equal(expired.code, 64)
-  assert.match(expired.stderr, /--parent must name a group/)
+  assert.match(expired.stderr, /--in is missing: name an organization or a folder/)
 })
 
-test('the list of settings of a server is there without a further word, and by its own', async () => {
+test('without a command, config lists the settings of a server as before, with a warning', async () => {
   using it = atHome()
-  const short = await it.done()
-  assert.match(short, /^PINFOLD_LISTEN \(--listen\)$/m)
-  assert.equal(await it.done('settings'), short)
+  const settings = await it.cli(['server', 'config'])
+  assert.match(settings.stdout, /^PINFOLD_LISTEN \(--listen\)$/m)
+  for (const [args, former] of [
+    [[], 'pinfold config without a command'],
+    [['settings'], 'pinfold config settings'],
+  ] as const) {
+    const { code, stdout, stderr } = await it.config(...args)
+    assert.deepEqual([code, stdout], [0, settings.stdout])
+    assert.equal(stderr, `pinfold: ${former} is deprecated; use pinfold server config\n`)
+  }
 })

@@ -7,11 +7,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { openBrowser } from '../support/browser.ts'
 import { cleanEnv, makePlace, project, run, startProcess } from '../support/process.ts'
 
-test('pinfold console prints a link that signs in one browser, and serve prints no link into a file', async () => {
+test('pinfold server console prints a link that one browser enters with, and serve prints no link into a file', async () => {
   await using place = await makePlace()
-  const command = () => run(['console', ...place.args], { env: place.env })
+  const command = () => run(['server', 'console', ...place.args], { env: place.env })
   await using server = await startProcess(place)
-  while (!server.output.stdout.includes('\nIn a browser, as the operator: bin/pinfold console')) await sleep(20)
+  while (!server.output.stdout.includes('\nTo open the console as the operator: bin/pinfold server console'))
+    await sleep(20)
   const { code, stdout, stderr } = await command()
   assert.deepEqual([code, stderr], [0, ''])
   const link = new URL(stdout.trim())
@@ -70,9 +71,12 @@ test('npm start with the demo prints a link to a terminal, and the link opens th
   }
 })
 
-test('pinfold console fails if no server is running', async () => {
+test('pinfold server console fails if no server is running', async () => {
   await using place = await makePlace()
-  const { code, stdout, stderr } = await run(['console', ...place.args], { env: place.env })
+  const { code, stdout, stderr } = await run(['server', 'console', ...place.args], { env: place.env })
   assert.deepEqual([code, stdout], [69, ''])
-  assert.equal(stderr, 'pinfold: no server runs that it could open; start it first\n')
+  assert.equal(
+    stderr,
+    'pinfold: no link was created: no server runs on the data folder or database; start it with pinfold serve\n',
+  )
 })

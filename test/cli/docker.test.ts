@@ -33,7 +33,7 @@ async function start() {
     config: join(home.home, 'docker/config.json'),
     cli: (...args: string[]) => run(args, { env }),
     helper: (action: string, input: string) => runProcess([action], { env, command: helper, input }),
-    login: () => run(['auth', 'login', '--identity', identity.uid, '--identity-token', file], { env }),
+    login: () => run(['login', '--identity', identity.uid, '--identity-token', file], { env }),
     /** Access that a password gives at the registry. */
     async accessWith(user: string, password: string) {
       const headers = { authorization: basic(user, password) }
@@ -87,21 +87,21 @@ test('configure-docker adds the helper and keeps the rest of the file', async ()
   mkdirSync(join(it.config, '..'))
   const auths = { [it.registry]: { auth: 'old' }, 'other.example.com': { auth: 'kept' } }
   writeFileSync(it.config, JSON.stringify({ auths, credHelpers: { 'ecr.example.com': 'ecr' }, currentContext: 'x' }))
-  assert.equal((await it.cli('auth', 'configure-docker')).code, 0)
+  assert.equal((await it.cli('docker', 'configure')).code, 0)
   assert.deepEqual(JSON.parse(readFileSync(it.config, 'utf8')), {
     auths: { 'other.example.com': { auth: 'kept' } },
     credHelpers: { 'ecr.example.com': 'ecr', [it.registry]: 'pinfold' },
     currentContext: 'x',
   })
   writeFileSync(it.config, '[broken')
-  const broken = await it.cli('auth', 'configure-docker')
+  const broken = await it.cli('docker', 'configure')
   assert.deepEqual([broken.code, readFileSync(it.config, 'utf8')], [78, '[broken'])
 })
 
 test('a pull token is made, listed, pulls but does not push, and ends with its identity', async () => {
   await using it = await start()
   await it.login()
-  const made = await it.cli('auth', 'pull-token', 'create', '--name', 'cluster', '--ttl', '24h', '-o', 'json')
+  const made = await it.cli('tokens', 'pull', 'create', '--name', 'cluster', '--ttl', '24h', '-o', 'json')
   assert.equal(made.code, 0, made.stderr)
   const { identity, user, password, expiry, registry } = JSON.parse(made.stdout)
   assert.equal(user, identity)
@@ -110,40 +110,40 @@ test('a pull token is made, listed, pulls but does not push, and ends with its i
   assert.ok(hours > 23.9 && hours <= 24, expiry)
   assert.deepEqual(await it.accessWith(identity, password), ['pull'])
 
-  const listed = JSON.parse((await it.cli('auth', 'pull-token', 'list', '-o', 'json')).stdout)
+  const listed = JSON.parse((await it.cli('tokens', 'pull', 'list', '-o', 'json')).stdout)
   assert.deepEqual(
     listed.items.map((one: Record<string, string>) => [one.identity, one.user, one.name]),
     [[identity, identity, 'cluster']],
   )
-  const none = await it.cli('auth', 'pull-token', 'list', '--parent', 'acme', '--expired')
+  const none = await it.cli('tokens', 'pull', 'list', '--in', 'acme', '--expired')
   assert.deepEqual([none.code, none.stdout], [0, ''])
-  const other = await it.cli('auth', 'pull-token', 'delete', it.identity.uid)
+  const other = await it.cli('tokens', 'pull', 'delete', it.identity.uid)
   assert.deepEqual([other.code, other.stderr], [64, `pinfold: ${it.identity.uid} is not a pull token\n`])
-  const lines = (await it.cli('auth', 'pull-token', 'create', '--name', 'cron', '-o', 'env')).stdout
+  const lines = (await it.cli('tokens', 'pull', 'create', '--name', 'cron', '-o', 'env')).stdout
   const [, cron, secret] = /^export PINFOLD_OCI_IDENTITY_ID='(.*)'\nexport PINFOLD_OCI_TOKEN='(.*)'\n$/.exec(lines)!
   assert.deepEqual(await it.accessWith(cron!, secret!), ['pull'])
-  assert.equal((await it.cli('auth', 'pull-token', 'delete', 'acme/cron')).code, 0)
+  assert.equal((await it.cli('tokens', 'pull', 'delete', 'acme/cron')).code, 0)
   assert.equal(await it.accessWith(cron!, secret!), 401)
-  const nobody = await it.cli('auth', 'pull-token', 'delete', it.identity.name)
+  const nobody = await it.cli('tokens', 'pull', 'delete', it.identity.name)
   assert.equal(nobody.code, 1)
-  assert.match(nobody.stderr, /there is no pull token .* that you can see\n.*pinfold auth pull-token list shows/)
-  assert.equal((await it.cli('auth', 'pull-token', 'delete', '')).code, 64)
+  assert.match(nobody.stderr, /no pull token .*\n.*pinfold tokens pull list/)
+  assert.equal((await it.cli('tokens', 'pull', 'delete', '')).code, 64)
 
-  assert.equal((await it.cli('auth', 'pull-token', 'delete', identity)).code, 0)
+  assert.equal((await it.cli('tokens', 'pull', 'delete', identity)).code, 0)
   assert.equal(await it.accessWith(identity, password), 401)
 })
 
 test('a pull token for docker is printed as a login line, or kept in its configuration', async () => {
   await using it = await start()
   await it.login()
-  await it.cli('auth', 'configure-docker')
-  const printed = await it.cli('auth', 'configure-docker', '--pull-token')
+  await it.cli('docker', 'configure')
+  const printed = await it.cli('docker', 'configure', '--pull-token')
   const [, password, user] = /^echo (\S+) \| docker login --username (\S+) --password-stdin (\S+)$/m.exec(
     printed.stdout,
   )!
   assert.deepEqual(await it.accessWith(user!, password!), ['pull'])
 
-  const saved = await it.cli('auth', 'configure-docker', '--pull-token', '--save', '--parent', it.org.uid)
+  const saved = await it.cli('docker', 'configure', '--pull-token', '--save', '--in', it.org.uid)
   assert.deepEqual([saved.code, saved.stdout], [0, ''])
   const config = JSON.parse(readFileSync(it.config, 'utf8'))
   assert.deepEqual(config.credHelpers, {})
@@ -159,19 +159,19 @@ test('invalid options for a pull token create nothing', async () => {
     ['--ttl', '0h'],
     ['--ttl', '8761h'],
     ['--ttl', 'soon'],
-    ['--parent', 'nobody'],
+    ['--in', 'nobody'],
   ]) {
-    const { code, stdout } = await it.cli('auth', 'pull-token', 'create', ...args)
+    const { code, stdout } = await it.cli('tokens', 'pull', 'create', ...args)
     assert.deepEqual([code, stdout], [64, ''], args.join(' '))
   }
-  const named = await it.cli('auth', 'pull-token', 'create', '--name', 'No Such Name')
+  const named = await it.cli('tokens', 'pull', 'create', '--name', 'No Such Name')
   assert.equal(named.code, 1)
   assert.match(named.stderr, /name/)
   // A caller who may not grant the role is denied, and leaves no identity behind.
   const creator = await it.pinfold.seed.role(it.org.uid, ['CAP_IAM_IDENTITY_CREATE', 'CAP_IAM_IDENTITY_DELETE'])
   const weak = await it.pinfold.seed.member(it.org.uid, creator.uid)
   const env = { ...it.home.env, PINFOLD_API: it.pinfold.url, PINFOLD_TOKEN: await it.pinfold.tokenFor(weak.uid) }
-  const refused = await run(['auth', 'pull-token', 'create', '--parent', it.org.uid], { env })
+  const refused = await run(['tokens', 'pull', 'create', '--in', it.org.uid], { env })
   assert.equal(refused.code, 77)
   const { identities } = (await it.pinfold.operator.get(`/iam/v2/identities?uidp.children_of=${it.org.uid}`)).body
   assert.deepEqual(identities.map((one: { uid: string }) => one.uid).sort(), [it.identity.uid, weak.uid].sort())

@@ -50,9 +50,9 @@ test('when the node with the leases is killed, the other one takes them', {
 
 test('gc of a folder that no server uses runs in its own process', async () => {
   await using place = await makePlace()
-  const first = await run(['gc', ...place.args], { env: place.env })
+  const first = await run(['server', 'gc', ...place.args], { env: place.env })
   assert.match(first.stdout, /^removed 0 blobs with 0 bytes, 0 unfinished uploads$/m)
-  const { code, stdout, stderr } = await run(['gc', '--dry-run', ...place.args], { env: place.env })
+  const { code, stdout, stderr } = await run(['server', 'gc', '--dry-run', ...place.args], { env: place.env })
   assert.deepEqual([code, stderr], [0, ''])
   assert.match(stdout, /^would remove 0 blobs with 0 bytes, 0 unfinished uploads$/m)
 })

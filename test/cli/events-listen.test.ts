@@ -136,7 +136,7 @@ test('events are printed as they happen, for people and for programs', async () 
   const { front, pinfold, org, token } = it
   const folder = (await pinfold.seed.group(org)).uid
   const viewer = await pinfold.seed.member(folder, roleUids.viewer)
-  await using people = listen(front.url, token, ['--group', org, '--type', repos])
+  await using people = listen(front.url, token, ['--in', org, '--type', repos])
   await using programs = listen(front.url, await pinfold.tokenFor(viewer.uid), ['--type', repos, '-o', 'json'])
   await front.followed(2)
   await pinfold.seed.role(org, ['repo.list'])
@@ -166,16 +166,7 @@ test('events are printed as they happen, for people and for programs', async () 
 test('events that are signed with RS256 are printed as well', async () => {
   await using it = await start({ signingAlgorithms: ['RS256'] })
   const made = await it.pinfold.seed.repo(it.org)
-  await using listener = listen(it.front.url, it.token, [
-    '--group',
-    it.org,
-    '--type',
-    repos,
-    '--after',
-    '0',
-    '-o',
-    'json',
-  ])
+  await using listener = listen(it.front.url, it.token, ['--in', it.org, '--type', repos, '--after', '0', '-o', 'json'])
   await listener.until(() => listener.lines().length === 1)
   assert.equal(listener.json()[0].subject, made.uid)
 })
@@ -184,7 +175,7 @@ test('continues after an interruption where it stopped', async () => {
   await using it = await start()
   const { front, pinfold, org, token } = it
   const first = await pinfold.seed.repo(org)
-  await using listener = listen(front.url, token, ['--group', org, '--type', repos, '--after', '0', '-o', 'json'])
+  await using listener = listen(front.url, token, ['--in', org, '--type', repos, '--after', '0', '-o', 'json'])
   const subjects = () => listener.json().map(({ subject }) => subject)
   await listener.until(() => subjects().includes(first.uid))
   const made = [first.uid]
@@ -207,7 +198,7 @@ test('an event that the server has not signed like this is not printed, and ends
     other = /"token":"([^"]+)"/.exec(block)?.[1] ?? other
     return block
   })
-  await using witness = listen(front.url, token, ['--group', elsewhere, '--after', '0', '-o', 'json'])
+  await using witness = listen(front.url, token, ['--in', elsewhere, '--after', '0', '-o', 'json'])
   await witness.until(() => witness.json().at(-1)?.subject === genuine)
   witness.stop()
   await witness.ended
@@ -222,10 +213,10 @@ test('an event that the server has not signed like this is not printed, and ends
   ]
   for (const [name, change] of changes) {
     front.pass(pinfold.listenPort, change)
-    await using listener = listen(front.url, token, ['--group', org, '--type', repos, '--after', '0'])
+    await using listener = listen(front.url, token, ['--in', org, '--type', repos, '--after', '0'])
     assert.equal(await listener.ended, 1, name)
     assert.deepEqual(listener.lines(), [], name)
-    assert.match(listener.output.stderr, /is not what http:\S+ has signed/, name)
+    assert.match(listener.output.stderr, /is not genuine, according to its signature by http:\S+: /, name)
   }
 })
 
@@ -235,7 +226,7 @@ test('events are forwarded as a subscription would get them', async () => {
   await using receiver = await startReceiver((_, times) => ({ status: times === 1 ? 204 : 500 }))
   const secret = `whsec_${Buffer.from('0123456789abcdef0123456789abcdef').toString('base64')}`
   const repo = await pinfold.seed.repo(org, { description: 'späte Grüße' })
-  const args = ['--group', org, '--type', repos, '--after', '0', '--forward', receiver.url]
+  const args = ['--in', org, '--type', repos, '--after', '0', '--forward', receiver.url]
 
   await using told = listen(front.url, token, args)
   await receiver.until((got) => got.length === 1)
@@ -267,13 +258,18 @@ test('reports errors at once that a retry would not change', async () => {
   const stranger = await pinfold.tokenFor((await pinfold.seed.person()).uid)
   const earlier = await pinfold.tokenFor(operatorUid, { now: new Date(Date.now() - 2 * 60 * 60 * 1000) })
   const cases: [args: string[], token: string, code: number, says: RegExp][] = [
-    [['--group', org], stranger, 77, /does not have the required capabilities/],
+    [['--in', org], stranger, 77, /does not hold/],
     [[], earlier, 77, /expired/],
     [['--after', '00000000-0000-4000-8000-000000000000'], token, 1, /no longer stored/],
-    [['--type', 'Not A Type'], token, 1, /types: must be event types/],
-    [['--group', 'x'], token, 1, /there is no organisation x that you can see/],
+    [['--type', 'Not A Type'], token, 1, /types: must be types of events/],
+    [['--in', 'x'], token, 1, /no organi[sz]ation .*x/],
     [['--forward', 'nowhere'], token, 64, /--forward must be an http or https URL/],
-    [['--forward', 'http://127.0.0.1:1', '--secret-file', import.meta.filename], token, 78, /does not hold a secret/],
+    [
+      ['--forward', 'http://127.0.0.1:1', '--secret-file', import.meta.filename],
+      token,
+      78,
+      /does not contain a webhook secret/,
+    ],
   ]
   for (const [args, bearer, code, says] of cases) {
     await using listener = listen(front.url, bearer, args)

@@ -8,38 +8,38 @@ import { startPinfold } from '../support/pinfold.ts'
 import { run } from '../support/process.ts'
 import { eventually, localSinks, startReceiver } from '../support/receiver.ts'
 
-test('creates, tests, shows, replays and deletes a subscription from the command line', async () => {
+test('creates, tests, shows, replays and deletes a webhook from the command line', async () => {
   await using pinfold = await startPinfold(localSinks)
   await using receiver = await startReceiver()
   const { seed, operator, app } = pinfold
   const org = await seed.group('', { name: 'acme' })
   const env = { PINFOLD_API: pinfold.url, PINFOLD_TOKEN: operator.token! }
-  const command = (...args: string[]) => run(['events', 'subscriptions', ...args], { env })
+  const command = (...args: string[]) => run(['webhooks', ...args], { env })
   const json = async (...args: string[]) => {
     const { code, stdout, stderr } = await command(...args, '-o', 'json')
     assert.equal(code, 0, stderr)
     return JSON.parse(stdout)
   }
 
-  const made = await json('create', receiver.url, '--parent', 'acme', '--type', '*.repo.*', '--type', '*.deleted.v1')
+  const made = await json('create', receiver.url, '--in', 'acme', '--type', '*.repo.*', '--type', '*.deleted.v1')
   assert.match(made.secret, /^whsec_/)
   assert.deepEqual(made.types, ['*.repo.*', '*.deleted.v1'])
   const { uid } = made
   const listed = await command('list')
   assert.match(listed.stdout, new RegExp(`${uid} +${receiver.url} +0 +0 +ok`))
   assert.ok(!listed.stdout.includes('whsec_'))
-  assert.deepEqual((await json('list', '--parent', org.uid)).items[0].types, made.types)
+  assert.deepEqual((await json('list', '--in', org.uid)).items[0].types, made.types)
 
   assert.equal(JSON.parse((await command('deliveries', receiver.url, '-o', 'json')).stdout).items.length, 0)
   await seed.group('', { name: 'other' })
-  const second = await json('create', receiver.url, '--parent', 'other', '--type', '*.none')
+  const second = await json('create', receiver.url, '--in', 'other', '--type', '*.none')
   const unclear = await command('test', receiver.url)
   assert.deepEqual([unclear.code, unclear.stdout], [1, ''])
-  assert.match(unclear.stderr, new RegExp(`several subscriptions send there; .*\n(?:.*\n)*pinfold: ${second.uid}\n`))
+  assert.match(unclear.stderr, new RegExp(`several webhooks have this URL; .*\n(?:.*\n)*pinfold: ${second.uid}\n`))
   assert.equal((await command('delete', second.uid)).code, 0)
   const none = await command('delete', 'https://nobody.example/')
   assert.equal(none.code, 1)
-  assert.match(none.stderr, /no subscription https:\/\/nobody.example\/ that you can see\n.*subscriptions list shows/)
+  assert.match(none.stderr, /no webhook https:\/\/nobody.example\/ was found: .*\n.*pinfold webhooks list/)
 
   const tested = await command('test', uid)
   assert.deepEqual([tested.code, tested.stderr], [0, ''])
@@ -58,7 +58,7 @@ test('creates, tests, shows, replays and deletes a subscription from the command
   assert.equal((await json('deliveries', uid, '--limit', '1')).items.length, 1)
 
   const replayed = await command('replay', uid, '--since', repo.createTime)
-  assert.equal(replayed.stdout, '1 events will be sent once more\n')
+  assert.equal(replayed.stdout, '1 events will be sent again\n')
   await receiver.until((got) => got.length === 4)
   assert.equal(receiver.got[3]!.id, receiver.got[2]!.id)
 
@@ -77,7 +77,7 @@ test('creates, tests, shows, replays and deletes a subscription from the command
   const since = ['replay', uid, '--since', repo.createTime]
   const cut = await command(...since)
   const [, token] =
-    /^1 events will be sent once more\nas many wait as may; .* --page-token (\S+)\n$/.exec(cut.stdout) ?? []
+    /^1 events will be sent again\nthe queue of the webhook is full; .* --page-token (\S+)\n$/.exec(cut.stdout) ?? []
   assert.ok(token, cut.stdout + cut.stderr)
   assert.match(
     (await command(...since, '--page-token', token)).stderr,
@@ -85,12 +85,12 @@ test('creates, tests, shows, replays and deletes a subscription from the command
   )
   await app.db.tx((tx) => tx.run(sql`DELETE FROM deliveries WHERE id < 0`))
   const named = ['replay', receiver.url, '--since', repo.createTime, '--page-token', token]
-  assert.equal((await command(...named)).stdout, '1 events will be sent once more\n')
+  assert.equal((await command(...named)).stdout, '1 events will be sent again\n')
 
   assert.equal((await command('delete', receiver.url)).code, 0)
   assert.equal((await command('delete', uid)).code, 1)
   const wrong = [
-    ['create', 'http://user:secret@127.0.0.1/', '--parent', 'acme'],
+    ['create', 'http://user:secret@127.0.0.1/', '--in', 'acme'],
     ['delete', 'not-a-uid'],
     ['deliveries', uid, '--limit', '0'],
     ['replay', uid],
@@ -116,11 +116,11 @@ test('an interrupted replay prints where to continue', async () => {
   await once(server, 'listening')
   const env = { PINFOLD_API: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, PINFOLD_TOKEN: 'x.y.z' }
   const uid = `${'a'.repeat(40)}/${'b'.repeat(16)}`
-  const args = ['events', 'subscriptions', 'replay', uid, '--since', '2026-11-20T09:00:00Z']
+  const args = ['webhooks', 'replay', uid, '--since', '2026-11-20T09:00:00Z']
   const { code, stdout } = await run(args, { env })
   server.close()
   assert.deepEqual(
     [code, stdout.split('\n')],
-    [1, ['3 events will be sent once more', 'not any more; go on later with --page-token here', '']],
+    [1, ['3 events will be sent again', 'not any more; to continue later: --page-token here', '']],
   )
 })

@@ -98,7 +98,10 @@ suite('server without its database', { skip: database === '' && 'PINFOLD_TEST_DA
     using client = grpcClientOf(server, PingService, undefined)
     const refused = await client.ping({}).catch((error: unknown) => error)
     assert.ok(refused instanceof GrpcError, String(refused))
-    assert.deepEqual([refused.code, refused.message], [14, 'the server is starting and waits for its database; retry later'])
+    assert.deepEqual(
+      [refused.code, refused.message],
+      [14, 'the server is starting and waits for its database; retry later'],
+    )
     assert.equal(server.output.stdout, '')
     server.wire.set('open')
     await server.answers('/readyz', 200)

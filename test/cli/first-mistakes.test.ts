@@ -25,7 +25,7 @@ test('names a data folder of another user, and the user who should own it', asyn
   try {
     const { code, stderr } = await serveInForeignFolder(join(folder, 'data'), {})
     assert.equal(code, 1)
-    assert.match(stderr, /data cannot be written: EACCES; give it to the user that runs the server \(uid \d+\)/)
+    assert.match(stderr, /data cannot be written: EACCES; make the user of the server its owner \(uid \d+\)/)
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
@@ -57,18 +57,23 @@ test('error messages include the next step', async () => {
     const as = env.PINFOLD_TOKEN || args[0] === 'migrate' ? [] : place.args
     return run([...args, ...as], { env: { ...place.env, PINFOLD_API: url, ...env } })
   }
-  assert.equal((await here(['iam', 'organizations', 'create', 'acme'])).code, 0)
-  assert.equal((await here(['images', 'repos', 'create', 'acme/app'])).code, 0)
+  assert.equal((await here(['orgs', 'create', 'acme'])).code, 0)
+  assert.equal((await here(['repos', 'create', 'acme/app'])).code, 0)
   const away = `http://${await freeAddress()}`
   const key = { PINFOLD_MASTER_KEY: 'a'.repeat(64) }
   const database = 'postgres://127.0.0.1:1/none'
   const answers: [args: string[], env: Record<string, string>, code: number, says: RegExp][] = [
-    [['images', 'list'], { PINFOLD_TOKEN: 'x' }, 77, /give PINFOLD_TOKEN a token of this server/],
-    [['images', 'list'], { PINFOLD_API: away, PINFOLD_TOKEN: 'x' }, 69, /look whether the server runs/],
-    [['migrate', '--database', database], key, 69, /unavailable.*; check that it runs, and that the URL/],
-    [['iam', 'organizations', 'delete', 'acme', '--yes'], {}, 1, /still has repos[\s\S]*; delete that first/],
-    [['iam', 'organizations', 'delete', '', '--yes'], {}, 64, /say which organisation: its name or its uid is empty/],
-    [['images', 'tags', 'resolve', 'app:1.0'], {}, 64, /name it as acme\/app/],
+    [['images', 'list'], { PINFOLD_TOKEN: 'x' }, 77, /set PINFOLD_TOKEN to a token of this server/],
+    [['images', 'list'], { PINFOLD_API: away, PINFOLD_TOKEN: 'x' }, 69, /check that the server runs/],
+    [['migrate', '--database', database], key, 69, /not available.*; look whether it runs, and whether the URL/],
+    [
+      ['orgs', 'delete', 'acme', '--yes'],
+      {},
+      1,
+      /still has repos[\s\S]*delete its content first; to list it: .*pinfold repos list --in acme/,
+    ],
+    [['orgs', 'delete', '', '--yes'], {}, 64, /the name of the organization is empty/],
+    [['tags', 'digest', 'app:1.0'], {}, 64, /name it as acme\/app/],
     [['image', 'list'], {}, 64, /unknown command 'image'[\s\S]*Did you mean images/],
   ]
   for (const [args, env, wanted, says] of answers) {

@@ -61,10 +61,10 @@ test('the guide on retention works as written', async (t) => {
     rows(planned!)
       .slice(1)
       .map((row) => row.at(-1)),
-    ['would go', 'would go'],
+    ['not deleted (dry-run)', 'not deleted (dry-run)'],
   )
-  assert.match(enforced!.join('\n'), /^kept by +its date$/m)
-  assert.match(applied!.at(-1)!, /^deleted 0 of 2, and left 2$/)
+  assert.match(enforced!.join('\n'), /^protected by +the date that a retention policy guarantees$/m)
+  assert.match(applied!.at(-1)!, /^deleted 0 of 2 manifests, and kept 2$/)
   assert.equal(refused!.at(-1), 'refused, as expected')
 })
 
@@ -84,7 +84,7 @@ test('the guide on mirrors works as written, with a server of the test as the up
   await using place = await makePlace()
   await using upstream = await startProcess(place)
   using home = makeHome()
-  const push = `bin/pinfold iam organizations create public --configure-docker
+  const push = `bin/pinfold orgs create public --configure-docker
 tar -cf - LICENSE | crane append -f - -t 127.0.0.1:8080/public/alpine:latest
 `
   const options = { quiet: false, env: { ...home.env, PINFOLD_DATA: place.data } }
@@ -112,7 +112,7 @@ test('the guide on CI makes an identity and prints the lines for the workflow', 
   const hosts = { '127.0.0.1:8080': new URL(server.url).host }
   const [made] = await paste(blocksOf('docs/guides/push-from-ci.md'), place, hosts, options)
   assert.match(made!.join('\n'), /^ {2}PINFOLD_IDENTITY: \S+$/m)
-  assert.match(made!.at(-1)!, /pinfold auth login && pinfold auth configure-docker$/)
+  assert.match(made!.at(-1)!, /pinfold login && pinfold docker configure$/)
 })
 
 test('the test of a backup in its guide works as written', async (t) => {

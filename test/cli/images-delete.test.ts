@@ -15,7 +15,7 @@ async function scene(tags: readonly string[]) {
   for (const tag of tags) await plantTag(pinfold, repo, tag, 'the same')
   const env = { PINFOLD_API: pinfold.url, PINFOLD_TOKEN: pinfold.operator.token! }
   const isThere = async () => (await pinfold.operator.get(`/registry/v2/repos/${repo}`)).status === 200
-  return { pinfold, env, isThere, cli: (...args: string[]) => run(['images', 'delete', ...args], { env }) }
+  return { pinfold, env, isThere, cli: (...args: string[]) => run(['repos', 'delete', ...args], { env }) }
 }
 
 /** The command at a terminal, where the user enters `answer`. */
@@ -42,19 +42,20 @@ async function atTerminal(env: Record<string, string>, answer: string) {
 
 const historyOf = async ({ operator }: Pinfold) => (await operator.get('/registry/v2/deletedRepos')).body.deletedRepos
 
-test('without a terminal, images delete refuses an image with content, and names it', async () => {
+test('without a terminal, repos delete refuses a repository with content, and shows the content', async () => {
   const { pinfold, cli, isThere } = await scene(['1.0', '1.0-r0', 'latest', 'sha256-abc.sig'])
   await using _ = pinfold
   const refused = await cli('acme/app')
   assert.equal(refused.code, 64)
   assert.equal(refused.stdout, '')
   const held = '4 tags (1.0, 1.0-r0, latest, sha256-abc.sig) and 8 bytes in 1 manifest'
-  assert.equal(refused.stderr, `pinfold: acme/app has ${held}; nobody can be asked here, and --yes deletes it\n`)
+  assert.ok(refused.stderr.startsWith(`pinfold: nothing was deleted: acme/app has ${held}, `), refused.stderr)
+  assert.match(refused.stderr, /; give --yes to delete it\n$/)
   assert.ok(await isThere())
   const missing = await cli('acme/nosuch', '--yes')
   assert.equal(missing.code, 1)
   const allowed = await cli('acme/nosuch', '--yes', '--allow-missing')
-  assert.deepEqual([allowed.code, allowed.stdout, allowed.stderr], [0, '', 'there is nothing to delete\n'])
+  assert.deepEqual([allowed.code, allowed.stdout, /\n./.test(allowed.stderr)], [0, '', false])
 
   const done = await cli('acme/app', '--yes')
   assert.deepEqual([done.code, done.stdout, done.stderr], [0, 'deleted acme/app\n', ''])
@@ -62,7 +63,7 @@ test('without a terminal, images delete refuses an image with content, and names
   assert.equal((await historyOf(pinfold))[0].path, 'acme/app')
 })
 
-test('at a terminal, images delete asks, and only yes deletes', async () => {
+test('at a terminal, repos delete asks for confirmation, and only yes deletes', async () => {
   const tags = Array.from({ length: 12 }, (_, i) => `v${10 + i}`)
   const { pinfold, env, isThere } = await scene(tags)
   await using _ = pinfold
@@ -70,7 +71,7 @@ test('at a terminal, images delete asks, and only yes deletes', async () => {
   for (const answer of ['', 'n', 'acme/app', 'yes please']) {
     const kept = await atTerminal(env, answer)
     assert.deepEqual([kept.code, kept.printed, kept.asked.length], [1, [], 1], answer)
-    const about = `acme/app has ${held}. Who pulls it will fail; the history of its tags stays.`
+    const about = `acme/app has ${held}. Pulls will fail after the deletion; the history of the tags remains.`
     assert.deepEqual(kept.said, [about, 'nothing was deleted'])
     assert.ok(await isThere())
   }
@@ -79,14 +80,16 @@ test('at a terminal, images delete asks, and only yes deletes', async () => {
   assert.equal(await isThere(), false)
 })
 
-test('images delete deletes an empty image without a question, and takes no tag', async () => {
+test('repos delete deletes an empty repository without a question, and refuses a tag', async () => {
   const { pinfold, cli, isThere } = await scene([])
   await using _ = pinfold
   const tagged = await cli('acme/app:1.0', '--yes')
-  assert.deepEqual(
-    [tagged.code, tagged.stderr],
-    [64, 'pinfold: acme/app is deleted as a whole: name it without a tag\n'],
-  )
+  const lines = [
+    'nothing was deleted, because this command deletes whole repositories',
+    'to delete one tag: pinfold tags delete acme/app:1.0',
+    'to delete the repository: pinfold repos delete acme/app',
+  ]
+  assert.deepEqual([tagged.code, tagged.stderr], [64, lines.map((line) => `pinfold: ${line}\n`).join('')])
   assert.ok(await isThere())
   assert.equal((await cli('acme/app')).code, 0)
   assert.equal(await isThere(), false)
@@ -99,7 +102,7 @@ test('the program itself asks at a real terminal', { skip: noTerminal }, async (
   const { pinfold, env, isThere } = await scene(['1.0'])
   await using _ = pinfold
   for (const [answer, code] of [['n\r', 1] as const, ['y\r', 0] as const]) {
-    const command = `'${program}' images delete acme/app`
+    const command = `'${program}' repos delete acme/app`
     const child = spawn('script', ['-qec', command, '/dev/null'], { env: cleanEnv(env), stdio: 'pipe' })
     let seen = ''
     child.stdout.on('data', (chunk: Buffer) => {

@@ -41,7 +41,7 @@ async function scene() {
   })
   const reader = await pinfold.seed.member(planted.team, roleUids.viewer)
   const env = { PINFOLD_API: pinfold.url, PINFOLD_TOKEN: await pinfold.tokenFor(reader.uid) }
-  const cli = (...args: string[]) => run(['images', ...args], { env })
+  const cli = (...args: string[]) => run(args, { env })
   return { pinfold, ...planted, host: new URL(pinfold.url).host, cli, env }
 }
 
@@ -54,7 +54,7 @@ const rowsOf = (stdout: string): string[][] =>
 test('images list shows the visible images, by the names to pull them by', async () => {
   const { pinfold, org, host, cli, env, repo } = await scene()
   await using _ = pinfold
-  const seen = await cli('list')
+  const seen = await cli('images', 'list')
   const hidden = org.slice(org.lastIndexOf('/') + 1)
   assert.deepEqual(rowsOf(seen.stdout), [
     ['IMAGE', 'UPDATED', 'ABOUT'],
@@ -73,11 +73,10 @@ test('images list shows the visible images, by the names to pull them by', async
   assert.deepEqual([none.code, none.stdout], [77, ''])
 })
 
-test('images tags lists the latest first, and hides excluded tags', async () => {
+test('tags lists the latest first, and hides excluded tags', async () => {
   const { pinfold, repo, env } = await scene()
   await using _ = pinfold
-  const cli = (...args: string[]) =>
-    run(['images', 'tags', ...args], { env: { ...env, PINFOLD_TOKEN: pinfold.operator.token! } })
+  const cli = (...args: string[]) => run(['tags', ...args], { env: { ...env, PINFOLD_TOKEN: pinfold.operator.token! } })
   const x = digestOf('x')
   assert.deepEqual(rowsOf((await cli('acme/team/app')).stdout), [
     ['TAG', 'DIGEST', 'UPDATED'],
@@ -94,15 +93,15 @@ test('images tags lists the latest first, and hides excluded tags', async () => 
   ])
   const some = await cli('acme/team/app', '--limit', '1')
   assert.equal(rowsOf(some.stdout).length, 2)
-  assert.match(some.stderr, /there is more/)
+  assert.match(some.stderr, /the list has more items/)
   assert.deepEqual(rowsOf((await cli('acme/team/app', '--updated-within', '1m')).stdout).length, 1)
 })
 
-test('images history shows a tag, a moment, and the tags that a digest has had', async () => {
+test('tags history shows a tag, a moment, and the tags that a digest has had', async () => {
   // A caller who cannot see the organization names the image by the same path.
   const { pinfold, cli: images, host } = await scene()
   await using _ = pinfold
-  const cli = (...args: string[]) => images('history', ...args)
+  const cli = (...args: string[]) => images('tags', 'history', ...args)
   const [x, y] = [digestOf('x'), digestOf('y')]
   const shown = rowsOf((await cli('acme/team/app')).stdout).map((row) => row.slice(0, 3))
   assert.deepEqual(shown, [
@@ -135,10 +134,10 @@ test('images history shows a tag, a moment, and the tags that a digest has had',
   assert.equal((await cli(`acme/team/app@${x}`, '--digest', y)).code, 64)
   const cut = await cli(`acme/team/app@${x.slice(0, 20)}`)
   assert.deepEqual([cut.code, cut.stdout], [64, ''])
-  assert.match(cut.stderr, /is no digest: sha256:… with 64 characters is/)
+  assert.match(cut.stderr, /is not a valid digest: give sha256: and 64 hex digits/)
   assert.match(
     (await images('tags', 'list', `acme/team/app@${x}`)).stderr,
-    /names a digest, where a repository is asked/,
+    /contains a digest, but this command takes a repository or a tag/,
   )
   const all = rowsOf((await cli('acme/team/app', '--all-tags')).stdout)
   assert.deepEqual([all.length, all[0]], [6, ['TIME', 'TAG', 'EVENT', 'DIGEST', 'BY']])
@@ -147,12 +146,12 @@ test('images history shows a tag, a moment, and the tags that a digest has had',
   assert.equal((await cli('acme/team/app', '--all-tags', '--digest', x)).code, 64)
 })
 
-test('images history finds a deleted image by its old path, and marks it as deleted', async () => {
+test('tags history finds a deleted image by its old path, and marks it as deleted', async () => {
   const { pinfold, org, team, repo, env } = await scene()
   await using _ = pinfold
   const owner = await pinfold.tokenFor((await pinfold.seed.member(org, roleUids.owner)).uid)
   const history = (args: string[], token = owner) =>
-    run(['images', 'history', ...args], { env: { ...env, PINFOLD_TOKEN: token } })
+    run(['tags', 'history', ...args], { env: { ...env, PINFOLD_TOKEN: token } })
   await pinfold.operator.delete(`/registry/v2/repos/${repo}`)
   const gone = await history(['acme/team/app:latest'])
   // As its tags were: after the last move of them, which was at the same time.
@@ -170,7 +169,7 @@ test('images history finds a deleted image by its old path, and marks it as dele
   const other = (await pinfold.seed.repo(heir, { name: 'app' })).uid
   const now = await history(['acme/team/app'])
   assert.equal(now.code, 1)
-  assert.match(now.stderr, /^pinfold: there has never been a tag latest of acme\/team\/app$/m)
+  assert.match(now.stderr, /^pinfold: acme\/team\/app has never had a tag latest$/m)
   assert.deepEqual(events(await history(['acme/team/app', '--deleted'])), events(gone))
   await pinfold.operator.delete(`/registry/v2/repos/${other}`)
   const either = await history(['acme/team/app'])
@@ -182,13 +181,13 @@ test('prints one line for invalid arguments and missing images', async () => {
   const { pinfold, cli } = await scene()
   await using _ = pinfold
   const wrong: [args: string[], code: number, message: RegExp][] = [
-    [['tags', 'app'], 64, /app is no image/],
-    [['tags', 'Acme/App:v1'], 64, /Acme\/App:v1 is no image: names have small letters only, as in acme\/app\n/],
-    [['tags', 'acme/missing'], 1, /there is no image acme\/missing/],
+    [['tags', 'app'], 64, /app is not a valid image name/],
+    [['tags', 'Acme/App:v1'], 64, /Acme\/App:v1 is not a valid image name: names are lowercase; use acme\/app\n/],
+    [['tags', 'acme/missing'], 1, /no image acme\/missing was found/],
     [['tags', 'acme/team/app', '--limit', '0'], 64, /--limit/],
     [['tags', 'acme/team/app', '--updated-within', 'long'], 64, /--updated-within/],
-    [['history', 'acme/team/app', '--start', 'then'], 64, /--start/],
-    [['history', 'acme/team/app', '--as-of', '2026-05-01', '--end', '2026-05-02'], 64, /--as-of/],
+    [['tags', 'history', 'acme/team/app', '--start', 'then'], 64, /--start/],
+    [['tags', 'history', 'acme/team/app', '--as-of', '2026-05-01', '--end', '2026-05-02'], 64, /--as-of/],
   ]
   for (const [args, code, message] of wrong) {
     const answer = await cli(...args)
@@ -210,7 +209,7 @@ test('an import fills a running server, prints its result, and does nothing when
   writeFileSync(file, gzipSync(JSON.stringify({ tags })))
   await using server = await startProcess(place)
   const env = { ...place.env, PINFOLD_API: server.url }
-  const load = () => run(['import', 'tag-history', file, ...place.args, '-o', 'json'], { env })
+  const load = () => run(['tags', 'import', file, ...place.args, '-o', 'json'], { env })
   const first = await load()
   assert.equal(first.code, 1, first.stderr)
   assert.match(first.stderr, /^pinfold: Not-A-Name: Invalid argument: name/m)
@@ -220,7 +219,7 @@ test('an import fills a running server, prints its result, and does nothing when
   assert.partialDeepStrictEqual(JSON.parse((await load()).stdout), again)
 
   const token = await tokenOf(place)
-  const shown = await run(['images', 'history', 'public/base', '-o', 'json'], { env: { ...env, PINFOLD_TOKEN: token } })
+  const shown = await run(['tags', 'history', 'public/base', '-o', 'json'], { env: { ...env, PINFOLD_TOKEN: token } })
   assert.deepEqual(
     JSON.parse(shown.stdout).map(({ time, digest, source }: Json) => [time, digest, source]),
     [
@@ -234,7 +233,7 @@ test('an import fills a running server, prints its result, and does nothing when
   assert.equal(((await listed.json()) as Json).tags[0].deprecated, true)
   for (const text of ['', '{}', '{"tags":[{}]}']) {
     writeFileSync(file, gzipSync(text))
-    const bad = await run(['import', 'tag-history', file, ...place.args], { env: place.env })
+    const bad = await run(['tags', 'import', file, ...place.args], { env: place.env })
     assert.equal(bad.code, 1, bad.stderr)
     assert.match(bad.stderr, /histories\.json\.gz: /)
   }
@@ -253,7 +252,7 @@ test('an import of long histories and of many tags is split into requests within
   writeFileSync(file, JSON.stringify({ tags }))
   await using server = await startProcess(place)
   const env = { ...place.env, PINFOLD_API: server.url }
-  const load = () => run(['import', 'tag-history', file, ...place.args, '-o', 'json'], { env })
+  const load = () => run(['tags', 'import', file, ...place.args, '-o', 'json'], { env })
   const headers = { authorization: `Bearer ${await tokenOf(place)}` }
   const requests = async () => {
     const text = await (await fetch(`${server.url}/metrics`, { headers })).text()
@@ -277,40 +276,40 @@ test('an import of long histories and of many tags is split into requests within
   assert.equal(listed.tags[0].digest, digestOf('1'))
 })
 
-test('images resolve shows the digest of a tag at an age or a moment, the reason, and the next one', async () => {
+test('tags resolve shows the digest of a tag at an age or a moment, the reason, and the next one', async () => {
   const { pinfold, cli, repo } = await scene()
   await using _ = pinfold
   const digest = (text: string) => digestOf(text)
-  const at = await cli('resolve', 'acme/team/app', '--at', minute(1))
-  assert.equal(at.stdout, `acme/team/app:latest is ${digest('y')} of ${minute(1)}\n`, at.stderr)
-  const young = await cli('resolve', 'acme/team/app', '--min-age', '1h')
+  const at = await cli('tags', 'resolve', 'acme/team/app', '--at', minute(1))
+  assert.equal(at.stdout, `acme/team/app:latest is ${digest('y')}, assigned at ${minute(1)}\n`, at.stderr)
+  const young = await cli('tags', 'resolve', 'acme/team/app', '--min-age', '1h')
   assert.equal(young.code, 1)
-  assert.match(young.stdout, /^acme\/team\/app:latest is nothing: nothing is old enough\nnext is /)
+  assert.match(young.stdout, /^acme\/team\/app:latest has no digest: no image has had the tag for long enough\nnext: /)
   const [, , head, first] = rowsOf(young.stdout)
-  assert.deepEqual(head, ['PASSED OVER', 'DIGEST', 'WHY', 'UNTIL'])
+  assert.deepEqual(head, ['ASSIGNED (SKIPPED)', 'DIGEST', 'WHY', 'UNTIL'])
   assert.deepEqual(first, [minute(2), digest('x'), 'young', new Date(start + 2 * 60_000 + 3_600_000).toISOString()])
-  const json = await cli('resolve', `${repo}:1.0`, '--min-age', '1h', '--at', minute(3), '-o', 'json')
+  const json = await cli('tags', 'resolve', `${repo}:1.0`, '--min-age', '1h', '--at', minute(3), '-o', 'json')
   assert.equal(JSON.parse(json.stdout).reason, 'young')
   const tags = [{ name: 'old', records: [{ time: minute(-600), digest: digest('x') }] }]
   ok(await pinfold.operator.post('/control/v1/tagHistory:import', { repoUid: repo, tags }))
-  const imported = await cli('resolve', 'acme/team/app:old', '--min-age', '1h')
-  assert.equal(imported.stdout, `acme/team/app:old is ${digest('x')} of ${minute(-600)}, as was imported\n`)
-  assert.equal((await cli('resolve', 'acme/team/app')).code, 64)
-  const wrong = await cli('resolve', 'acme/team/app', '--min-age', 'soon')
+  const imported = await cli('tags', 'resolve', 'acme/team/app:old', '--min-age', '1h')
+  assert.equal(imported.stdout, `acme/team/app:old is ${digest('x')}, assigned at ${minute(-600)} (imported)\n`)
+  assert.equal((await cli('tags', 'resolve', 'acme/team/app')).code, 64)
+  const wrong = await cli('tags', 'resolve', 'acme/team/app', '--min-age', 'soon')
   assert.match(wrong.stderr, /min_age/)
 })
 
-test('images repos pull-rules makes, lists, changes and deletes rules, and exceptions from them', async () => {
+test('creates, lists, updates and deletes cooldown policies and their exemptions', async () => {
   const { pinfold, org, team, env } = await scene()
   await using _ = pinfold
   const owner = { ...env, PINFOLD_TOKEN: pinfold.operator.token! }
-  const cli = (...args: string[]) => run(['images', 'repos', 'pull-rules', ...args], { env: owner })
-  const made = await cli('create', '--image', 'acme/team/app', '--below', 'acme/team', '--min-age', '7d', '-o', 'json')
+  const cli = (...args: string[]) => run(['policies', 'cooldown', ...args], { env: owner })
+  const made = await cli('create', '--in', 'acme/team/app', '--below', 'acme/team', '--min-age', '7d', '-o', 'json')
   const rule = JSON.parse(made.stdout) as Json
   assert.deepEqual([rule.mode, rule.minAge, rule.belowGroup], ['SERVE_OLDER', '7d', team])
   const changed = await cli('update', rule.uid, '--mode', 'deny', '--tags', 'v*,stable', '--name', 'a week')
-  assert.equal(changed.stdout, `changed the rule ${rule.uid}\n`, changed.stderr)
-  assert.deepEqual(rowsOf((await cli('list', '--group', 'acme')).stdout)[1], [
+  assert.equal(changed.stdout, `changed the cooldown policy ${rule.uid}\n`, changed.stderr)
+  assert.deepEqual(rowsOf((await cli('list', '--in', 'acme')).stdout)[1], [
     rule.uid,
     'a week',
     '7d',
@@ -318,25 +317,25 @@ test('images repos pull-rules makes, lists, changes and deletes rules, and excep
     'v* stable',
     'acme/team',
   ])
-  const image = (...args: string[]) => run(['images', 'resolve', 'acme/team/app:1.0', ...args], { env: owner })
+  const image = (...args: string[]) => run(['tags', 'resolve', 'acme/team/app:1.0', ...args], { env: owner })
   assert.equal((await cli('update', rule.uid, '--tags', '1.*')).code, 0)
   const held = await image('--rule', 'a week')
   assert.equal(held.code, 1)
   assert.match(
     held.stdout,
-    /^acme\/team\/app:1\.0 is nothing: nothing is old enough\nby the rule a week \(deny\), which refuses pulls by this tag now\nnext is /,
+    /^acme\/team\/app:1\.0 has no digest: .*\ncooldown policy a week \(deny\) denies pulls of this tag now\nnext: /,
   )
   const { uid: member } = await pinfold.seed.member(team, roleUids.viewer)
   assert.equal((await image('--as', member)).stdout, held.stdout)
   assert.match((await image('--as', member, '--rule', 'a week')).stderr, /pull_rule_uid/)
   const until = new Date(start + 5 * 86_400_000).toISOString()
-  const except = await cli('except', digestOf('x'), '--group', 'acme', '--reason', 'a fix', '--until', until)
-  assert.match(except.stdout, new RegExp(`^${digestOf('x')} passes until ${until}: ${org}/`))
-  const [, row] = rowsOf((await cli('exceptions')).stdout)
+  const except = await cli('exemptions', 'create', digestOf('x'), '--in', 'acme', '--reason', 'a fix', '--until', until)
+  assert.match(except.stdout, new RegExp(`^${digestOf('x')} is exempt until ${until}: ${org}/`))
+  const [, row] = rowsOf((await cli('exemptions', 'list')).stdout)
   assert.deepEqual(row!.slice(1), [digestOf('x'), until, 'operator', 'a fix'])
-  assert.equal((await cli('revoke', row![0]!)).stdout, `${digestOf('x')} passes no more\n`)
-  assert.equal(rowsOf((await cli('exceptions')).stdout).length, 1)
-  assert.equal((await cli('delete', rule.uid)).stdout, `deleted the rule ${rule.uid}\n`)
+  assert.equal((await cli('exemptions', 'revoke', row![0]!)).stdout, `${digestOf('x')} is no longer exempt\n`)
+  assert.equal(rowsOf((await cli('exemptions', 'list')).stdout).length, 1)
+  assert.equal((await cli('delete', rule.uid)).stdout, `deleted the cooldown policy ${rule.uid}\n`)
   assert.equal(rowsOf((await cli('list')).stdout).length, 1)
   assert.equal((await cli('create', '--below', 'acme', '--min-age', '7d')).code, 64, 'somewhere')
 })
@@ -349,32 +348,32 @@ test('images referrers and images pulls show data of a tag or a digest, and fail
   await pinfold.puller.ok(200, 'GET', 'acme/app/manifests/v1')
   await pinfold.app.usage.flush()
   const env = { PINFOLD_API: pinfold.url, PINFOLD_TOKEN: pinfold.operator.token! }
-  const cli = (...args: string[]) => run(['images', ...args], { env })
-  const byTag = await cli('referrers', 'acme/app:v1')
+  const cli = (...args: string[]) => run(args, { env })
+  const byTag = await cli('images', 'referrers', 'acme/app:v1')
   assert.deepEqual(rowsOf(byTag.stdout)[1]!.slice(0, 2), [digest, 'application/spdx+json'])
-  assert.equal((await cli('referrers', 'acme/app', '--digest', image.digest)).stdout, byTag.stdout)
-  assert.equal((await cli('referrers', `acme/app@${image.digest}`)).stdout, byTag.stdout)
-  assert.match((await cli('pulls', `acme/app@${digest}`)).stderr, /the last pull that is known of: none/)
-  const pulls = rowsOf((await cli('pulls', 'acme/app:v1')).stdout)
+  assert.equal((await cli('images', 'referrers', 'acme/app', '--digest', image.digest)).stdout, byTag.stdout)
+  assert.equal((await cli('images', 'referrers', `acme/app@${image.digest}`)).stdout, byTag.stdout)
+  assert.match((await cli('images', 'pulls', `acme/app@${digest}`)).stderr, /last recorded pull: none/)
+  const pulls = rowsOf((await cli('images', 'pulls', 'acme/app:v1')).stdout)
   assert.deepEqual(
     [pulls[0], pulls[1]!.slice(2)],
     [
-      ['LAST', 'BY', 'PULLED', 'ASKED FOR'],
+      ['LAST', 'BY', 'PULLS', 'HEAD REQUESTS'],
       ['1', '0'],
     ],
   )
-  const unpulled = await cli('pulls', 'acme/app', '--digest', digest)
-  assert.match(unpulled.stderr, /the last pull that is known of: none/)
-  const missing = await cli('pulls', 'acme/app:none')
+  const unpulled = await cli('images', 'pulls', 'acme/app', '--digest', digest)
+  assert.match(unpulled.stderr, /last recorded pull: none/)
+  const missing = await cli('images', 'pulls', 'acme/app:none')
   assert.deepEqual([missing.code, missing.stdout], [1, ''])
-  assert.match(missing.stderr, /acme\/app has no image with the tag none/)
+  assert.match(missing.stderr, /acme\/app has no tag none/)
   // All manifests were pushed today, so none is old enough to be listed.
-  const nothing = await cli('unpulled', 'acme/app', '--days', '1')
+  const nothing = await cli('images', 'unused', 'acme/app', '--days', '1')
   assert.deepEqual([nothing.code, rowsOf(nothing.stdout)], [0, [['DIGEST', 'TAGS', 'LAST PULL', 'BY', 'SAFE']]])
-  assert.match((await cli('unpulled', 'acme/app', '--days', '91')).stderr, /days/)
+  assert.match((await cli('images', 'unused', 'acme/app', '--days', '91')).stderr, /days/)
 })
 
-test('images unpulled shows the last puller of each manifest, and reasons against its deletion', async () => {
+test('images unused shows the last puller of each manifest, and reasons against its deletion', async () => {
   let now = Date.now() - 60 * 86_400_000
   const pinfold = await startRegistry({ clock: () => new Date(now) })
   await using _ = pinfold
@@ -384,7 +383,7 @@ test('images unpulled shows the last puller of each manifest, and reasons agains
   await pinfold.app.usage.flush()
   now = Date.now()
   const env = { PINFOLD_API: pinfold.url, PINFOLD_TOKEN: (await pinfold.as(operatorUid)).token! }
-  const cli = (...args: string[]) => run(['images', 'unpulled', 'acme/app', ...args], { env })
+  const cli = (...args: string[]) => run(['images', 'unused', 'acme/app', ...args], { env })
   const listed = JSON.parse((await cli('-o', 'json')).stdout).items as { digest: string; safe: boolean }[]
   assert.deepEqual(
     new Map(listed.map((one) => [one.digest, one.safe])),

@@ -56,7 +56,7 @@ function write(place: Place, name: string, content: object | string): string {
 }
 
 const importFrom = (place: Place, paths: string[], ...more: string[]) =>
-  run(['import', 'libraries', ...place.args, ...paths, ...more], { env: place.env })
+  run(['libraries', 'import', ...place.args, ...paths, ...more], { env: place.env })
 
 test('files of libraries are taken in beside a running server, and the second time nothing changes', async () => {
   await using place = await makePlace()
@@ -148,7 +148,7 @@ test('names file, line and field of an invalid package, and imports nothing of i
     `${file}:39: packages[4].versions: must be a list`,
     `${file}:42: packages[5].name: must be a text that is not empty`,
     `${file}:47: packages[6]: must be an object`,
-    `${file}:57: packages[8].versions[0].uploadTime: must be a time of RFC 3339`,
+    `${file}:57: packages[8].versions[0].uploadTime: must be a time in the format of RFC 3339`,
     `${file}:61: packages[9]: must be an object`,
     `${javaFile}:42: packages[3].versions[0]: must be an object`,
     `${file}:27: name: must match "^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?$"`,

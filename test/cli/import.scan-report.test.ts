@@ -16,13 +16,13 @@ test('imports a report for a tag or a digest, and prints its result', async () =
   const registry = registryClient(server.url, await tokenOf(place, ['--audience', 'registry']))
   const { digest } = await registry.pushImage('acme/app', 'latest')
   const handIn = (name: string, ...args: string[]) =>
-    run(['import', 'scan-report', ...place.args, file(name), ...args], {
+    run(['images', 'import-scan', ...place.args, file(name), ...args], {
       env: { ...place.env, PINFOLD_API: server.url },
     })
 
   assert.deepEqual(await handIn('trivy-alpine-39', '--image', 'acme/app'), {
     code: 0,
-    stdout: '3 vulnerabilities by trivy\n',
+    stdout: 'imported 3 vulnerabilities from trivy\n',
     stderr: '',
   })
   const second = await handIn('grype-rhel8-excerpt', '--image', `acme/app@${digest}`, '-o', 'json')
@@ -37,8 +37,8 @@ test('imports a report for a tag or a digest, and prints its result', async () =
 
   const refused = await handIn('trivy-no-vulnerabilities.cdx', '--image', 'acme/app:latest')
   assert.equal(refused.code, 1)
-  assert.match(refused.stdout, /^the report does not count: .* \(UNSUPPORTED\)$/m)
+  assert.match(refused.stdout, /^the report was ignored: .* \(UNSUPPORTED\)$/m)
   assert.equal((await handIn('missing', '--image', 'acme/app')).code, 64)
   assert.match((await handIn('trivy-alpine-39', '--image', 'acme/app:none')).stderr, /acme\/app has no tag none/)
-  assert.match((await handIn('trivy-alpine-39')).stderr, /name the image with --image/)
+  assert.match((await handIn('trivy-alpine-39')).stderr, /give the image with --image/)
 })

@@ -93,14 +93,14 @@ test('prints errors in a sentence for the log of the kubelet, without the token'
   const stranger = { 'pinfold.dev/identity': `${it.registry.org.uid}/0123456789abcdef` }
   const { token } = it
   const wrong: [Json | string, RegExp, number][] = [
-    ['', /no JSON object/, 64],
-    ['[]', /no CredentialProviderRequest/, 64],
-    [{ kind: 'Other' }, /no CredentialProviderRequest/, 64],
-    [{ apiVersion: 'credentialprovider.kubelet.k8s.io/v9' }, /version/, 64],
-    [{ image: 'nginx' }, /names no image/, 64],
-    [{ image: 7 }, /names no image/, 64],
-    [{ serviceAccountToken: 'a b' }, /no token/, 64],
-    [{ serviceAccountToken: token }, /nothing names the identity.*pinfold\.dev\/identity/, 78],
+    ['', /is not a JSON object/, 64],
+    ['[]', /is not a CredentialProviderRequest/, 64],
+    [{ kind: 'Other' }, /is not a CredentialProviderRequest/, 64],
+    [{ apiVersion: 'credentialprovider.kubelet.k8s.io/v9' }, /unknown apiVersion/, 64],
+    [{ image: 'nginx' }, /no image/, 64],
+    [{ image: 7 }, /no image/, 64],
+    [{ serviceAccountToken: 'a b' }, /invalid serviceAccountToken/, 64],
+    [{ serviceAccountToken: token }, /no identity is configured; .*pinfold\.dev\/identity/, 78],
     [
       { serviceAccountToken: token, serviceAccountAnnotations: { 'pinfold.dev/identity': 'ledger' } },
       /not the uid/,

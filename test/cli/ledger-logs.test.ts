@@ -18,18 +18,18 @@ test('the operator rotates the key of a log, and resumes suspended logs', async 
   await runDuty(pinfold.app, sequenceLedgers)
   const { data } = pinfold.app.config
   const env = { PINFOLD_API: pinfold.url }
-  const cli = (...args: string[]) => run(['ledger', ...args, '--data', data], { env })
+  const cli = (...args: string[]) => run(['server', 'transparency-log', ...args, '--data', data], { env })
   const rotated = await cli('rotate-key', org)
   assert.equal(rotated.code, 0, rotated.stderr)
   const { logs } = parsePolicy((await pinfold.operator.get(`/ledger/${org}/policy`)).text)
   assert.deepEqual(logs.map(vkeyOf).at(-1), rotated.stdout.trim())
-  assert.match((await cli('rotate-key', 'nowhere')).stderr, /there is no organisation nowhere/)
+  assert.match((await cli('rotate-key', 'nowhere')).stderr, /no organi[sz]ation .*nowhere/)
   assert.match((await cli('rotate-key', '0'.repeat(40))).stderr, /not found/)
 
   const asked = await cli('resume')
   assert.equal(asked.code, 64)
-  assert.match(asked.stderr, /--yes does it/)
-  assert.equal((await cli('resume', '--yes')).stdout, 'ended 0 logs; others take their places\n')
+  assert.match(asked.stderr, /give --yes to replace the logs/)
+  assert.equal((await cli('resume', '--yes')).stdout, 'replaced 0 transparency logs\n')
 })
 
 test('a name that is empty erases, limits and rotates nothing', async (t) => {
@@ -43,15 +43,15 @@ test('a name that is empty erases, limits and rotates nothing', async (t) => {
   const deleted = async () => (await pinfold.operator.get('/registry/v2/deletedRepos')).body.deletedRepos.length
   const before = await deleted()
   for (const args of [
-    ['ledger', 'erase', '', '--yes'],
-    ['ledger', 'erase', 'acme/', '--yes'],
-    ['ledger', 'rotate-key', ''],
-    ['quotas', 'set', '', '--bytes', '1'],
-    ['quotas', 'describe', ''],
+    ['server', 'transparency-log', 'erase', '', '--yes'],
+    ['server', 'transparency-log', 'erase', 'acme/', '--yes'],
+    ['server', 'transparency-log', 'rotate-key', ''],
+    ['server', 'quotas', 'set', '', '--bytes', '1'],
+    ['server', 'quotas', 'describe', ''],
   ]) {
     const { code, stderr } = await run([...args, '--data', data], { env: { PINFOLD_API: pinfold.url } })
     assert.equal(code, 64, `${args.join(' ')}: ${stderr}`)
-    assert.match(stderr, /say which (?:repository|organisation): .* is empty/)
+    assert.match(stderr, /(?:repository|organi[sz]ation).* empty/)
   }
   assert.deepEqual([before, await deleted()], [1, 1])
 })

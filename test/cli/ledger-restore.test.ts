@@ -61,7 +61,7 @@ for (const [store, skip] of [
   ['folder', noDump],
   ['bucket', noDump || noBucket],
 ] as const) {
-  test(`an older database beside the same ${store} signs nothing until pinfold restored was run`, {
+  test(`an older database beside the same ${store} signs nothing until pinfold server complete-restore was run`, {
     skip,
   }, async () => {
     await using place = await makePlace()
@@ -101,12 +101,12 @@ for (const [store, skip] of [
       await eventually(older.ready, (text) => text.includes('signing has stopped for 1 transparency log'))
       assert.equal(await older.noteAt(path), before, 'nothing is signed')
       await older.push('w4')
-      const found = await command('verify', '--only', 'checkpoints')
+      const found = await command('server', 'verify', '--only', 'checkpoints')
       assert.equal(found.code, 1)
       assert.match(found.stderr, /^checkpoints: log does not extend its stored checkpoint: [\d.:]+\/ledger\//m)
       await older.stop()
 
-      const settled = await command('restored')
+      const settled = await command('server', 'complete-restore')
       assert.deepEqual([settled.code, settled.stderr], [0, ''], settled.stdout)
       const last = await serve(place, listen, env)
       await last.push('x1')
@@ -120,7 +120,7 @@ for (const [store, skip] of [
         (size) => size === 7,
       )
       assert.equal(await last.ready(), 'ok\n')
-      assert.equal((await command('verify', '--only', 'checkpoints')).code, 0)
+      assert.equal((await command('server', 'verify', '--only', 'checkpoints')).code, 0)
       await last.stop()
     } finally {
       rmSync(folder, { recursive: true, force: true })

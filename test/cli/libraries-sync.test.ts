@@ -108,7 +108,7 @@ test('an interrupted run continues where it stopped, and a completed one begins 
 
   const broken = await sync(place, options)
   assert.equal(broken.code, 69)
-  assert.match(broken.failure, /^\/lib-100\/: the host cannot be reached\n.*same command goes on/)
+  assert.match(broken.failure, /^\/lib-100\/: the host cannot be reached\n.*run the same command again to continue/)
   assert.match(broken.err, /^pinfold: \/lib-003\/: the source does not have it$/m)
   const kept = Object.keys(await stored(place))
   assert.deepEqual(
@@ -119,7 +119,7 @@ test('an interrupted run continues where it stopped, and a completed one begins 
   index.answers['/lib-100/'] = projectPage('lib-100', '1')
   index.requests.length = 0
   const rest = await sync(place, options)
-  assert.match(rest.err, new RegExp(`goes on after ${kept.at(-1)}`))
+  assert.match(rest.err, new RegExp(`continuing after ${kept.at(-1)}`))
   assert.deepEqual(rest.counts, counts(86, 0, 0, 86))
   assert.deepEqual(
     index.paths().sort(),
@@ -280,17 +280,17 @@ test('options that make no sense are refused before anything is asked or opened'
     [{ pythonIndex: url, mavenRepository: url }, /--python-index or --maven-repository/],
     [{ pythonIndex: 'nonsense', all: true }, /--python-index must be an https/],
     [{ pythonIndex: 'file:///etc/passwd', all: true }, /must be an https/],
-    [{ pythonIndex: 'https://me:s3cret@packages.example.com', all: true }, /without a user and password/],
-    [{ pythonIndex: `${url}/?token=s3cret`, all: true }, /without a query/],
-    [{ pythonIndex: url }, /--name or --names, or take --all/],
-    [{ pythonIndex: url, name: ['../etc'] }, /a name of Python/],
-    [{ mavenRepository: url, all: true }, /does not tell what it has/],
-    [{ mavenRepository: url, name: ['guava'] }, /group:artifact/],
-    [{ mavenRepository: url, name: ['g:..'] }, /group:artifact/],
-    [{ mavenRepository: url, name: ['..:a'] }, /group:artifact/],
+    [{ pythonIndex: 'https://me:s3cret@packages.example.com', all: true }, /must not contain a user name or password/],
+    [{ pythonIndex: `${url}/?token=s3cret`, all: true }, /must not have a query/],
+    [{ pythonIndex: url }, /--name or --names, or give --all/],
+    [{ pythonIndex: url, name: ['../etc'] }, /is not the name of a Python package/],
+    [{ mavenRepository: url, all: true }, /has no list of its libraries/],
+    [{ mavenRepository: url, name: ['guava'] }, /give GROUP:ARTIFACT/],
+    [{ mavenRepository: url, name: ['g:..'] }, /give GROUP:ARTIFACT/],
+    [{ mavenRepository: url, name: ['..:a'] }, /give GROUP:ARTIFACT/],
     [{ pythonIndex: url, all: true, limit: '0' }, /--limit/],
-    [{ pythonIndex: url, name: ['a'], limit: '5' }, /--limit is for --all/],
-    [{ pythonIndex: url, name: ['a'], all: true }, /--all takes no names/],
+    [{ pythonIndex: url, name: ['a'], limit: '5' }, /--limit needs --all/],
+    [{ pythonIndex: url, name: ['a'], all: true }, /--all cannot be combined with --name or --names/],
     [{ pythonIndex: url, names: '/nowhere/names' }, /cannot be read/],
     [{ pythonIndex: url, name: ['a'], authorization: '/nowhere/header' }, /cannot be read/],
   ]

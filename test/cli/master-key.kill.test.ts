@@ -115,7 +115,10 @@ for (const [moment, isNow] of Object.entries(moments)) {
     const before = await filled(place)
     await isNow(place)
     const env: Env = onPostgres ? { ...place.env, PINFOLD_MASTER_KEY_NEW: newKey() } : {}
-    const child = spawn(program, ['keys', 'rotate-master', ...place.args], { cwd: project, env: cleanEnv(env) })
+    const child = spawn(program, ['server', 'keys', 'rotate-master', ...place.args], {
+      cwd: project,
+      env: cleanEnv(env),
+    })
     const over = once(child, 'close')
     let ended = false
     void over.then(() => {
@@ -138,10 +141,10 @@ for (const [moment, isNow] of Object.entries(moments)) {
     await serves(place, env, before)
 
     const left = (await secretsOf(place)).length
-    const { code, stdout, stderr } = await run(['keys', 'rotate-master', ...place.args], { env })
+    const { code, stdout, stderr } = await run(['server', 'keys', 'rotate-master', ...place.args], { env })
     assert.equal(code, 0, stderr)
     if (!(onPostgres && moment.includes('committed'))) {
-      assert.match(stdout, new RegExp(`^encrypted ${left + 1} secrets under the new master key`))
+      assert.match(stdout, new RegExp(`^encrypted ${left + 1} secrets with the new master key`))
     }
     const [latest] = onPostgres ? [createSealer(parseMasterKey(env.PINFOLD_MASTER_KEY_NEW!))] : keysOf(place, env)
     const now = await secretsOf(place)
@@ -161,17 +164,17 @@ test('a rotation names the key that is wrong, missing or not a key, and changes 
   const [next, other] = [newKey(), newKey()]
   const cases: [env: Env, code: number, said: RegExp][] = [
     [{ PINFOLD_MASTER_KEY: other, PINFOLD_MASTER_KEY_NEW: next }, 1, /another master key than PINFOLD_MASTER_KEY/],
-    [own.env, 64, /PINFOLD_MASTER_KEY_NEW must be the new key/],
+    [own.env, 64, /set PINFOLD_MASTER_KEY_NEW to the new key/],
     [{ ...own.env, PINFOLD_MASTER_KEY_NEW: 'short' }, 78, /PINFOLD_MASTER_KEY_NEW must be 32 bytes, as base64 or hex/],
     [{ PINFOLD_MASTER_KEY: 'short', PINFOLD_MASTER_KEY_NEW: next }, 78, /PINFOLD_MASTER_KEY must be 32 bytes/],
     [
       { ...own.env, PINFOLD_MASTER_KEY_NEW: own.env.PINFOLD_MASTER_KEY },
       64,
-      /PINFOLD_MASTER_KEY_NEW is PINFOLD_MASTER_KEY/,
+      /PINFOLD_MASTER_KEY_NEW and PINFOLD_MASTER_KEY are the same/,
     ],
   ]
   for (const [env, code, said] of cases) {
-    const told = await run(['keys', 'rotate-master', ...place.args], { env })
+    const told = await run(['server', 'keys', 'rotate-master', ...place.args], { env })
     assert.match(told.stderr, said)
     assert.deepEqual([told.code, told.stdout], [code, ''], told.stderr)
     assert.doesNotMatch(told.stderr, new RegExp(`${next}|${other}|at .*\\.ts`))

@@ -79,12 +79,12 @@ test('the key in the data folder is replaced, and kept for old backups', onFiles
   const old = readFileSync(keyFile(place), 'utf8')
   {
     await using _server = await startProcess(place)
-    assert.match(await refusal(place, {}, 'keys', 'rotate-master'), /is in use; stop every server first/)
+    assert.match(await refusal(place, {}, 'server', 'keys', 'rotate-master'), /is in use; stop every server first/)
   }
   assert.equal(readFileSync(keyFile(place), 'utf8'), old)
-  const { code, stdout, stderr } = await run(['keys', 'rotate-master', ...place.args], {})
+  const { code, stdout, stderr } = await run(['server', 'keys', 'rotate-master', ...place.args], {})
   assert.equal(code, 0, stderr)
-  assert.match(stdout, /^encrypted 1 secrets under the new master key\n/)
+  assert.match(stdout, /^encrypted 1 secrets with the new master key\n/)
   assert.notEqual(readFileSync(keyFile(place), 'utf8'), old)
   const kept = /old key, which is in (\S+);/.exec(stdout)![1]!
   assert.equal(readFileSync(kept, 'utf8'), old)
@@ -103,7 +103,7 @@ test('the next process completes or discards a rotation that was killed', onFile
   assert.equal(readFileSync(keyFile(place), 'utf8'), old)
 
   // Killed after the commit: the new key fits, and is not in its place yet.
-  assert.equal((await run(['keys', 'rotate-master', ...place.args], {})).code, 0)
+  assert.equal((await run(['server', 'keys', 'rotate-master', ...place.args], {})).code, 0)
   const fresh = readFileSync(keyFile(place), 'utf8')
   writeFileSync(`${keyFile(place)}.new`, fresh)
   writeFileSync(keyFile(place), old)
@@ -117,16 +117,19 @@ test('a key in the environment is replaced by the next one, and of two keys the 
   const [first, next] = [newKey(), newKey()]
   const own = { ...place, env: { PINFOLD_MASTER_KEY: first } }
   const before = await served(own)
-  assert.match(await refusal(own, own.env, 'keys', 'rotate-master'), /PINFOLD_MASTER_KEY_NEW must be the new key/)
+  assert.match(
+    await refusal(own, own.env, 'server', 'keys', 'rotate-master'),
+    /set PINFOLD_MASTER_KEY_NEW to the new key/,
+  )
   const both = { PINFOLD_MASTER_KEY: first, PINFOLD_MASTER_KEY_NEW: next }
   await opens(own, both, before)
-  const rotated = await run(['keys', 'rotate-master', ...place.args], { env: both })
+  const rotated = await run(['server', 'keys', 'rotate-master', ...place.args], { env: both })
   assert.deepEqual([rotated.code, rotated.stderr], [0, ''])
   assert.match(rotated.stdout, /^encrypted 1 secrets/)
   await opens(own, both, before)
   await opens(own, { PINFOLD_MASTER_KEY: next }, before)
   assert.match(await refusal(own, own.env, 'serve'), /another master key/)
-  assert.match((await run(['keys', 'rotate-master', ...place.args], { env: both })).stdout, /already/)
+  assert.match((await run(['server', 'keys', 'rotate-master', ...place.args], { env: both })).stdout, /already/)
 })
 
 test('recognizes a database of an earlier version by the values that its key opens', onFiles, async () => {
@@ -148,11 +151,14 @@ test('with PostgreSQL no key is replaced while a server is there', onePostgres, 
   const env = { ...place.env, PINFOLD_LEASE_MS: '1600' }
   const both = { ...env, PINFOLD_MASTER_KEY_NEW: newKey() }
   await using server = await startProcess({ ...place, env })
-  assert.match(await refusal(place, both, 'keys', 'rotate-master'), /a server uses the database, as http/)
+  assert.match(
+    await refusal(place, both, 'server', 'keys', 'rotate-master'),
+    /a server uses the database, with the URL http/,
+  )
   // Its row stays behind, but it gives no sign of life.
   server.kill('SIGKILL')
   await server.exited
-  const { code, stderr } = await run(['keys', 'rotate-master', ...place.args], { env: both })
+  const { code, stderr } = await run(['server', 'keys', 'rotate-master', ...place.args], { env: both })
   assert.equal(code, 0, stderr)
 })
 
@@ -238,7 +244,7 @@ test('a server that starts during a rotation is not taken for an earlier one', o
   const [first, second] = [await alone(), await alone()]
   await first.query(lock)
   const both = { ...own.env, PINFOLD_MASTER_KEY_NEW: newKey() }
-  const rotation = runProcess(['keys', 'rotate-master', ...place.args], { env: both })
+  const rotation = runProcess(['server', 'keys', 'rotate-master', ...place.args], { env: both })
   await waiting(1)
   const locked = second.query(lock)
   await waiting(2)
@@ -248,7 +254,7 @@ test('a server that starts during a rotation is not taken for an earlier one', o
     VALUES ('new', '1', 'https://new.example.com', '', '', '9999', 1, 0)`)
   await second.query('COMMIT')
   const { code, stderr } = await rotation
-  assert.match(stderr, /a server has started to use the database, as https:\/\/new\.example\.com/)
+  assert.match(stderr, /a server that uses the database has started, with the URL https:\/\/new\.example\.com/)
   assert.notEqual(code, 0)
   await Promise.all([first.end(), second.end()])
   await place.query(`DELETE FROM ${nodes}`)

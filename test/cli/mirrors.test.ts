@@ -1,4 +1,4 @@
-// Upstreams, and repositories that follow them, as people type them.
+// Commands for upstreams and mirrors.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { followUpstreams } from '#domains/mirrors/follows/follows.duty.ts'
@@ -16,17 +16,17 @@ async function scene(settings: Parameters<typeof startPinfold>[0] = {}) {
   const org = (await pinfold.seed.group('', { name: 'acme' })).uid
   await pinfold.seed.repo(org, { name: 'alpine' })
   const env = { PINFOLD_API: pinfold.url, PINFOLD_TOKEN: pinfold.operator.token! }
-  const cli = (...args: string[]) => run(['images', ...args], { env })
+  const cli = (...args: string[]) => run(args, { env })
   const done = async (...args: string[]) => {
     const { code, stdout, stderr } = await cli(...args)
     assert.equal(code, 0, `${args.join(' ')}: ${stderr}`)
     return stdout
   }
-  await done('upstreams', 'create', 'hub', '--parent', 'acme', '--url', 'https://registry.example.com')
+  await done('mirrors', 'upstreams', 'create', 'hub', '--in', 'acme', '--url', 'https://registry.example.com')
   return { pinfold, cli, done }
 }
 
-const following = ['repos', 'follow', 'acme/alpine', '--upstream', 'hub', '--path', 'alpine']
+const following = ['mirrors', 'create', 'acme/alpine', '--upstream', 'hub', '--path', 'alpine']
 
 test('an upstream that may not be contacted is refused with the setting that would allow it', async () => {
   const { pinfold, cli } = await scene()
@@ -41,7 +41,7 @@ test('an upstream that may not be contacted is refused with the setting that wou
       /must not be a private or loopback address, unless the operator lists it in PINFOLD_UPSTREAMS_PRIVATE/,
     ],
   ] as const) {
-    const refused = await cli('upstreams', 'create', 'other', '--parent', 'acme', '--url', url)
+    const refused = await cli('mirrors', 'upstreams', 'create', 'other', '--in', 'acme', '--url', url)
     assert.deepEqual([refused.code, refused.stdout], [1, ''])
     assert.match(refused.stderr, says)
   }
@@ -50,18 +50,19 @@ test('an upstream that may not be contacted is refused with the setting that wou
 test('an upstream can be allowed to create repositories, or not', async () => {
   const { pinfold, cli, done } = await scene()
   await using _ = pinfold
-  const makes = async () => JSON.parse(await done('upstreams', 'describe', 'hub', '-o', 'json')).makeRepos ?? false
+  const makes = async () =>
+    JSON.parse(await done('mirrors', 'upstreams', 'describe', 'hub', '-o', 'json')).makeRepos ?? false
   assert.equal(await makes(), false)
   for (const [given, expected] of [
     ['yes', true],
     ['no', false],
   ] as const) {
-    await done('upstreams', 'update', 'hub', '--make-repos', given)
+    await done('mirrors', 'upstreams', 'update', 'hub', '--make-repos', given)
     assert.equal(await makes(), expected)
   }
-  const refused = await cli('upstreams', 'update', 'hub', '--make-repos', 'maybe')
+  const refused = await cli('mirrors', 'upstreams', 'update', 'hub', '--make-repos', 'maybe')
   assert.equal(refused.code, 64)
-  assert.match(refused.stderr, /--make-repos takes yes or no/)
+  assert.match(refused.stderr, /--make-repos must be yes or no/)
 })
 
 test('shows a mirror by the name of its upstream, with times in the units of the options', async () => {
@@ -72,7 +73,7 @@ test('shows a mirror by the name of its upstream, with times in the units of the
     assert.match(shown, /^upstream +acme\/hub$/m)
     assert.match(shown, new RegExp(`^interval +${interval}$`, 'm'))
   }
-  const json = JSON.parse(await done('repos', 'follow', 'acme/alpine', '-o', 'json'))
+  const json = JSON.parse(await done('mirrors', 'create', 'acme/alpine', '-o', 'json'))
   assert.deepEqual(
     [json.interval, json.upstreamUid.length > 40],
     ['86400s', true],
@@ -80,30 +81,30 @@ test('shows a mirror by the name of its upstream, with times in the units of the
   )
 })
 
-test('for a repository that is no mirror, prints that, and the command that makes it one', async () => {
+test('for a repository that is not a mirror, prints the command that makes it one', async () => {
   const { pinfold, cli, done } = await scene()
   await using _ = pinfold
   const nothing = async (...args: string[]) => {
-    const { code, stdout, stderr } = await cli('repos', ...args)
+    const { code, stdout, stderr } = await cli('mirrors', ...args)
     assert.deepEqual([code, stdout], [1, ''], args.join(' '))
     assert.match(
       stderr,
-      /^pinfold: acme\/alpine follows nothing\npinfold: .*repos follow acme\/alpine --upstream NAME --path PATH/,
+      /^pinfold: acme\/alpine is not a mirror\npinfold: .*pinfold mirrors create acme\/alpine --upstream NAME --path PATH/,
     )
   }
-  await nothing('follow', 'acme/alpine')
-  await nothing('follow', 'acme/alpine', '--check')
-  await nothing('unfollow', 'acme/alpine', '--yes')
+  await nothing('create', 'acme/alpine')
+  await nothing('create', 'acme/alpine', '--check')
+  await nothing('delete', 'acme/alpine', '--yes')
   await done(...following)
-  await done('repos', 'unfollow', 'acme/alpine', '--yes')
-  await nothing('unfollow', 'acme/alpine', '--yes')
+  await done('mirrors', 'delete', 'acme/alpine', '--yes')
+  await nothing('delete', 'acme/alpine', '--yes')
 })
 
 test('content can be copied ahead, and a repository with a protected tag is refused with its name', async () => {
   const { pinfold, cli, done } = await scene()
   await using _ = pinfold
   assert.match(await done(...following, '--mode', 'full'), /^mode +full$/m)
-  await done('repos', 'unfollow', 'acme/alpine', '--yes')
+  await done('mirrors', 'delete', 'acme/alpine', '--yes')
   const org = (await pinfold.operator.get('/iam/v2/groups?name=acme')).body.groups[0].uid as string
   const token = await pinfold.tokenFor(operatorUid, { audience: new URL(pinfold.url).host })
   await registryClient(`http://127.0.0.1:${pinfold.port}`, token).pushImage('acme/alpine', 'v1')
@@ -114,17 +115,17 @@ test('content can be copied ahead, and a repository with a protected tag is refu
   assert.ok(stderr.includes(rule.body.uid))
 })
 
-test('an upstream that is followed is not deleted, and the command that shows who follows it is named', async () => {
+test('refuses to delete an upstream with mirrors, and prints the command that lists them', async () => {
   const { pinfold, cli, done } = await scene()
   await using _ = pinfold
   await done(...following)
-  const refused = await cli('upstreams', 'delete', 'hub', '--yes')
+  const refused = await cli('mirrors', 'upstreams', 'delete', 'hub', '--yes')
   assert.deepEqual([refused.code, refused.stdout], [1, ''])
-  const [, group = ''] = /\npinfold: pinfold images repos following (\S+) shows which\n$/.exec(refused.stderr) ?? []
-  assert.match(await done('repos', 'following', group), /^acme\/alpine +watch +alpine/m)
-  await done('repos', 'unfollow', 'acme/alpine', '--yes')
-  await done('upstreams', 'delete', 'hub', '--yes')
-  await done('upstreams', 'delete', 'hub', '--yes', '--allow-missing')
+  const [, group = ''] = /\npinfold: pinfold mirrors list --in (\S+) lists its mirrors\n$/.exec(refused.stderr) ?? []
+  assert.match(await done('mirrors', 'list', '--in', group), /^acme\/alpine +watch +alpine/m)
+  await done('mirrors', 'delete', 'acme/alpine', '--yes')
+  await done('mirrors', 'upstreams', 'delete', 'hub', '--yes')
+  await done('mirrors', 'upstreams', 'delete', 'hub', '--yes', '--allow-missing')
 })
 
 test('shows a move between two checks, and the first check as such, like the API', async () => {
@@ -140,15 +141,15 @@ test('shows a move between two checks, and the first check as such, like the API
     return { began, ended: iso() }
   }
   const one = there.move('3', 'one')
-  await done('upstreams', 'create', 'near', '--parent', 'acme', '--url', there.url)
-  await done('repos', 'follow', 'acme/alpine', '--upstream', 'near', '--path', 'alpine', '--interval', '30m')
+  await done('mirrors', 'upstreams', 'create', 'near', '--in', 'acme', '--url', there.url)
+  await done('mirrors', 'create', 'acme/alpine', '--upstream', 'near', '--path', 'alpine', '--interval', '30m')
   const looks = [await look(), await look(31)]
   const two = there.move('3', 'two')
   looks.push(await look(31))
   there.tags.delete('3')
   for (let i = 0; i < 3; i++) looks.push(await look(31))
 
-  const shown = await done('history', 'acme/alpine:3')
+  const shown = await done('tags', 'history', 'acme/alpine:3')
   const [head, ...rows] = shown.trimEnd().split('\n')
   assert.match(head!, /^TIME +EVENT +DIGEST +BY$/)
   const [gone, moved, created] = rows.map((row) => row.split(/ {2,}/))
@@ -161,7 +162,7 @@ test('shows a move between two checks, and the first check as such, like the API
       ['created', one],
     ],
   )
-  assert.equal(created![3], 'upstream, first look')
+  assert.equal(created![3], 'upstream, first check')
   const isOf = (time: string | undefined, at: number) => {
     const { began, ended } = looks[at]!
     assert.ok(time !== undefined && time >= began && time <= ended, `${time} is not from ${began} to ${ended}`)
@@ -177,7 +178,7 @@ test('shows a move between two checks, and the first check as such, like the API
   }
   const [uid] = (await pinfold.operator.get('/registry/v2/repos?name=alpine')).body.repos.map(({ uid }: Json) => uid)
   const answer = await pinfold.operator.get(`/registry/v2/repos/${uid}/tagHistory?tag=3`)
-  const json = JSON.parse(await done('history', 'acme/alpine:3', '-o', 'json'))
+  const json = JSON.parse(await done('tags', 'history', 'acme/alpine:3', '-o', 'json'))
   assert.deepEqual(json, answer.body.records)
   assert.deepEqual(
     answer.body.records.map((record: Json) => [record.source, record.time, record.checkedBefore]),
@@ -200,21 +201,24 @@ test('shows tag history that an upstream reported only if requested, with its or
     { time: second, digest: next, isDeletion: false, checkedBefore: first },
   ]
   assert.equal(await db.tx((tx) => addTold(tx, teller, '3', moves, second)), 2)
-  const rows = (await done('history', 'acme/alpine:3', '--told')).trim().split('\n')
+  const rows = (await done('tags', 'history', 'acme/alpine:3', '--told')).trim().split('\n')
   assert.match(
     rows[1]!,
-    new RegExp(`^${second} +moved +${next} +told by https://registry.example.com/alpine, after ${first}$`),
+    new RegExp(`^${second} +moved +${next} +reported by https://registry.example.com/alpine, after ${first}$`),
   )
-  assert.match(rows[2]!, new RegExp(`^${first} +created +${digest} +told by https://registry.example.com/alpine$`))
-  const then = await done('history', 'acme/alpine:3', '--told', '--as-of', '2026-05-01T12:00:00Z', '-o', 'json')
+  assert.match(rows[2]!, new RegExp(`^${first} +created +${digest} +reported by https://registry.example.com/alpine$`))
+  const then = await done('tags', 'history', 'acme/alpine:3', '--told', '--as-of', '2026-05-01T12:00:00Z', '-o', 'json')
   assert.deepEqual(
     JSON.parse(then).map((one: Json) => [one.digest, one.endTime]),
     [[digest, second]],
   )
-  const seen = await cli('history', 'acme/alpine:3', '--as-of', '2026-05-01T12:00:00Z')
+  const seen = await cli('tags', 'history', 'acme/alpine:3', '--as-of', '2026-05-01T12:00:00Z')
   assert.deepEqual([seen.code, seen.stdout], [1, ''])
-  assert.match(seen.stderr, /there was no tag 3 .*\n.*--told asks what that one told/)
-  const nothing = await cli('history', 'acme/alpine:4', '--told')
+  assert.match(seen.stderr, /had no tag 3 .*\n.*--told shows the history that its upstream reports/)
+  const nothing = await cli('tags', 'history', 'acme/alpine:4', '--told')
   assert.equal(nothing.code, 1)
-  assert.match(nothing.stderr, /nobody has told anything of that/)
+  assert.match(
+    nothing.stderr,
+    /the upstream of acme\/alpine has reported no such history\n.*pinfold mirrors create acme\/alpine/,
+  )
 })

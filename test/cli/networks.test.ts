@@ -53,11 +53,15 @@ test('the token of the operator is never sent to a stranger at the address of a 
   using bystander = await startBystander()
   const lead = ['unshare', '-n', 'sh', '-c', 'ip link set lo up && exec "$@"', 'sh']
   await using _server = await startProcess(place, { lead, listen: `127.0.0.1:${bystander.port}` })
-  const organizations = ['iam', 'organizations', 'list', ...place.args]
-  for (const args of [organizations, ['quotas', 'list', ...place.args], ['gc', '--dry-run', ...place.args]]) {
+  const organizations = ['orgs', 'list', ...place.args]
+  for (const args of [
+    organizations,
+    ['server', 'quotas', 'list', ...place.args],
+    ['server', 'gc', '--dry-run', ...place.args],
+  ]) {
     const { code, stdout, stderr } = await run(args, { env: place.env })
     assert.deepEqual([code, stdout], [69, ''], args.join(' '))
-    assert.match(stderr, /runs in another network than this command, as in a container/)
+    assert.match(stderr, /runs in another network than this command, such as in a container/)
     assert.match(stderr, /docker exec CONTAINER pinfold/)
   }
   assert.deepEqual(bystander.heard, [])
@@ -72,7 +76,7 @@ test('in its own network a server is found by its folder, also one of a version 
 }, async () => {
   await using place = await makePlace()
   await using _server = await startProcess(place)
-  const organizations = ['iam', 'organizations', 'list', ...place.args]
+  const organizations = ['orgs', 'list', ...place.args]
   assert.equal((await run(organizations)).code, 0)
   assert.match(
     (await factsOf(place.data)).local_network ?? '',

@@ -20,9 +20,9 @@ before(async () => {
   issuer = await startIssuer()
   home = makeHome()
   cli = commandsIn({ ...home.env, PINFOLD_API: registry.url, PINFOLD_TOKEN: registry.operator.token! })
-  const other = 'iam identities create other --parent acme --identity-issuer https://other.example --subject other'
+  const other = 'identities create other --in acme --identity-issuer https://other.example --subject other'
   await done(...other.split(' '))
-  const kept = 'iam identity-providers create kept --parent acme --default-role viewer --oidc-client-id kept'
+  const kept = 'identity-providers create kept --in acme --default-role viewer --oidc-client-id kept'
   await done(...kept.split(' '), '--oidc-pkce-enabled', '--oidc-issuer', issuer.url)
 })
 after(async () => {
@@ -41,6 +41,8 @@ type Noun = {
   words: string
   /** Command that creates a resource, whose uid `describe` prints afterwards. */
   create: string
+  /** Verb that deletes it, if not `delete`. */
+  remove?: string
   /** Name of the resource in commands, and its name after the update. */
   name: string
   /** Name of the resource in lists. */
@@ -55,92 +57,93 @@ type Noun = {
 
 const nouns: readonly Noun[] = [
   {
-    words: 'iam organizations',
+    words: 'orgs',
     create: 'create spare',
     name: 'spare',
     at: /^spare$/m,
     update: { options: '--name sparse --description Few', name: 'sparse', shows: /"description": "Few"/ },
   },
   {
-    words: 'iam folders',
-    create: 'create team --parent acme',
+    words: 'folders',
+    create: 'create team --in acme',
     name: 'acme/team',
     shown: 'team',
     at: /^acme\n└─ team$/m,
-    list: 'acme',
+    list: '--in acme',
     update: { options: '--name crew', name: 'acme/crew', shows: /"name": "crew"/ },
   },
   {
-    words: 'images repos',
+    words: 'repos',
     create: 'create acme/app',
     name: 'acme/app',
     at: /^acme\n└─ app$/m,
-    list: 'acme',
+    list: '--in acme',
     update: { options: '--description Sells', shows: /"description": "Sells"/ },
     asksNothing: true,
   },
   {
-    words: 'iam identities',
-    create: 'create ci --parent acme --identity-issuer https://ci.example --subject ci',
+    words: 'identities',
+    create: 'create ci --in acme --identity-issuer https://ci.example --subject ci',
     name: 'acme/ci',
     shown: 'ci',
     at: /^acme\n(?:├.*\n)*[├└]─ ci$/m,
-    list: 'acme',
+    list: '--in acme',
     update: { options: '--name robot --subject robot', name: 'robot', shows: /"subject": "robot"/ },
   },
   {
-    words: 'iam roles',
-    create: 'create maker --parent acme --capabilities repo.create',
+    words: 'roles',
+    create: 'create maker --in acme --capabilities repo.create',
     name: 'acme/maker',
     shown: 'maker',
     at: /^acme\n└─ maker$/m,
-    list: 'acme',
+    list: '--in acme',
     update: { options: '--name builder --add-capabilities repo.list', name: 'builder', shows: /"name": "builder"/ },
   },
   {
-    words: 'iam role-bindings',
-    create: 'create --parent acme --identity other --role viewer',
+    words: 'members',
+    create: 'add other --in acme --role viewer',
+    remove: 'remove',
     name: 'acme/other as viewer',
     shown: 'other as viewer',
     at: /^acme\n(?:├.*\n)*[├└]─ other as viewer$/m,
-    list: 'acme',
+    list: '--in acme',
     update: { options: '--role editor', name: 'other as editor', shows: /"name": "editor"/ },
   },
   {
-    words: 'iam invites',
-    create: 'create --parent acme --role viewer --email bob@acme.example',
+    words: 'invitations',
+    create: 'create --in acme --role viewer --email bob@acme.example',
     name: 'acme/bob@acme.example',
     shown: 'bob@acme.example',
     at: /^acme\n└─ bob@acme\.example$/m,
-    list: 'acme',
+    list: '--in acme',
   },
   {
-    words: 'iam identity-providers',
+    words: 'identity-providers',
     create:
-      'create corp --parent acme --default-role viewer --oidc-client-id pinfold --oidc-pkce-enabled --oidc-issuer ISSUER',
+      'create corp --in acme --default-role viewer --oidc-client-id pinfold --oidc-pkce-enabled --oidc-issuer ISSUER',
     name: 'corp',
     at: /^acme\n(?:├.*\n)*[├└]─ corp$/m,
-    list: 'acme',
+    list: '--in acme',
     update: { options: '--name people', name: 'acme/people', shows: /"name": "people"/ },
   },
   {
-    words: 'iam external-group-role-mappings',
-    create: 'create --idp acme/kept --external-group-id eng/devs --role viewer --scope acme',
+    words: 'identity-providers group-mappings',
+    create: 'create --idp acme/kept --external-group-id eng/devs --role viewer --in acme',
     name: 'eng/devs',
     at: /^acme\n└─ eng\n {3}└─ devs$/m,
     list: 'acme/kept',
   },
   {
-    words: 'iam identity-providers group-mappings',
-    create: 'create --idp kept --external-group-id ops --role viewer --scope acme',
+    words: 'identity-providers group-mappings',
+    create: 'create --idp kept --external-group-id ops --role viewer --in acme',
     name: 'acme/kept/ops',
     shown: 'ops',
     at: /^acme\n└─ ops$/m,
     list: 'kept',
   },
   {
-    words: 'iam account-associations',
-    create: 'set aws acme --account 123456789012',
+    words: 'cloud-accounts',
+    create: 'link aws acme --account 123456789012',
     name: 'acme',
     shown: 'accounts',
     at: /^acme$/m,
@@ -148,9 +151,9 @@ const nouns: readonly Noun[] = [
 ]
 
 for (const noun of nouns) {
-  const { words, create, name, shown = name, at, list = '', update, asksNothing } = noun
+  const { words, create, remove = 'delete', name, shown = name, at, list = '', update, asksNothing } = noun
   const verb = (...args: string[]) => done(...words.split(' '), ...args.filter((arg) => arg !== ''))
-  const listed = (format: string) => verb('list', list, '-o', format)
+  const listed = (format: string) => verb('list', ...list.split(' '), '-o', format)
 
   test(`pinfold ${words}: create, list, describe, update and delete by name, in every format`, async () => {
     const uid = (await verb(...create.replace('ISSUER', issuer.url).split(' '), '-o', 'id')).trimEnd()
@@ -185,15 +188,15 @@ for (const noun of nouns) {
     const now = update?.name ?? name
     if (update) assert.match(await verb('describe', now, '-o', 'json'), update.shows)
 
-    const unasked = await cli(...words.split(' '), 'delete', now)
+    const unasked = await cli(...words.split(' '), remove, now)
     assert.equal(unasked.code, asksNothing ? 0 : 64, unasked.stderr)
-    if (!asksNothing) await verb('delete', now, '--yes')
+    if (!asksNothing) await verb(remove, now, '--yes')
     assert.ok(!(await listed('id')).includes(uid))
     assert.equal((await cli(...words.split(' '), 'describe', now)).code, 1)
-    await verb('delete', now, '--yes', '--allow-missing')
+    await verb(remove, now, '--yes', '--allow-missing')
     const left = await listed('id')
     for (const nothing of ['', 'acme/', '/']) {
-      const { code, stderr } = await cli(...words.split(' '), 'delete', nothing, '--yes')
+      const { code, stderr } = await cli(...words.split(' '), remove, nothing, '--yes')
       assert.ok(code === 64 || code === 1, `${nothing}: ${code} ${stderr}`)
     }
     assert.equal(await listed('id'), left, 'what is named by nothing is not deleted')
@@ -217,11 +220,11 @@ function readByShell(lines: string): string[] {
     .split('\n')
 }
 
-test('pinfold images tags: create, list, describe, move and delete by name, in every format', async () => {
+test('pinfold tags: create, list, describe, update and delete by name, in every format', async () => {
   const host = new URL(registry.url).host
   const { pusher } = registry
   const digests = [(await pusher.pushImage('acme/web', '1.0')).digest, (await pusher.pushImage('acme/web')).digest]
-  const tags = (...args: string[]) => done('images', 'tags', ...args)
+  const tags = (...args: string[]) => done('tags', ...args)
   await tags('create', 'acme/web:stable', '1.0')
   const one = await inFormats(oneFormats, (format) => tags('describe', 'acme/web:stable', '-o', format))
   const described = JSON.parse(one.json)
@@ -240,15 +243,12 @@ test('pinfold images tags: create, list, describe, move and delete by name, in e
   assert.match(all.tree, /^acme\n└─ web:1\.0\n|^acme\n├─ web:1\.0\n└─ web:stable$/m)
   assert.match(all.wide, /^TAG +DIGEST +UPDATED +CREATED +UID\n/)
   assert.equal(all.none, '')
-  await tags('move', 'acme/web:stable', digests[1]!)
-  assert.equal(await tags('resolve', 'acme/web:stable'), `${digests[1]}\n`)
+  await tags('update', 'acme/web:stable', digests[1]!)
+  assert.equal(await tags('digest', 'acme/web:stable'), `${digests[1]}\n`)
   await tags('delete', 'acme/web:stable', '--yes')
-  assert.match(
-    (await cli('images', 'tags', 'describe', 'acme/web:stable')).stderr,
-    /there is no tag stable of acme\/web/,
-  )
+  assert.match((await cli('tags', 'describe', 'acme/web:stable')).stderr, /acme\/web has no tag stable/)
 
-  const images = await inFormats(listFormats, (format) => done('images', 'list', '--group', 'acme', '-o', format))
+  const images = await inFormats(listFormats, (format) => done('images', 'list', '--in', 'acme', '-o', format))
   const [image] = JSON.parse(images.json).items
   assert.deepEqual([image.image, image.id], [`${host}/acme/web`, image.uid])
   assert.equal(images.id, `${image.uid}\n`)
@@ -261,35 +261,35 @@ test('creates nothing if the Docker configuration cannot be written', async () =
   const folder = join(home.home, 'away')
   symlinkSync(join(home.home, 'not/there'), folder)
   const nowhere = commandsIn({ ...env, DOCKER_CONFIG: folder })
-  const made = await nowhere('iam', 'organizations', 'create', 'shut', '--configure-docker')
+  const made = await nowhere('orgs', 'create', 'shut', '--configure-docker')
   assert.deepEqual([made.code, made.stdout], [1, ''])
   assert.match(
     made.stderr,
-    /^pinfold: \S+\/away\/config\.json cannot be written: \w+\npinfold: DOCKER_CONFIG names another folder/,
+    /^pinfold: \S+\/away\/config\.json cannot be written: \w+\npinfold: set DOCKER_CONFIG to use another folder/,
   )
-  assert.equal((await cli('iam', 'organizations', 'describe', 'shut')).code, 1)
-  const saved = await nowhere('auth', 'configure-docker', '--pull-token', '--save', '--parent', 'acme')
+  assert.equal((await cli('orgs', 'describe', 'shut')).code, 1)
+  const saved = await nowhere('docker', 'configure', '--pull-token', '--save', '--in', 'acme')
   assert.equal(saved.code, 1)
-  assert.equal(await done('auth', 'pull-token', 'list', '--parent', 'acme'), '')
+  assert.equal(await done('tokens', 'pull', 'list', '--in', 'acme'), '')
 })
 
 test('a taken or reserved name is refused with the next step', async () => {
-  await done('iam', 'folders', 'create', 'first', '--parent', 'acme')
+  await done('folders', 'create', 'first', '--in', 'acme')
   const wrong = async (next: RegExp, ...args: string[]) => {
-    const { code, stdout, stderr } = await cli('iam', 'folders', ...args)
+    const { code, stdout, stderr } = await cli('folders', ...args)
     assert.deepEqual([code, stdout], [1, ''])
     assert.match(stderr, next)
   }
   const letters =
-    /name must match ".*\npinfold: a name has small letters, digits, spaces, dots, _ and -, as in team-1\n$/
-  await wrong(letters, 'create', 'Team!', '--parent', 'acme')
+    /name must match ".*\npinfold: a name has lowercase letters, digits, spaces, dots, _ and -, such as team-1\n$/
+  await wrong(letters, 'create', 'Team!', '--in', 'acme')
   await wrong(letters, 'update', 'acme/first', '--name', 'Team!')
   await wrong(/description must match ".*\n$/, 'update', 'acme/first', '--description', 'two\nlines')
   await wrong(
-    /already exists.*\npinfold: take another name; pinfold iam folders list shows/,
+    /already exists.*\npinfold: choose another name; to list the folders: pinfold folders list/,
     'create',
     'first',
-    '--parent',
+    '--in',
     'acme',
   )
 })

@@ -34,12 +34,12 @@ test('without a server in the folder, creates nothing and names the folder that 
   await using place = await makePlace()
   const typo = join(place.data, 'typo')
   const where = place.database ? place.args : ['--data', typo]
-  for (const words of ['quotas list', 'ledger erase acme/app', 'vulnerabilities verify']) {
+  for (const words of ['server quotas list', 'server transparency-log erase acme/app', 'vulnerabilities verify']) {
     const { code, stdout, stderr } = await run([...words.split(' '), ...where], { env: place.env })
     assert.deepEqual([code, stdout], [69, ''], words)
     assert.match(stderr, /^pinfold: no server has used .* yet: .*\npinfold: start the server .*--data\n$/, words)
   }
-  assert.equal((await run(['console', ...where], { env: place.env })).code, 69)
+  assert.equal((await run(['server', 'console', ...where], { env: place.env })).code, 69)
   assert.deepEqual(readdirSync(place.data), [])
 })
 
@@ -59,7 +59,7 @@ test('a refusal of the server reaches the user of the command', async () => {
   })
 })
 
-test('ledger erase prints its effect, and erases with --yes', async () => {
+test('server transparency-log erase prints its effect, and erases with --yes', async () => {
   await using place = await makePlace()
   await withOperator(terminalOf(place.env), optionsOf(place), async (api) => {
     const org = (await api.post('/iam/v2/groups/', { name: 'acme' })) as { uid: string }
@@ -68,17 +68,22 @@ test('ledger erase prints its effect, and erases with --yes', async () => {
     const tags = [{ name: 'latest', records: [{ time, digest }] }]
     await api.post('/control/v1/tagHistory:import', { repoUid: repo.uid, tags })
   })
-  const erase = (...args: string[]) => run(['ledger', 'erase', 'acme/app', ...args, ...place.args], { env: place.env })
+  const erase = (...args: string[]) =>
+    run(['server', 'transparency-log', 'erase', 'acme/app', ...args, ...place.args], { env: place.env })
   await using server = await startProcess(place)
   const missing = await erase('--yes')
-  assert.deepEqual([missing.code, missing.stderr], [1, 'pinfold: there is no deleted repository acme/app\n'])
+  assert.equal(missing.code, 1)
+  assert.match(
+    missing.stderr,
+    /^pinfold: no deleted repository acme\/app was found; .*pinfold repos delete acme\/app\n$/,
+  )
   const client = clientOf(server.url, await tokenOf(place))
   const { repos } = (await client.get('/registry/v2/repos')).body
   await client.delete(`/registry/v2/repos/${repos[0].uid}`)
   const warned = await erase()
   assert.equal(warned.code, 64)
-  assert.match(warned.stderr, /would erase the history of acme\/app, deleted on .*--yes does it/)
-  assert.equal((await erase('--yes')).stdout, 'erased 2 records of acme/app\n')
+  assert.match(warned.stderr, /would erase the tag history of acme\/app, deleted on .*; give --yes/)
+  assert.equal((await erase('--yes')).stdout, 'erased 2 history records of acme/app\n')
   assert.equal((await erase('--yes')).code, 1)
 })
 
@@ -89,7 +94,7 @@ test('lists, describes and sets quotas by the name of the organization', async (
     await api.post(`/registry/v2/repos/${uid}`, { name: 'app' })
   })
   await using _ = await startProcess(place)
-  const quotas = (...args: string[]) => run(['quotas', ...args, ...place.args], { env: place.env })
+  const quotas = (...args: string[]) => run(['server', 'quotas', ...args, ...place.args], { env: place.env })
   const set = await quotas('set', 'acme', '--bytes', '20GiB', '--repositories', '5', '--uploads', 'none')
   assert.equal(set.code, 0, set.stderr)
   const described = await quotas('describe', 'acme')
@@ -101,10 +106,10 @@ test('lists, describes and sets quotas by the name of the organization', async (
       .slice(0, 5),
     [
       ['QUOTA', 'USED', 'LIMIT', 'SET'],
-      ['bytes', '0', String(20 * 1024 ** 3), 'for the organisation'],
-      ['repositories', '1', '5', 'for the organisation'],
+      ['bytes', '0', String(20 * 1024 ** 3), 'for the organization'],
+      ['repositories', '1', '5', 'for the organization'],
       ['groups', '0', 'none', 'by the settings'],
-      ['uploads', '0', 'none', 'for the organisation'],
+      ['uploads', '0', 'none', 'for the organization'],
     ],
   )
   assert.equal((await quotas('set', 'acme', '--uploads', 'default', '--bytes', 'default')).code, 0)
@@ -115,7 +120,7 @@ test('lists, describes and sets quotas by the name of the organization', async (
   assert.match((await quotas('list')).stdout, /^acme +repositories +1 +5 /m)
   assert.equal((await quotas('set', 'acme')).code, 64)
   for (const wrong of ['0', '5GB']) assert.equal((await quotas('set', 'acme', '--bytes', wrong)).code, 64)
-  assert.match((await quotas('describe', 'nobody')).stderr, /there is no organisation nobody/)
+  assert.match((await quotas('describe', 'nobody')).stderr, /no organization nobody was found/)
 })
 
 test('reports a folder as in use if its holder does not answer', { skip: onPostgres }, async () => {

@@ -7,7 +7,7 @@ import { cleanEnv, program } from '../support/process.ts'
 
 const full = '/dev/full'
 
-for (const args of [['config'], ['--help'], ['complete', 'bash'], ['--version']]) {
+for (const args of [['server', 'config'], ['--help'], ['complete', 'bash'], ['--version']]) {
   test(`${args.join(' ')} into a full disk ends with 1 and one line`, { skip: !existsSync(full) }, () => {
     const file = openSync(full, 'w')
     try {
@@ -39,7 +39,7 @@ test('an error message that cannot be written changes no exit code', { skip: !ex
 })
 
 test('a reader that stops reading is no error', () => {
-  const { status, stderr } = spawnSync('sh', ['-c', `{ "${program}" config; echo "code $?" >&2; } | head -1`], {
+  const { status, stderr } = spawnSync('sh', ['-c', `{ "${program}" server config; echo "code $?" >&2; } | head -1`], {
     env: cleanEnv(),
     encoding: 'utf8',
   })

@@ -81,7 +81,7 @@ function user() {
 type User = ReturnType<typeof user>
 
 async function login({ start }: User, ...args: string[]) {
-  const signingIn = start('auth', 'login', '--org', 'acme.example', ...args)
+  const signingIn = start('login', '--org', 'acme.example', ...args)
   await openBrowser().go(await signingIn.toOpen())
   const done = await signingIn.done
   assert.equal(done.code, 0, done.stderr)
@@ -94,7 +94,7 @@ const mode = (file: string): string => (statSync(file).mode & 0o777).toString(8)
 test('login opens the browser, keeps a session for this user only, and every command uses it', async () => {
   using me = user()
   const { uid } = scene.somebody()
-  const signingIn = me.start('auth', 'login', '--org', 'acme.example')
+  const signingIn = me.start('login', '--org', 'acme.example')
   const address = await signingIn.toOpen()
   const told = await signingIn.says(/go to\n(http\S+)/)
   assert.equal(told, address)
@@ -108,7 +108,7 @@ test('login opens the browser, keeps a session for this user only, and every com
   assert.match(shown.text, /You can close this page/)
   const { code, stdout, stderr } = await signingIn.done
   assert.equal(code, 0, stderr)
-  assert.match(stdout, new RegExp(`^identity  ${uid}\n`))
+  assert.match(stdout, new RegExp(`^identity +${uid}\n`))
 
   const file = me.sessionFile()!
   assert.deepEqual([mode(file), mode(join(file, '..'))], ['600', '700'])
@@ -117,9 +117,9 @@ test('login opens the browser, keeps a session for this user only, and every com
   for (const secret of [kept.refreshToken, JSON.parse(Buffer.from(kept.refreshToken, 'base64').toString()).fam]) {
     assert.ok(!(stdout + stderr).includes(secret))
   }
-  assert.match((await me.command('auth', 'status')).stdout, new RegExp(uid))
-  assert.match((await me.command('auth', 'status', '--quick')).stdout, new RegExp(uid))
-  assert.match((await me.command('sessions', 'list')).stdout, /this one/)
+  assert.match((await me.command('whoami')).stdout, new RegExp(uid))
+  assert.match((await me.command('whoami', '--quick')).stdout, new RegExp(uid))
+  assert.match((await me.command('sessions', 'list')).stdout, /this session/)
   const { host } = new URL(scene.pinfold.url)
   const docker = await runProcess(['get'], {
     env: me.env,
@@ -128,11 +128,11 @@ test('login opens the browser, keeps a session for this user only, and every com
   })
   const { Secret } = JSON.parse(docker.stdout)
   assert.deepEqual([claimsOf(Secret).sub, claimsOf(Secret).aud], [uid, host])
-  const narrowed = await me.command('auth', 'token', '--capabilities', 'repo.list')
+  const narrowed = await me.command('tokens', 'print', '--capabilities', 'repo.list')
   assert.equal(claimsOf(narrowed.stdout.trim()).narrowed, true)
   // A token of another identity takes precedence over the session.
   const other = await scene.pinfold.tokenFor((await scene.pinfold.seed.person()).uid)
-  const before = await run(['auth', 'status', '-o', 'json'], { env: { ...me.env, PINFOLD_TOKEN: other } })
+  const before = await run(['whoami', '-o', 'json'], { env: { ...me.env, PINFOLD_TOKEN: other } })
   assert.equal(JSON.parse(before.stdout).subject, claimsOf(other).sub)
 })
 
@@ -143,11 +143,11 @@ test('twenty commands at once keep one session, and an old refresh token ends it
   const first = sessionOf(me).refreshToken
   const { host } = new URL(scene.pinfold.url)
   const tokens = await Promise.all(
-    Array.from({ length: 20 }, () => me.command('auth', 'token', '--audience', host, '--capabilities', 'repo.list')),
+    Array.from({ length: 20 }, () => me.command('tokens', 'print', '--audience', host, '--capabilities', 'repo.list')),
   )
   for (const { code, stderr } of tokens) assert.equal(code, 0, stderr)
   assert.equal(new Set(tokens.map(({ stdout }) => claimsOf(stdout.trim()).sid)).size, 1)
-  assert.equal((await me.command('auth', 'status')).code, 0)
+  assert.equal((await me.command('whoami')).code, 0)
   const folder = join(me.sessionFile()!, '..')
   assert.deepEqual(
     readdirSync(folder).filter((name) => !name.endsWith('.json')),
@@ -158,10 +158,10 @@ test('twenty commands at once keep one session, and an old refresh token ends it
   time += 11 * second
   const stolen = scene.pinfold.withToken(first)
   assert.equal((await stolen.post(`/sts/exchange_refresh_token?aud=${host}`)).status, 401)
-  const over = await me.command('auth', 'token', '--audience', host)
+  const over = await me.command('tokens', 'print', '--audience', host)
   assert.deepEqual(
     [over.code, over.stderr],
-    [77, 'pinfold: not signed in: your session is over; run pinfold auth login\n'],
+    [77, 'pinfold: not signed in: your session has ended; run pinfold login\n'],
   )
   assert.equal(me.sessionFile(), undefined)
 })
@@ -170,40 +170,40 @@ test('logout ends the session at the server', async () => {
   using me = user()
   scene.somebody()
   await login(me)
-  const token = (await me.command('auth', 'token')).stdout.trim()
+  const token = (await me.command('tokens', 'print')).stdout.trim()
   const { refreshToken } = sessionOf(me)
   ok(await scene.pinfold.withToken(token).get('/auth/v1/ok'))
-  assert.deepEqual(await me.command('auth', 'logout'), { code: 0, stdout: '', stderr: '' })
+  assert.deepEqual(await me.command('logout'), { code: 0, stdout: '', stderr: '' })
   assert.equal((await scene.pinfold.withToken(token).get('/auth/v1/ok')).status, 401)
   const { host } = new URL(scene.pinfold.url)
   const again = await scene.pinfold.withToken(refreshToken).post(`/sts/exchange_refresh_token?aud=${host}`)
   assert.equal(again.status, 401)
-  assert.equal((await me.command('auth', 'status')).code, 77)
+  assert.equal((await me.command('whoami')).code, 77)
   assert.deepEqual(readdirSync(join(me.home.home, 'config')), [])
 })
 
-test('delete-account asks, deletes the account with its session, and forgets it here', async () => {
+test('account delete asks, deletes the account with its session, and removes its files', async () => {
   using me = user()
   const { uid } = scene.somebody()
   await login(me)
-  const token = (await me.command('auth', 'token')).stdout.trim()
+  const token = (await me.command('tokens', 'print')).stdout.trim()
   const account = `the account ${uid} at ${scene.pinfold.url}`
-  const asked = await me.command('auth', 'delete-account')
+  const asked = await me.command('account', 'delete')
   assert.deepEqual([asked.code, asked.stdout], [64, ''])
   assert.equal(
     asked.stderr,
-    `pinfold: this would delete ${account}, with all its roles and sessions; nobody can be asked here, and --yes does it\n`,
+    `pinfold: nothing was changed: this would delete ${account}, with all its roles and sessions, and there is no terminal to confirm it; add --yes\n`,
   )
-  assert.equal((await me.command('auth', 'status')).code, 0)
+  assert.equal((await me.command('whoami')).code, 0)
   const done = { code: 0, stdout: `deleted ${account}\n`, stderr: '' }
-  assert.deepEqual(await me.command('auth', 'delete-account', '--yes'), done)
+  assert.deepEqual(await me.command('account', 'delete', '--yes'), done)
   assert.equal((await scene.pinfold.withToken(token).get('/auth/v1/ok')).status, 401)
   assert.equal((await scene.pinfold.operator.get(`/iam/v2/identities/${uid}`)).status, 404)
   assert.deepEqual(readdirSync(join(me.home.home, 'config')), [])
-  assert.equal((await me.command('auth', 'status')).code, 77)
+  assert.equal((await me.command('whoami')).code, 77)
 })
 
-test('delete-account changes nothing for a workload or the last owner', async () => {
+test('account delete changes nothing for a workload or the last owner', async () => {
   using me = user()
   const { seed, tokenFor } = scene.pinfold
   const org = (await seed.group()).uid
@@ -212,10 +212,10 @@ test('delete-account changes nothing for a workload or the last owner', async ()
   const workload = (await seed.identity(org)).uid
   for (const [uid, said] of [
     [owner, /last owner/],
-    [workload, /is an identity of a workload and has no account/],
+    [workload, /is the identity of a workload and has no account/],
   ] as const) {
     const env = { ...me.env, PINFOLD_TOKEN: await tokenFor(uid) }
-    const refused = await run(['auth', 'delete-account', '--yes'], { env })
+    const refused = await run(['account', 'delete', '--yes'], { env })
     assert.deepEqual([refused.code === 0, refused.stdout], [false, ''])
     assert.match(refused.stderr, said)
     assert.equal((await scene.pinfold.operator.get(`/iam/v2/identities/${uid}`)).status, 200)
@@ -226,13 +226,13 @@ test('a new login ends the session that there was', async () => {
   using me = user()
   scene.somebody()
   await login(me)
-  const token = (await me.command('auth', 'token')).stdout.trim()
+  const token = (await me.command('tokens', 'print')).stdout.trim()
   await login(me)
   assert.equal((await scene.pinfold.withToken(token).get('/auth/v1/ok')).status, 401)
-  assert.equal((await me.command('auth', 'status')).code, 0)
+  assert.equal((await me.command('whoami')).code, 0)
 })
 
-test('auth logout ends the session of a person even if the settings or the profile name another identity since', async () => {
+test('logout ends the session of a person even if the settings or the profile name another identity since', async () => {
   using me = user()
   scene.somebody()
   const { url } = scene.pinfold
@@ -253,7 +253,7 @@ test('auth logout ends the session of a person even if the settings or the profi
       writeFileSync(profile, typeof content === 'string' ? content : JSON.stringify(content))
       rmSync(join(me.home.home, 'cache'), { recursive: true, force: true })
     }
-    const left = await run(['auth', 'logout'], { env: { ...me.env, ...env } })
+    const left = await run(['logout'], { env: { ...me.env, ...env } })
     assert.deepEqual([left.code, left.stderr, me.sessionFile()], [0, '', undefined])
     assert.equal(await refresh(session), 401, JSON.stringify([env, content]))
   }
@@ -263,7 +263,7 @@ test('auth logout ends the session of a person even if the settings or the profi
   writeFileSync(profile, JSON.stringify({ api: url, identity: other, identityToken: '' }))
   await login(me)
   assert.equal(await refresh(session), 401)
-  assert.equal((await me.command('auth', 'status')).code, 0)
+  assert.equal((await me.command('whoami')).code, 0)
 })
 
 test('without a browser, and with --device, the code is typed in elsewhere', async () => {
@@ -272,9 +272,9 @@ test('without a browser, and with --device, the code is typed in elsewhere', asy
   const { url } = scene.pinfold
   const begin = async (env: Env, ...args: string[]) => {
     Object.assign(me.env, env)
-    const signingIn = me.start('auth', 'login', '--org', 'acme.example', ...args)
-    assert.equal(await signingIn.says(/Go to (\S+) and type/), `${url}/ui/device`)
-    return { signingIn, code: await signingIn.says(/type the code ([A-Z]{4}-[A-Z]{4})/) }
+    const signingIn = me.start('login', '--org', 'acme.example', ...args)
+    assert.equal(await signingIn.says(/Go to (\S+) and enter/), `${url}/ui/device`)
+    return { signingIn, code: await signingIn.says(/enter the code ([A-Z]{4}-[A-Z]{4})/) }
   }
   const browser = openBrowser()
   await scene.enter(browser)
@@ -287,7 +287,7 @@ test('without a browser, and with --device, the code is typed in elsewhere', asy
   await answer(first.code, 'approve')
   const done = await first.signingIn.done
   assert.equal(done.code, 0, done.stderr)
-  assert.match(done.stdout, new RegExp(`^identity  ${uid}\n`))
+  assert.match(done.stdout, new RegExp(`^identity +${uid}\n`))
   assert.match(done.stderr, /Sign in at \S+\/ui\/signin\?org=acme\.example&return=%2Fui%2Fdevice/)
   assert.equal((await me.command('sessions', 'list')).code, 0)
 
@@ -295,8 +295,8 @@ test('without a browser, and with --device, the code is typed in elsewhere', asy
   await answer(second.code, 'refuse')
   const refused = await second.signingIn.done
   assert.deepEqual([refused.code, refused.stdout], [77, ''])
-  assert.match(refused.stderr, /pinfold: the sign-in has failed: the user denied the sign-in\n$/)
-  assert.equal((await me.command('auth', 'status')).code, 0)
+  assert.match(refused.stderr, /pinfold: the sign-in failed: the sign-in was refused\n$/)
+  assert.equal((await me.command('whoami')).code, 0)
 })
 
 test('the options that have two words do the same by either', async () => {
@@ -306,9 +306,9 @@ test('the options that have two words do the same by either', async () => {
     ['--org', 'acme.example', '--device'],
     ['--org-name', 'acme.example', '--headless'],
   ]) {
-    const signingIn = me.start('auth', 'login', ...args)
-    assert.equal(await signingIn.says(/Go to (\S+) and type/), `${url}/ui/device`)
-    const code = await signingIn.says(/type the code ([A-Z]{4}-[A-Z]{4})/)
+    const signingIn = me.start('login', ...args)
+    assert.equal(await signingIn.says(/Go to (\S+) and enter/), `${url}/ui/device`)
+    const code = await signingIn.says(/enter the code ([A-Z]{4}-[A-Z]{4})/)
     const browser = openBrowser()
     await scene.enter(browser)
     await browser.submit(`${url}/ui/device/confirm`, { code, answer: 'refuse' })
@@ -316,15 +316,15 @@ test('the options that have two words do the same by either', async () => {
     assert.deepEqual([ended, /\?org=acme\.example&/.test(stderr)], [77, true], args.join(' '))
   }
   for (const invite of ['--invite', '--invite-code']) {
-    const { code, stderr } = await me.command('auth', 'login', '--headless', invite, 'x')
-    assert.deepEqual([code, /: open \S+\/ui\/invite in one/.test(stderr)], [64, true], stderr)
+    const { code, stderr } = await me.command('login', '--headless', invite, 'x')
+    assert.deepEqual([code, /accept the invitation in a browser at \S+\/ui\/invite/.test(stderr)], [64, true], stderr)
   }
 })
 
 test('an invite is redeemed, and a person who is refused sees the reason', async () => {
   using me = user()
   scene.somebody()
-  const stranger = me.start('auth', 'login', '--identity-provider', 'company')
+  const stranger = me.start('login', '--identity-provider', 'company')
   await openBrowser().go(await stranger.toOpen())
   const { code, stderr } = await stranger.done
   assert.equal(code, 77, stderr)
@@ -332,18 +332,18 @@ test('an invite is redeemed, and a person who is refused sees the reason', async
 
   const { code: invite } = await scene.pinfold.seed.invite(scene.org.uid, roleUids.editor)
   using invited = user()
-  const joining = invited.start('auth', 'login', '--identity-provider', 'company', '--invite', invite)
+  const joining = invited.start('login', '--identity-provider', 'company', '--invite', invite)
   const browser = openBrowser()
   const asked = await browser.go(await joining.toOpen())
   const href = /href="(\/oauth\?[^"]+)">Join/.exec(asked.text)![1]!.replaceAll('&amp;', '&')
   await browser.go(new URL(href, asked.url).href)
   const joined = await joining.done
   assert.equal(joined.code, 0, joined.stderr)
-  assert.match(joined.stdout, /may +editor in acme\.example/)
-  assert.equal((await invited.command('auth', 'login', '--device', '--invite', invite)).code, 64)
+  assert.match(joined.stdout, /permission +editor in acme\.example/)
+  assert.equal((await invited.command('login', '--device', '--invite', invite)).code, 64)
   const both = ['--org', 'a', '--identity-provider', 'b']
-  assert.equal((await invited.command('auth', 'login', ...both)).code, 64)
-  assert.equal((await invited.command('auth', 'login', '--device', '--identity', 'a'.repeat(40))).code, 64)
+  assert.equal((await invited.command('login', ...both)).code, 64)
+  assert.equal((await invited.command('login', '--device', '--identity', 'a'.repeat(40))).code, 64)
 })
 
 test('with roles of external groups the session is over after its hour, and nothing is refreshed', async () => {
@@ -360,7 +360,7 @@ test('with roles of external groups the session is over after its hour, and noth
   await login(me)
   assert.equal(sessionOf(me).refreshToken, '')
   const { host } = new URL(pinfold.url)
-  const registry = await me.command('auth', 'token', '--audience', host)
+  const registry = await me.command('tokens', 'print', '--audience', host)
   assert.equal(claimsOf(registry.stdout.trim()).aud, host)
-  assert.equal((await me.command('auth', 'token', '--audience', `libraries.${host}`)).code, 77)
+  assert.equal((await me.command('tokens', 'print', '--audience', `libraries.${host}`)).code, 77)
 })

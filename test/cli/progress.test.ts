@@ -51,8 +51,8 @@ test('migrations, imports and the collection of blobs show how far they are on a
 
   const samples = join(project, 'examples/advisories')
   const bar = /^\[[#.]{24}\] [\d,]+ of 174 advisories$/
-  await bothWays(['import', 'advisories', ...args, samples], env, bar, /as before/)
-  await bothWays(['gc', ...args], env, /^looking for blobs/, /removed 0 links/)
+  await bothWays(['advisories', 'import', ...args, samples], env, bar, /as before/)
+  await bothWays(['server', 'gc', ...args], env, /^looking for blobs/, /removed 0 links/)
 })
 
 test('the rows that a backfill has done are counted, in batches', async () => {
@@ -96,7 +96,7 @@ test('a layer that is pushed shows its bytes on a terminal', async () => {
   const auth = Buffer.from(`_token:${await tokenOf(place, ['--audience', registry])}`).toString('base64')
   writeFileSync(join(docker, 'config.json'), JSON.stringify({ auths: { [registry]: { auth } } }))
   const asOperator = { PINFOLD_API: server.url, PINFOLD_TOKEN: await tokenOf(place) }
-  const made = await run(['iam', 'organizations', 'create', 'acme'], { env: asOperator })
+  const made = await run(['orgs', 'create', 'acme'], { env: asOperator })
   assert.equal(made.code, 0, made.stderr)
   const pack = [
     'vulnerabilities',

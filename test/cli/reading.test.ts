@@ -1,4 +1,4 @@
-// Commands of the operator that only read: they make nothing, and ask the server that the environment names.
+// Read-only commands of the operator: they create nothing, and call the server of the environment.
 import assert from 'node:assert/strict'
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -11,11 +11,11 @@ after(() => rmSync(folder, { recursive: true, force: true }))
 
 const reading = [
   ['vulnerabilities', 'status'],
-  ['vulnerabilities', 'scanners', 'list'],
+  ['server', 'scanners', 'list'],
   ['vulnerabilities', 'verify'],
-  ['gc', '--dry-run'],
-  ['quotas', 'list'],
-  ['quotas', 'describe', 'acme'],
+  ['server', 'gc', '--dry-run'],
+  ['server', 'quotas', 'list'],
+  ['server', 'quotas', 'describe', 'acme'],
 ]
 
 for (const args of reading) {
@@ -27,7 +27,7 @@ for (const args of reading) {
   })
 }
 
-test('commands that only read call the server that PINFOLD_API names, and keep to a data folder that is named', async () => {
+test('read-only commands call the server of PINFOLD_API, or open the data folder of --data', async () => {
   await using place = await makePlace()
   await using server = await startProcess(place)
   const { stdout: token } = await run(['token', ...place.args], { env: place.env })

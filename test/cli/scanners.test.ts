@@ -10,7 +10,7 @@ test('keeps values of a scanner that no option names, so that a new credential s
   await using _server = await startProcess(place)
   const file = join(place.data, 'credential')
   const of = async (...args: string[]) => {
-    const { code, stdout, stderr } = await run(['vulnerabilities', 'scanners', ...args, ...place.args], {
+    const { code, stdout, stderr } = await run(['server', 'scanners', ...args, ...place.args], {
       env: place.env,
     })
     return { code, stdout, stderr }
@@ -23,7 +23,7 @@ test('keeps values of a scanner that no option names, so that a new credential s
   const group = 'a'.repeat(40)
   const said = { groups: [group], onPush: true, registryUrl: 'https://registry.example.com' }
 
-  assert.equal((await set('--group', group, '--on-push', '--registry-url', said.registryUrl)).code, 0)
+  assert.equal((await set('--in', group, '--on-push', '--registry-url', said.registryUrl)).code, 0)
   assert.deepEqual(await shown(), { ...said, hasCredential: false })
   writeFileSync(file, 'Bearer first\n')
   assert.equal((await set('--credential-file', file)).code, 0)
@@ -31,10 +31,10 @@ test('keeps values of a scanner that no option names, so that a new credential s
   assert.equal((await set('--everywhere', '--on-request', '--registry-url', '')).code, 0)
   assert.deepEqual(await shown(), { groups: [], onPush: false, registryUrl: '', hasCredential: true })
   for (const both of [
-    ['--everywhere', '--group', group],
+    ['--everywhere', '--in', group],
     ['--on-push', '--on-request'],
   ]) {
     const { code, stderr } = await set(...both)
-    assert.deepEqual([code, /exclude each other/.test(stderr)], [64, true], stderr)
+    assert.deepEqual([code, /cannot be combined/.test(stderr)], [64, true], stderr)
   }
 })

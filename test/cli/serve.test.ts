@@ -151,7 +151,7 @@ test('an occupied port is one clear line and no server', async () => {
   assert.equal(second.code, 1)
   assert.equal(
     second.stderr,
-    `pinfold: cannot listen on ${host}: something else listens there; choose another address with --listen\n`,
+    `pinfold: cannot listen on ${host}: another program listens there; choose another address with --listen\n`,
   )
   assert.equal(second.stdout, '')
 })
@@ -203,7 +203,7 @@ test('the demo fills an empty server once, and its printed instructions work', a
   server.kill('SIGTERM')
   await server.exited
   await using again = await startProcess(place, { args: ['--demo'] })
-  assert.match(again.output.stderr, /there are organisations already, so the demo was not added/)
+  assert.match(again.output.stderr, /the example organization was not added: the server already has organizations/)
 })
 
 test('the master key is readable for its owner only', async () => {
@@ -312,7 +312,7 @@ test('the link of the operator is printed only to an interactive terminal', asyn
     }
     // The terminal ends before the server does.
     await place.settled()
-    assert.match(output, /In a browser, as the operator: /)
+    assert.match(output, /To open the console as the operator: /)
     return /\/ui\/enter#/.test(output)
   }
   assert.equal(await shown(''), true)

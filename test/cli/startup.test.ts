@@ -18,10 +18,10 @@ function assertLight(modules: readonly string[], most: number) {
 }
 
 test('help, version and the list of settings load a handful of modules', async () => {
-  for (const args of [['--version'], ['--help'], ['help', 'images'], ['serve', '--help'], ['gc', '--help']]) {
+  for (const args of [['--version'], ['--help'], ['help', 'images'], ['serve', '--help'], ['server', 'gc', '--help']]) {
     const { code, modules } = await costOf(args)
     assert.equal(code, 0)
-    assertLight(modules, 50)
+    assertLight(modules, 53)
   }
 })
 
@@ -32,10 +32,10 @@ test('a command loads the modules to call a server, and none of the server', asy
   const env = { ...home.env, PINFOLD_API: server.url, PINFOLD_TOKEN: await tokenOf(place) }
   for (const args of [
     ['images', 'list'],
-    ['bindings', 'pending'],
-    ['auth', 'status'],
-    ['events', 'subscriptions', 'list'],
-    ['iam', 'role-bindings', 'list'],
+    ['invitations', 'pending'],
+    ['whoami'],
+    ['webhooks', 'list'],
+    ['members', 'list'],
   ]) {
     const { code, stderr, modules, ofNode } = await costOf(args, { env })
     assert.equal(code, 0, stderr)
@@ -63,7 +63,7 @@ test('beside a server a command of the operator opens the database and its keys,
   await using place = await makePlace()
   await using server = await startProcess(place)
   const env = { ...place.env, ...(onPostgres && { PINFOLD_API: server.url }) }
-  for (const args of [['token'], ['gc', '--dry-run'], ['quotas', 'list']]) {
+  for (const args of [['token'], ['server', 'gc', '--dry-run'], ['server', 'quotas', 'list']]) {
     const { code, stderr, modules } = await costOf([...args, ...place.args], { env })
     assert.equal(code, 0, stderr)
     const engine = onPostgres ? /^node_modules\/(?:pg|postgres|split2|xtend)/ : /^node_modules\/pg/
@@ -79,18 +79,20 @@ test('beside a server a command of the operator opens the database and its keys,
 })
 
 test('completion knows every command, without running any', async () => {
-  const { stdout } = await runProcess(['complete', '--', 'import', ''])
-  for (const name of ['advisories', 'libraries', 'osv', 'tag-history'])
+  const { stdout } = await runProcess(['complete', '--', 'policies', ''])
+  for (const name of ['retention', 'tag-protection', 'cooldown', 'admission'])
     assert.match(stdout, new RegExp(`^${name}\t`, 'm'))
   const completed = async (...words: string[]) => (await runProcess(['complete', '--', ...words])).stdout
-  assert.match(await completed('ia'), /^iam\t/)
-  assert.match(await completed('iam', 'identity-providers', 'scim', 'token', 're'), /^regenerate\t.*\nrevoke\t/)
-  assert.match(await completed('iam', 'roles', 'list', '-o', 'm'), /^markdown\s*\n/)
+  assert.match(await completed('me'), /^members\t/)
+  assert.doesNotMatch(await completed(''), /^iam\t/m)
+  assert.match(await completed('members', 'up'), /^update\t/)
+  assert.match(await completed('identity-providers', 'scim', 'token', 're'), /^regenerate\t.*\nrevoke\t/)
+  assert.match(await completed('roles', 'list', '-o', 'm'), /^markdown\s*\n/)
 })
 
 test('the completion script and the completion of a line load only the modules of that line', async () => {
   assertLight((await costOf(['complete', 'bash'])).modules, 50)
-  assertLight((await costOf(['complete', '--', 'events', 'subscriptions', ''])).modules, 60)
+  assertLight((await costOf(['complete', '--', 'webhooks', ''])).modules, 60)
 })
 
 /**

@@ -18,27 +18,24 @@ async function scene() {
   }
   const [one, two] = [await push('one', '1.0'), await push('two')]
   const env = { PINFOLD_API: pinfold.url, PINFOLD_TOKEN: pinfold.operator.token! }
-  const cli = (...args: string[]) => run(['images', ...args], { env })
+  const cli = (...args: string[]) => run(args, { env })
   return { pinfold, org, one, two, cli }
 }
 
-test('tags are created, moved, resolved and deleted, and the history shows it by name', async () => {
+test('creates, updates, resolves and deletes tags, and the history shows who did it', async () => {
   const { pinfold, one, two, cli } = await scene()
   await using _ = pinfold
   assert.equal((await cli('tags', 'create', 'acme/app:stable', '1.0')).stdout, `acme/app:stable ${one}\n`)
-  assert.equal((await cli('tags', 'move', 'acme/app:stable', two)).code, 0)
-  assert.equal((await cli('tags', 'resolve', 'acme/app:stable')).stdout, `${two}\n`)
+  assert.equal((await cli('tags', 'update', 'acme/app:stable', two)).code, 0)
+  assert.equal((await cli('tags', 'digest', 'acme/app:stable')).stdout, `${two}\n`)
   assert.match((await cli('tags', 'list', 'acme/app')).stdout, /^stable /m)
   assert.match((await cli('tags', 'acme/app')).stdout, /^stable /m)
 
   const kept = await cli('tags', 'delete', 'acme/app:stable')
   assert.equal(kept.code, 64)
-  assert.match(
-    kept.stderr,
-    new RegExp(`would delete the tag stable of acme/app, which points to ${two}.*--yes does it`),
-  )
+  assert.match(kept.stderr, new RegExp(`would delete the tag stable of acme/app, which has the digest ${two}.*--yes`))
   assert.equal((await cli('tags', 'delete', 'acme/app:stable', '--yes')).code, 0)
-  const { stdout } = await cli('history', 'acme/app:stable')
+  const { stdout } = await cli('tags', 'history', 'acme/app:stable')
   const rows = stdout
     .trim()
     .split('\n')
@@ -54,49 +51,58 @@ test('tags are created, moved, resolved and deleted, and the history shows it by
   )
 })
 
-test('a tag is moved only from the expected digest, and created only if it does not exist', async () => {
+test('updates a tag only if it has the expected digest', async () => {
   const { pinfold, one, two, cli } = await scene()
   await using _ = pinfold
-  const stale = await cli('tags', 'move', 'acme/app:1.0', two, '--if', two)
+  const stale = await cli('tags', 'update', 'acme/app:1.0', two, '--if', two)
   assert.deepEqual([stale.code, stale.stdout], [1, ''])
-  assert.match(stale.stderr, new RegExp(`acme/app:1.0 points to ${one} now, and was not moved\\n.*images history`))
-  assert.equal((await cli('tags', 'resolve', 'acme/app:1.0')).stdout, `${one}\n`)
-  const moved = await cli('tags', 'move', 'acme/app:1.0', two, '--if', one)
+  assert.match(
+    stale.stderr,
+    new RegExp(`acme/app:1.0 was not updated: it has the digest ${one} now\\n.*pinfold tags history`),
+  )
+  assert.equal((await cli('tags', 'digest', 'acme/app:1.0')).stdout, `${one}\n`)
+  const moved = await cli('tags', 'update', 'acme/app:1.0', two, '--if', one)
   assert.equal(moved.code, 0, moved.stderr)
-  assert.equal((await cli('tags', 'resolve', 'acme/app:1.0')).stdout, `${two}\n`)
-  assert.equal((await cli('tags', 'move', 'acme/app:1.0', two, '--if', 'latest')).code, 64)
+  assert.equal((await cli('tags', 'digest', 'acme/app:1.0')).stdout, `${two}\n`)
+  assert.equal((await cli('tags', 'update', 'acme/app:1.0', two, '--if', 'latest')).code, 64)
 })
 
-test('names the member who moved a tag if the caller may see members', async () => {
+test('the history shows the name of a member who updated a tag, if the caller can see members', async () => {
   const { pinfold, org, two, cli } = await scene()
   await using _ = pinfold
   const bot = await pinfold.seed.member(org, roleUids.push)
   const env = { PINFOLD_API: pinfold.url, PINFOLD_TOKEN: await pinfold.tokenFor(bot.uid) }
-  const moved = await run(['images', 'tags', 'move', 'acme/app:1.0', two], { env })
+  const moved = await run(['tags', 'update', 'acme/app:1.0', two], { env })
   assert.equal(moved.code, 0, moved.stderr)
-  assert.match((await cli('history', 'acme/app:1.0')).stdout, new RegExp(` {2}api ${bot.name}\\n`))
+  assert.match((await cli('tags', 'history', 'acme/app:1.0')).stdout, new RegExp(` {2}api ${bot.name}\\n`))
 })
 
-test('an existing, a missing and an unknown tag end with the next step', async () => {
+test('errors about an existing, a missing and an unknown tag contain the next command', async () => {
   const { pinfold, two, cli } = await scene()
   await using _ = pinfold
   const wrong: [string[], RegExp][] = [
-    [['tags', 'create', 'acme/app:1.0', two], /acme\/app:1\.0 is there, at sha256:.*\n.*tags move/],
-    [['tags', 'move', 'acme/app:2.0', two], /there is no tag 2\.0 of acme\/app\n.*images tags acme\/app/],
-    [['tags', 'resolve', 'acme/app:2.0'], /there is no tag 2\.0/],
+    [
+      ['tags', 'create', 'acme/app:1.0', two],
+      /acme\/app:1\.0 already exists, with the digest sha256:.*\n.*pinfold tags update acme\/app:1\.0 DIGEST/,
+    ],
+    [['tags', 'update', 'acme/app:2.0', two], /acme\/app has no tag 2\.0\n.*pinfold tags list acme\/app/],
+    [['tags', 'digest', 'acme/app:2.0'], /acme\/app has no tag 2\.0/],
     [['tags', 'create', 'acme/app:3.0', `sha256:${'0'.repeat(64)}`], /does not have the manifest sha256:0000/],
-    [['history', 'acme/app:2.0'], /there has never been a tag 2\.0 of acme\/app\n/],
-    [['history', 'acme/app', '--digest', `sha256:${'0'.repeat(64)}`], /no tag of acme\/app has pointed to sha256:000/],
+    [['tags', 'history', 'acme/app:2.0'], /acme\/app has never had a tag 2\.0\n.*pinfold tags list acme\/app/],
+    [
+      ['tags', 'history', 'acme/app', '--digest', `sha256:${'0'.repeat(64)}`],
+      /no tag of acme\/app has ever had the digest sha256:000/,
+    ],
   ]
   for (const [args, message] of wrong) {
     const { code, stdout, stderr } = await cli(...args)
     assert.deepEqual([code, stdout], [1, ''], args.join(' '))
     assert.match(stderr, message)
   }
-  assert.equal((await cli('tags', 'resolve', 'acme/app')).code, 64)
+  assert.equal((await cli('tags', 'digest', 'acme/app')).code, 64)
 })
 
-test('repositories are made by their path, described, changed and deleted', async () => {
+test('creates, describes, updates and deletes repositories by path', async () => {
   const { pinfold, cli } = await scene()
   await using _ = pinfold
   assert.match(
@@ -105,10 +111,10 @@ test('repositories are made by their path, described, changed and deleted', asyn
   )
   assert.equal((await cli('repos', 'update', 'acme/shop', '--description', 'Sells it')).code, 0)
   assert.equal(JSON.parse((await cli('repos', 'describe', 'acme/shop', '-o', 'json')).stdout).description, 'Sells it')
-  assert.equal((await cli('repos', 'list', 'acme', '-o', 'terse')).stdout, 'acme/app\nacme/shop\n')
+  assert.equal((await cli('repos', 'list', '--in', 'acme', '-o', 'terse')).stdout, 'acme/app\nacme/shop\n')
   assert.equal((await cli('repos', 'delete', 'acme/shop')).code, 0)
   assert.equal((await cli('repos', 'list', '--name', 'shop', '-o', 'terse')).stdout, '')
   const nowhere = await cli('repos', 'create', 'shop')
   assert.equal(nowhere.code, 64)
-  assert.match(nowhere.stderr, /names no organisation: ORG\/NAME does|name it as acme\/app/)
+  assert.match(nowhere.stderr, /give ORG\/NAME or ORG\/FOLDER\/NAME/)
 })

@@ -96,7 +96,7 @@ test('commands on the data folder reach a server with a certificate that names a
     args: [...flags('first.crt', 'first.key'), '--url', 'https://registry.test'],
   })
   assert.equal(server.url, 'https://registry.test')
-  const { code, stderr } = await run(['quotas', 'list', ...place.args], { env: place.env })
+  const { code, stderr } = await run(['server', 'quotas', 'list', ...place.args], { env: place.env })
   assert.equal(code, 0, stderr)
   assert.notEqual(await tokenOf(place), '')
 })

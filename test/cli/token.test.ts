@@ -58,7 +58,10 @@ test('there is no token for an identity that does not exist', async () => {
   assert.equal((await run(['migrate', ...place.args], { env: place.env })).code, 0)
   for (const uid of ['nobody', `${'a'.repeat(40)}/${'b'.repeat(16)}`]) {
     const { code, stdout, stderr } = await run(['token', ...place.args, '--identity', uid], { env: place.env })
-    assert.deepEqual([code, stdout, stderr], [1, '', `pinfold: there is no identity ${uid}\n`])
+    assert.deepEqual(
+      [code, stdout, stderr],
+      [1, '', `pinfold: there is no identity ${uid}; to list the identities: pinfold identities list\n`],
+    )
   }
 })
 

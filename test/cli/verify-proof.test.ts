@@ -1,4 +1,4 @@
-// Proofs of tags on files, as `pinfold verify` and a verifier that is not ours judge them.
+// Proofs of tags in files, verified by `pinfold tags verify` and by another verifier.
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -31,7 +31,7 @@ async function scene() {
   const env = { PINFOLD_API: pinfold.url, PINFOLD_TOKEN: pinfold.operator.token! }
   const cli = (...args: string[]) => run(args, { env })
   const file = async (name: string, ...args: string[]) => {
-    const { code, stdout, stderr } = await cli('images', 'tags', ...args)
+    const { code, stdout, stderr } = await cli('tags', ...args)
     assert.equal(code, 0, stderr)
     writeFileSync(join(folder, name), stdout)
     return { path: join(folder, name), text: stdout }
@@ -52,10 +52,13 @@ function python(...args: string[]) {
 /** Judgment of both verifiers, which must be the same. */
 async function judged({ cli, policy }: Scene, image: string, at: string, proof: { path: string }) {
   const files = ['--proof', proof.path, '--policy', policy.path]
-  const ours = await run(['verify', image, '--at', at, ...files], { env: {} })
+  const ours = await run(['tags', 'verify', image, '--at', at, ...files], { env: {} })
   const theirs = python(image, at, proof.path, policy.path)
   assert.equal(theirs.status, ours.code, `${image} ${at}: ${theirs.stderr}${ours.stderr}`)
-  assert.equal((await cli('verify', image, '--at', at, ...files, '--open')).code, ours.code === 3 ? 0 : ours.code)
+  assert.equal(
+    (await cli('tags', 'verify', image, '--at', at, ...files, '--open')).code,
+    ours.code === 3 ? 0 : ours.code,
+  )
   return ours
 }
 
@@ -66,11 +69,14 @@ test('both verifiers give the same result for a proof, offline', async () => {
   const image = `${host}/acme/app:v1@${images[0]}`
   const proved = await judged(at, image, times[0]!, closed)
   assert.equal(proved.code, 0, proved.stderr)
-  assert.match(proved.stdout, new RegExp(`^acme/app:v1 pointed to ${images[0]}\nfrom ${times[0]} until ${times[1]}\n`))
+  assert.match(
+    proved.stdout,
+    new RegExp(`^acme/app:v1 had the digest ${images[0]}\nfrom ${times[0]} until ${times[1]}\n`),
+  )
   assert.equal((await judged(at, `acme/app:v1@${images[0]}`, times[0]!, closed)).code, 0)
   const beginning = await judged(at, `${host}/acme/app:v1@${images[1]}`, times[1]!, open)
   assert.equal(beginning.code, 3)
-  assert.match(beginning.stderr, /that it has not moved again is not proved/)
+  assert.match(beginning.stderr, /the proof does not show whether the tag was updated before this time/)
 
   const wrong: [string, string, { path: string }, RegExp][] = [
     [`${host}/acme/app:v1@${images[1]}`, times[0]!, closed, /the tag pointed to another digest, sha256/],
@@ -95,15 +101,23 @@ test('distinguishes wrong usage from a wrong proof', async () => {
   const bad = join(at.folder, 'bad')
   writeFileSync(bad, 'quorum nobody\n')
   const wrong: [string[], number, RegExp][] = [
-    [['verify', image], 64, /takes --at, --proof and --policy/],
-    [['verify', '--at', times[0]!], 64, /name the image/],
-    [['verify', image, '--at', times[0]!, '--proof', closed.path, '--policy', `${bad}s`], 64, /--policy: .*ENOENT/],
-    [['verify', image, '--at', times[0]!, '--proof', closed.path, '--policy', bad], 78, /line 1 of the policy/],
-    [['verify', image, '--at', 'then', '--proof', closed.path, '--policy', policy.path], 64, /--at must be/],
-    [['verify', 'acme/app', '--at', times[0]!, '--proof', closed.path, '--policy', policy.path], 64, /tag and digest/],
-    [['verify', image, '--repair'], 64, /about the database/],
-    [['images', 'tags', 'proof', 'acme/app'], 64, /names no tag/],
-    [['images', 'tags', 'proof', 'acme/app:v7'], 1, /not found/],
+    [['tags', 'verify', image], 64, /give --at, --proof and --policy/],
+    [['tags', 'verify', '--at', times[0]!], 64, /missing required argument 'image'/],
+    [
+      ['tags', 'verify', image, '--at', times[0]!, '--proof', closed.path, '--policy', `${bad}s`],
+      64,
+      /--policy: .*ENOENT/,
+    ],
+    [['tags', 'verify', image, '--at', times[0]!, '--proof', closed.path, '--policy', bad], 78, /line 1 of the policy/],
+    [['tags', 'verify', image, '--at', 'then', '--proof', closed.path, '--policy', policy.path], 64, /--at must be/],
+    [
+      ['tags', 'verify', 'acme/app', '--at', times[0]!, '--proof', closed.path, '--policy', policy.path],
+      64,
+      /with tag and digest/,
+    ],
+    [['tags', 'verify', image, '--repair'], 64, /--repair/],
+    [['tags', 'proof', 'acme/app'], 64, /the tag is missing/],
+    [['tags', 'proof', 'acme/app:v7'], 1, /had no tag v7/],
   ]
   for (const [args, code, why] of wrong) {
     const answer = await cli(...args)
@@ -164,10 +178,16 @@ test('for a tag that did not exist, prints the time and the command that shows i
   const { closing, cli } = await scene()
   await using _ = closing
   for (const [args, says] of [
-    [['acme/app:none'], /^pinfold: acme\/app:none was not found\npinfold: pinfold images history acme\/app:none says/],
-    [['acme/app:v1', '--at', '2020-01-01'], /^pinfold: acme\/app:v1 was not found at 2020-01-01T00:00:00.000Z\n/],
+    [
+      ['acme/app:none'],
+      /^pinfold: no proof was found: acme\/app had no tag none\npinfold: pinfold tags history acme\/app:none shows/,
+    ],
+    [
+      ['acme/app:v1', '--at', '2020-01-01'],
+      /^pinfold: no proof was found: acme\/app had no tag v1 at 2020-01-01T00:00:00.000Z\n/,
+    ],
   ] as const) {
-    const { code, stdout, stderr } = await cli('images', 'tags', 'proof', ...args)
+    const { code, stdout, stderr } = await cli('tags', 'proof', ...args)
     assert.deepEqual([code, stdout], [1, ''])
     assert.match(stderr, says)
   }

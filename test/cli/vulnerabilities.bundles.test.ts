@@ -56,8 +56,8 @@ test('a bundle is packed, copied through a registry, and gives the same records 
   const packed = await packing(folder, mirror, [...names, 'osv/Chainguard', 'debian-tracker'])
   assert.equal(packed.code, 0)
   assert.deepEqual(packed.stderr.split('\n'), [
-    'pinfold: osv/Chainguard is left out: its licence (CC-BY-NC-ND-4.0) does not let it be handed on',
-    'pinfold: debian-tracker is left out: its licence (unknown) does not let it be handed on',
+    'pinfold: osv/Chainguard was left out: its license (CC-BY-NC-ND-4.0) forbids redistribution',
+    'pinfold: debian-tracker was left out: its license (unknown) forbids redistribution',
     '',
   ])
   assert.match(packed.stdout, /^osv\/PyPI: 2 records, \d+ bytes\nosv\/npm: 1 records, /)
@@ -91,7 +91,7 @@ test('a bundle is packed, copied through a registry, and gives the same records 
 
   const anonymous = await syncing(inside, ['--from', reference], { DOCKER_CONFIG: join(inside.data, 'none') })
   assert.equal(anonymous.code, 1)
-  assert.match(anonymous.stderr, /answered 40[13]|gives no token/)
+  assert.match(anonymous.stderr, /answered 40[13]|refused a token/)
   const env = { DOCKER_CONFIG: docker }
   mirror.asked()
   const read = await syncing(inside, ['--from', reference], env)
@@ -154,7 +154,7 @@ test('a broken layer leaves its source unchanged, and the others are read', asyn
     assert.equal(code, 1)
     assert.match(
       stdout,
-      new RegExp(`^osv/PyPI: failed, and keeps what it said: ${reason}\nosv/npm: 0 new, [01] changed`),
+      new RegExp(`^osv/PyPI: failed, and keeps its former data: ${reason}\nosv/npm: 0 new, [01] changed`),
     )
     const { 'osv/PyPI': state } = await statusOf(place)
     assert.deepEqual([state?.records, state?.error], ['2', reason])
@@ -207,7 +207,7 @@ test('a layer with an invalid line changes nothing of its source, whatever its d
     use(text)
     const { code, stdout } = await syncing(place, ['--from', folder])
     assert.equal(code, 1)
-    assert.match(stdout, /^osv\/PyPI: failed, and keeps what it said: /)
+    assert.match(stdout, /^osv\/PyPI: failed, and keeps its former data: /)
     assert.match(stdout, reason)
   }
   assert.equal((await statusOf(place))['osv/PyPI']?.records, '0')
@@ -229,7 +229,7 @@ test('leaves unreadable sources out of a bundle, and writes nothing into a folde
   assert.equal(code, 1)
   assert.match(stdout, /^osv\/npm: 1 records, \d+ bytes\nfile:/)
   assert.match(stderr, /^pinfold: osv\/npm\/X\.json: the document is not valid JSON$/m)
-  assert.match(stderr, /^pinfold: osv\/Go: is left out: the answer was 404$/m)
+  assert.match(stderr, /^pinfold: osv\/Go: was left out: the response had status 404$/m)
 
   const none = join(place.data, 'none')
   assert.equal((await packing(none, mirror, ['osv/Go'])).code, 1)
@@ -239,7 +239,7 @@ test('leaves unreadable sources out of a bundle, and writes nothing into a folde
   writeFileSync(join(other, 'mine.txt'), 'x')
   const refused = await packing(other, mirror, ['osv/npm'])
   assert.equal(refused.code, 1)
-  assert.match(refused.stderr, /the folder has something other than a bundle in it/)
+  assert.match(refused.stderr, /the folder contains other files than a bundle/)
   assert.deepEqual(readdirSync(other), ['mine.txt'])
 
   for (const from of ['acme', 'https://example.com/a:b', 'example.com/A:b', 'example.com/a@sha256:x']) {
@@ -248,9 +248,9 @@ test('leaves unreadable sources out of a bundle, and writes nothing into a folde
   }
   const empty = await syncing(place, ['--from', other])
   assert.deepEqual([empty.code, empty.stdout], [1, ''])
-  assert.match(empty.stderr, /the folder is no bundle/)
+  assert.match(empty.stderr, /the folder is not a bundle/)
   assert.equal((await syncing(place, ['--from', folder, '--mirror', mirror.url])).code, 64)
   const missing = await syncing(place, ['--from', folder, '--source', 'osv/PyPI'])
   assert.equal(missing.code, 1)
-  assert.match(missing.stdout, /^osv\/PyPI: failed, and keeps what it said: is not in the bundle$/m)
+  assert.match(missing.stdout, /^osv\/PyPI: failed, and keeps its former data: is not in the bundle$/m)
 })

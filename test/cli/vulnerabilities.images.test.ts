@@ -33,55 +33,55 @@ after(() => registry[Symbol.asyncDispose]())
 
 const push = (lines: string[], tag: string) =>
   pushAndScan(registry, 'acme/app', apkLayer('alpine', '3.19.1', lines), tag)
-const cli = (...args: string[]) => run(['vulnerabilities', ...args], { env })
+const cli = (...args: string[]) => run(args, { env })
 const rowsOf = (stdout: string): string[][] =>
   stdout
     .trim()
     .split('\n')
     .map((line) => line.split(/ {2,}/))
 
-test('images lists those with a vulnerability', async () => {
-  const { code, stdout } = await cli('images', 'CVE-2026-1')
+test('vulnerabilities images lists the images with a vulnerability', async () => {
+  const { code, stdout } = await cli('vulnerabilities', 'images', 'CVE-2026-1')
   assert.equal(code, 0)
   assert.deepEqual(rowsOf(stdout), [
     ['IMAGE', 'STATE', 'SEVERITY', 'PACKAGES'],
     [`${host}/acme/app:1.0`, 'affected', 'high', 'pkg:apk/alpine/libssl3@3.1.4-r2?arch=x86_64'],
   ])
-  const json = JSON.parse((await cli('images', 'CVE-2026-1', '--group', 'acme', '-o', 'json')).stdout)
+  const json = JSON.parse((await cli('vulnerabilities', 'images', 'CVE-2026-1', '--in', 'acme', '-o', 'json')).stdout)
   assert.deepEqual([json.items[0].digest, json.unknownImages], [first, 0])
-  assert.equal((await cli('images', 'a b')).code, 1)
+  assert.equal((await cli('vulnerabilities', 'images', 'a b')).code, 1)
 })
 
 test('an empty list of images reports in text and exit code if everything was compared', async () => {
   await readSource(registry.app, 'Alpine:v3.19', [recordAbout('CVE-2026-3', 'Alpine:v3.19', 'nowhere', '9')])
-  const whole = await cli('images', 'CVE-2026-3')
+  const whole = await cli('vulnerabilities', 'images', 'CVE-2026-3')
   assert.deepEqual(
     [whole.code, whole.stdout.trim().split('\n').at(-1)],
-    [0, 'no image is known to have CVE-2026-3; everything was compared'],
+    [0, 'no known image has CVE-2026-3; everything was compared'],
   )
-  const unheard = await cli('images', 'CVE-1999-1')
+  const unheard = await cli('vulnerabilities', 'images', 'CVE-1999-1')
   assert.equal(unheard.code, 1)
   assert.match(
     unheard.stdout,
-    /no image is known to have CVE-1999-1, but not scanned: CVE-1999-1: no data source has an advisory/,
+    /no known image has CVE-1999-1, but not scanned: CVE-1999-1: no data source has an advisory/,
   )
   const { seed, org } = registry
   await seed.repo(org.uid, { name: 'older' })
   await pushAndScan(registry, 'acme/older', apkLayer('alpine', '3.18.1', ['lonely 1-r0']), 'latest')
-  const silent = await cli('images', 'CVE-2026-3')
+  const silent = await cli('vulnerabilities', 'images', 'CVE-2026-3')
   assert.equal(silent.code, 1)
   assert.match(silent.stdout, /, but not scanned: Alpine:v3\.18 has no data source$/m)
-  const found = await cli('images', 'CVE-2026-1')
+  const found = await cli('vulnerabilities', 'images', 'CVE-2026-1')
   assert.equal(found.code, 0)
-  assert.match(found.stderr, /not known: Alpine:v3\.18: no data source covers this ecosystem \(NO_SOURCE\)/)
-  const same = await cli('compare', 'acme/app', 'acme/app')
+  assert.match(found.stderr, /not scanned: Alpine:v3\.18: no data source covers it \(NO_SOURCE\)/)
+  const same = await cli('images', 'diff', 'acme/app', 'acme/app')
   assert.match(same.stdout, /^no vulnerability differs; everything was compared$/m)
-  const silentPair = await cli('compare', 'acme/older', 'acme/older')
+  const silentPair = await cli('images', 'diff', 'acme/older', 'acme/older')
   assert.match(
     silentPair.stdout,
-    /^no known vulnerability differs, but of the image: not scanned: Alpine:v3\.18 has no/m,
+    /^no known vulnerability differs, but not everything was compared: image: not scanned: Alpine:v3\.18 has no/m,
   )
-  const json = await cli('images', 'CVE-2026-3', '-o', 'json')
+  const json = await cli('vulnerabilities', 'images', 'CVE-2026-3', '-o', 'json')
   assert.deepEqual([json.code, JSON.parse(json.stdout).coverage.state], [1, 'NOT_SCANNED'])
 })
 
@@ -95,32 +95,32 @@ test('prints the number of unknown images if the server sends no coverage', asyn
   const older = { ...env, PINFOLD_API: `http://127.0.0.1:${port}` }
   const { code, stdout, stderr } = await run(['vulnerabilities', 'images', 'CVE-2026-3'], { env: older })
   server.close()
-  assert.match(stdout, /^no image is known to have CVE-2026-3$/m)
-  assert.match(stderr, /of 2 images it is not known what all of them contains/)
+  assert.match(stdout, /^no known image has CVE-2026-3$/m)
+  assert.match(stderr, /2 images could not be read completely, so they may be affected too/)
   assert.equal(code, 1)
 })
 
-test('images-with lists those with a package', async () => {
-  const { stdout } = await cli('images-with', 'openssl', '--range', '<3.1.4-r5')
+test('packages images lists the images with a package', async () => {
+  const { stdout } = await cli('packages', 'images', 'openssl', '--range', '<3.1.4-r5')
   assert.deepEqual(rowsOf(stdout).slice(1), [[`${host}/acme/app:1.0`, 'pkg:apk/alpine/libssl3@3.1.4-r2?arch=x86_64']])
-  assert.equal(rowsOf((await cli('images-with', 'pkg:apk/alpine/musl')).stdout).length, 3)
+  assert.equal(rowsOf((await cli('packages', 'images', 'pkg:apk/alpine/musl')).stdout).length, 3)
 })
 
-test('packages lists what an image consists of', async () => {
-  const { stdout } = await cli('packages', 'acme/app:1.0')
+test('packages list shows the packages of an image', async () => {
+  const { stdout } = await cli('packages', 'list', 'acme/app:1.0')
   assert.deepEqual(rowsOf(stdout), [
     ['NAME', 'VERSION', 'ECOSYSTEM', 'FROM'],
     ['libssl3', '3.1.4-r2', 'Alpine:v3.19', 'openssl'],
     ['musl', '1.2.4-r2', 'Alpine:v3.19', 'musl'],
     ['zlib', '1.3-r0', 'Alpine:v3.19', 'zlib'],
   ])
-  const missing = await cli('packages', 'acme/app:9')
+  const missing = await cli('packages', 'list', 'acme/app:9')
   assert.deepEqual([missing.code, missing.stdout], [1, ''])
-  assert.match(missing.stderr, /there is no tag 9 of acme\/app/)
+  assert.match(missing.stderr, /acme\/app has no tag 9/)
 })
 
-test('compare shows the differences, and the coverage gaps of both images', async () => {
-  const { stdout, stderr } = await cli('compare', 'acme/app', `acme/app@${first}`)
+test('images diff shows the differences, and the coverage gaps of both images', async () => {
+  const { stdout, stderr } = await cli('images', 'diff', `acme/app@${first}`, 'acme/app')
   assert.deepEqual(rowsOf(stdout).slice(1), [
     ['resolved', 'CVE-2026-1', 'high', 'pkg:apk/alpine/libssl3@3.1.4-r2?arch=x86_64'],
     ['added', 'curl', '8-r0', 'Alpine:v3.19'],
@@ -128,13 +128,11 @@ test('compare shows the differences, and the coverage gaps of both images', asyn
     ['changed', 'libssl3', '3.1.4-r2 → 3.1.4-r5', 'Alpine:v3.19'],
   ])
   assert.equal(stderr, '')
-  const diff = await run(['images', 'diff', `acme/app@${first}`, 'acme/app'], { env })
-  assert.deepEqual(diff, { code: 0, stdout, stderr })
   const pusher = await registry.registryAs(registry.pusher.uid)
   await pusher.pushImage('acme/app', 'unread')
   assert.match(
-    (await cli('compare', 'acme/app', 'acme/app:unread')).stderr,
-    /not known of the base: .*\(CONTENTS_UNREAD\)/,
+    (await cli('images', 'diff', 'acme/app:unread', 'acme/app')).stderr,
+    /not scanned of the base: .*\(CONTENTS_UNREAD\)/,
   )
 })
 
@@ -142,20 +140,23 @@ test('risks are accepted, listed and revoked', async () => {
   const owner = await registry.seed.member(registry.org.uid, roleUids.owner)
   const as = { ...env, PINFOLD_TOKEN: await registry.tokenFor(owner.uid) }
   const until = new Date(Date.now() + 86_400_000).toISOString()
-  const said = ['--image', 'acme/app', '--reason', 'not reachable', '--until', until]
+  const said = ['--in', `${host}/acme/app`, '--reason', 'not reachable', '--until', until]
   const made = await run(['vulnerabilities', 'risks', 'accept', 'CVE-2026-1', ...said, '-o', 'json'], { env: as })
   assert.equal(made.code, 0, made.stderr)
   const { uid } = JSON.parse(made.stdout)
-  const [, row] = rowsOf((await cli('risks', 'list', '--group', 'acme')).stdout)
+  const [, row] = rowsOf((await cli('vulnerabilities', 'risks', 'list', '--in', 'acme')).stdout)
   assert.deepEqual([row![0], row![1], row!.at(-1)], [uid, 'CVE-2026-1', 'not reachable'])
-  assert.equal(rowsOf((await cli('images', 'CVE-2026-1')).stdout)[1]![1], 'accepted')
-  assert.equal((await cli('risks', 'revoke', uid)).code, 77)
+  assert.equal(rowsOf((await cli('vulnerabilities', 'images', 'CVE-2026-1')).stdout)[1]![1], 'accepted')
+  assert.equal((await cli('vulnerabilities', 'risks', 'revoke', uid)).code, 77)
   assert.equal((await run(['vulnerabilities', 'risks', 'revoke', uid], { env: as })).code, 0)
-  assert.equal(rowsOf((await cli('risks', 'list')).stdout).length, 1)
-  assert.equal((await cli('risks', 'accept', 'CVE-1', '--reason', 'x', '--until', 'soon')).code, 64)
+  assert.equal(rowsOf((await cli('vulnerabilities', 'risks', 'list')).stdout).length, 1)
+  const wrong = ['accept', 'CVE-1', '--in', 'acme', '--reason', 'x', '--until', 'soon']
+  assert.equal((await cli('vulnerabilities', 'risks', ...wrong)).code, 64)
+  const nowhere = await cli('vulnerabilities', 'risks', 'accept', 'CVE-1', '--reason', 'x', '--until', until)
+  assert.deepEqual([nowhere.code, /--in/.test(nowhere.stderr)], [64, true], nowhere.stderr)
 })
 
-test('signers are trusted, listed and trusted no longer, and no private key is sent', async () => {
+test('trusts, lists and distrusts signers, and never sends a private key', async () => {
   const owner = await registry.seed.member(registry.org.uid, roleUids.owner)
   const as = { ...env, PINFOLD_TOKEN: await registry.tokenFor(owner.uid) }
   const vex = (...args: string[]) => run(['vulnerabilities', 'vex', ...args], { env: as })
@@ -165,34 +166,42 @@ test('signers are trusted, listed and trusted no longer, and no private key is s
   await writeFile(open, pemOf(keys))
   await writeFile(secret, keys.privateKey.export({ type: 'pkcs8', format: 'pem' }))
   const until = ['--until', new Date(Date.now() + 86_400_000).toISOString()]
-  const made = await vex('trust', 'Acme security', '--group', 'acme', '--key', open, ...until, '-o', 'json')
+  const made = await vex('trust', 'Acme security', '--in', 'acme', '--key', open, ...until, '-o', 'json')
   assert.equal(made.code, 0, made.stderr)
   const { uid, fingerprint } = JSON.parse(made.stdout)
-  const [, row] = rowsOf((await cli('vex', 'signers')).stdout)
+  const [, row] = rowsOf((await cli('vulnerabilities', 'vex', 'signers')).stdout)
   assert.deepEqual(row!.slice(0, 4), [uid, 'Acme security', fingerprint.slice(0, 16), 'live'])
-  assert.match((await vex('trust', 'x', '--group', 'acme', '--key', secret, ...until)).stderr, /private key/)
-  assert.equal((await vex('trust', 'x', '--group', 'acme', '--key', join(folder, 'none'), ...until)).code, 64)
+  assert.match((await vex('trust', 'x', '--in', 'acme', '--key', secret, ...until)).stderr, /private key/)
+  assert.equal((await vex('trust', 'x', '--in', 'acme', '--key', join(folder, 'none'), ...until)).code, 64)
+  assert.match((await vex('trust', 'x', '--key', open, ...until)).stderr, /--in/)
   for (const content of ['', 'password: secret', `${pemOf(keys)}${' '.repeat(20_000)}`]) {
     await writeFile(secret, content)
-    const refused = await vex('trust', 'x', '--group', 'acme', '--key', secret, ...until)
-    assert.deepEqual([refused.code, /cosign\.key is no public key in PEM/.test(refused.stderr)], [64, true], content)
+    const refused = await vex('trust', 'x', '--in', 'acme', '--key', secret, ...until)
+    assert.deepEqual(
+      [refused.code, /cosign\.key does not contain a public key in PEM/.test(refused.stderr)],
+      [64, true],
+      content,
+    )
   }
-  assert.equal((await cli('vex', 'distrust', uid)).code, 77)
-  const again = await vex('trust', 'Acme', '--group', 'acme', '--key', open, ...until, '-o', 'json')
+  assert.equal((await cli('vulnerabilities', 'vex', 'distrust', uid)).code, 77)
+  const again = await vex('trust', 'Acme', '--in', 'acme', '--key', open, ...until, '-o', 'json')
   const other = JSON.parse(again.stdout).uid
-  const still = `Acme security is trusted no longer; its key still is as ${other}\n`
+  const still = `Acme security is no longer trusted; its key is still trusted as ${other}\n`
   assert.equal((await vex('distrust', uid)).stdout, still)
-  assert.equal((await vex('distrust', other)).stdout, 'Acme is trusted no longer\n')
+  assert.equal((await vex('distrust', other)).stdout, 'Acme is no longer trusted\n')
   await rm(folder, { recursive: true })
 })
 
 test('export writes a document and prints its coverage gaps', async () => {
-  const { code, stdout } = await cli('export', 'acme/app:1.0')
+  const { code, stdout } = await cli('vulnerabilities', 'export', 'acme/app:1.0')
   assert.equal(code, 0)
   const document = JSON.parse(stdout)
   assert.deepEqual([document.bomFormat, document.vulnerabilities.length], ['CycloneDX', 2])
-  assert.equal(JSON.parse((await cli('export', 'acme/app:1.0', '--format', 'sarif')).stdout).version, '2.1.0')
-  const vex = JSON.parse((await cli('export', 'acme/app:1.0', '--format', 'openvex')).stdout)
+  assert.equal(
+    JSON.parse((await cli('vulnerabilities', 'export', 'acme/app:1.0', '--format', 'sarif')).stdout).version,
+    '2.1.0',
+  )
+  const vex = JSON.parse((await cli('vulnerabilities', 'export', 'acme/app:1.0', '--format', 'openvex')).stdout)
   assert.equal(vex['@context'], 'https://openvex.dev/ns/v0.2.0')
-  assert.equal((await cli('export', 'acme/app:1.0', '--format', 'spdx')).code, 64)
+  assert.equal((await cli('vulnerabilities', 'export', 'acme/app:1.0', '--format', 'spdx')).code, 64)
 })

@@ -64,7 +64,7 @@ test('a damaged list, or one with an invalid line, fails with the reason and kee
     const { code, stdout } = await sync(place, mirror, 'epss', 'kev')
     assert.equal(code, 1)
     assert.deepEqual(stdout.split('\n').slice(0, 2), [
-      `epss: failed, and keeps what it said: ${reason}`,
+      `epss: failed, and keeps its former data: ${reason}`,
       'kev: 0 new, 0 changed, 1 as before, 0 withdrawn',
     ])
   }
@@ -84,7 +84,7 @@ test('a bundle contains only the ranking lists whose license allows it', async (
   const sources = ['--source', 'kev', '--source', 'epss', '--mirror', mirror.url]
   const packed = await run(['vulnerabilities', 'pack', bundle, ...sources], { env: place.env })
   assert.equal(packed.code, 0)
-  assert.match(packed.stderr, /^pinfold: epss is left out: its licence \(unknown\) does not let it be handed on$/m)
+  assert.match(packed.stderr, /^pinfold: epss was left out: its license \(unknown\) forbids redistribution$/m)
   const from = ['vulnerabilities', 'sync', ...place.args, '--from', bundle]
   assert.match((await run(from, { env: place.env })).stdout, /^kev: 1 new, 0 changed, 0 as before, 0 withdrawn$/m)
 })

@@ -185,7 +185,7 @@ test('a failing source keeps its records and shows the reason, and the others ar
     const { code, stdout } = await syncing(place, mirror, ...args)
     const [npm = '', go = ''] = stdout.split('\n')
     assert.equal(code, 1)
-    assert.match(npm, /^osv\/npm: failed, and keeps what it said: /)
+    assert.match(npm, /^osv\/npm: failed, and keeps its former data: /)
     assert.match(npm, reason)
     assert.equal(go, 'osv/Go: 0 new, 0 changed, 2 as before, 0 withdrawn')
     const { code: state, sources } = await statusOf(place)
@@ -224,15 +224,15 @@ test('refuses unknown names of sources, and invalid mirrors', async () => {
   for (const name of ['osv', 'osv/../x', 'secdb/v3.20', 'secdb/../../main', 'kev/x']) {
     const { code, stderr } = await trying('--source', name)
     assert.equal(code, 64, name)
-    assert.match(stderr, /is no source/)
+    assert.match(stderr, /is not a data source/)
   }
   for (const url of ['ftp://example.com', 'https://u:p@example.com', 'example.com']) {
     assert.equal((await trying('--source', 'osv/Go', '--mirror', url)).code, 64, url)
   }
   // Reading does not make a database.
-  assert.equal((await run(['gc', ...place.args], { env: place.env })).code, 0)
+  assert.equal((await run(['server', 'gc', ...place.args], { env: place.env })).code, 0)
   const { code, stdout } = await run(['vulnerabilities', 'status', ...place.args], { env: place.env })
-  assert.deepEqual([code, stdout], [0, 'no source was read yet: see pinfold vulnerabilities sync\n'])
+  assert.deepEqual([code, stdout], [0, 'no data source was read yet; run pinfold vulnerabilities sync\n'])
 })
 
 test('verify names stored rows that do not follow from the records, and exits with 1', async () => {

@@ -41,7 +41,7 @@ async function checkProofs({ check, scene, asOperator, goTo }: Kit): Promise<voi
       await page.getByText('Proof', { exact: true }).click()
       const proof = await saveDownload(page, folder, () => press(page, /^Download proof of stable/))
       const policy = await saveDownload(page, folder, () => press(page, 'Download keys'))
-      const command = await page.getByText(/^pinfold verify /).innerText()
+      const command = await page.getByText(/^pinfold tags verify /).innerText()
       expect(command.includes(proof.name) && command.includes(policy.name), command)
       // As the page says it, but for where the files are.
       const args = command.split(' ').slice(1)

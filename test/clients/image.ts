@@ -146,9 +146,9 @@ console.log(JSON.stringify({ at, uid: process.getuid(), status: /CapEff:\\s*(\\w
   expect('the health check says that it is ready', healthy.status === 0, healthy.stderr)
 
   // The first screen of the README, where the clients are outside.
-  const made = pinfold('iam', 'organizations', 'create', 'acme', '--configure-docker')
+  const made = pinfold('orgs', 'create', 'acme', '--configure-docker')
   expect(
-    'an organisation is made, and clients are signed in, by a command in the image',
+    'an organization is made, and clients are signed in, by a command in the image',
     made.status === 0,
     made.stderr,
   )
@@ -165,7 +165,7 @@ console.log(JSON.stringify({ at, uid: process.getuid(), status: /CapEff:\\s*(\\w
     pushes.map(({ stderr }) => stderr).join(),
   )
   const digests = pushes.map(({ stdout }) => String(stdout).trim().split('@')[1])
-  const history = pinfold('images', 'history', 'acme/app:stable')
+  const history = pinfold('tags', 'history', 'acme/app:stable')
   const moves = history.stdout.split('\n').map((line) => line.split(/ {2,}/))
   expect(
     'the history of the tag has both, with who pushed',

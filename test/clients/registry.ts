@@ -60,8 +60,8 @@ function trySkopeo(host: string, env: Record<string, string>): void {
   write('file.txt', randomBytes(300_000))
   for (const args of [
     ['init', '--layout', 'lay'],
-    ['new', '--image', 'lay:v1'],
-    ['insert', '--image', 'lay:v1', 'file.txt', '/f'],
+    ['new', '--in', 'lay:v1'],
+    ['insert', '--in', 'lay:v1', 'file.txt', '/f'],
   ]) {
     expect(`umoci ${args[0]}`, sh('umoci', args))
   }
@@ -336,7 +336,7 @@ async function tryOwnTls(): Promise<void> {
   const args = ['--tls-cert', join(folder, 'server.crt'), '--tls-key', join(folder, 'server.key')]
   await using server = await startProcess(place, { args, env: { PINFOLD_LOG_LEVEL: 'error' } })
   const env = { ...place.env, NODE_EXTRA_CA_CERTS: join(folder, 'server.crt') }
-  const made = await runProcess(['iam', 'organizations', 'create', 'acme', ...place.args], { env })
+  const made = await runProcess(['orgs', 'create', 'acme', ...place.args], { env })
   if (made.code !== 0) throw new Error(made.stderr)
   const token = await tokenOf(place, ['--audience', 'registry'])
   const host = `localhost:${new URL(server.url).port}`

@@ -207,7 +207,7 @@ async function tryVendor(): Promise<void> {
     }
     writeFileSync(join(folder, 'nginx.json'), JSON.stringify(product))
     const imported = sh(join(root, 'bin/pinfold'), [
-      ...['import', 'lifecycles', join(folder, 'nginx.json'), '--data', join(folder, 'vendor')],
+      ...['lifecycles', 'import', join(folder, 'nginx.json'), '--data', join(folder, 'vendor')],
     ])
     expect('the life of a product is imported', imported.code === 0, imported.out)
     await readSource(clientOf(url, token))

@@ -37,7 +37,7 @@ const clients: readonly Client[] = [
     name: 'crane',
     version: ['version'],
     steps: ({ host, user, password }) => [
-      ['login', 'crane', ['auth', 'login', host, '-u', user, '-p', password]],
+      ['login', 'crane', ['login', host, '-u', user, '-p', password]],
       ['push', 'crane', ['append', '-f', 'layer.tar', '-t', `${host}/acme/crane:v1`]],
       ['move a tag', 'crane', ['tag', `${host}/acme/crane:v1`, 'v2']],
       ['list tags', 'crane', ['ls', `${host}/acme/crane`]],
@@ -227,8 +227,8 @@ function prepare(): void {
   mkdirSync(join(folder, 'certs'))
   make('tar', 'cf', 'layer.tar', 'note.txt')
   make('umoci', 'init', '--layout', 'layout')
-  make('umoci', 'new', '--image', 'layout:v1')
-  make('umoci', 'insert', '--image', 'layout:v1', 'note.txt', '/note.txt')
+  make('umoci', 'new', '--in', 'layout:v1')
+  make('umoci', 'insert', '--in', 'layout:v1', 'note.txt', '/note.txt')
   writeFileSync(join(folder, 'policy.json'), JSON.stringify({ default: [{ type: 'insecureAcceptAnything' }] }))
   const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-keyout', 'server.key']
   const name = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1', '-days', '2']
@@ -257,12 +257,12 @@ async function table(tls: boolean): Promise<Map<string, string>> {
     assert.equal(done.code, 0, done.stderr)
     return done.stdout
   }
-  await command('iam', 'organizations', 'create', 'acme')
+  await command('orgs', 'create', 'acme')
   const cells = new Map<string, string>()
   for (const client of wanted) {
     const { name, steps } = client
     if (versionOf(client) === '') continue
-    const made = await command('auth', 'push-token', 'create', name, '--group', 'acme', '--push', '-o', 'json')
+    const made = await command('tokens', 'push', 'create', name, '--in', 'acme', '--push', '-o', 'json')
     const { user, password } = JSON.parse(made) as { user: string; password: string }
     const home = mkdtempSync(join(folder, `${name}-`))
     const env = {
@@ -287,7 +287,7 @@ async function table(tls: boolean): Promise<Map<string, string>> {
     }
     cells.set(name, [took.join(', '), problem].filter(Boolean).join('; ') || 'not tried')
     console.log(`${problem ? 'FAIL' : 'ok  '} ${name} ${tls ? 'over TLS' : 'at localhost'}: ${cells.get(name)}`)
-    await command('auth', 'push-token', 'delete', user)
+    await command('tokens', 'push', 'delete', user)
   }
   return cells
 }

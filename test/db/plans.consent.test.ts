@@ -35,7 +35,7 @@ test('reads the bindings of an identity from the index of accepted bindings', as
 test('reads pending bindings and the membership of a person from the same index', async () => {
   const queries: [what: string, ask: Parameters<typeof queriesOf>[0], range?: string][] = [
     ['count', (reader) => pending.pendingList.count(reader, [{ identity, organization: '' }]).catch(() => 0)],
-    ['of an organisation', (reader) => pending.pendingIn(reader, organization, identity), ' AND uid>\\? AND uid<\\?'],
+    ['of an organization', (reader) => pending.pendingIn(reader, organization, identity), ' AND uid>\\? AND uid<\\?'],
     ['member', (reader) => pending.isMember(reader, organization, identity), ' AND uid>\\? AND uid<\\?'],
   ]
   for (const desc of [false, true]) {

@@ -67,7 +67,7 @@ const asked: Record<string, (reader: Reader) => Promise<unknown>> = {
   'deleted repos of a path, counted': (reader) => {
     return ledgers.deletedRepoList.count(reader, [{ below: '/' }], { path: 'acme/app' })
   },
-  'what of an organisation is brought next': (reader) => nextFetch(reader, group, cutoff),
+  'what of an organization is brought next': (reader) => nextFetch(reader, group, cutoff),
   'the tag whose past is asked for next': (reader) => nextAsking(reader, group, cutoff),
   'the same while upstreams rest': (reader) => nextAsking(reader, group, cutoff, [group, cutoff]),
   'how often questions about a repo have failed': (reader) => failuresOf(reader, group),

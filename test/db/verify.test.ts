@@ -251,10 +251,10 @@ test('the command runs beside the server, reports problems as text and as JSON, 
   const { data, database, masterKey } = registry.app.config
   const args = ['--data', data, ...(database ? ['--database', database] : [])]
   const env: Record<string, string> = masterKey === '' ? {} : { PINFOLD_MASTER_KEY: masterKey }
-  const call = (...more: string[]) => run(['verify', ...args, ...more], { env })
+  const call = (...more: string[]) => run(['server', 'verify', ...args, ...more], { env })
   const right = await call()
   assert.deepEqual([right.code, right.stderr], [0, ''])
-  assert.match(right.stdout, /^blobs: \d+ examined, all right \(rows of blobs have their contents\)$/m)
+  assert.match(right.stdout, /^blobs: \d+ examined, all right \(blobs of the database have stored content\)$/m)
   truncateSync(await place.fileOf(digest), 10)
   const wrong = await call('--only', 'blobs')
   assert.equal(wrong.code, 1)

@@ -58,7 +58,7 @@ async function backUp(to: string, isOver: () => boolean): Promise<Made[]> {
   while (!isOver()) {
     await sleep(below(2000))
     const began = Date.now()
-    const { code, stdout, stderr } = await command('backup', '--to', to, '-o', 'json')
+    const { code, stdout, stderr } = await command('server', 'backup', '--to', to, '-o', 'json')
     assert.equal(code, 0, stderr)
     made.push({ folder: (JSON.parse(stdout) as { folder: string }).folder, began, ended: Date.now() })
   }
@@ -82,7 +82,7 @@ for (let round = 1; round <= rounds; round++) {
   for (const end of ['', '-wal', '-shm']) rmSync(join(place.data, `pinfold.db${end}`), { force: true })
   cpSync(join(chosen.folder, 'pinfold.db'), join(place.data, 'pinfold.db'))
   const before = performance.now()
-  const restored = await command('restored')
+  const restored = await command('server', 'complete-restore')
   assert.equal(restored.code, 0, restored.stderr + restored.stdout)
   const verified = await command('verify', '-o', 'json')
   const took = (performance.now() - before) / 1000

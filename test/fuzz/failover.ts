@@ -65,7 +65,7 @@ async function inside(): Promise<void> {
   const where = whereOf(proxyPorts.closes)
   const withoutBlobs = { env, args: where.args.slice(0, 4) }
   const command = async (name: string, { args } = where) => {
-    const { code, stderr, stdout } = await runProcess([name, ...args], { env })
+    const { code, stderr, stdout } = await runProcess([...name.split(' '), ...args], { env })
     assert.equal(code, 0, `pinfold ${name}: ${stderr}${stdout}`)
   }
   await command('migrate', withoutBlobs)
@@ -86,11 +86,11 @@ async function inside(): Promise<void> {
       if (!hasStopped) continue
       assert.equal(mode, 'async', 'a log stopped although replication is synchronous')
       await stop()
-      await command('restored')
+      await command('server complete-restore')
       running = await start()
       await rounds.nextLog()
     }
-    await command('verify')
+    await command('server verify')
     rounds.report()
   } finally {
     for (const server of running) await server[Symbol.asyncDispose]()

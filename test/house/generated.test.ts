@@ -21,6 +21,7 @@ test('generated files are as `npm run gen` writes them', () => {
           'gen/**/*.{ts,json}',
           'gen/console/*',
           'docs/{config,errors}.md',
+          'docs/reference/cli.md',
           'docs/api/*.md',
           'examples/chart/values.schema.json',
         ],

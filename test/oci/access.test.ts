@@ -214,10 +214,7 @@ test('the first push creates folders and repository, for callers with the rights
   )
   const nobody = await registry.registryOperator.call('POST', 'nobody/app/blobs/uploads/')
   assert.deepEqual(told(nobody), [403, 'DENIED'])
-  assert.match(
-    messageOf(nobody),
-    /^the organization nobody does not exist; to create it: pinfold iam organizations create nobody$/,
-  )
+  assert.match(messageOf(nobody), /^the organization nobody does not exist; to create it: pinfold orgs create nobody$/)
   const pulling = await registry.puller.call('POST', 'acme/app/blobs/uploads/')
   assert.match(messageOf(pulling), /^you do not have the permission manifest\.create for this repository; an owner of/)
 })

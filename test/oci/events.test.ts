@@ -179,7 +179,7 @@ test('limits the events of pulls and refused pushes of one organization in a min
   })
   assert.equal(await seen(org.uid), 6, 'each kind has its own share')
   await theirs.ok(200, 'GET', 'other/app/manifests/v1')
-  assert.equal(await seen(other.uid), 1, 'and each organisation')
+  assert.equal(await seen(other.uid), 1, 'and each organization')
   now = '2026-03-01T12:01:00.000Z'
   await pull(1)
   assert.equal(await seen(org.uid), 7)

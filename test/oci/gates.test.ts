@@ -77,7 +77,7 @@ test('an enforced gate denies vulnerable images, by tag and digest, with the rea
       reason: 'it has 2 vulnerabilities of severity high or worse',
       count: 2,
     })
-    const exempt = `pinfold vulnerabilities gates except ${digest} --image ${name} --reason TEXT --until DATE`
+    const exempt = `pinfold policies admission exemptions create ${digest} --in ${name} --reason TEXT --until DATE`
     const help = `Pull another image, or ask an owner for an exemption: ${exempt}`
     assert.equal(message, `the admission policy no-high denies ${digest}: ${detail.reason}. ${help}`)
     assert.equal((await puller.call('HEAD', `${name}/manifests/${reference}`)).status, 403)

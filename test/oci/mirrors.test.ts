@@ -296,7 +296,7 @@ test('refuses content above the quota, and does not store it', async () => {
     code: 'DENIED',
     message: 'the image cannot be mirrored, because a quota of the organization is exceeded; ask one of its owners',
   }
-  assert.deepEqual(refused.body.errors, [said], 'how much the organisation has is not told')
+  assert.deepEqual(refused.body.errors, [said], 'how much the organization has is not told')
   const stored = await small.app.db.get<{ total: number }>(sql`SELECT count(*) AS total FROM repo_blobs`)
   assert.equal(stored!.total, 0)
   assert.ok(repo)

@@ -68,7 +68,7 @@ test('anonymous clients see the free tags of a public image, and callers who may
   assert.deepEqual(ok(first).tags, ['latest'])
   assert.match(first.headers.get('link')!, /n=1&last=latest>/)
   assert.deepEqual(ok(await anybody.get(`${path}?n=1&last=latest`)).tags, ['latest-dev'])
-  assert.deepEqual(ok(await reader.get(path)).tags, ['latest', 'latest-dev'], 'a member of another organisation')
+  assert.deepEqual(ok(await reader.get(path)).tags, ['latest', 'latest-dev'], 'a member of another organization')
   const member = await pinfold.seed.member(publicOrg, roleUids.pull)
   const insider = await pinfold.as(member.uid, { audience: new URL(pinfold.url).host })
   assert.deepEqual(ok(await insider.get(path)).tags, ['1.0', 'latest', 'latest-dev', 'z'])

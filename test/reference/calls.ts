@@ -175,7 +175,7 @@ export const changes: readonly Call[] = [
     'invite',
   ],
   ['iam.GroupInvites/Create', { group: '$org', role: '$viewer', ttl: '604800s' }, 'invite1'],
-  ['iam.GroupInvites/CreateWithGroup', { group: 'a-new-organisation', role: '$viewer', ttl: '604800s' }],
+  ['iam.GroupInvites/CreateWithGroup', { group: 'a-new-organization', role: '$viewer', ttl: '604800s' }],
   [
     'iam.v2.AccountAssociationsService/CreateAccountAssociation',
     { parent: '$team', accountAssociation: { name: 'accounts', amazon } },

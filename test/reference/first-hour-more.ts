@@ -41,15 +41,15 @@ export async function furtherMistakes({ cli, nobody, operator }: { cli: Cli; nob
       shown: 'pinfold serve --data data',
       code: 1,
       says: /cannot be written: EACCES/,
-      next: /give it to the user that runs the server/,
+      next: /make the user of the server its owner/,
       play: () => serveInForeignFolder(join(folder, 'data'), nobody),
     },
     operator(
       'A bad name of a tag',
-      'images tags create acme/app:not/a/tag sha256:0',
+      'tags create acme/app:not/a/tag sha256:0',
       64,
-      /not\/a\/tag is no name of a tag/,
-      /as in acme\/app:1\.0/,
+      /not\/a\/tag is not a valid tag/,
+      /for example acme\/app:1\.0/,
     ),
     { ...filled, play: () => playFullDisk(folder) },
     { ...inTheClear, play: () => playTls(folder, nobody, 'http') },
@@ -126,7 +126,7 @@ async function playFullDisk(folder: string): Promise<Run> {
   try {
     const at = { args: ['--data', join(disk, 'data')], env: {} }
     await using server = await startProcess(at)
-    await cli({}, 'iam', 'organizations', 'create', 'acme', ...at.args)
+    await cli({}, 'orgs', 'create', 'acme', ...at.args)
     const client = registryClient(server.url, await tokenOf(at, ['--audience', 'registry']))
     const kept = await client.pushBlob('acme/app', 'there before')
     const layer = randomBytes(32 * 1024 * 1024)
@@ -153,7 +153,7 @@ const notTrusted: Omit<Mistake, 'play'> = {
   title: 'A certificate that nobody has signed',
   shown: 'PINFOLD_API=https://127.0.0.1:8443 PINFOLD_TOKEN=… pinfold images list',
   code: 69,
-  says: /not one that this machine trusts/,
+  says: /this machine does not trust its certificate/,
   next: /NODE_EXTRA_CA_CERTS/,
 }
 
@@ -175,7 +175,7 @@ const wrongTls: Omit<Mistake, 'play'> = {
   title: 'https to a server that does not speak TLS',
   shown: 'PINFOLD_API=https://127.0.0.1:8443 PINFOLD_TOKEN=… pinfold images list',
   code: 69,
-  says: /does not speak TLS/,
+  says: /does not use TLS/,
   next: /http:\/\//,
 }
 
@@ -227,7 +227,7 @@ async function playRestart(env: Env): Promise<Run> {
   let token = ''
   {
     await using server = await startProcess(at, { listen })
-    await cli(env, 'iam', 'organizations', 'create', 'acme', '--data', place.data)
+    await cli(env, 'orgs', 'create', 'acme', '--data', place.data)
     token = await tokenOf(at, ['--audience', 'registry'])
     const client = registryClient(server.url, token)
     const begun = await client.ok(202, 'POST', 'acme/app/blobs/uploads/')
@@ -253,7 +253,7 @@ const cli = (env: Env, ...args: string[]) => runProcess(args, { env })
 
 const upgraded: Omit<Mistake, 'play'> = {
   title: 'The data folder of the oldest version',
-  shown: 'pinfold migrate --data data; pinfold images repos list --data data -o terse',
+  shown: 'pinfold migrate --data data; pinfold repos list --data data -o terse',
   code: 0,
   says: /the database is up to date/,
   next: /acme\/payments\/ledger/,
@@ -264,6 +264,6 @@ async function playUpgrade(here: Cli): Promise<Run> {
   await using copy = await copyOfOldest()
   const migrated = await here(['migrate', ...copy.args], copy.env)
   await using _server = await startProcess(copy)
-  const listed = await here(['images', 'repos', 'list', ...copy.args, '-o', 'terse'], copy.env)
+  const listed = await here(['repos', 'list', ...copy.args, '-o', 'terse'], copy.env)
   return { ...listed, stdout: migrated.stdout + listed.stdout, stderr: migrated.stderr + listed.stderr }
 }

@@ -60,7 +60,7 @@ const answers: Readonly<Record<string, string>> = {
   'A wrong data folder': 'nothing; `pinfold token --data data/typo` made the folder, and a token that no server took',
   'The server is not running': 'http://127.0.0.1:8082 cannot be reached: ECONNREFUSED',
   'Nobody is signed in':
-    'not signed in: run pinfold auth login --identity UID, or set PINFOLD_IDENTITY where the platform gives a token',
+    'not signed in: run pinfold login --identity UID, or set PINFOLD_IDENTITY where the platform gives a token',
   'The token of another server': 'the token is not one that this server issued',
   'A token that is none': 'the token is not one that this server issued',
   'A missing right': 'the caller does not hold the required capabilities',

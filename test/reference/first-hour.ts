@@ -22,11 +22,11 @@ const cli = (args: readonly string[], env: Env = {}) => runProcess(args, { env: 
 const asOperator = (...args: string[]) => cli([...args, ...at])
 const good = async (...args: string[]) => assert.equal((await asOperator(...args)).code, 0, args.join(' '))
 
-await good('iam', 'organizations', 'create', 'acme')
-await good('iam', 'folders', 'create', 'team', '--parent', 'acme')
-await good('images', 'repos', 'create', 'acme/app')
+await good('orgs', 'create', 'acme')
+await good('folders', 'create', 'team', '--in', 'acme')
+await good('repos', 'create', 'acme/app')
 const made = ['--identity-issuer', 'https://ci.example', '--subject', 'x', '--role', 'viewer', '-o', 'id']
-const uid = (await asOperator('iam', 'identities', 'create', 'ci', '--parent', 'acme', ...made)).stdout.trim()
+const uid = (await asOperator('identities', 'create', 'ci', '--in', 'acme', ...made)).stdout.trim()
 const viewer = await tokenOf({ args: at, env: {} }, ['--identity', uid])
 const file = join(place.data, 'file')
 writeFileSync(file, '')
@@ -66,7 +66,7 @@ const mistakes: readonly Mistake[] = [
     `serve --data ${join(place.data, 'second')} --listen ${host}`,
     { PINFOLD_LOG_LEVEL: 'warn' },
     1,
-    /something else listens/,
+    /another program listens/,
     /--listen/,
   ),
   command(
@@ -82,7 +82,7 @@ const mistakes: readonly Mistake[] = [
     `serve --data ${file} --listen 127.0.0.1:0`,
     {},
     1,
-    /data folder .* cannot be made/,
+    /data folder .* cannot be created/,
     /choose another with --data/,
   ),
   command('A misspelt command', 'image list', {}, 64, /unknown command 'image'/, /Did you mean|--help/),
@@ -114,7 +114,7 @@ const mistakes: readonly Mistake[] = [
   ),
   command(
     'A wrong data folder',
-    `iam organizations list --data ${join(place.data, 'typo')}`,
+    `orgs list --data ${join(place.data, 'typo')}`,
     {},
     69,
     /no server has used/,
@@ -125,17 +125,17 @@ const mistakes: readonly Mistake[] = [
     'images list',
     { PINFOLD_API: away, PINFOLD_TOKEN: viewer },
     69,
-    /cannot be reached: nothing listens there/,
-    /look whether the server runs/,
+    /cannot be reached: no server listens there/,
+    /check that the server runs/,
   ),
-  command('Nobody is signed in', 'images list', { PINFOLD_API: url }, 77, /not signed in/, /pinfold auth login/),
+  command('Nobody is signed in', 'images list', { PINFOLD_API: url }, 77, /not signed in/, /pinfold login/),
   command(
     'The token of another server',
     'images list',
     { PINFOLD_API: url, PINFOLD_TOKEN: otherToken },
     77,
     /not issued by this server/,
-    /give PINFOLD_TOKEN a token of this server/,
+    /set PINFOLD_TOKEN to a token of this server/,
   ),
   command(
     'A token that is none',
@@ -143,11 +143,11 @@ const mistakes: readonly Mistake[] = [
     { PINFOLD_API: url, PINFOLD_TOKEN: 'secret' },
     77,
     /not issued by this server/,
-    /give PINFOLD_TOKEN a token of this server/,
+    /set PINFOLD_TOKEN to a token of this server/,
   ),
   command(
     'A missing right',
-    'images repos create acme/new',
+    'repos create acme/new',
     { PINFOLD_API: url, PINFOLD_TOKEN: viewer },
     77,
     /repo\.create/,
@@ -171,41 +171,35 @@ const mistakes: readonly Mistake[] = [
     /is not/,
     /https/,
   ),
-  operator('An unknown organisation', 'iam folders list acmee', 1, /no organisation acmee/, /you can see acme/),
-  operator('A name that is taken', 'iam folders create team --parent acme', 1, /already exists/, /take another name/),
-  operator('A name without its organisation', 'images repos create app', 64, /app/, /acme\/app|ORG\/NAME/),
-  operator(
-    'An unknown role',
-    'iam role-bindings create --parent acme --identity ci --role viewr',
-    1,
-    /no role viewr/,
-    /roles list/,
-  ),
-  operator('A bad name', 'iam folders create Team! --parent acme', 1, /name/, /a name has small letters/),
+  operator('An unknown organisation', 'folders list --in acmee', 1, /no organization acmee/, /you can see: acme/),
+  operator('A name that is taken', 'folders create team --in acme', 1, /already exists/, /choose another name/),
+  operator('A name without its organisation', 'repos create app', 64, /app/, /acme\/app|ORG\/NAME/),
+  operator('An unknown role', 'members add ci --in acme --role viewr', 1, /no role viewr/, /roles list/),
+  operator('A bad name', 'folders create Team! --in acme', 1, /name/, /a name has lowercase letters/),
   operator(
     'A tag that is not there',
-    'images tags resolve acme/app:2.0',
+    'tags digest acme/app:2.0',
     1,
-    /no tag 2\.0 of acme\/app/,
-    /images tags acme\/app/,
+    /acme\/app has no tag 2\.0/,
+    /tags list acme\/app/,
   ),
   operator(
     'A history of a tag that never was',
-    'images history acme/app:2.0',
+    'tags history acme/app:2.0',
     1,
-    /never been a tag 2\.0/,
-    /images tags acme\/app/,
+    /never had a tag 2\.0/,
+    /tags list acme\/app/,
   ),
-  operator('Deletion without being asked', 'iam folders delete acme/team', 64, /would delete the folder/, /--yes/),
+  operator('Deletion without being asked', 'folders delete acme/team', 64, /would delete the folder/, /--yes/),
   {
     title: 'Deletion of what an empty variable names',
-    shown: 'pinfold iam organizations delete "$ORG" --yes',
+    shown: 'pinfold orgs delete "$ORG" --yes',
     code: 64,
-    says: /name or its uid is empty/,
-    next: /say which organisation/,
-    play: () => asOperator('iam', 'organizations', 'delete', '', '--yes'),
+    says: /the name of the organization is empty/,
+    next: /give a name or a uid/,
+    play: () => asOperator('orgs', 'delete', '', '--yes'),
   },
-  operator('Deletion of what is not empty', 'iam organizations delete acme --yes', 1, /still has/, /delete that first/),
+  operator('Deletion of what is not empty', 'orgs delete acme --yes', 1, /still has/, /delete its content first/),
 ]
 
 const more = await furtherMistakes({ cli, nobody, operator })
@@ -219,7 +213,7 @@ for (const { title, shown, code, says, next, play } of all) {
   const screen = `\`\`\`console\n$ ${neutral(shown)}\n${neutral(answer)}\n\`\`\``
   parts.push(`## ${title}\n\n${screen}\n\nExit code ${code}.\n${beforeOf(title)}`)
 }
-const left = await asOperator('iam', 'folders', 'list', 'acme', '-o', 'terse')
+const left = await asOperator('folders', 'list', 'acme', '-o', 'terse')
 assert.equal(left.stdout, 'team\n', 'nothing is lost')
 
 const head = `# The first hour
@@ -245,7 +239,7 @@ function neutral(text: string): string {
     .replaceAll(/127\.0\.0\.1:\d{5}/g, '127.0.0.1:8443')
     .replace(/\b[0-9a-f]{40}\b/g, 'UID')
     .replaceAll(new URL(otherServer.url).host, '127.0.0.1:8081')
-    .replace(/ \(request id [^)]*\)/g, '')
+    .replace(/ \(request ID [^)]*\)/g, '')
     .replace(/--listen 127\.0\.0\.1:0/g, '')
     .trimEnd()
 }

@@ -214,7 +214,7 @@ function callersOf({ uid }: Scene, person: string): Record<string, string> {
     pusher: uid['ledger releases']!,
     puller: uid['main cluster']!,
     releaser: uid['payments on call']!,
-    stranger: uid['catalogue builds']!,
+    stranger: uid['catalog builds']!,
     person,
   }
 }
@@ -257,8 +257,8 @@ async function makePullToken({ api, place, uid }: Scene): Promise<People['pullTo
     HOME: place.data,
     XDG_CONFIG_HOME: place.data,
   }
-  const args = ['--parent', uid.payments!, '--name', 'old machine', '--ttl', '8760h', '-o', 'json']
-  const { code, stdout, stderr } = await run(['auth', 'pull-token', 'create', ...args], { env })
+  const args = ['--in', uid.payments!, '--name', 'old machine', '--ttl', '8760h', '-o', 'json']
+  const { code, stdout, stderr } = await run(['tokens', 'pull', 'create', ...args], { env })
   if (code !== 0) throw new Error(`no pull token: ${stderr}`)
   const { identity, password } = JSON.parse(stdout) as Json
   return { user: identity, password }
@@ -288,10 +288,10 @@ async function importAll({ place, uid }: Scene): Promise<void> {
   const osv = fixture('../../examples/advisories/go.jsonl').toString().split('\n').slice(0, 4).join('\n')
   for (const [what, ...from] of [
     ['advisories', join(samples, 'advisories/git.advisories.yaml')],
-    ['advisories', join(project, 'test/data/advisories/zlib.advisories.yaml'), '--group', uid.acme!],
+    ['advisories', join(project, 'test/data/advisories/zlib.advisories.yaml'), '--in', uid.acme!],
     ['osv', file('go.jsonl', osv)],
     ['libraries', file('python.json', JSON.stringify({ ecosystem: 'python', packages }))],
-    ['tag-history', file('history.json', JSON.stringify({ tags })), '--group', uid.data!],
+    ['tag-history', file('history.json', JSON.stringify({ tags })), '--in', uid.data!],
   ] as const) {
     const args = ['import', what, ...place.args, ...from]
     const { code, stderr } = await run(args, { env: { ...place.env, ...settings } })

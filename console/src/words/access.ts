@@ -17,7 +17,7 @@ const bindings = {
   grant: 'Grant',
   identityUid: 'Identity UID',
   identityHint: (some: readonly string[]) =>
-    some.length === 0 ? 'To list identities, run: pinfold iam identities list' : some.join('; '),
+    some.length === 0 ? 'To list identities, run: pinfold identities list' : some.join('; '),
   remove: 'Remove',
   removeRoleOf: (role: string, who: string) => `Remove role ${role} from ${who}`,
   removeRoleText: 'Requests that need this role are refused within a second.',

@@ -194,7 +194,10 @@ test('enums are read by name or number, and capabilities by their dotted name to
   const tiers = ['APPLICATION', 'BASE', 'FIPS', 'AI', 'DEVTOOLS', 'COMMERCIAL'].map((tier) => `CATALOG_TIER_${tier}`)
   for (const json of ['99', '-1', '1.5', '"AI"', '"4"', '""', 'true', '[]', '"__proto__"', '"constructor"', '1e999']) {
     refused(RepoSchema, [
-      [`{"catalogTier":${json}}`, `catalog_tier is not a known value of CatalogTier; the known values are ${tiers.join(', ')}`],
+      [
+        `{"catalogTier":${json}}`,
+        `catalog_tier is not a known value of CatalogTier; the known values are ${tiers.join(', ')}`,
+      ],
     ])
   }
   const { CAP_REPO_LIST, CAP_IAM_GROUPS_CREATE } = Capability
@@ -290,7 +293,10 @@ test('map keys are checked, and hostile keys do not reach a prototype', () => {
     ['{"resourceLimits":{"a":null}}', 'resource_limits["a"] must not be null'],
     ['{"resourceLimits":{"a":"x"}}', 'resource_limits["a"] must be an integer'],
     ['{"resourceLimits":[]}', 'resource_limits must be a JSON object'],
-    ['{"resourceLimits":{"\\udfff":1}}', 'resource_limits["\ufffd"] must be valid Unicode (it has an unpaired surrogate)'],
+    [
+      '{"resourceLimits":{"\\udfff":1}}',
+      'resource_limits["\ufffd"] must be valid Unicode (it has an unpaired surrogate)',
+    ],
   ])
   for (const key of ['a', '07', '-0', '1.0', '', '1e3', ' 1']) {
     const at = `github.app_installations["${key === '' ? '""' : key}"]`

@@ -287,7 +287,11 @@ test('refuses a parameter without a valid meaning, with its name', () => {
     ['GET /registry/v2/repos?name=%ff', 'name: has invalid percent-encoding'],
     ['GET /registry/v2/repos?%zz=1', 'query: has invalid percent-encoding'],
     ['GET /registry/v2/repos/a?uid=b', 'uid: is already set in the path or the body; remove the parameter'],
-    ['PATCH /registry/v2/repos/a?repo.name=b', 'repo: is already set in the path or the body; remove the parameter', '{}'],
+    [
+      'PATCH /registry/v2/repos/a?repo.name=b',
+      'repo: is already set in the path or the body; remove the parameter',
+      '{}',
+    ],
     ['PATCH /registry/v2/repos/a?name=b', 'name: is not a known parameter', '{}'],
     ['PATCH /registry/v2/repos/a?updateMask=a&update_mask=b', 'update_mask: must be given only once', '{}'],
     ['PATCH /registry/v2/repos/a?updateMask=a,', 'update_mask: has an empty path', '{}'],

@@ -89,7 +89,7 @@ history.replaceState(null,'',location.pathname);form.submit()}`.replaceAll('\n',
 
 export function enterPage(arrival: HttpArrival, problem = ''): void {
   const body = html`${problem !== '' && html`<p role="alert">${problem}</p>`}
-<p>On the machine of the server, run <code>pinfold console</code>. It prints a link that works once, within five minutes. Open the
+<p>On the machine of the server, run <code>pinfold server console</code>. It prints a link that works once, within five minutes. Open the
 link, or enter its last part, after the <code>#</code>.</p>
 <form method="post" action="/ui/enter">
 <p><label for="code">Code</label> <input id="code" name="code" autocomplete="one-time-code" spellcheck="false" required></p>
@@ -105,7 +105,7 @@ export async function enter(arrival: HttpArrival): Promise<void> {
   if (!entered)
     return enterPage(
       arrival,
-      'This code is wrong, was used before, or has expired. Run pinfold console again to get a new link.',
+      'This code is wrong, was used before, or has expired. Run pinfold server console again to get a new link.',
     )
   await signOutQuietly(workOf(arrival, entered.session.identityUid), readCookie(arrival, 'pinfold'))
   sendOn(arrival, '/ui/', { 'set-cookie': cookie(arrival, 'pinfold', entered.cookie) })

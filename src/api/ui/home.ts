@@ -21,7 +21,7 @@ export async function homePage(arrival: HttpArrival): Promise<void> {
   const body = html`<p>${summary}</p>
 <p><a class="button" href="/ui/">Open the console</a> <a class="button" href="/docs">API reference</a></p>
 <p>The name of an image is <code>${host}/ORGANIZATION/NAME:TAG</code>. To sign in, run <code>docker login ${host}</code>. To let
-Docker sign in automatically, run <code>pinfold auth configure-docker --api ${url}</code> once.</p>
+Docker sign in automatically, run <code>pinfold docker configure --api ${url}</code> once.</p>
 <p>The API is described in <a href="/openapi.json">/openapi.json</a>. The same methods are available over gRPC at this address.</p>`
   sendPage(arrival, { title: 'Container registry', body })
 }

@@ -175,7 +175,7 @@ function sendProviderChoice(arrival: HttpArrival): void {
     links.length > 0
       ? html`<ul class="choices">${links}</ul>`
       : html`<p role="alert">You cannot sign in yet, because this server has no identity provider for all users. Start the program again
-with the name of your organization, such as <code>pinfold auth login --org NAME</code>.</p>`
+with the name of your organization, such as <code>pinfold login --org NAME</code>.</p>`
   }`
   sendPage(arrival, { title: 'Sign in', body, status: links.length > 0 ? 200 : 400 })
 }

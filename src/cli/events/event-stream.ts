@@ -32,7 +32,7 @@ export async function* followEvents(terminal: Terminal, options: FollowOptions):
         last = id
         if (event) yield event
       }
-      throw new ApiError(codes.UNAVAILABLE.number, `${options.api} has ended the stream`)
+      throw new ApiError(codes.UNAVAILABLE.number, `${options.api} closed the event stream`)
     } catch (error) {
       if (signal.aborted) return
       if (!(error instanceof ApiError) || !mayPass(error, failures)) throw error
@@ -55,10 +55,7 @@ async function* connect({ api, query, token, signal }: FollowOptions, last: stri
   const url = new URL(`/events/v2/stream?${query}`, api)
   const bearer = await token()
   const silence = new AbortController()
-  const timer = setTimeout(
-    () => silence.abort(new Error(`nothing was heard for ${silenceMs / 1000} seconds`)),
-    silenceMs,
-  )
+  const timer = setTimeout(() => silence.abort(new Error(`no data for ${silenceMs / 1000} seconds`)), silenceMs)
   const headers: Record<string, string> = last === '' ? {} : { 'last-event-id': last }
   try {
     let text = ''

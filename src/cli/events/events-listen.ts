@@ -14,19 +14,31 @@ import { followEvents, type StreamedEvent } from './event-stream.ts'
 const forwardTimeoutMs = 10_000
 
 export const eventsListen: Command = {
-  details: `Each event is printed once its signature, audience, group and digest were verified; one that is not genuine ends the
-command with 1. After a break it goes on where it was. With --forward every event is also posted to a URL, with the headers
-and the body that a subscription would get; the secret of its Webhook-Signature is printed first, unless a file has it.
-The caller, who must be allowed to list subscriptions, is PINFOLD_TOKEN or whoever has signed in with pinfold auth login.`,
+  details: `Verifies the signature, audience, group and digest of each event, then prints it. Stops with exit code 1 if an event is not genuine.
+After a lost connection, continues with the next event.
+With --forward, also posts each event to a URL, with the headers and the body of a webhook delivery. Prints the secret of the
+Webhook-Signature first, unless --secret-file has one.
+You need permission to list webhooks. Sign in with pinfold login, or set PINFOLD_TOKEN.`,
   options: [
     {
-      flags: '-g, --group <group>',
-      summary: 'Only events of this group and of those below it: ORG, ORG/FOLDER or a uid',
+      flags: '--in <group>',
+      summary: 'Only events of this organization or folder: ORG, ORG/FOLDER or a uid',
+      former: ['-g, --group <group>'],
     },
-    { flags: '--type <pattern>', summary: 'Only events of this type; * stands for any text', repeat: true },
-    { flags: '--after <id>', summary: 'Go on after this event; 0 for the oldest that is kept' },
-    { flags: '--forward <url>', summary: 'Post each event to this URL as well' },
-    { flags: '--secret-file <file>', summary: 'The secret that forwarded events are signed with (whsec_…)' },
+    {
+      flags: '--type <pattern>',
+      summary: 'Only events of this type, such as *.registry.push.*; * matches any text; may be repeated',
+      repeat: true,
+    },
+    {
+      flags: '--after <id>',
+      summary: 'Begin after the event with this id; 0 for the oldest stored event; default: only new events',
+    },
+    { flags: '--forward <url>', summary: 'Also post each event to this URL' },
+    {
+      flags: '--secret-file <file>',
+      summary: 'File with the secret that signs forwarded events: whsec_…; default: a new secret',
+    },
     ...sessionOptions,
     outputOption,
   ],
@@ -41,7 +53,7 @@ The caller, who must be allowed to list subscriptions, is PINFOLD_TOKEN or whoev
     void terminal.untilAsked().then(() => ending.abort())
     const query = queryOf(group, options)
     const token = () => callerToken(terminal, session)
-    terminal.say(`listening to ${session.api}; Ctrl-C ends it`)
+    terminal.say(`listening to ${session.api}; stop with Ctrl-C`)
     for await (const event of followEvents(terminal, { api: session.api, query, token, signal: ending.signal })) {
       await verify(event)
       terminal.print(options.output === 'json' ? jsonOf(event) : lineOf(event))
@@ -52,7 +64,7 @@ The caller, who must be allowed to list subscriptions, is PINFOLD_TOKEN or whoev
 }
 
 async function groupNamed(terminal: Terminal, options: Options): Promise<string> {
-  const given = String(options.group ?? '')
+  const given = String(options.in ?? '')
   return given === '' || isUid(given) ? given : groupOf(await apiReader(terminal, options), given)
 }
 
@@ -71,7 +83,7 @@ function jsonOf({ attributes, data }: StreamedEvent): string {
 
 function lineOf({ attributes, data }: StreamedEvent): string {
   const { actor } = JSON.parse(data) as { actor?: { subject?: unknown } }
-  const who = actor?.subject ? `by ${String(actor.subject)}` : 'by nobody'
+  const who = actor?.subject ? `by ${String(actor.subject)}` : 'by an anonymous caller'
   const { time = '', type = '', subject = '' } = attributes
   return [time, type, subject, who].map(plain).join('  ')
 }
@@ -114,6 +126,7 @@ async function post(url: URL, headers: Record<string, string>, body: string): Pr
 
 function secretOf(file: string): Buffer {
   const secret = parseSecret(readFileSync(file, 'utf8').trim())
-  if (!secret) throw new CliError(exitCodes.config, `${file} does not hold a secret, which begins with whsec_`)
+  if (!secret)
+    throw new CliError(exitCodes.config, `${file} does not contain a webhook secret; a secret begins with whsec_`)
   return secret
 }

@@ -1,4 +1,4 @@
-// Subscriptions of events with their deliveries, and requests that the registry refused.
+// Webhooks (event subscriptions) with their deliveries, and requests that the registry refused.
 import { codes } from '#lib/errors.ts'
 import { isUid } from '#lib/uid.ts'
 import { ApiError } from '../framework/api-client.ts'
@@ -47,14 +47,19 @@ type Refusal = {
 
 const base = '/events/v2/subscriptions'
 const whichArgument: ArgumentSpec = {
-  name: '<subscription>',
-  summary: 'Its uid, or where it sends to if only one sends there',
+  name: '<webhook>',
+  summary: 'Webhook: its uid, or its URL if no other webhook has the same URL',
 }
 const parentOption: OptionSpec = {
-  flags: '--parent <group>',
-  summary: 'A group by uid or an organisation by name; your own unless given',
+  flags: '--in <group>',
+  summary: 'Organization or folder: ORG, ORG/FOLDER or a uid; default: your own organization',
+  former: ['--parent <group>'],
+  default: 'parent',
 }
-const limitOption: OptionSpec = { flags: '--limit <count>', summary: 'How many: 50 unless given, 200 at most' }
+const limitOption: OptionSpec = {
+  flags: '--limit <count>',
+  summary: 'Maximum number of items, at most 200; default: 50',
+}
 
 /** The size of the one page that is shown, as the API takes it. */
 function limitOf({ limit = '50' }: Options): string {
@@ -62,27 +67,28 @@ function limitOf({ limit = '50' }: Options): string {
   throw usageError('--limit must be a number from 1 to 200')
 }
 
-/** The path of the subscription that the argument names. */
-async function pathOf(api: ApiReader, { subscription }: Options): Promise<string> {
-  const given = String(subscription)
+/** Path of the webhook that the argument selects. */
+async function pathOf(api: ApiReader, { webhook }: Options): Promise<string> {
+  const given = String(webhook)
   if (isUid(given)) return `${base}/${given}`
-  if (given === '') throw usageError('say which subscription: its uid is empty')
+  if (given === '') throw usageError('the uid of the webhook is empty; pinfold webhooks list lists webhooks')
   const { items } = await api.list<Subscription>(base, 'subscriptions', {})
   const [found, ...others] = items.filter(({ sink }) => sink === given).map(({ uid }) => uid)
   if (found === undefined) {
-    const hint = 'pinfold events subscriptions list shows those that there are'
-    throw new NothingNamed(`there is no subscription ${plain(given)} that you can see\n${hint}`)
+    const hint = 'pinfold webhooks list lists webhooks'
+    const why = 'it does not exist, or you do not have access to it'
+    throw new NothingNamed(`no webhook ${plain(given)} was found: ${why}\n${hint}`)
   }
   if (others.length === 0) return `${base}/${found}`
   const uids = [found, ...others].join('\n')
-  throw failure(`several subscriptions send there; name one by its uid:\n${uids}`)
+  throw failure(`several webhooks have this URL; give one of these uids instead:\n${uids}`)
 }
 
 const create = apiCommand(
   {
-    details: `Prints the secret of the signatures, which cannot be read again. Deliveries are CloudEvents as HTTP POST, signed by the
-server's keys and, with the secret, as Standard Webhooks has it.`,
-    arguments: [{ name: '<sink>', summary: 'An https URL' }],
+    details: `Prints the signing secret, which is not shown again. Deliveries are CloudEvents, sent as HTTP POST. They are signed with the keys of
+the server, and with the secret according to Standard Webhooks.`,
+    arguments: [{ name: '<url>', summary: 'Endpoint URL of the receiver: https://…' }],
     options: [
       parentOption,
       {
@@ -93,8 +99,8 @@ server's keys and, with the secret, as Standard Webhooks has it.`,
       outputOption,
     ],
     async run(api, options) {
-      const parent = await parentOf(api, options.parent)
-      const made = (await api.call('POST', `${base}/${parent}`, { sink: options.sink })) as Subscription
+      const parent = await parentOf(api, options.in)
+      const made = (await api.call('POST', `${base}/${parent}`, { sink: options.url })) as Subscription
       const path = `${base}/${made.uid}`
       const types = (options.type ?? []) as string[]
       try {
@@ -117,8 +123,8 @@ server's keys and, with the secret, as Standard Webhooks has it.`,
 
 const list = apiCommand(
   {
-    options: [{ ...parentOption, summary: 'Only those of this group and below' }, outputOption],
-    async run(api, { parent }) {
+    options: [{ ...parentOption, summary: 'Only webhooks of this organization or group' }, outputOption],
+    async run(api, { in: parent }) {
       const scope = parent === undefined ? {} : { 'uidp.descendants_of': await parentOf(api, parent) }
       const { items } = await api.list<Subscription>(base, 'subscriptions', scope)
       const found: (Subscription & Settings)[] = []
@@ -126,7 +132,7 @@ const list = apiCommand(
         found.push({ ...((await api.call('GET', `${base}/${one.uid}/settings`)) as Settings), ...one })
       }
       const rows = found.map((one) => [one.uid, one.sink, one.waiting ?? '0', one.givenUp ?? '0', stateOf(one)])
-      return { json: { items: found }, head: ['UID', 'SINK', 'WAITING', 'GIVEN UP', 'STATE'], rows }
+      return { json: { items: found }, head: ['UID', 'URL', 'WAITING', 'GIVEN UP', 'STATE'], rows }
     },
   },
   sessionOptions,
@@ -135,7 +141,7 @@ const list = apiCommand(
 function stateOf({ paused, pauseReason, blockedUntil, behindTime }: Settings): string {
   const behind = behindTime ? `; behind since ${behindTime}` : ''
   if (paused) return `paused: ${pauseReason || 'no reason given'}${behind}`
-  return (blockedUntil ? `the sink fails; tried again at ${blockedUntil}` : 'ok') + behind
+  return (blockedUntil ? `deliveries fail; next attempt at ${blockedUntil}` : 'ok') + behind
 }
 
 const remove = apiCommand(
@@ -151,7 +157,7 @@ const remove = apiCommand(
 
 const test = apiCommand(
   {
-    details: 'Ends with 1 when the receiver has not answered with success.',
+    details: 'The exit code is 1 if the receiver did not answer with a success status.',
     arguments: [whichArgument],
     options: [outputOption],
     async run(api, options) {
@@ -169,7 +175,7 @@ const deliveries = apiCommand(
   {
     arguments: [whichArgument],
     options: [
-      { flags: '--state <state>', summary: 'Only these', choices: Object.keys(states) },
+      { flags: '--state <state>', summary: 'Only deliveries in this state', choices: Object.keys(states) },
       limitOption,
       outputOption,
     ],
@@ -178,7 +184,7 @@ const deliveries = apiCommand(
       const state = options.state === undefined ? '' : `&state=${states[options.state as keyof typeof states]}`
       const page = await api.call('GET', `${path}/deliveries?page_size=${limitOf(options)}${state}`)
       const items = (page.deliveries ?? []) as Delivery[]
-      const rows = items.map((one) => [one.uid, one.createTime, one.type || '(not kept)', one.state, resultOf(one)])
+      const rows = items.map((one) => [one.uid, one.createTime, one.type || '(not stored)', one.state, resultOf(one)])
       return { json: { items }, head: ['UID', 'TIME', 'TYPE', 'STATE', 'LAST ATTEMPT'], rows }
     },
   },
@@ -186,22 +192,22 @@ const deliveries = apiCommand(
 )
 
 function resultOf({ lastAttempt, attemptCount, nextAttemptTime }: Delivery): string {
-  if (!lastAttempt) return 'not tried yet'
+  if (!lastAttempt) return 'no attempt yet'
   const { result, status, durationMs } = lastAttempt
-  const next = nextAttemptTime ? `, again at ${nextAttemptTime}` : ''
+  const next = nextAttemptTime ? `, next attempt at ${nextAttemptTime}` : ''
   const count = (attemptCount ?? 1) > 1 ? `, attempt ${attemptCount}` : ''
   return `${result}${status ? ` (${status})` : ''} in ${durationMs} ms${count}${next}`
 }
 
 const replay = apiCommand(
   {
-    details: `Times are RFC 3339, such as 2026-11-20T09:00:00Z. Each event has the id that it had before. Where as many wait as may, it says
-how to go on later.`,
+    details: `Times are RFC 3339, such as 2026-11-20T09:00:00Z. Each event keeps its id. If the queue of the webhook is full, prints a page token:
+give it later with --page-token to continue.`,
     arguments: [whichArgument],
     options: [
-      { flags: '--since <time>', summary: 'From this time on', required: true },
-      { flags: '--until <time>', summary: 'Before this time; now unless given' },
-      { flags: '--page-token <token>', summary: 'Go on where a run with the same times has ended' },
+      { flags: '--since <time>', summary: 'Only events at this time or later', required: true },
+      { flags: '--until <time>', summary: 'Only events before this time; default: now' },
+      { flags: '--page-token <token>', summary: 'Continue where an earlier run with the same times stopped' },
       outputOption,
     ],
     async run(api, options) {
@@ -223,9 +229,9 @@ how to go on later.`,
           break
         }
       } while (pageToken !== '')
-      const rows = [[`${count} events will be sent once more`]]
-      const why = trouble === '' ? 'as many wait as may' : plain(trouble)
-      if (pageToken !== '') rows.push([`${why}; go on later with --page-token ${pageToken}`])
+      const rows = [[`${count} events will be sent again`]]
+      const why = trouble === '' ? 'the queue of the webhook is full' : plain(trouble)
+      if (pageToken !== '') rows.push([`${why}; to continue later: --page-token ${pageToken}`])
       const code = trouble === '' ? exitCodes.ok : exitCodes.failed
       return { json: { eventCount: String(count), nextPageToken: pageToken }, rows, code }
     },
@@ -237,19 +243,20 @@ export const subscriptions: Commands = { create, list, delete: remove, test, del
 
 export const refusals = apiCommand(
   {
-    details: `A sample: the latest of an organisation are kept, and those of one hour that are alike are one line. Whoever may read
-the audit log sees it.`,
+    details: `Shows a sample: only the latest refusals of an organization are stored, and equal ones within an hour are one line. You need access
+to the audit log.`,
     options: [
       {
-        flags: '--group <group>',
-        summary: 'A group by uid or by name, ORG or ORG/FOLDER; your own organisation unless given',
+        flags: '--in <group>',
+        summary: 'Organization or folder: ORG, ORG/FOLDER or a uid; default: your own organization',
+        former: ['--group <group>'],
       },
       limitOption,
       outputOption,
     ],
     check: limitOf,
     async run(api, options) {
-      const path = `/events/v2/refusals/${await parentOf(api, options.group)}?page_size=${limitOf(options)}`
+      const path = `/events/v2/refusals/${await parentOf(api, options.in)}?page_size=${limitOf(options)}`
       const items = ((await api.call('GET', path)).refusals ?? []) as Refusal[]
       if (options.output === 'json') return { json: { items } }
       const names = await actorsOf(
@@ -259,9 +266,9 @@ the audit log sees it.`,
       const rows = items.map((one) => {
         const what = one.reference ? `${one.repository ?? ''}  ${one.reference}` : (one.repository ?? '')
         const who = `${names.get(one.caller) ?? one.caller} (${one.remoteAddress ?? ''})`
-        return [one.lastTime, one.count, one.action, what || '(none of that name)', who, `${one.code}: ${one.reason}`]
+        return [one.lastTime, one.count, one.action, what || '(unknown repository)', who, `${one.code}: ${one.reason}`]
       })
-      return { head: ['LAST', 'TIMES', 'ACTION', 'WHAT', 'WHO', 'WHY'], rows }
+      return { head: ['LAST', 'COUNT', 'ACTION', 'IMAGE', 'BY', 'REASON'], rows }
     },
   },
   sessionOptions,

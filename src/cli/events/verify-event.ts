@@ -26,13 +26,13 @@ export function createEventVerifier(api: string, group: string): VerifyEvent {
       const { sub = '', webhook } = payload
       const place = sub.startsWith(prefix) ? sub.slice(prefix.length) : ''
       const meant = group === '' ? place === top || isUid(place) : place === group
-      if (!meant || !isAtOrBelow(attributes.group ?? '', place)) throw new Error('it is for somebody else')
+      if (!meant || !isAtOrBelow(attributes.group ?? '', place)) throw new Error('it is not for this group')
       const digest = digestOf('sha256', Buffer.from(data))
       if ((webhook as { digest?: unknown } | undefined)?.digest !== digest) throw new Error('its body was changed')
       if (attributes.id !== id) throw new Error('its id was changed')
     } catch (error) {
       const reason = plain((error as Error).message)
-      throw failure(`the event ${plain(id)} is not what ${api} has signed: ${reason}`, error)
+      throw failure(`the event ${plain(id)} is not genuine, according to its signature by ${api}: ${reason}`, error)
     }
   }
 }

@@ -9,6 +9,7 @@ import { whyUnreachable } from './unreachable.ts'
 
 const attempts = 3
 const timeoutMs = 30_000
+const checkServer = '; check that --api or PINFOLD_API is the URL of a Pinfold server'
 
 export type Body = Record<string, unknown>
 type SendOptions = {
@@ -60,14 +61,16 @@ export async function send(
 
 /** A token is one word of visible characters; any other text would appear in the error of a header. */
 export function checkToken(token: string, name: string): void {
-  if (!/^[\x21-\x7e]+$/.test(token)) throw new CliError(exitCodes.config, `${name} is not one word of plain characters`)
+  if (!/^[\x21-\x7e]+$/.test(token))
+    throw new CliError(exitCodes.config, `${name} is not valid: a token has only ASCII characters, without spaces`)
 }
 
 /** A token must not be readable on the network. */
 export function checkDestination({ protocol, hostname, origin }: URL): void {
   const stays = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/.test(hostname)
   if (protocol === 'https:' || (protocol === 'http:' && stays)) return
-  throw new CliError(exitCodes.config, `tokens are sent over https only, and ${plain(origin)} is not`)
+  const why = `tokens are sent over https only, and ${plain(origin)} is not https`
+  throw new CliError(exitCodes.config, `nothing was sent: ${why}\ngive --api or PINFOLD_API an https:// URL`)
 }
 
 /**
@@ -91,7 +94,7 @@ export async function* stream(
     const type = res.headers.get('content-type') ?? ''
     if (!res.ok || !type.startsWith('text/event-stream')) {
       const text = await res.text()
-      if (res.ok) throw new ApiError(codes.UNKNOWN.number, `${where} answered with something that is not a stream`)
+      if (res.ok) throw new ApiError(codes.UNKNOWN.number, `${where} did not answer with an event stream${checkServer}`)
       throw errorOf(res.status, jsonOf(text), where, token)
     }
     for await (const text of res.body!.pipeThrough(new TextDecoderStream())) yield text
@@ -114,7 +117,7 @@ async function sendOnce(method: string, url: URL, token: string, sent: Sent): Pr
   const body = ok && text === '' ? {} : jsonOf(text)
   if (ok && body) return body
   const where = `${url.origin}${url.pathname}`
-  if (ok) throw new ApiError(codes.UNKNOWN.number, `${where} answered with something that is not JSON`)
+  if (ok) throw new ApiError(codes.UNKNOWN.number, `${where} did not answer with JSON${checkServer}`)
   throw errorOf(status, body, where, token)
 }
 
@@ -136,7 +139,7 @@ async function ask(method: string, url: URL, token: string, { body: content, hea
   } catch (error) {
     const slow = error instanceof Error && error.name === 'TimeoutError'
     if (!slow) throw unreachable(url, error)
-    const message = `${url.origin} cannot be reached: no answer within ${timeoutMs / 1000} seconds`
+    const message = `${url.origin} cannot be reached: no response within ${timeoutMs / 1000} seconds; try again later`
     throw new ApiError(codes.DEADLINE_EXCEEDED.number, message, error)
   }
 }
@@ -172,7 +175,7 @@ function errorOf(status: number, body: Body | undefined, where: string, token: s
   const fields = named
     .map(({ field, description }) => `${field}: ${description}`)
     .filter((line) => !message.includes(line))
-  const hints = [retry && `try again in ${safe(retry)}`, requestId && `request id ${safe(requestId)}`].filter(Boolean)
+  const hints = [retry && `try again in ${safe(retry)}`, requestId && `request ID ${safe(requestId)}`].filter(Boolean)
   const lines = [`${message}${hints.length > 0 ? ` (${hints.join(', ')})` : ''}`, ...fields]
   return new ApiError(code, lines.join('\n'), undefined, named)
 }
@@ -199,5 +202,5 @@ export function withNameHint(error: unknown): unknown {
   const patterned = ({ field, description }: { field: string; description: string }) =>
     /(?:^|\.)name$/.test(field) && description.includes('must match')
   if (!(error instanceof ApiError) || !error.violations.some(patterned)) return error
-  return withHint(error, error.code, 'a name has small letters, digits, spaces, dots, _ and -, as in team-1')
+  return withHint(error, error.code, 'a name has lowercase letters, digits, spaces, dots, _ and -, such as team-1')
 }

@@ -17,8 +17,8 @@ import { userFiles } from './user-files.ts'
 
 /** Options of commands that use `apiReader` to find their caller. */
 export const callerOptions: readonly OptionSpec[] = [
-  { flags: '--data <dir>', summary: 'Act as the operator of the server that runs on this data folder (PINFOLD_DATA)' },
-  { flags: '--database <url>', summary: 'The same, of a server with this database (PINFOLD_DATABASE)' },
+  { flags: '--data <dir>', summary: 'Data folder of a server, to act as its operator (PINFOLD_DATA)' },
+  { flags: '--database <url>', summary: 'Database URL of a server, to act as its operator (PINFOLD_DATABASE)' },
   ...sessionOptions,
 ]
 
@@ -50,7 +50,8 @@ type ApiCommand = Omit<Command, 'run'> & {
 
 /** A command that calls the API as the caller, with the options that choose the caller. Its own options have priority. */
 export function apiCommand({ check, run, options: own, ...command }: ApiCommand, caller = callerOptions): Command {
-  const taken = new Set(own.map(({ flags }) => keyOf(flags)))
+  const formerFlags = [...own, ...(command.arguments ?? [])].flatMap(({ former = [] }) => former)
+  const taken = new Set([...own.map(({ flags }) => flags), ...formerFlags].map(keyOf))
   return {
     ...command,
     options: [...own, ...caller.filter(({ flags }) => !taken.has(keyOf(flags)))],
@@ -77,7 +78,7 @@ export function printAnswer(
     for (const line of table(head ? [head, ...rows] : rows)) print(line)
     if (below !== undefined) print(plain(below))
   }
-  if (more) say('pinfold: there is more; --limit shows it')
+  if (more) say('pinfold: the list has more items; a larger --limit shows them')
   notes?.(say)
   return code
 }
@@ -129,20 +130,20 @@ async function operatorReader(terminal: Terminal, options: Options): Promise<Api
 function withNextStep(error: ApiError, { env }: Terminal): ApiError {
   const say = (next: string) => new ApiError(error.code, `${error.message}\n${next}`, error.cause, error.violations)
   if (error.code !== codes.UNAUTHENTICATED.number) return error
-  const again = env.PINFOLD_TOKEN ? 'give PINFOLD_TOKEN a token of this server' : 'run pinfold auth login again'
-  return say(`${again}, or look whether --api or PINFOLD_API is the server that you mean`)
+  const again = env.PINFOLD_TOKEN ? 'set PINFOLD_TOKEN to a token of this server' : 'run pinfold login again'
+  return say(`${again}, and check that --api or PINFOLD_API names the right server`)
 }
 
 /** Explains an error if the data folder names a server that does not run, or if another server answers there. */
 function explained(error: ApiError, folder: string, origin: string): CliError {
   if (error.code === codes.UNAVAILABLE.number && error.cause) {
-    const start = `start it with pinfold serve --data ${folder}, or name the folder of the one that runs with --data`
-    const message = `no server runs on the data folder ${folder}: ${origin}: ${whyUnreachable(error.cause).says}`
+    const start = `start it with pinfold serve --data ${folder}, or give the data folder of the running server with --data`
+    const message = `no server runs on the data folder ${folder}: ${origin} cannot be reached: ${whyUnreachable(error.cause).says}`
     return new CliError(exitCodes.unavailable, `${message}\n${start}`, error)
   }
   if (error.code !== codes.UNAUTHENTICATED.number) return error
-  const message = `the server at ${origin} is not that of the data folder ${folder}: it takes no token of its operator`
-  return new CliError(exitCodes.refused, `${message}\nname the data folder that it was started with by --data`, error)
+  const message = `the server at ${origin} refused the operator's token: it does not use the data folder ${folder}`
+  return new CliError(exitCodes.refused, `${message}\ngive the data folder of that server with --data`, error)
 }
 
 function readerOf(
@@ -165,15 +166,15 @@ function readerOf(
   }
 }
 
-/** The group of `--parent`: a uid, the names of an organization and folders, or the caller's own organization. */
+/** The group of `--in`: a uid, the names of an organization and folders, or the caller's own organization. */
 export async function parentOf(api: ApiReader, given: unknown): Promise<string> {
   if (given !== undefined) {
     return groupOf(api, String(given)).catch((error: Error) => {
       const missing = error instanceof CliError && error.exitCode === exitCodes.failed && !(error instanceof ApiError)
-      throw missing ? usageError(`--parent: ${error.message}`, error) : error
+      throw missing ? usageError(`--in: ${error.message}`, error) : error
     })
   }
   const subject = claimsOf(api.token)?.subject ?? ''
   if (subject.includes('/')) return rootOf(subject)
-  throw usageError('--parent must name a group, since you belong to none')
+  throw usageError('--in is missing: name an organization or a folder, since your identity belongs to none')
 }

@@ -14,7 +14,10 @@ export async function withLock<T>(file: string, work: () => Promise<T>): Promise
   writeFileSync(own, String(process.pid), { mode: 0o600, flag: 'wx' })
   try {
     for (const until = Date.now() + waitMs; !take(own, file); await sleep(20 + Math.random() * 40)) {
-      if (Date.now() > until) throw failure(`another command has kept ${file} for too long`)
+      if (Date.now() > until)
+        throw failure(
+          `nothing was done: another pinfold command has locked ${file} for 3 minutes; end it, then try again`,
+        )
       if (isLeft(file)) giveUp(file)
     }
     try {

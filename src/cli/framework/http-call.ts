@@ -20,14 +20,14 @@ export async function httpCall(url: URL, { method, headers, body, timeoutMs }: S
       let size = 0
       res.on('data', (part: Buffer) => {
         size += part.length
-        if (size > maxBytes) req.destroy(new Error('the answer is too long'))
+        if (size > maxBytes) req.destroy(new Error('the response is larger than 64 MiB'))
         else parts.push(part)
       })
       res.on('error', reject)
       res.once('end', () => resolve({ status: res.statusCode!, text: Buffer.concat(parts).toString() }))
     })
     const timer = setTimeout(() => {
-      const late = new Error(`no answer within ${timeoutMs / 1000} seconds`)
+      const late = new Error(`no response within ${timeoutMs / 1000} seconds`)
       req.destroy(Object.assign(late, { name: 'TimeoutError' }))
     }, timeoutMs)
     req.on('error', reject)

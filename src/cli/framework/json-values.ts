@@ -26,7 +26,7 @@ export function listAt(value: unknown, path: string): readonly unknown[] {
 }
 
 export function textAt(value: unknown, path: string): string {
-  if (typeof value !== 'string' || value === '') throw new WrongValue(path, 'must be a text that is not empty')
+  if (typeof value !== 'string' || value === '') throw new WrongValue(path, 'must be a string that is not empty')
   return value
 }
 
@@ -40,6 +40,7 @@ export function sizeAt(value: unknown, path: string): number {
 /** RFC 3339. Absent and null are empty. */
 export function timeAt(value: unknown, path: string): string {
   if (value === undefined || value === null) return ''
-  if (typeof value !== 'string' || !parseTimestamp(value)) throw new WrongValue(path, 'must be a time of RFC 3339')
+  if (typeof value !== 'string' || !parseTimestamp(value))
+    throw new WrongValue(path, 'must be a time in the format of RFC 3339')
   return value
 }

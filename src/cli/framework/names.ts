@@ -23,14 +23,14 @@ export class NothingNamed extends CliError {
 /** An empty variable in a script must not select all resources, or the only one. */
 export function checkNamed(given: string, what: string): void {
   if (given !== '' && !given.split('/').includes('')) return
-  const wrong = given === '' ? 'its name or its uid is empty' : `a part of ${plain(given)} is empty`
-  throw usageError(`say which ${what}: ${wrong}`)
+  if (given === '') throw usageError(`the name of the ${what} is empty; give a name or a uid`)
+  throw usageError(`${plain(given)} does not name one ${what}: a part of it is empty`)
 }
 
 /** The group that a path of names leads to, such as `acme` or `acme/team`. */
 export async function groupOf(api: Lists, given: string): Promise<string> {
   if (isUid(given)) return given
-  checkNamed(given, 'group')
+  checkNamed(given, 'organization or folder')
   const [first = '', ...folders] = given.split('/')
   let uid = ''
   try {
@@ -45,7 +45,7 @@ export async function groupOf(api: Lists, given: string): Promise<string> {
   for (const name of folders) {
     const { items } = await api.list<Named>('/iam/v2/groups', 'groups', { name, 'uidp.children_of': uid }, 1)
     if (!items[0]) {
-      const hint = `pinfold iam folders list ${path} shows those that there are`
+      const hint = `to list the folders: pinfold folders list --in ${path}`
       throw new NothingNamed(`there is no folder ${name} in ${path} that you can see\n${hint}`)
     }
     uid = items[0].uid
@@ -67,13 +67,15 @@ async function folderOf(api: Lists, path: string): Promise<string | undefined> {
   })
   if (found.length < 2) return found[0]
   const lines = found.join('\n')
-  throw failure(`${path} may be any of these, whose organisations you cannot see:\n${lines}`)
+  throw failure(
+    `several folders match ${path}, and you cannot see their organizations; give one of these uids:\n${lines}`,
+  )
 }
 
 /** Finds the organization with a name. */
 export async function organizationOf(api: Lists, name: string): Promise<string> {
   if (isUid(name)) return name
-  checkNamed(name, 'organisation')
+  checkNamed(name, 'organization')
   const query = { name, 'uidp.in_root': 'true' }
   const { items } = await api.list<Named>('/iam/v2/groups', 'groups', query, 1)
   if (items[0]) return items[0].uid
@@ -83,20 +85,18 @@ export async function organizationOf(api: Lists, name: string): Promise<string> 
 async function noOrganization(api: Lists, name: string): Promise<string> {
   const all = await api.list<Named>('/iam/v2/groups', 'groups', { 'uidp.in_root': 'true' }, shownNames)
   const names = all.items.map((one) => plain(one.name)).join(', ') + (all.more ? ' and more' : '')
-  const seen = all.items.length > 0 ? `you can see ${names}` : 'you can see none'
+  const seen = all.items.length > 0 ? `you can see: ${names}` : 'you cannot see any organization'
   const rest =
-    all.items.length > 0
-      ? ''
-      : '; a folder is named as ORG/FOLDER, or by its uid, as pinfold iam folders list -o wide shows'
-  const make = api.operator ? `; pinfold iam organizations create ${name} makes it` : ''
-  return `there is no organisation ${name} that you can see\n${seen}${make || rest}`
+    all.items.length > 0 ? '' : '; give a folder as ORG/FOLDER or by its uid, which pinfold folders list -o wide shows'
+  const make = api.operator ? `; to create it: pinfold orgs create ${name}` : ''
+  return `there is no organization ${name} that you can see\n${seen}${make || rest}`
 }
 
 export type Kind = {
   path: string
   member: string
   words: readonly [one: string, many: string]
-  /** The command that lists them, where it is not one of `pinfold iam`. */
+  /** The command that lists them, unless it is the plural of the kind. */
   list?: string
   /** Kind of resource that contains them, if it is not a group. */
   above?: string
@@ -133,12 +133,12 @@ export function onlyOf(
   const [found, ...others] = items
   if (!found) {
     const where = at < 0 ? '' : ` in ${given.slice(0, at)}`
-    const hint = `${list ?? `pinfold iam ${words[1].replaceAll(' ', '-')} list`} shows those that there are`
+    const hint = `to list the ${words[1]}: ${list ?? `pinfold ${words[1].replaceAll(' ', '-')} list`}`
     throw new NothingNamed(`there is no ${words[0]} ${name}${where} that you can see\n${hint}`)
   }
   if (others.length === 0) return found.uid
   const lines = items.map(({ uid }) => uid).join('\n')
-  throw failure(`several ${words[1]} are called ${name}; name one as ${place}/${name}, or by its uid:\n${lines}`)
+  throw failure(`several ${words[1]} have the name ${name}; give ${place}/${name} or one of these uids:\n${lines}`)
 }
 
 /** Names of the groups, roles and repositories that uids mention, read together. */

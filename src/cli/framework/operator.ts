@@ -18,8 +18,9 @@ import { configOf, settingOptions } from './settings.ts'
 export const operatorOptions: readonly OptionSpec[] = settingOptions('data', 'database')
 
 /** For the command's own help. */
-export const operatorDetails = `Calls the server that runs on the data folder; when none runs, opens the folder itself. With a database URL it opens the
-database, or calls the server that PINFOLD_API names. Whoever can run this can do everything.`
+export const operatorDetails = `Calls the server that runs on the data folder. If none runs, opens the data folder itself. With a database URL, calls the
+server of PINFOLD_API. If PINFOLD_API is not set, opens the database itself. The command has all permissions and needs no
+sign-in: access to the data folder, or to the database URL and the master key, is enough.`
 
 export type OperatorApi = {
   /** URL by which clients call the running server; undefined if none runs. */
@@ -80,7 +81,7 @@ export class NothingServed extends CliError {
   override name = 'NothingServed'
   constructor({ database, data }: Config, why: string) {
     const start = database === '' ? `pinfold serve --data ${data}` : 'pinfold serve'
-    const hint = `start the server with ${start}, or name the folder of the one that runs with --data`
+    const hint = `start the server with ${start}, or give the data folder of the running server with --data`
     super(exitCodes.unavailable, `${why}\n${hint}`)
   }
 }
@@ -121,7 +122,7 @@ export async function operatorToken(terminal: Terminal, options: Options): Promi
   })
   await using _closing = { [Symbol.asyncDispose]: () => app.close() }
   const url = await readFact(app.db, 'url')
-  if (!url) throw none(`no server has run on ${where} yet`)
+  if (!url) throw none(`no server has used ${where} yet`)
   const at =
     config.database === '' ? await runningHere() : { origin: remoteOf(terminal, options, url), ownMachine: false }
   if (!at) throw none(`no server runs on ${where}`)
@@ -145,8 +146,11 @@ async function localFacts({ db }: Pick<App, 'db'>, { data }: Config): Promise<Lo
 function remoteOf({ env }: Terminal, { api }: Options, url: string): string {
   const remote = api ? baseUrl(String(api), '--api') : baseUrl(env.PINFOLD_API ?? '', 'PINFOLD_API')
   if (remote !== '' || url.startsWith('https:')) return remote || url
-  const why = `the database says ${url}, which anybody may listen at`
-  throw new CliError(exitCodes.config, `say by --api or PINFOLD_API where the server of the database is: ${why}`)
+  const why = `the database names the server ${url}, which is not https, so another program may listen there`
+  throw new CliError(
+    exitCodes.config,
+    `no token was sent: ${why}\ngive the URL of the server with --api or PINFOLD_API`,
+  )
 }
 
 /** On a port of its own that only this machine can reach, and with a token that only this process has. */
@@ -209,7 +213,7 @@ async function lockOf({ data }: Config): Promise<{ release(): void } | undefined
 function busy(data: string): CliError {
   return new CliError(
     exitCodes.unavailable,
-    `the data folder ${data} is in use, but no server answers on it; try again in a moment`,
+    `the data folder ${data} is in use, but no server answers on it; try again in a few seconds`,
   )
 }
 
@@ -228,8 +232,8 @@ function localServer({ origin, network, data }: LocalFacts, named: string): Loca
   const here = ownNetwork()
   if (!network || here === '' || network === here) return { origin, ownMachine: true }
   if (named !== '') return { origin: baseUrl(named, '--api'), ownMachine: false }
-  const what = `the server of the data folder ${data} runs in another network than this command, as in a container`
+  const what = `the server of the data folder ${data} runs in another network than this command, such as in a container`
   const next =
-    'run the command where the server runs (docker exec CONTAINER pinfold …), or say by PINFOLD_API where it is from here'
+    'run the command where the server runs (docker exec CONTAINER pinfold …), or set PINFOLD_API to the URL of the server'
   throw new CliError(exitCodes.unavailable, `${what}\n${next}`)
 }

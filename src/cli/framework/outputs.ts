@@ -29,7 +29,7 @@ export const oneFormats = ['table', 'wide', 'json', 'id', 'terse', 'env', 'none'
 type Format = (typeof listFormats)[number] | (typeof oneFormats)[number]
 
 export function outputOf(formats: readonly Format[]): OptionSpec {
-  const summary = 'How it is shown: table unless given; id and json are for programs'
+  const summary = 'Output format; id and json are for programs; default: table'
   return { flags: '-o, --output <format>', summary, choices: formats }
 }
 
@@ -98,7 +98,7 @@ export function shellWord(text: string): string {
 
 type Branch = Map<string, Branch>
 
-/** Paths as a tree; what stands above one is shown even where it is not an item itself. */
+/** Paths as a tree, with all their parents. */
 function tree(paths: readonly string[]): string[] {
   const root: Branch = new Map()
   for (const path of paths.toSorted()) {
@@ -122,17 +122,17 @@ function tree(paths: readonly string[]): string[] {
   return lines
 }
 
-/** Asks before something is lost; without anybody to ask it takes --yes. */
+/** Asks for confirmation before data is lost. Without a terminal, `--yes` is required. */
 export async function confirm(terminal: Terminal, yes: unknown, what: string): Promise<void> {
   if (yes === true) return
   if (!terminal.ask) {
-    throw usageError(`this would ${what}; nobody can be asked here, and --yes does it`)
+    throw usageError(`nothing was changed: this would ${what}, and there is no terminal to confirm it; add --yes`)
   }
-  const answer = await terminal.ask(`This will ${what}. Go on? [y/N] `)
+  const answer = await terminal.ask(`This will ${what}. Continue? [y/N] `)
   if (!/^y(?:es)?$/i.test(answer.trim())) throw failure('nothing was changed')
 }
 
-export const yesOption: OptionSpec = { flags: '-y, --yes', summary: 'Do it without asking' }
+export const yesOption: OptionSpec = { flags: '-y, --yes', summary: 'Do not ask for confirmation' }
 
 const common: Readonly<Record<string, string>> = { uid: 'id', createTime: 'createdAt', updateTime: 'updatedAt' }
 

@@ -1,4 +1,4 @@
-// The session of a person on this machine: a refresh token in the configuration folder, which changes with each use, and
+// Session of a user on this machine: a refresh token in the configuration folder, which changes with each use, and
 // access tokens in the cache.
 import { codes } from '#lib/errors.ts'
 import { ApiError, send } from './api-client.ts'
@@ -45,7 +45,7 @@ async function useRefreshToken(files: UserFiles, person: Person, wish: Wish): Pr
   })
   const [access, next] = [textOf(token), textOf(refreshToken)]
   if (access === undefined || next === undefined) {
-    throw failure(`${person.api} answered the refresh without tokens`)
+    throw failure(`${person.api} did not answer the refresh with tokens; run pinfold login again`)
   }
   writePerson(files, { ...person, refreshToken: next })
   return access
@@ -57,5 +57,5 @@ function textOf(raw: unknown): string | undefined {
 }
 
 function sessionIsOver(): CliError {
-  return new CliError(exitCodes.refused, 'not signed in: your session is over; run pinfold auth login')
+  return new CliError(exitCodes.refused, 'not signed in: your session has ended; run pinfold login')
 }

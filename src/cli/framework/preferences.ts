@@ -7,10 +7,10 @@ const formats = ['table', 'wide', 'json', 'id', 'terse', 'csv', 'markdown', 'tre
 
 type Key = { summary: string; fallback: string; env?: string; parse(value: string, name: string): string }
 
-/** Every one that there is. */
+/** All preferences by their keys. */
 export const preferenceKeys: Readonly<Record<string, Key>> = {
   'platform.api': {
-    summary: 'The server that commands call',
+    summary: 'URL of the server that commands call',
     fallback: '',
     env: 'PINFOLD_API',
     parse: (value, name) => {
@@ -19,15 +19,15 @@ export const preferenceKeys: Readonly<Record<string, Key>> = {
     },
   },
   'default.group': {
-    summary: 'The group of --parent where that is left out: ORG, ORG/FOLDER or its uid',
+    summary: 'Organization or folder of a new resource if --in is not given: ORG, ORG/FOLDER or a uid',
     fallback: '',
     parse: (value, name) => {
       if (/^[a-z0-9 ._/-]+$/.test(value)) return value
-      throw new ConfigError(`${name} must be a group, such as acme/team`)
+      throw new ConfigError(`${name} must be an organization or a folder, such as acme/team`)
     },
   },
   'output.format': {
-    summary: 'How results are shown where -o is left out, by commands that can show them so',
+    summary: 'Output format if -o is not given, for commands that have this format',
     fallback: 'table',
     parse: (value, name) => {
       if (formats.includes(value)) return value
@@ -45,7 +45,7 @@ export function readPreferences(files: UserFiles, problems?: string[]): Preferen
   const found: Record<string, string> = {}
   const wrong: string[] = []
   const read = objectOf(text)
-  if (read === undefined) wrong.push('it must be a JSON object of texts')
+  if (read === undefined) wrong.push('the content must be a JSON object with strings as values')
   for (const [key, value] of Object.entries(read ?? {})) {
     try {
       found[key] = checked(key, value)
@@ -61,11 +61,11 @@ export function readPreferences(files: UserFiles, problems?: string[]): Preferen
   const lines = wrong.map((line) => `${files.config}: ${line}`)
   throw new CliError(
     exitCodes.config,
-    [...lines, 'pinfold config edit mends it, and config reset removes it'].join('\n'),
+    [...lines, 'to correct it: pinfold config edit; to remove it: pinfold config reset'].join('\n'),
   )
 }
 
-/** The options that it is about, by their camelCase names. */
+/** Preferred values of options, by the camelCase names of the options. */
 export function preferredOptions(env: Record<string, string | undefined>): Record<string, string> {
   const { 'default.group': parent, 'output.format': output } = readPreferences(userFiles(env))
   return { ...(parent !== undefined && { parent }), ...(output !== undefined && { output }) }
@@ -79,7 +79,7 @@ export function writePreferences(files: UserFiles, preferences: Preferences): vo
 /** Value in the form that is stored. Throws a ConfigError if the key is unknown, or the value not valid. */
 export function checked(key: string, value: unknown): string {
   const known = Object.hasOwn(preferenceKeys, key) ? preferenceKeys[key] : undefined
-  if (!known) throw new ConfigError(`${key} is no key; there are ${Object.keys(preferenceKeys).join(', ')}`)
+  if (!known) throw new ConfigError(`${key} is not a key; the keys are ${Object.keys(preferenceKeys).join(', ')}`)
   return known.parse(typeof value === 'string' ? value : '', key)
 }
 

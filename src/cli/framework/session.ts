@@ -26,11 +26,14 @@ const earlyMs = 5 * 60_000
 
 export const apiOption: OptionSpec = {
   flags: '--api <url>',
-  summary: `The server (PINFOLD_API); that of the profile unless given, else ${defaultApi}`,
+  summary: `URL of the server (PINFOLD_API); default: the server of your last sign-in, else ${defaultApi}`,
 }
 export const sessionOptions: readonly OptionSpec[] = [
   apiOption,
-  { flags: '--identity <uid>', summary: 'The identity (PINFOLD_IDENTITY); that of the profile unless given' },
+  {
+    flags: '--identity <uid>',
+    summary: 'Identity to act as (PINFOLD_IDENTITY); default: the identity of your last sign-in',
+  },
 ]
 
 export type Session = {
@@ -64,7 +67,7 @@ export function sessionOf({ env }: Terminal, options: Options): Session {
   ])
   if (identity && !isUid(identity.value)) {
     const code = identity.name === '--identity' ? exitCodes.usage : exitCodes.config
-    throw new CliError(code, `${identity.name} must name an identity by its uid`)
+    throw new CliError(code, `${identity.name} must be the uid of an identity`)
   }
   const identityToken = own?.identity === identity?.value ? (own?.identityToken ?? '') : ''
   const isPerson = identity?.name === files.people
@@ -117,9 +120,12 @@ function pick(
 /** The outside token, once more from where it came from at login. */
 export async function outsideToken(terminal: Terminal, { api, identityToken }: Session): Promise<OutsideToken> {
   if (identityToken === '') return ambientToken(terminal, api)
-  const again = 'run pinfold auth login again'
+  const again = 'run pinfold login again'
   if (identityToken === '-') {
-    throw new CliError(exitCodes.refused, `the token to sign in with came from standard input: ${again}`)
+    throw new CliError(
+      exitCodes.refused,
+      `the token of your sign-in came from standard input, so it was not stored; ${again}`,
+    )
   }
   return readTokenFile(terminal, identityToken).catch((error: Error) => {
     throw new CliError(exitCodes.refused, `${error.message}; ${again}`, error)
@@ -140,14 +146,14 @@ export async function exchange(
   url.searchParams.set('identity', identity)
   const { token } = await send('POST', url, outside.token)
   if (typeof token !== 'string' || !claimsOf(token)) {
-    throw failure(`${api} answered the exchange without a token`)
+    throw failure(`${api} did not answer the token exchange with a token; check that it is a Pinfold server`)
   }
   return token
 }
 
 /**
- * A token that nothing narrows, for one audience: the cached one until some minutes before it expires. One that is
- * nearly over is still better than none, unless the server refuses.
+ * A token with all permissions, for one audience: the cached one until some minutes before it expires. A cached token that
+ * expires soon is also used if no new one can be fetched, unless the server refuses.
  */
 export async function accessToken(terminal: Terminal, session: Session, audience: string): Promise<string> {
   if (session.identity === '') throw notSignedIn()
@@ -166,7 +172,7 @@ export async function accessToken(terminal: Terminal, session: Session, audience
   }
 }
 
-/** The one that another command has fetched meanwhile, or a new one. */
+/** Token that another command has fetched meanwhile, or a new one. */
 async function personToken(terminal: Terminal, session: Session, audience: string): Promise<string> {
   const kept = () => {
     const cached = cachedToken(session, audience)
@@ -204,9 +210,8 @@ export async function callerToken(terminal: Terminal, session: Session): Promise
 }
 
 export function notSignedIn(): CliError {
-  const ways =
-    'a workload names its identity with --identity UID or PINFOLD_IDENTITY, whoever runs the server gives --data DIR'
-  return new CliError(exitCodes.refused, `not signed in: run pinfold auth login; ${ways}`)
+  const ways = 'a workload needs --identity UID or PINFOLD_IDENTITY, and the operator of the server needs --data DIR'
+  return new CliError(exitCodes.refused, `not signed in: run pinfold login; ${ways}`)
 }
 
 export function claimsOf(token: string): TokenClaims | undefined {

@@ -8,14 +8,14 @@ const failed = (code: string | undefined, message = 'no') => Object.assign(new E
 
 test('distinguishes a host that refuses, a name that does not exist and a certificate that is not trusted', () => {
   for (const [code, says, next] of [
-    ['ECONNREFUSED', /^nothing listens there \(ECONNREFUSED\)$/, /whether the server runs/],
-    ['ENOTFOUND', /^there is no host of that name \(ENOTFOUND\)$/, /the name in --api or PINFOLD_API/],
-    ['EAI_AGAIN', /^the name server gives no answer \(EAI_AGAIN\)$/, /try again/],
-    ['EHOSTUNREACH', /^no way leads there/, /firewall/],
-    ['ECONNRESET', /closed without an answer/, /wants https/],
-    ['ERR_SSL_WRONG_VERSION_NUMBER', /does not speak TLS/, /http:\/\//],
-    ['DEPTH_ZERO_SELF_SIGNED_CERT', /not one that this machine trusts/, /NODE_EXTRA_CA_CERTS/],
-    ['ERR_TLS_CERT_ALTNAME_INVALID', /for another name/, /that the certificate has/],
+    ['ECONNREFUSED', /^no server listens there \(ECONNREFUSED\)$/, /check that the server runs/],
+    ['ENOTFOUND', /^the host name does not exist \(ENOTFOUND\)$/, /the host name in --api or PINFOLD_API/],
+    ['EAI_AGAIN', /^the DNS server does not answer \(EAI_AGAIN\)$/, /try again/],
+    ['EHOSTUNREACH', /^the host does not answer/, /firewall/],
+    ['ECONNRESET', /closed without a response/, /begin with https/],
+    ['ERR_SSL_WRONG_VERSION_NUMBER', /does not use TLS/, /http:\/\//],
+    ['DEPTH_ZERO_SELF_SIGNED_CERT', /this machine does not trust its certificate/, /NODE_EXTRA_CA_CERTS/],
+    ['ERR_TLS_CERT_ALTNAME_INVALID', /for another host name/, /a host name of the certificate/],
   ] as const) {
     for (const error of [failed(code), new TypeError('fetch failed', { cause: failed(code) })]) {
       const why = whyUnreachable(error)
@@ -24,8 +24,8 @@ test('distinguishes a host that refuses, a name that does not exist and a certif
     }
   }
   assert.deepEqual(whyUnreachable(failed('EWHATEVER')), { says: 'EWHATEVER', next: '' })
-  assert.deepEqual(whyUnreachable(failed(undefined, 'the answer is too long')), {
-    says: 'the answer is too long',
+  assert.deepEqual(whyUnreachable(failed(undefined, 'the response is too large')), {
+    says: 'the response is too large',
     next: '',
   })
 })
@@ -35,7 +35,7 @@ test('has the next step in the error of a request', async () => {
   await assert.rejects(request, (error) => {
     assert.ok(error instanceof ApiError)
     assert.equal(error.code, codes.UNAVAILABLE.number)
-    assert.match(error.message, /^http:\/\/127\.0\.0\.1:9 cannot be reached: nothing listens there .*; look whether/)
+    assert.match(error.message, /^http:\/\/127\.0\.0\.1:9 cannot be reached: no server listens there .*; check that/)
     return true
   })
 })

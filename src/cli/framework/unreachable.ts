@@ -3,37 +3,39 @@ import { plain } from './plain-text.ts'
 
 type Why = { says: string; next: string }
 
-const address = 'whether --api or PINFOLD_API is where it does'
-const nobody: Why = { says: 'nothing listens there', next: `look whether the server runs, and ${address}` }
+const nobody: Why = {
+  says: 'no server listens there',
+  next: 'check that the server runs, and that --api or PINFOLD_API has its address',
+}
 const noHost: Why = {
-  says: 'there is no host of that name',
-  next: 'look at the name in --api or PINFOLD_API, or whether this machine asks the right name server',
+  says: 'the host name does not exist',
+  next: 'check the host name in --api or PINFOLD_API, and the DNS settings of this machine',
 }
 const noAnswer: Why = {
-  says: 'the name server gives no answer',
-  next: 'try again, or look whether this machine has a network and a name server',
+  says: 'the DNS server does not answer',
+  next: 'try again, or check the network and the DNS settings of this machine',
 }
 const noWay: Why = {
-  says: 'no way leads there',
-  next: 'look whether a firewall or a lost connection stands between, and at the address in --api or PINFOLD_API',
+  says: 'the host does not answer',
+  next: 'check the network and its firewalls, and the address in --api or PINFOLD_API',
 }
 const closed: Why = {
-  says: 'the connection was closed without an answer',
-  next: 'look whether what listens there is the server, and whether it wants https',
+  says: 'the connection was closed without a response',
+  next: 'check that a Pinfold server listens there, and whether the URL must begin with https://',
 }
 const noTls: Why = {
-  says: 'what listens there does not speak TLS',
-  next: 'give --api or PINFOLD_API with http:// where that is meant',
+  says: 'the server there does not use TLS',
+  next: 'if TLS is not wanted, give --api or PINFOLD_API a URL with http://',
 }
 const untrusted: Why = {
-  says: 'its certificate is not one that this machine trusts',
-  next: 'name the file of its authority by NODE_EXTRA_CA_CERTS',
+  says: 'this machine does not trust its certificate',
+  next: 'set NODE_EXTRA_CA_CERTS to the file of its certificate authority',
 }
 const otherName: Why = {
-  says: 'its certificate is for another name',
-  next: 'give --api or PINFOLD_API with a name that the certificate has',
+  says: 'its certificate is for another host name',
+  next: 'give --api or PINFOLD_API a host name of the certificate',
 }
-const ended: Why = { says: 'its certificate has ended', next: 'have whoever runs the server renew it' }
+const ended: Why = { says: 'its certificate has expired', next: 'ask the operator of the server to renew it' }
 
 const reasons: Readonly<Record<string, Why>> = {
   ECONNREFUSED: nobody,

@@ -10,7 +10,7 @@ import { CliError, exitCodes, failure, usageError } from './cli-error.ts'
 export type Profile = {
   api: string
   identity: string
-  /** An absolute path, `-` for standard input, or nothing where the platform's own token is looked for. */
+  /** An absolute path, `-` for standard input, or empty if the token of the platform is used. */
   identityToken: string
 }
 
@@ -18,7 +18,7 @@ export type Profile = {
 export type Person = {
   api: string
   identity: string
-  /** Empty where the server gives none, so that the session is over with its access tokens. */
+  /** Empty if the server issued none; then the session ends with its access tokens. */
   refreshToken: string
 }
 
@@ -49,7 +49,10 @@ export function readProfile({ profile }: UserFiles): Profile | undefined {
   } catch {
     // The error is thrown below.
   }
-  throw new CliError(exitCodes.config, `${profile} is not a profile; pinfold auth logout removes it`)
+  throw new CliError(
+    exitCodes.config,
+    `${profile} is not a valid profile; remove it with pinfold logout, then run pinfold login`,
+  )
 }
 
 export function writeProfile({ profile }: UserFiles, content: Profile): void {
@@ -123,12 +126,12 @@ export function removeProfile({ profile, people }: UserFiles): void {
 function tokenFile({ tokens }: UserFiles, audience: string): string {
   const folder = audience.replaceAll('/', '-')
   if (!/^(?!\.{1,2}$)[\x21-\x7e]{1,255}$/.test(folder)) {
-    throw usageError('an audience is the URL of an API or the host of a registry')
+    throw usageError('an audience must be the URL of an API or the host of a registry')
   }
   return join(tokens, folder, 'oidc-token')
 }
 
-/** Nothing where there is none. */
+/** Content of a file; undefined if it does not exist. */
 export function readUserFile(file: string): string | undefined {
   try {
     return readFileSync(file, 'utf8')
@@ -157,11 +160,11 @@ function makePrivateFolder(folder: string): void {
     // It may have been there before, and open.
     chmodSync(folder, 0o700)
   } catch (error) {
-    throw problemWith(folder, 'made', error)
+    throw problemWith(folder, 'created', error)
   }
 }
 
-/** It need not be there. */
+/** Removes a file or a folder, if it exists. */
 export function removeUserFile(path: string): void {
   try {
     rmSync(path, { recursive: true, force: true })

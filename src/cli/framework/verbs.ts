@@ -5,7 +5,15 @@ import { ApiError, withHint, withNameHint } from './api-client.ts'
 import { type Answer, apiCommand, apiReader, callerOptions } from './api-pages.ts'
 import type { ApiReader, Query } from './api-reader.ts'
 import { exitCodes, usageError } from './cli-error.ts'
-import { type Command, type Commands, keyOf, type OptionSpec, type Options, type Terminal } from './command.ts'
+import {
+  type ArgumentSpec,
+  type Command,
+  type Commands,
+  keyOf,
+  type OptionSpec,
+  type Options,
+  type Terminal,
+} from './command.ts'
 import { actorsOf, NothingNamed, namesOf } from './names.ts'
 import {
   confirm,
@@ -36,6 +44,8 @@ export type Field = {
   choices?: readonly string[]
   /** Value at creation if the option is not given. */
   usual?: string
+  /** Former flags, which keep working with a warning. */
+  former?: readonly string[]
   /** Converts the given value for the body, such as a name to a uid. */
   read?(api: ApiReader, given: string): Promise<unknown> | unknown
 }
@@ -48,7 +58,7 @@ export type Resource<T extends Item = Item> = View<T> & {
   member: string
   words: readonly [one: string, many: string]
   fields: readonly Field[]
-  /** Member to call it by if it has no name. */
+  /** Help of the argument that names it, if that is not its name. */
   called?: string
   /** Uid of the resource with a name. */
   find(api: ApiReader, given: string): Promise<string>
@@ -64,12 +74,12 @@ export type Resource<T extends Item = Item> = View<T> & {
   keep?(item: T, options: Options): boolean
 }
 
-export const limitOption: OptionSpec = { flags: '--limit <count>', summary: 'At most so many; 1000 unless given' }
+export const limitOption: OptionSpec = { flags: '--limit <count>', summary: 'Maximum number of items; default: 1000' }
 
 export function limitOf({ limit }: Options): number {
   const count = Number(limit ?? 1000)
   if (Number.isInteger(count) && count > 0) return count
-  throw usageError('--limit must be a whole number from 1 on')
+  throw usageError('--limit must be a whole number of at least 1')
 }
 
 /** Shows the resource in the requested format. */
@@ -78,30 +88,38 @@ export async function shownOne<T extends Item>(api: ApiReader, resource: Resourc
   return { print: (terminal, format) => printOne(terminal, format, resource, item, names) }
 }
 
-/**
- * `place` is the argument that narrows the list to a group or repository; everything visible if it is optional. With `scope`, the
- * name of the query parameter, the list includes all descendants.
- */
+/** Scope of a list: `argument` or `--in`, which was the argument `formerArgument`, narrows it to one parent. */
+type ListScope = {
+  argument?: string
+  formerArgument?: string
+  summary?: string
+  query?: Query
+  /** Name of the query parameter of the parent; its list includes all descendants. */
+  scope?: string
+}
+
 export function listOf<T extends Item>(
   resource: Resource<T>,
-  place: { argument?: string; summary: string; query?: Query; scope?: string } = {
-    argument: '[group]',
-    summary: 'Only those of this group: its name as ORG or ORG/FOLDER, or its uid',
+  place: ListScope = {
+    formerArgument: 'group',
+    summary: 'Only items of this organization or folder: ORG, ORG/FOLDER or a uid',
   },
 ): Command {
   const { path, member, filters = [] } = resource
-  const recursive: OptionSpec = { flags: '-r, --recursive', summary: 'Also what is in the folders below' }
+  const { argument, formerArgument, summary = '' } = place
+  const recursive: OptionSpec = { flags: '-r, --recursive', summary: 'Include all folders below' }
   return apiCommand({
-    ...(place.argument && { arguments: [{ name: place.argument, summary: place.summary }] }),
+    ...(argument && { arguments: [{ name: argument, summary }] }),
     options: [
-      ...(place.argument && !place.scope ? [recursive] : []),
+      ...(formerArgument ? [{ flags: '--in <path>', summary, formerArgument }] : []),
+      ...((argument || formerArgument) && !place.scope ? [recursive] : []),
       ...filters.map(({ query: _, ...option }) => option),
       limitOption,
       outputOf(listFormats),
     ],
     check: limitOf,
     async run(api, options) {
-      const given = place.argument === undefined ? undefined : options[place.argument.replace(/[<>[\]]/g, '')]
+      const given = argument === undefined ? options.in : options[argument.replace(/[<>[\]]/g, '')]
       const scope = place.scope ?? (options.recursive === true ? 'uidp.descendants_of' : 'uidp.children_of')
       let query: Query = {
         ...place.query,
@@ -138,7 +156,7 @@ export function createOf<T extends Item>(
 ): Command {
   const fields = resource.fields.filter(({ only }) => only !== 'update')
   return apiCommand({
-    ...(named && { arguments: [{ name: '<name>', summary: 'What it is called' }] }),
+    ...(named && { arguments: [{ name: '<name>', summary: `Name of the ${resource.words[0]}` }] }),
     options: [...(place ? [place] : []), ...fields.map((field) => optionOf(field)), outputOf(oneFormats)],
     async run(api, options) {
       const parent = place ? await resource.parent(api, String(options[keyOf(place.flags)])) : ''
@@ -160,7 +178,7 @@ export function updateOf<T extends Item>(resource: Resource<T>): Command {
     check(options) {
       if (givenIn(options).length > 0) return
       const flags = fields.map((field) => /--[a-z-]+/.exec(field.flags)![0]).join(', ')
-      throw usageError(`say what changes, by one of ${flags}`)
+      throw usageError(`nothing was changed: give at least one of ${flags}`)
     },
     async run(api, options) {
       const given = givenIn(options)
@@ -207,15 +225,20 @@ export function removeOf<T extends Item>(resource: Resource<T>): Command {
         await api.call('DELETE', `${path}/${uid}`).catch((error: unknown) => {
           throw withHint(error, codes.FAILED_PRECONDITION.number, resource.hints?.inUse?.(given))
         })
-        terminal.say(`deleted the ${words[0]} ${given}`)
+        terminal.say(`Deleted the ${words[0]} ${given}`)
       })
     },
   }
 }
 
+/** The argument of a command that can also select resources by an option, so that the argument is optional. */
+export function optionalArgument({ arguments: [first] = [] }: Command, more: string): ArgumentSpec {
+  return { ...first!, name: first!.name.replace('<', '[').replace('>', ']'), summary: `${first!.summary}; ${more}` }
+}
+
 export const allowMissingOption: OptionSpec = {
   flags: '--allow-missing',
-  summary: 'It is no failure where there is nothing to delete',
+  summary: 'Succeed if there is nothing to delete',
 }
 
 /**
@@ -232,7 +255,7 @@ export async function unlessMissing(
     const missing =
       error instanceof NothingNamed || (error instanceof ApiError && error.code === codes.NOT_FOUND.number)
     if (allowMissing !== true || !missing) throw error
-    terminal.say('there is nothing to delete')
+    terminal.say('Nothing was deleted: it does not exist')
   }
   return exitCodes.ok
 }
@@ -277,7 +300,7 @@ async function readValue(api: ApiReader, field: Field, given: NonNullable<Option
 export function pairOf(flags: string, text: string): [string, string] {
   const at = text.search(/[=:]/)
   if (at > 0) return [text.slice(0, at), text.slice(at + 1)]
-  throw usageError(`${/--[a-z-]+/.exec(flags)![0]} takes NAME=VALUE`)
+  throw usageError(`${/--[a-z-]+/.exec(flags)![0]} must be NAME=VALUE`)
 }
 
 async function mentioned<T extends Item>(
@@ -300,14 +323,14 @@ async function mentioned<T extends Item>(
 
 function argumentOf({
   words: [one, many],
-  called = `its name, GROUP/NAME where several ${many} have that name`,
-}: Pick<Resource, 'words' | 'called'>): { name: string; summary: string } {
-  return { name: '<which>', summary: `The ${one}: ${called}, or its uid` }
+  called = `Name of the ${one}, GROUP/NAME if several ${many} have that name, or a uid`,
+}: Pick<Resource, 'words' | 'called'>): ArgumentSpec {
+  return { name: `<${one.replaceAll(' ', '-')}>`, key: 'which', summary: called }
 }
 
 /** The option that sets the field. */
 export function optionOf(
-  { flags, summary, required, list, map, choices }: Field,
+  { flags, summary, required, list, map, choices, former }: Field,
   verb: 'create' | 'update' = 'create',
 ): OptionSpec {
   const repeat = list || map
@@ -317,13 +340,14 @@ export function optionOf(
     ...(required && verb === 'create' && { required }),
     ...(repeat && { repeat }),
     ...(choices && { choices }),
+    ...(former && { former }),
   }
 }
 
 /** For resources that have no name. */
 export async function onlyUid(_api: ApiReader, given: string): Promise<string> {
   if (isUid(given)) return given
-  throw usageError(`${given} is no uid, and by nothing else can this be named; the list shows them with -o id`)
+  throw usageError(`${given} is not a uid, and this resource has no name; its list command shows uids with -o id`)
 }
 
 /** Reads the value of an option as a whole number. The server checks the range. */
@@ -331,6 +355,6 @@ export function wholeNumber(flags: string): (api: ApiReader, given: string) => n
   const [flag] = flags.split(' ')
   return (_, given) => {
     if (/^-?\d{1,15}$/.test(given)) return Number(given)
-    throw usageError(`${flag} takes a whole number, and not ${given}`)
+    throw usageError(`${flag} must be a whole number, not ${given}`)
   }
 }

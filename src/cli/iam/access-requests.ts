@@ -1,4 +1,4 @@
-// Commands for requests to join an organization, and for answering them.
+// Commands to list, approve and deny requests to join an organization.
 import { isUid } from '#lib/uid.ts'
 import { apiCommand } from '../framework/api-pages.ts'
 import { usageError } from '../framework/cli-error.ts'
@@ -9,22 +9,22 @@ import { findRole } from './resources.ts'
 type AccessRequest = { uid: string; identityUid: string; name?: string; email: string; askTime: string }
 
 const base = '/control/v1/accessRequests'
-const uidArgument = { name: '<uid>', summary: 'The request, as list shows it' }
+const uidArgument = { name: '<uid>', summary: 'Uid of the access request, from pinfold access-requests list' }
 
 const list = apiCommand({
-  arguments: [{ name: '<organization>', summary: 'The organisation: its name or uid' }],
+  arguments: [{ name: '<organization>', summary: 'Organization: name or uid' }],
   options: [outputOption],
   async run(api, options) {
     const uid = await organizationOf(api, String(options.organization))
     const { items } = await api.list<AccessRequest>(`${base}/${uid}`, 'accessRequests', {})
     const rows = items.map(({ uid, email, name = '', askTime }) => [uid, email, name, askTime])
-    return { json: { items }, head: ['UID', 'ADDRESS', 'NAME', 'ASKED'], rows }
+    return { json: { items }, head: ['UID', 'EMAIL', 'NAME', 'REQUESTED'], rows }
   },
 })
 
 const approve = apiCommand({
   arguments: [uidArgument],
-  options: [{ flags: '--role <role>', summary: 'The role: its name or uid', required: true }],
+  options: [{ flags: '--role <role>', summary: 'Role in the organization: name or uid', required: true }],
   async run(api, options) {
     const path = `${base}/${requestOf(options.uid)}:approve`
     const { roleBindingUid } = await api.call('POST', path, { roleUid: await findRole(api, String(options.role)) })
@@ -42,8 +42,9 @@ const refuse = apiCommand({
 
 function requestOf(given: unknown): string {
   const text = String(given)
-  if (!isUid(text)) throw usageError('a request is named by its uid')
+  if (!isUid(text))
+    throw usageError(`${text} is not a uid; pinfold access-requests list ORG shows the uids of requests`)
   return text
 }
 
-export const accessRequests: Commands = { list, approve, refuse }
+export const accessRequests: Commands = { list, approve, deny: refuse }

@@ -9,7 +9,7 @@ import { plain } from '../framework/plain-text.ts'
 import { describeOf, listOf, pairOf, removeOf, shownOne } from '../framework/verbs.ts'
 import { associations } from './resources.ts'
 
-const groupArgument = { name: '<group>', summary: 'ORG or ORG/FOLDER, or its uid' }
+const groupArgument = { name: '<group>', summary: 'Organization or folder: ORG, ORG/FOLDER or a uid' }
 
 type Cloud = {
   name: 'aws' | 'gcp' | 'azure'
@@ -24,7 +24,7 @@ const clouds: readonly Cloud[] = [
     name: 'aws',
     member: 'amazon',
     provider: 'AMAZON',
-    options: [{ flags: '--account <number>', summary: 'The account, 12 digits', required: true }],
+    options: [{ flags: '--account <number>', summary: 'AWS account, 12 digits', required: true }],
     block: ({ account }) => ({ account }),
   },
   {
@@ -32,8 +32,8 @@ const clouds: readonly Cloud[] = [
     member: 'google',
     provider: 'GOOGLE',
     options: [
-      { flags: '--project-id <id>', summary: 'The id of the project', required: true },
-      { flags: '--project-number <number>', summary: 'Its number', required: true },
+      { flags: '--project-id <id>', summary: 'ID of the Google Cloud project', required: true },
+      { flags: '--project-number <number>', summary: 'Number of the Google Cloud project', required: true },
     ],
     block: ({ projectId, projectNumber }) => ({ projectId, projectNumber }),
   },
@@ -42,10 +42,10 @@ const clouds: readonly Cloud[] = [
     member: 'azure',
     provider: 'AZURE',
     options: [
-      { flags: '--tenant-id <id>', summary: 'The tenant', required: true },
+      { flags: '--tenant-id <id>', summary: 'ID of the Azure tenant', required: true },
       {
         flags: '--client-id <component=id>',
-        summary: 'The application of a component; may be repeated',
+        summary: 'Client ID of the Azure application of a component; may be repeated',
         required: true,
         repeat: true,
       },
@@ -56,6 +56,8 @@ const clouds: readonly Cloud[] = [
     }),
   },
 ]
+
+const cloudNames = { aws: 'AWS account', gcp: 'Google Cloud project', azure: 'Azure tenant' } as const
 
 const set = ({ member, options: own, block }: Cloud): Command =>
   apiCommand({
@@ -83,7 +85,7 @@ const unset = ({ name, member }: Cloud): Command =>
     options: [yesOption],
     async run(api, options, terminal) {
       const uid = await associations.find(api, String(options.group))
-      await confirm(terminal, options.yes, `forget the account at ${name} of ${options.group}`)
+      await confirm(terminal, options.yes, `unlink the ${cloudNames[name]} of ${options.group}`)
       await api.call('PATCH', `${associations.path}/${uid}?updateMask=${member}`, {})
     },
   })
@@ -91,16 +93,16 @@ const unset = ({ name, member }: Cloud): Command =>
 const check = ({ name, provider }: Cloud): Command =>
   apiCommand({
     arguments: [groupArgument],
-    details: 'Ends with 1 where it does not.',
+    details: 'Exits with 1 if the account does not trust this server.',
     options: [outputOption],
     async run(api, options) {
       const uid = await associations.find(api, String(options.group))
       const body = { providerType: `ACCOUNT_PROVIDER_TYPE_${provider}` }
       const answer = await api.call('POST', `${associations.path}/${uid}:checkAccountAssociation`, body)
       const ready = answer.status === 'CHECK_STATUS_READY'
-      if (ready) return { json: answer, text: `the account at ${name} trusts this server` }
+      if (ready) return { json: answer, text: `the ${cloudNames[name]} trusts this server` }
       const reason = plain(String(answer.message ?? '')) || plain(String(answer.reason ?? ''))
-      const text = `the account at ${name} does not trust this server: ${reason}`
+      const text = `the ${cloudNames[name]} does not trust this server: ${reason}`
       return { json: answer, text, code: exitCodes.failed }
     },
   })
@@ -110,8 +112,8 @@ const each = (verb: string, commandOf: (cloud: Cloud) => Command): Commands =>
   Object.fromEntries(clouds.map((cloud) => [`${verb} ${cloud.name}`, commandOf(cloud)]))
 
 export const associationCommands: Commands = {
-  ...each('set', set),
-  ...each('unset', unset),
+  ...each('link', set),
+  ...each('unlink', unset),
   ...each('check', check),
   list: listOf(associations),
   describe: describeOf(associations),

@@ -1,4 +1,4 @@
-// Commands to sign in: as a person with a browser, or as a workload that exchanges a token of its platform for a short-lived one
+// Commands to sign in: as a user with a browser, or as a workload that exchanges a token of its platform for a short-lived one
 // of the server.
 import { resolve } from 'node:path'
 import { isUid } from '#lib/uid.ts'
@@ -46,26 +46,28 @@ import { ambientToken, readTokenFile } from './outside-token.ts'
 
 const audienceOption: OptionSpec = {
   flags: '--audience <audience>',
-  summary: 'Who accepts the token: the URL of the API unless given, or the host of the registry; may be repeated',
+  summary: 'Audience of the token: URL of the API, or host of the registry; may be repeated; default: URL of the API',
   repeat: true,
 }
 
 const login: Command = {
-  details: `Without an identity you sign in as a person: a browser opens, and where there is none you get a code to type into one
-elsewhere. The session is kept in the configuration folder, for this user only, until it is not used for 30 days.
-With an identity and without --identity-token the platform's own token is used: of GitHub Actions, of GitLab (PINFOLD_ID_TOKEN), or of the
-Kubernetes service account. Tokens are kept in the user's cache folder and the rest in the configuration folder, for this
-user only. The API's audience is always among those that get a token.`,
+  details: `Users: Without --identity, a browser opens. Without a browser on this machine, the command prints a code to enter in a
+browser elsewhere. The session ends after 30 days without use.
+Workloads: With --identity, the command exchanges a token of the platform. It finds the token of GitHub Actions, of GitLab CI
+(PINFOLD_ID_TOKEN) or of a Kubernetes service account. For another token, use --identity-token.
+Tokens are stored in the cache folder of your user, and the sign-in in the configuration folder. Other users cannot read
+them. A token for the API is always requested, also with --audience.
+Docker signs in after "pinfold docker configure".`,
   options: [
-    { flags: '--headless, --device', summary: 'Type a code into a browser elsewhere, also when there is one here' },
-    { flags: '--browser', summary: 'Wait for a browser on this machine, also when none is found' },
-    { flags: '--org-name, --org <name>', summary: 'Your organisation, which signs its people in by itself' },
+    { flags: '--headless, --device', summary: 'Sign in with a code in a browser on another machine' },
+    { flags: '--browser', summary: 'Sign in with a browser on this machine, even if none is found' },
+    { flags: '--org-name, --org <name>', summary: 'Organization whose identity provider you sign in with' },
     {
       flags: '--identity-provider <id>',
-      summary: "Whom to sign in with: the uid of an organisation's provider, or the name of one of the server's",
+      summary: 'Identity provider: uid for one of an organization, name for one of the server',
     },
-    { flags: '--invite-code, --invite <code>', summary: 'The code of an invite to join with' },
-    { flags: '--identity-token <file>', summary: 'The file with the token to sign in with; - for standard input' },
+    { flags: '--invite-code, --invite <code>', summary: 'Code of an invitation, to accept it when you sign in' },
+    { flags: '--identity-token <file>', summary: 'File with the token of a workload; - for standard input' },
     ...sessionOptions,
     audienceOption,
   ],
@@ -73,7 +75,8 @@ user only. The API's audience is always among those that get a token.`,
     const session = sessionOf(terminal, options)
     const { api, identity, files } = session
     if (isForPerson(session, options)) return loginPerson(terminal, session, options)
-    if (identity === '') throw usageError('--identity-token needs --identity, or PINFOLD_IDENTITY')
+    if (identity === '')
+      throw usageError('--identity-token needs an identity: add --identity UID, or set PINFOLD_IDENTITY')
     const named = Boolean(options.identity || terminal.env.PINFOLD_IDENTITY)
     const file = fileOf(options.identityToken) ?? (named ? '' : session.identityToken)
     const outside = file === '' ? await ambientToken(terminal, api) : await readTokenFile(terminal, file)
@@ -92,23 +95,26 @@ user only. The API's audience is always among those that get a token.`,
   },
 }
 
-const ofPeople = ['device', 'browser', 'org', 'identityProvider', 'invite']
+const userOptions = ['device', 'browser', 'org', 'identityProvider', 'invite']
 
 /** True if no identity is named, and no option for workloads is used. */
 function isForPerson({ identity, isPerson }: Session, options: Options): boolean {
-  const [asked] = ofPeople.filter((name) => options[name] !== undefined)
+  const [asked] = userOptions.filter((name) => options[name] !== undefined)
   if (asked === undefined) return isPerson || (identity === '' && options.identityToken === undefined)
   if (options.identity === undefined && options.identityToken === undefined) return true
-  throw usageError('--identity and --identity-token are for workloads, and do not go with a browser')
+  throw usageError(
+    '--identity and --identity-token are for workloads, so they cannot be combined with the options for users',
+  )
 }
 
-/** The session that there was ends, once the new one is there. */
+/** Signs in a user. Ends the previous session after the new one has begun. */
 async function loginPerson(terminal: Terminal, session: Session, options: Options): Promise<number> {
   const { api, files } = session
   const { signInPerson } = await import('./person-login.ts')
   const { accessToken: token, idToken, refreshToken } = await signInPerson(terminal, api, options)
   const identity = claimsOf(token)?.subject
-  if (identity === undefined) throw failure(`${api} answered the sign-in without a token`)
+  if (identity === undefined)
+    throw failure(`${api} did not answer the sign-in with a token; check that it is a Pinfold server`)
   const who = await send('GET', new URL('/auth/v1/ok', api), token)
   // The session that is written now replaces the former one, whatever the profile and the environment name.
   const former = personAt(api, files)
@@ -122,7 +128,7 @@ async function loginPerson(terminal: Terminal, session: Session, options: Option
   const fresh = { ...session, identity, identityToken: '', isPerson: true }
   const others = new Set([registryOf(fresh), ...listOf(options.audience)])
   for (const audience of [...others].filter((one) => one !== api)) {
-    // Without a refresh token this is the only time that there is something to exchange.
+    // Without a refresh token, the ID token can be exchanged only now.
     const asked = { audiences: [audience] }
     if (refreshToken === '') writeToken(files, audience, await exchange(fresh, { token: idToken, from: '' }, asked))
     else if (listOf(options.audience).includes(audience)) await accessToken(terminal, fresh, audience)
@@ -136,11 +142,13 @@ async function loginPerson(terminal: Terminal, session: Session, options: Option
 function sayElsewhere({ say }: Terminal, { api, files }: Session): void {
   const set = readPreferences(files)['platform.api']
   if (set !== undefined && set !== api) {
-    say(`pinfold: commands go to ${set} all the same; pinfold config set platform.api ${api} changes that`)
+    say(
+      `pinfold: commands still call ${set}, as in your defaults; to change it: pinfold config set platform.api ${api}`,
+    )
   }
 }
 
-/** At the server, where it is named by its tokens. */
+/** Ends a session at the server. Its ID is in its tokens. */
 async function endSession(terminal: Terminal, session: Session): Promise<void> {
   const token = await accessToken(terminal, session, session.api)
   const { sid } = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()) as { sid?: unknown }
@@ -148,9 +156,9 @@ async function endSession(terminal: Terminal, session: Session): Promise<void> {
 }
 
 const status: Command = {
-  details: 'Ends with 77 when nobody is signed in. PINFOLD_TOKEN, where it is set, is the token that is looked at.',
+  details: 'Exits with 77 if nobody is signed in. If PINFOLD_TOKEN is set, shows the identity of this token.',
   options: [
-    { flags: '--quick', summary: 'Look at the token that is kept and ask no server' },
+    { flags: '--quick', summary: 'Read the stored token, without a request to the server' },
     outputOption,
     ...sessionOptions,
   ],
@@ -165,18 +173,18 @@ const status: Command = {
 }
 
 const token: Command = {
-  details: `Prints nothing but the token. One for a single audience that nothing narrows is kept until some minutes before it
-expires; every other one is exchanged each time.`,
+  details: `Prints only the token. A token for one audience with all your permissions is stored, and printed again until 5 minutes
+before it expires. With --scope, --capabilities or several audiences, each call requests a new token.`,
   options: [
     audienceOption,
     {
       flags: '--scope <group>',
-      summary: 'Only this group and what is below it: ORG, ORG/FOLDER or its uid; may be repeated',
+      summary: 'Limit the token to an organization or folder: ORG, ORG/FOLDER or a uid; may be repeated',
       repeat: true,
     },
     {
       flags: '--capabilities <names>',
-      summary: 'Only these capabilities, such as repo.list, with commas',
+      summary: 'Limit the token to these capabilities, separated by commas, such as repo.list',
       repeat: true,
     },
     ...sessionOptions,
@@ -188,8 +196,10 @@ expires; every other one is exchanged each time.`,
     const audiences = given.length > 0 ? given : [session.api]
     const capabilities = listOf(options.capabilities).flatMap((names) => names.split(',').map((name) => name.trim()))
     // An empty variable in a script must not result in a token with all permissions.
-    if (listOf(options.scope).includes('')) throw usageError('--scope must name a group')
-    if (capabilities.includes('')) throw usageError('--capabilities must be names with commas')
+    if (listOf(options.scope).includes(''))
+      throw usageError('--scope is empty: give an organization, a folder or a uid')
+    if (capabilities.includes(''))
+      throw usageError('--capabilities has an empty name: give names separated by commas, such as repo.list,tag.list')
     const scopes = await scopesOf(terminal, options)
     const whole = scopes.length === 0 && capabilities.length === 0 && audiences.length === 1
     terminal.print(
@@ -214,9 +224,12 @@ async function scopesOf(terminal: Terminal, options: Options): Promise<string[]>
 }
 
 const logout: Command = {
-  details: `The tokens of a person's session are refused from then on. That of a workload stays valid until it expires, an hour at
-most.`,
-  options: [apiOption, { ...audienceOption, summary: 'Forget only the token for this audience; may be repeated' }],
+  details: `The server refuses the tokens of a user's session from now on. The token of a workload stays valid until it expires, after
+at most one hour.`,
+  options: [
+    apiOption,
+    { ...audienceOption, summary: 'Delete only the stored token for this audience; may be repeated' },
+  ],
   async run(terminal, options) {
     const files = userFiles(terminal.env)
     const audiences = listOf(options.audience)
@@ -226,7 +239,9 @@ most.`,
     removeTokens(files)
     removeProfile(files)
     if (problem === undefined) return exitCodes.ok
-    terminal.say(`pinfold: forgotten here, but the session at the server goes on: ${problem.message}`)
+    terminal.say(
+      `pinfold: the stored tokens are deleted, but the session on the server has not ended: ${problem.message}`,
+    )
     return problem.exitCode
   },
 }
@@ -250,7 +265,7 @@ async function endAtServer(terminal: Terminal, options: Options): Promise<CliErr
   }
 }
 
-export const auth: Commands = { login, status, token, logout }
+export const auth: Commands = { login, whoami: status, 'tokens print': token, logout }
 
 type Who = Record<string, unknown>
 type Held = { group?: { id?: string; name?: string }; role?: { name?: string }; capabilities?: string[] }
@@ -276,7 +291,7 @@ function printWho({ print }: Terminal, api: string, who: Who, output: unknown): 
     ['expires', String(who.expiry ?? '')],
   ]
   for (const { group, role, capabilities } of (who.capabilities ?? []) as Held[]) {
-    rows.push(['may', `${role?.name ?? (capabilities ?? []).join(', ')} in ${group?.name || group?.id}`])
+    rows.push(['permission', `${role?.name ?? (capabilities ?? []).join(', ')} in ${group?.name || group?.id}`])
   }
   for (const line of table(rows)) print(line)
 }
@@ -285,7 +300,7 @@ function listOf(value: unknown): string[] {
   return Array.isArray(value) ? (value as string[]) : []
 }
 
-/** As the profile keeps it, so that it is found from any folder. */
+/** Absolute path for the profile, so that the file is found from any folder. */
 function fileOf(option: unknown): string | undefined {
   if (typeof option !== 'string' || option === '') return undefined
   return option === '-' ? option : resolve(option)

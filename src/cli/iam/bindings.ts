@@ -1,4 +1,4 @@
-// Role bindings that a person has to accept before they count.
+// Role bindings that take effect once their user has accepted them.
 import { isUid } from '#lib/uid.ts'
 import { apiCommand } from '../framework/api-pages.ts'
 import { usageError } from '../framework/cli-error.ts'
@@ -26,7 +26,7 @@ const pending = apiCommand(
         const { uid, organization, group, role, createdBy, createdByName, createTime } = one
         return [uid, organization, group, role, createdByName || createdBy, createTime]
       })
-      return { json: { items }, head: ['UID', 'ORGANISATION', 'ON', 'ROLE', 'GIVEN BY', 'TIME'], rows }
+      return { json: { items }, head: ['UID', 'ORGANIZATION', 'SCOPE', 'ROLE', 'GRANTED BY', 'TIME'], rows }
     },
   },
   sessionOptions,
@@ -35,10 +35,10 @@ const pending = apiCommand(
 const answer = (verb: 'accept' | 'refuse'): Command =>
   apiCommand(
     {
-      arguments: [{ name: '<uid>', summary: 'The binding, as pending shows it' }],
+      arguments: [{ name: '<uid>', summary: 'Uid of the role binding, from pinfold invitations pending' }],
       options: [],
       check({ uid }) {
-        if (!isUid(String(uid))) throw usageError('a binding is named by its uid')
+        if (!isUid(String(uid))) throw usageError(`${uid} is not a uid; pinfold invitations pending shows the uids`)
       },
       async run(api, { uid }) {
         const { acceptedUids = [] } = await api.call('POST', `${base}/${uid}:${verb}`, {})
@@ -48,4 +48,4 @@ const answer = (verb: 'accept' | 'refuse'): Command =>
     sessionOptions,
   )
 
-export const bindings: Commands = { pending, accept: answer('accept'), refuse: answer('refuse') }
+export const bindings: Commands = { pending, accept: answer('accept'), decline: answer('refuse') }

@@ -8,8 +8,8 @@ import { callerToken, sessionOf, sessionOptions } from '../framework/session.ts'
 import { lockOfPerson, removePerson, removeProfile, removeTokens } from '../framework/user-files.ts'
 
 export const deleteAccount: Command = {
-  details: `For people; an identity of a workload is deleted with iam identities delete. The last owner of an organisation has to make
-somebody else one first. What you have pushed stays.`,
+  details: `For users. An identity of a workload is deleted with "pinfold identities delete". The last owner of an organization has to
+add another owner first. Images that you have pushed are not deleted.`,
   options: [yesOption, ...sessionOptions],
   async run(terminal, options) {
     const session = sessionOf(terminal, options)
@@ -18,8 +18,11 @@ somebody else one first. What you have pushed stays.`,
     const who = await send('GET', new URL('/auth/v1/ok', api), token)
     const [subject, email] = [String(who.subject), String(who.email ?? '')]
     if (parentOf(subject) !== top) {
-      const instead = 'whoever may, deletes it with pinfold iam identities delete'
-      throw new CliError(exitCodes.refused, `${subject} is an identity of a workload and has no account; ${instead}`)
+      const instead = `to delete the identity: pinfold identities delete ${subject}`
+      throw new CliError(
+        exitCodes.refused,
+        `nothing was deleted: ${subject} is the identity of a workload and has no account\n${instead}`,
+      )
     }
     const account = `the account ${email === '' ? subject : `${email} (${subject})`} at ${api}`
     await confirm(terminal, options.yes, `delete ${account}, with all its roles and sessions`)

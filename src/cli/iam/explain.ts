@@ -1,9 +1,9 @@
-// Command that explains why an identity has a permission or not, and who could change that.
+// Command that explains why an identity has a permission or not, and which members can grant it.
 import { isUid } from '#lib/uid.ts'
 import { apiCommand } from '../framework/api-pages.ts'
 import type { ApiReader } from '../framework/api-reader.ts'
 import { exitCodes } from '../framework/cli-error.ts'
-import { outputOption } from '../framework/command.ts'
+import { type Command, outputOption } from '../framework/command.ts'
 import { findIdentity, groupOf, NothingNamed } from '../framework/names.ts'
 import { plain, table } from '../framework/plain-text.ts'
 import { registryOf } from '../framework/session.ts'
@@ -18,34 +18,47 @@ type Explanation = {
 }
 
 const effects: Record<string, string> = {
-  EFFECT_GRANTS: 'gives it',
-  EFFECT_ROLE_LACKS_IT: 'the role does not hold it',
-  EFFECT_NOT_ACCEPTED: 'counts once the person has accepted the organisation',
-  EFFECT_ABOVE_HOME: 'does not count: the identity lives in a folder below',
+  EFFECT_GRANTS: 'grants the capability',
+  EFFECT_ROLE_LACKS_IT: 'the role does not have the capability',
+  EFFECT_NOT_ACCEPTED: 'no effect until the user accepts it with pinfold invitations accept',
+  EFFECT_ABOVE_HOME: 'no effect: the identity belongs to a folder below this scope',
 }
 
 export const explain = apiCommand({
-  details: 'Ends with 0 when it may and with 1 when not.',
+  details: 'Exits with 0 if the identity has the capability, and with 1 if not.',
   arguments: [
-    { name: '<place>', summary: 'ORG, ORG/FOLDER or the path of a repository, or a uid' },
-    { name: '<who>', summary: 'The identity: by name, ORG/NAME or uid' },
-    { name: '<capability>', summary: 'What, such as repo.list or manifest.list' },
+    { name: '<member>', summary: 'Identity: name, ORG/NAME or uid' },
+    { name: '<capability>', summary: 'Capability, such as repo.list or manifest.list' },
   ],
-  options: [outputOption],
+  options: [
+    {
+      flags: '--in <scope>',
+      summary: 'Organization, folder or repository: ORG, ORG/FOLDER, ORG/NAME or a uid',
+      required: true,
+    },
+    outputOption,
+  ],
   async run(api, options, terminal) {
-    const [place, capability] = [String(options.place), String(options.capability)]
+    const [place, capability] = [String(options.in), String(options.capability)]
     const uid = await placeOf(api, place)
-    const query = new URLSearchParams({ identityUid: await findIdentity(api, String(options.who)), capability })
+    const query = new URLSearchParams({ identityUid: await findIdentity(api, String(options.member)), capability })
     const found = (await api.call('GET', `/control/v1/access/${uid}:explain?${query}`)) as Explanation
     const allowed = found.allowed === true
     const code = allowed ? exitCodes.ok : exitCodes.failed
     if (options.output === 'json') return { json: found, code }
-    for (const line of linesOf(found, `${plain(capability)} at ${plain(place)}`)) terminal.print(line)
+    for (const line of linesOf(found, `${plain(capability)} in ${plain(place)}`)) terminal.print(line)
     return { code }
   },
 })
 
-/** A group, or where there is none of that path a repository. */
+/** The former command, which took the scope as its first argument. */
+export const formerExplain: Command = {
+  ...explain,
+  arguments: [{ name: '<in>', summary: 'Organization, folder or repository' }, ...explain.arguments!],
+  options: explain.options.filter(({ flags }) => flags !== '--in <scope>'),
+}
+
+/** Uid of the group with this path or, if there is none, of the repository. */
 async function placeOf(api: ApiReader, given: string): Promise<string> {
   try {
     return await groupOf(api, given)
@@ -60,12 +73,14 @@ function linesOf({ allowed, bindings = [], sufficientRoles = [], grantors = [] }
     return [plain(roleName || '(not shown)'), plain(groupName || groupUid), effects[effect] ?? plain(effect)]
   })
   const lines = [allowed ? `yes: ${what}` : `no: ${what}`]
-  if (rows.length > 0) lines.push(...table([['ROLE', 'ON', ''], ...rows]))
-  else lines.push('it has no role there or above')
+  if (rows.length > 0) lines.push(...table([['ROLE', 'SCOPE', 'EFFECT'], ...rows]))
+  else lines.push('the identity has no role in this scope or above it')
   if (sufficientRoles.length > 0)
-    lines.push(`enough would be: ${sufficientRoles.map(({ name }) => plain(name)).join(', ')}`)
+    lines.push(`sufficient roles: ${sufficientRoles.map(({ name }) => plain(name)).join(', ')}`)
   if (grantors.length > 0) {
-    lines.push(`who could give it: ${grantors.map(({ identityUid, name }) => plain(name || identityUid)).join(', ')}`)
+    lines.push(
+      `members who can grant one: ${grantors.map(({ identityUid, name }) => plain(name || identityUid)).join(', ')}`,
+    )
   }
   return lines
 }

@@ -1,10 +1,10 @@
-// Mappings that give roles to the groups that a provider reports.
+// Mappings from groups of an identity provider to roles.
 import { apiReader } from '../framework/api-pages.ts'
 import { usageError } from '../framework/cli-error.ts'
 import type { Command, Commands } from '../framework/command.ts'
 import { asListed, groupOf, type Kind } from '../framework/names.ts'
 import { confirm, type Item, v1 } from '../framework/outputs.ts'
-import { type Resource, removeOf, unlessMissing, verbsOf } from '../framework/verbs.ts'
+import { optionalArgument, type Resource, removeOf, unlessMissing, verbsOf } from '../framework/verbs.ts'
 import { findProvider } from './identity-providers.ts'
 import { findRole, more } from './resources.ts'
 
@@ -14,7 +14,7 @@ const mappingKind: Kind = {
   path: '/iam/v2/externalGroupRoleMappings',
   member: 'externalGroupRoleMappings',
   words: ['group mapping', 'group mappings'],
-  list: 'pinfold iam external-group-role-mappings list',
+  list: 'pinfold identity-providers group-mappings list',
   above: 'PROVIDER',
 }
 
@@ -23,15 +23,28 @@ const reported = ({ externalGroupId = '' }: Mapping): string => externalGroupId
 const mappings: Resource<Mapping> = {
   ...mappingKind,
   word: 'GROUP_MAPPING',
-  called: 'the external group, PROVIDER/GROUP where several providers report one of that name',
+  called: 'External group, PROVIDER/GROUP if several providers have this group, or the uid of a mapping',
   fields: [
     {
       flags: '--external-group-id <id>',
-      summary: 'The group, as the provider writes it in its tokens',
+      summary: 'External group, as the tokens of the provider name it',
       required: true,
     },
-    { flags: '--role <role>', summary: 'The role of its members', member: 'roleUid', required: true, read: findRole },
-    { flags: '--scope <organisation>', summary: 'Where they have it', required: true, read: groupOf },
+    {
+      flags: '--role <role>',
+      summary: 'Role of the members of the group: name, GROUP/NAME or uid',
+      member: 'roleUid',
+      required: true,
+      read: findRole,
+    },
+    {
+      flags: '--in <group>',
+      summary: 'Organization or folder of the role: ORG, ORG/FOLDER or a uid',
+      member: 'scope',
+      required: true,
+      read: groupOf,
+      former: ['--scope <group>'],
+    },
   ],
   columns: {
     'EXTERNAL GROUP': reported,
@@ -52,20 +65,20 @@ const usual = removeOf(mappings)
 /** Deletes one mapping, or all of a provider at once. */
 const remove: Command = {
   ...usual,
-  arguments: [{ name: '[which]', summary: `${usual.arguments![0]!.summary}; none with --all` }],
+  arguments: [optionalArgument(usual, 'not with --all')],
   options: [
-    { flags: '--all', summary: 'All of one provider, with --idp' },
-    { flags: '--idp <provider>', summary: 'With --all: the identity provider, by name, ORG/NAME or uid' },
+    { flags: '--all', summary: 'Delete all group mappings of the provider that --idp names' },
+    { flags: '--idp <provider>', summary: 'Identity provider, with --all: name, ORG/NAME or uid' },
     ...usual.options,
   ],
   async run(terminal, options) {
     const { which, all, idp } = options
     if (all !== true) {
-      if (which === undefined) throw usageError('name a group mapping, or give --all and --idp')
+      if (which === undefined) throw usageError('nothing was deleted: name a group mapping, or give --all and --idp')
       return usual.run(terminal, options)
     }
     if (which !== undefined || idp === undefined) {
-      throw usageError('--all deletes the group mappings of a provider: it needs --idp, and no name')
+      throw usageError('nothing was deleted: --all needs --idp PROVIDER, and no group mapping as an argument')
     }
     const api = await apiReader(terminal, options)
     return unlessMissing(terminal, options, async () => {
@@ -75,20 +88,20 @@ const remove: Command = {
       })
       await confirm(terminal, options.yes, `delete ${items.length} group mappings of ${idp}`)
       for (const { uid } of items) await api.call('DELETE', `${mappings.path}/${uid}`)
-      terminal.say(`deleted ${items.length} group mappings of ${idp}`)
+      terminal.say(`Deleted ${items.length} group mappings of ${idp}`)
     })
   },
 }
 
 const place = {
   flags: '--idp <provider>',
-  summary: 'The identity provider: by name, ORG/NAME or uid',
+  summary: 'Identity provider: name, ORG/NAME or uid',
   required: true,
 } as const
 
 const listed = {
   argument: '[provider]',
-  summary: 'Only those of this provider: its name, ORG/NAME, or its uid',
+  summary: 'Only group mappings of this identity provider: name, ORG/NAME or uid',
 }
 
 export const mappingCommands: Commands = { ...verbsOf(mappings, { place, named: false, listed }), delete: remove }

@@ -6,13 +6,13 @@ import type { Field, Resource } from '../framework/verbs.ts'
 
 type Group = Item & { name: string; description?: string; createTime?: string; verified?: boolean }
 
-const description: Field = { flags: '--description <text>', summary: 'What it is for' }
-const rename: Field = { flags: '--name <name>', summary: 'Its new name', only: 'update' }
+const description: Field = { flags: '--description <text>', summary: 'Description' }
+const rename: Field = { flags: '--name <name>', summary: 'New name', only: 'update' }
 
-/** As a person names it, so that the commands can be copied. */
+/** Next step if a group is not empty, with the name that the user gave, so that the commands can be copied. */
 const below = (given: string) => {
-  const lists = ['iam folders list', 'iam identities list', 'images repos list'].map((one) => `pinfold ${one} ${given}`)
-  return `${lists.join(', ')} show what is in it; delete that first`
+  const lists = ['folders', 'identities', 'repos'].map((noun) => `pinfold ${noun} list --in ${given}`)
+  return `delete its content first; to list it: ${lists.join(', ')}`
 }
 
 const groups = {
@@ -28,12 +28,13 @@ const groups = {
 export const organizations: Resource<Group> = {
   ...groups,
   word: 'ORGANIZATION',
-  words: ['organisation', 'organisations'],
+  words: ['organization', 'organizations'],
+  called: 'Name of the organization, or a uid',
   columns: { NAME: ({ name }) => name, DESCRIPTION: ({ description = '' }) => description },
   path: groups.path,
   at: ({ name }) => name,
   find: organizationOf,
-  hints: { taken: 'take another name; pinfold iam organizations list shows those that you can see', inUse: below },
+  hints: { taken: 'choose another name; to list the organizations that you can see: pinfold orgs list', inUse: below },
   parent: async () => '',
 }
 
@@ -41,17 +42,20 @@ export const folders: Resource<Group> = {
   ...groups,
   word: 'FOLDER',
   words: ['folder', 'folders'],
+  called: 'Folder: ORG/FOLDER or a uid',
   columns: { FOLDER: ({ uid }, names) => names.path(uid), DESCRIPTION: ({ description = '' }) => description },
   at: ({ uid }, names) => names.path(uid),
   find: groupOf,
   parent: groupOf,
-  hints: { taken: 'take another name; pinfold iam folders list shows those that there are', inUse: below },
+  hints: { taken: 'choose another name; to list the folders: pinfold folders list', inUse: below },
   keep: ({ uid }) => groupAbove(uid) !== '',
 }
 
 /** The option for the group of a new resource. */
 export const parentOption: OptionSpec = {
-  flags: '--parent <group>',
-  summary: 'Where: an organisation or a folder as ORG or ORG/FOLDER, or its uid',
+  flags: '--in <group>',
+  summary: 'Organization or folder to create it in: ORG, ORG/FOLDER or a uid; default: default.group of your defaults',
   required: true,
+  former: ['--parent <group>'],
+  default: 'parent',
 }

@@ -1,23 +1,29 @@
-// Commands of organizations, folders, identities, role bindings and invites.
+// Commands of organizations, folders, identities, members and invitations.
 import { apiReader, parentOf } from '../framework/api-pages.ts'
 import { usageError } from '../framework/cli-error.ts'
-import type { Command, Commands } from '../framework/command.ts'
+import type { Command, Commands, OptionSpec } from '../framework/command.ts'
 import { confirm, type Item } from '../framework/outputs.ts'
-import { createOf, type Resource, removeOf, unlessMissing, verbsOf } from '../framework/verbs.ts'
+import { createOf, optionalArgument, type Resource, removeOf, unlessMissing, verbsOf } from '../framework/verbs.ts'
 import { folders, organizations, parentOption } from './groups.ts'
 import { identities, invites, roleBindings } from './resources.ts'
+
+/** Option for the group of a new resource that is not created in it, but for it. */
+const placeOf = (what: string): OptionSpec => ({
+  ...parentOption,
+  summary: `Organization or folder of ${what}: ORG, ORG/FOLDER or a uid; default: default.group of your defaults`,
+})
 
 const createOrganization = createOf(organizations)
 
 export const organizationCommands: Commands = {
-  ...verbsOf(organizations, { listed: { summary: '', query: { 'uidp.in_root': 'true' } } }),
+  ...verbsOf(organizations, { listed: { query: { 'uidp.in_root': 'true' } } }),
   /** If the command acts as the operator of a data folder, the clients on this machine can be signed in as well. */
   create: {
     ...createOrganization,
     options: [
       {
         flags: '--configure-docker',
-        summary: 'Also have docker, crane and others on this machine sign in to the registry',
+        summary: 'Also configure Docker and compatible clients on this machine to sign in to the registry',
       },
       ...createOrganization.options,
     ],
@@ -39,10 +45,28 @@ export const identityCommands: Commands = {
   delete: removeOrExpired(identities, ({ staticKeys }) => staticKeys?.expirationTime ?? ''),
 }
 
-export const roleBindingCommands = verbsOf(roleBindings, { place: parentOption, named: false })
+const {
+  create,
+  delete: remove,
+  ...otherVerbs
+} = verbsOf(roleBindings, { place: placeOf('the role'), named: false }) as Record<'create' | 'delete', Command>
+
+const identityFlags = '--identity <identity>'
+
+export const memberCommands: Commands = {
+  add: {
+    ...create,
+    arguments: [
+      { name: '<identity>', summary: 'Identity of the member: name, GROUP/NAME or uid', former: identityFlags },
+    ],
+    options: create.options.filter(({ flags }) => flags !== identityFlags),
+  },
+  ...otherVerbs,
+  remove,
+}
 
 export const inviteCommands: Commands = {
-  ...verbsOf(invites, { place: parentOption, named: false }),
+  ...verbsOf(invites, { place: placeOf('the invitation'), named: false }),
   delete: removeOrExpired(invites, ({ expirationTime = '' }) => expirationTime),
 }
 
@@ -52,29 +76,37 @@ function removeOrExpired<T extends Item>(resource: Resource<T>, expiryOf: (item:
   const [one, many] = resource.words
   return {
     ...usual,
-    arguments: [{ name: '[which]', summary: `${usual.arguments![0]!.summary}; none with --expired` }],
+    arguments: [optionalArgument(usual, 'not with --expired')],
     options: [
-      { flags: '--expired', summary: 'All that have expired, in a group and below it' },
-      { flags: '--parent <group>', summary: 'With --expired: the group; your own organisation unless given' },
+      {
+        flags: '--expired',
+        summary: `Delete all expired ${many} of an organization or folder, and of the folders below`,
+      },
+      {
+        flags: '--in <group>',
+        summary: 'Organization or folder, with --expired: ORG, ORG/FOLDER or a uid; default: your own organization',
+        former: ['--parent <group>'],
+      },
       ...usual.options,
     ],
     async run(terminal, options) {
-      const { which, expired, parent } = options
+      const { which, expired, in: parent } = options
       if (expired !== true) {
-        if (which === undefined) throw usageError(`name the ${one}, or give --expired`)
-        if (parent !== undefined) throw usageError('--parent goes with --expired')
+        if (which === undefined) throw usageError(`nothing was deleted: name the ${one}, or give --expired`)
+        if (parent !== undefined) throw usageError('nothing was deleted: --in can only be given with --expired')
         return usual.run(terminal, options)
       }
-      if (which !== undefined) throw usageError(`--expired finds the ${many} itself: it takes no name`)
+      if (which !== undefined)
+        throw usageError(`nothing was deleted: --expired selects the ${many}, so none can be named`)
       const api = await apiReader(terminal, options)
       return unlessMissing(terminal, options, async () => {
         const group = await parentOf(api, parent)
         const { items } = await api.list<T>(resource.path, resource.member, { 'uidp.descendants_of': group })
         const now = new Date().toISOString()
         const over = items.filter((item) => expiryOf(item) !== '' && expiryOf(item) <= now)
-        if (over.length > 0) await confirm(terminal, options.yes, `delete ${over.length} ${many} that have expired`)
+        if (over.length > 0) await confirm(terminal, options.yes, `delete ${over.length} expired ${many}`)
         for (const { uid } of over) await api.call('DELETE', `${resource.path}/${uid}`)
-        terminal.say(`deleted ${over.length} ${many} that had expired`)
+        terminal.say(`Deleted ${over.length} expired ${many}`)
       })
     },
   }

@@ -1,4 +1,4 @@
-// Command that explains claim by claim why an outside token would become an identity of the server, or not.
+// Command that explains, claim by claim, whether a token of another issuer matches an identity.
 import { parseClaims } from '#lib/json/claims.ts'
 import { apiReader } from '../framework/api-pages.ts'
 import { exitCodes, failure } from '../framework/cli-error.ts'
@@ -12,16 +12,11 @@ type Check = { claim: string; wanted: string; got: string; matches: boolean }
 type Claims = Record<string, unknown>
 
 export const identitiesCheck: Command = {
-  details: `Ends with 0 when it would and with 1 when not. Nothing of the token is sent anywhere, and its signature is not
-checked: only an exchange does that. The caller, who must be allowed to see the identity, is PINFOLD_TOKEN or whoever has
-signed in with pinfold auth login.`,
+  details: `Exits with 0 if the token matches, and with 1 if not. The token is not sent to the server, and its signature is not checked:
+a sign-in checks it. You need permission to see the identity. The command uses PINFOLD_TOKEN or your sign-in.`,
+  arguments: [{ name: '<identity>', summary: 'Identity: name, GROUP/NAME or uid', former: '--identity <identity>' }],
   options: [
-    { flags: '--token-file <file>', summary: 'The file with the token; - for standard input', required: true },
-    {
-      flags: '--identity <identity>',
-      summary: 'The identity that it is for: by name, GROUP/NAME or uid',
-      required: true,
-    },
+    { flags: '--token-file <file>', summary: 'File with the token; - for standard input', required: true },
     apiOption,
     outputOption,
   ],
@@ -37,7 +32,7 @@ signed in with pinfold auth login.`,
       terminal.print(jsonText({ identity: uid, matches, checks }, 2))
     } else {
       const rows = checks.map((one) => [one.matches ? 'ok' : 'no', one.claim, one.got || '(none)', one.wanted])
-      for (const line of table([['', 'CLAIM', 'TOKEN HAS', 'IDENTITY WANTS'], ...rows])) terminal.print(line)
+      for (const line of table([['', 'CLAIM', 'TOKEN HAS', 'IDENTITY REQUIRES'], ...rows])) terminal.print(line)
       terminal.print(matches ? 'the token matches; its signature was not checked' : 'the token does not match')
     }
     return matches ? exitCodes.ok : exitCodes.failed
@@ -62,5 +57,7 @@ async function matchChecks(identity: Record<string, unknown>, claims: Claims, ap
   const { host, hostname } = new URL(api)
   const checks = checkToken(identity, claims, [...new Set([api, host, hostname])], new Date())
   if (checks) return checks
-  throw failure('the identity is matched by something else than the claims of a token')
+  throw failure(
+    'the token was not checked: claims do not decide who this identity is; pinfold identities describe shows its type',
+  )
 }

@@ -8,15 +8,15 @@ import { bodyOf, type Field, optionOf, shownOne } from '../framework/verbs.ts'
 import { parentOption } from './groups.ts'
 import { claimFields, findRole, identities } from './resources.ts'
 
-const nameArgument = { name: '<name>', summary: 'What it is called' }
+const nameArgument = { name: '<name>', summary: 'Name of the identity' }
 const roleOption: OptionSpec = {
   flags: '--role <roles>',
-  summary: 'Bind it to these roles in its group, with commas: names or uids',
+  summary: 'Roles of the identity in its organization or folder, separated by commas: names or uids',
   repeat: true,
 }
 const common: readonly OptionSpec[] = [
   parentOption,
-  { flags: '--description <text>', summary: 'What it is for' },
+  { flags: '--description <text>', summary: 'Description' },
   roleOption,
   outputOf(oneFormats),
 ]
@@ -24,12 +24,12 @@ const common: readonly OptionSpec[] = [
 const staticFields: readonly Field[] = [
   {
     flags: '--issuer-keys <json>',
-    summary: 'A JSON Web Key Set, for an issuer that cannot be reached; with --identity-issuer and --subject',
+    summary: 'JSON Web Key Set of an issuer that the server cannot reach; needs --identity-issuer and --subject',
     member: 'staticKeys.issuerKeys',
   },
   {
     flags: '--expiration <day>',
-    summary: 'With --issuer-keys: until when, as 2026-12-31; a year at most',
+    summary: 'Day on which the keys of --issuer-keys expire, at 00:00 UTC, such as 2026-12-31; at most one year ahead',
     member: 'staticKeys.expirationTime',
     read: (_, day) => dayOf(day),
   },
@@ -41,7 +41,7 @@ const claims = apiCommand({
     ...[...claimFields, ...staticFields].map(({ required: _, ...field }) => optionOf(field)),
     {
       flags: '--filename <file>',
-      summary: 'A file with the identity as JSON, as the API takes it; options win over it',
+      summary: 'JSON file with the identity in the form of the API; options have priority',
     },
     ...common,
   ],
@@ -72,14 +72,18 @@ const ofPlatform = ({ relationship, snippet, options: own, ...command }: Platfor
   })
 
 const github = ofPlatform({
-  details: `Names can change hands: with --repository-id and --owner-id, which gh api repos/OWNER/NAME prints, they cannot.`,
+  details: `A repository name can get another owner later. To prevent access by the new owner, add --repository-id and --owner-id, which
+"gh api repos/OWNER/NAME" prints.`,
   options: [
-    { flags: '--repository <owner/name>', summary: 'The repository at GitHub', required: true },
-    { flags: '--ref <ref>', summary: 'Only this branch or tag: refs/heads/main unless given; any for every one' },
-    { flags: '--environment <name>', summary: 'Only jobs of this environment, instead of a ref' },
-    { flags: '--repository-id <number>', summary: 'The id of the repository' },
-    { flags: '--owner-id <number>', summary: 'The id of its owner' },
-    { flags: '--github-issuer <url>', summary: 'That of a GitHub Enterprise Server' },
+    { flags: '--repository <owner/name>', summary: 'GitHub repository', required: true },
+    { flags: '--ref <ref>', summary: 'Branch or tag that jobs run for, or any; default: refs/heads/main' },
+    { flags: '--environment <name>', summary: 'GitHub environment of the jobs, instead of --ref' },
+    { flags: '--repository-id <number>', summary: 'Numeric ID of the repository' },
+    { flags: '--owner-id <number>', summary: 'Numeric ID of the owner of the repository' },
+    {
+      flags: '--github-issuer <url>',
+      summary: 'Token issuer of a GitHub Enterprise Server; default: the issuer of github.com',
+    },
   ],
   relationship(options) {
     const [, owner, name] = /^([\w.-]+)\/([\w.-]+)$/.exec(String(options.repository)) ?? []
@@ -107,11 +111,11 @@ const github = ofPlatform({
 
 const gitlab = ofPlatform({
   options: [
-    { flags: '--project <path>', summary: 'The project at GitLab, such as acme/team/app', required: true },
-    { flags: '--ref <name>', summary: 'Only this branch or tag: main unless given; any for every one' },
-    { flags: '--ref-type <type>', summary: 'What --ref names: branch unless given', choices: ['branch', 'tag'] },
-    { flags: '--project-id <number>', summary: 'The id of the project, which no other one gets' },
-    { flags: '--gitlab-url <url>', summary: 'A GitLab of your own; https://gitlab.com unless given' },
+    { flags: '--project <path>', summary: 'GitLab project, such as acme/team/app', required: true },
+    { flags: '--ref <name>', summary: 'Branch or tag that jobs run for, or any; default: main' },
+    { flags: '--ref-type <type>', summary: 'Kind of --ref; default: branch', choices: ['branch', 'tag'] },
+    { flags: '--project-id <number>', summary: 'Numeric ID of the project, which never changes' },
+    { flags: '--gitlab-url <url>', summary: 'URL of the GitLab server; default: https://gitlab.com' },
   ],
   relationship(options) {
     const project = String(options.project)
@@ -129,11 +133,11 @@ const gitlab = ofPlatform({
 })
 
 const kubernetes = ofPlatform({
-  details: 'kubectl get --raw /.well-known/openid-configuration shows the issuer of a cluster.',
+  details: 'To show the issuer of a cluster: kubectl get --raw /.well-known/openid-configuration',
   options: [
-    { flags: '--cluster-issuer <url>', summary: 'The issuer of the cluster', required: true },
-    { flags: '--namespace <name>', summary: 'The namespace of the service account', required: true },
-    { flags: '--service-account <name>', summary: 'The service account: default unless given' },
+    { flags: '--cluster-issuer <url>', summary: 'Token issuer of the cluster', required: true },
+    { flags: '--namespace <name>', summary: 'Namespace of the service account', required: true },
+    { flags: '--service-account <name>', summary: 'Name of the service account; default: default' },
   ],
   relationship(options) {
     const subject = `system:serviceaccount:${options.namespace}:${options.serviceAccount ?? 'default'}`
@@ -145,8 +149,8 @@ const kubernetes = ofPlatform({
 const arns = (member: 'user' | 'role'): Command =>
   ofPlatform({
     options: [
-      { flags: '--account <number>', summary: 'The account, 12 digits', required: true },
-      { flags: `--${member}-name <name>`, summary: `The name of the ${member}`, required: true },
+      { flags: '--account <number>', summary: 'AWS account, 12 digits', required: true },
+      { flags: `--${member}-name <name>`, summary: `Name of the AWS ${member}`, required: true },
     ],
     relationship(options) {
       const [account, name] = [String(options.account), String(options[`${member}Name`])]
@@ -161,9 +165,9 @@ const arns = (member: 'user' | 'role'): Command =>
   })
 
 const gcp = ofPlatform({
-  details: `The id is that of gcloud iam service-accounts describe ADDRESS --format='value(uniqueId)': an address can be given out
-again, the id cannot.`,
-  options: [{ flags: '--service-account-id <number>', summary: 'The unique id', required: true }],
+  details: `To show the ID: gcloud iam service-accounts describe EMAIL --format='value(uniqueId)'. The email address of a deleted
+account can be used again, but its ID cannot.`,
+  options: [{ flags: '--service-account-id <number>', summary: 'Unique ID of the service account', required: true }],
   relationship(options) {
     const subject = String(options.serviceAccountId)
     if (!/^[0-9]{1,32}$/.test(subject)) throw usageError('--service-account-id must be a number')
@@ -172,18 +176,19 @@ again, the id cannot.`,
 })
 
 const azure = ofPlatform({
-  details: `az identity show prints principalId and tenantId. The application is one that is registered for this server alone.`,
+  details: `"az identity show" prints principalId and tenantId. Register an application in Azure that only this server uses.`,
   options: [
-    { flags: '--tenant-id <id>', summary: 'The tenant', required: true },
-    { flags: '--principal-id <id>', summary: 'The principal of the managed identity', required: true },
+    { flags: '--tenant-id <id>', summary: 'ID of the Azure tenant', required: true },
+    { flags: '--principal-id <id>', summary: 'Principal ID of the managed identity', required: true },
     {
       flags: '--application <audience>',
-      summary: 'The audience of its tokens: the URI of the application, such as api://pinfold, or its id in version 2',
+      summary:
+        'Audience of the tokens: URI of the application, such as api://pinfold, or its ID with --token-version 2',
       required: true,
     },
     {
       flags: '--token-version <version>',
-      summary: 'What the application asks for: 1 unless given',
+      summary: 'Version of the tokens of the application; default: 1',
       choices: ['1', '2'],
     },
   ],
@@ -191,7 +196,7 @@ const azure = ofPlatform({
     const [tid, oid] = [String(options.tenantId), String(options.principalId)]
     for (const [flag, id] of Object.entries({ '--tenant-id': tid, '--principal-id': oid })) {
       if (!/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(id)) {
-        throw usageError(`${flag} must be an id such as 72f988bf-86f1-41af-91ab-2d7cd011db47`)
+        throw usageError(`${flag} must be a UUID such as 72f988bf-86f1-41af-91ab-2d7cd011db47`)
       }
     }
     const newer = options.tokenVersion === '2'
@@ -220,7 +225,7 @@ async function made(
   relationship: object,
   snippet?: (uid: string, api: string) => string,
 ): Promise<Answer> {
-  const parent = await identities.parent(api, String(options.parent))
+  const parent = await identities.parent(api, String(options.in))
   const names = ((options.role ?? []) as string[]).flatMap((given) => given.split(',')).filter(Boolean)
   const roles = await Promise.all(names.map((name) => findRole(api, name)))
   const description = options.description === undefined ? {} : { description: options.description }
@@ -232,7 +237,9 @@ async function made(
     }
   } catch (error) {
     await api.call('DELETE', `/iam/v2/identities/${identity.uid}`).catch(() => {
-      terminal.say(`pinfold: the identity ${identity.uid} was made, but could not be bound or deleted`)
+      terminal.say(
+        `pinfold: the identity ${identity.uid} was created without its roles, and could not be deleted; to delete it: pinfold identities delete ${identity.uid}`,
+      )
     })
     throw error
   }
@@ -266,7 +273,7 @@ async function readIdentity(file: string): Promise<object> {
   } catch {
     // The error is thrown below.
   }
-  throw wrong('holds no JSON object')
+  throw wrong('is not a JSON object')
 }
 
 /** A text as a regular expression that matches nothing else. */
@@ -288,7 +295,7 @@ env:
   PINFOLD_API: ${api}
   PINFOLD_IDENTITY: ${uid}
 steps:
-  - run: pinfold auth login && pinfold auth configure-docker`
+  - run: pinfold login && pinfold docker configure`
 }
 
 function gitLabJob(uid: string, api: string): string {
@@ -301,11 +308,11 @@ release:
     PINFOLD_API: ${api}
     PINFOLD_IDENTITY: ${uid}
   script:
-    - pinfold auth login && pinfold auth configure-docker`
+    - pinfold login && pinfold docker configure`
 }
 
 function kubernetesPod(uid: string, api: string): string {
-  return `# in the spec of the pod; in the container: pinfold auth login && pinfold auth configure-docker
+  return `# in the spec of the pod; in the container: pinfold login && pinfold docker configure
 containers:
   - name: app
     env:

@@ -1,4 +1,4 @@
-// Identity providers, with which members of an organization sign in.
+// Identity providers for the sign-in of members.
 import type { ApiReader } from '../framework/api-reader.ts'
 import { findNamed, groupAbove, groupOf, type Kind } from '../framework/names.ts'
 import { v1 } from '../framework/outputs.ts'
@@ -28,46 +28,51 @@ export const identityProviders: Resource<Provider> = {
     description,
     {
       flags: '--oidc-issuer <url>',
-      summary: 'The issuer, whose discovery document is read',
+      summary: 'Issuer URL of the provider, with an OpenID Connect discovery document',
       member: 'oidc.issuer',
       required: true,
     },
     {
       flags: '--oidc-client-id <id>',
-      summary: 'What the provider calls this server',
+      summary: 'Client ID of this server at the provider',
       member: 'oidc.clientId',
       required: true,
     },
     {
       flags: '--oidc-client-secret <secret>',
-      summary: 'The secret that the provider gave out; or --oidc-pkce-enabled',
+      summary: 'Client secret of this server; not needed with --oidc-pkce-enabled',
       member: 'oidc.clientSecret',
     },
     {
       flags: '--oidc-pkce-enabled',
-      summary: 'Prove each sign-in by PKCE, with no secret or besides it',
+      summary: 'Use PKCE for each sign-in, with or without a client secret',
       member: 'oidc.pkceEnabled',
     },
     {
       flags: '--oidc-additional-scopes <names>',
-      summary: 'Asked for besides openid, such as email,profile',
+      summary: 'OAuth scopes to request besides openid, separated by commas, such as email,profile',
       member: 'oidc.additionalScopes',
       list: true,
     },
     {
       flags: '--oidc-groups-claim <name>',
-      summary: 'The claim with the groups, for group mappings',
+      summary: 'Claim with the groups of the user, for group mappings',
       member: 'oidc.groupsClaim',
     },
     {
       flags: '--oidc-correlation-rule <rule>',
-      summary: 'How SCIM and sign-in agree on who is who',
+      summary: 'Claim of the token that equals externalId of the SCIM user',
       member: 'oidc.correlationRule',
       only: 'create',
       choices: ['sub', 'oid'],
       read: (_, rule) => `CORRELATION_RULE_${rule.toUpperCase()}_EQUALS_EXTERNAL_ID`,
     },
-    { flags: '--default-role <role>', summary: 'The role of whoever signs in with it', required: true, read: findRole },
+    {
+      flags: '--default-role <role>',
+      summary: 'Role of users who sign in with the provider: name, GROUP/NAME or uid',
+      required: true,
+      read: findRole,
+    },
   ],
   columns: {
     NAME: ({ name }) => name,

@@ -1,4 +1,4 @@
-// Outside token that is exchanged for one of ours: from a file, or from the platform that we run on.
+// Token of another issuer that is exchanged for one of ours: from a file, or from the platform of the process.
 import { readFileSync } from 'node:fs'
 import { send } from '../framework/api-client.ts'
 import { CliError, exitCodes, failure } from '../framework/cli-error.ts'
@@ -17,14 +17,14 @@ export type OutsideToken = { token: string; from: string }
 export async function readTokenFile(terminal: Terminal, file: string): Promise<OutsideToken> {
   const from = file === '-' ? 'standard input' : file
   const token = (file === '-' ? await terminal.input() : readFile(file)).trim()
-  if (token === '') throw failure(`there is no token in ${from}`)
+  if (token === '') throw failure(`not signed in: ${from} is empty, and a token was expected`)
   if (token.length > maxBytes || !/^[\x21-\x7e]+$/.test(token)) {
-    throw failure(`what is in ${from} is not a token`)
+    throw failure(`not signed in: the content of ${from} is not a token`)
   }
   return { token, from }
 }
 
-/** Token of the platform that we run on. Throws an error that lists where it was searched. */
+/** Token of the platform of the process. Throws an error that lists the supported platforms. */
 export async function ambientToken(
   terminal: Terminal,
   api: string,
@@ -40,11 +40,11 @@ export async function ambientToken(
   throw new CliError(
     exitCodes.refused,
     [
-      'there is no token to sign in with; these were looked for:',
+      'not signed in: no token of a platform was found; these are supported:',
       '  GitHub Actions: ACTIONS_ID_TOKEN_REQUEST_URL and ACTIONS_ID_TOKEN_REQUEST_TOKEN (permissions: id-token: write)',
       '  GitLab: PINFOLD_ID_TOKEN (in the id_tokens of the job)',
       ...files.map((file) => `  Kubernetes: ${file}`),
-      'or name a file: pinfold auth login --identity-token FILE',
+      'or read the token from a file: pinfold login --identity-token FILE',
     ].join('\n'),
   )
 }
@@ -58,9 +58,9 @@ async function gitHubToken(requestUrl: string, bearer: string, audience: string)
     if (typeof value === 'string' && value !== '') return value
   } catch (error) {
     if (!(error instanceof CliError)) throw error
-    throw new CliError(error.exitCode, `GitHub Actions gave no token: ${error.message}`, error)
+    throw new CliError(error.exitCode, `GitHub Actions did not issue a token: ${error.message}`, error)
   }
-  throw failure('GitHub Actions gave no token')
+  throw failure('GitHub Actions did not issue a token; check that the job has permissions: id-token: write')
 }
 
 function exists(file: string): boolean {

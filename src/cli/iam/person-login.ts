@@ -1,4 +1,4 @@
-// Signing in as a person: in the browser of this machine, or with a code that is typed into one elsewhere.
+// Sign-in of a user: in a browser on this machine, or with a code in a browser elsewhere.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -24,7 +24,8 @@ export async function signInPerson(terminal: Terminal, api: string, options: Opt
   const byCode = options.device === true || !(options.browser === true || hasBrowser(terminal))
   if (!byCode) return byBrowser(terminal, config, { ...named, ...(invite && { invite }) })
   if (invite !== '') {
-    throw usageError(`there is no browser here: open ${api}/ui/invite in one, and sign in then`)
+    const next = `accept the invitation in a browser at ${api}/ui/invite, then run pinfold login without --invite-code`
+    throw usageError(`not signed in: no browser was found on this machine\n${next}`)
   }
   return byDevice(terminal, api, config, options)
 }
@@ -32,7 +33,7 @@ export async function signInPerson(terminal: Terminal, api: string, options: Opt
 /** Parameters of the server's sign-in for `--org` and `--identity-provider`. */
 function namedProvider({ org, identityProvider }: Options): Record<string, string> {
   if (org !== undefined && identityProvider !== undefined) {
-    throw usageError('--org and --identity-provider cannot both be given')
+    throw usageError('--org and --identity-provider cannot be combined; give one of them')
   }
   if (org !== undefined) return { idp_id: String(org) }
   if (identityProvider === undefined) return {}
@@ -49,7 +50,7 @@ async function discover(api: string): Promise<oidc.Configuration> {
       timeout: 30,
     })
   } catch (error) {
-    throw told(`${api} cannot be asked how to sign in`, error)
+    throw told(`cannot read the sign-in configuration of ${api}`, error)
   }
 }
 
@@ -83,7 +84,7 @@ async function byBrowser(
       }),
     )
   } catch (error) {
-    throw told('the sign-in has failed', error)
+    throw told('the sign-in failed', error)
   }
 }
 
@@ -91,7 +92,9 @@ async function byBrowser(
 async function listen(state: string) {
   const arrived = Promise.withResolvers<URL>()
   const late = setTimeout(() => {
-    arrived.reject(failure('nobody has signed in within ten minutes'))
+    arrived.reject(
+      failure('not signed in: nobody signed in with the browser within 10 minutes; run pinfold login again'),
+    )
   }, patienceMs)
   let base = ''
   const server = createServer((req: IncomingMessage, res: ServerResponse) => {
@@ -125,8 +128,8 @@ async function listen(state: string) {
 
 function pageOf(isDone: boolean): string {
   const [title, text] = isDone
-    ? ['Almost done', 'Go on where you started pinfold. You can close this page.']
-    : ['You are not signed in', 'The command where you started pinfold says why.']
+    ? ['Almost done', 'Continue in the terminal where you ran pinfold login. You can close this page.']
+    : ['You are not signed in', 'The terminal where you ran pinfold login shows the reason.']
   return `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${title} – Pinfold</title></head>
 <body><main><h1>${title}</h1><p>${text}</p></main></body></html>
@@ -145,10 +148,10 @@ async function byDevice(
     const query = new URLSearchParams({ org: String(name), return: '/ui/device' })
     const code = device.user_code.replace(/^(.{4})(.{4})$/, '$1-$2')
     if (name !== undefined) terminal.say(`Sign in at ${api}/ui/signin?${query.toString()}`)
-    terminal.say(`Go to ${plain(device.verification_uri)} and type the code ${plain(code)}`)
+    terminal.say(`Go to ${plain(device.verification_uri)} and enter the code ${plain(code)}`)
     return tokensOf(await oidc.pollDeviceAuthorizationGrant(config, device))
   } catch (error) {
-    throw told('the sign-in has failed', error)
+    throw told('the sign-in failed', error)
   }
 }
 
@@ -169,7 +172,7 @@ function openBrowser({ env }: Terminal, url: string): void {
     win32: ['rundll32', 'url.dll,FileProtocolHandler'],
   }
   const [program, ...args] = env.BROWSER ? [env.BROWSER] : (programs[process.platform] ?? ['xdg-open'])
-  // The address has been printed for where this does not work.
+  // If this fails, the user opens the printed address.
   spawn(program, [...args, url], { stdio: 'ignore', detached: true })
     .on('error', () => {})
     .unref()
@@ -179,7 +182,10 @@ function told(what: string, error: unknown): CliError {
   if (error instanceof CliError) return error
   if (error instanceof oidc.AuthorizationResponseError || error instanceof oidc.ResponseBodyError) {
     const { error: word, error_description: text } = error
-    const known = { access_denied: 'it was refused', expired_token: 'nobody has typed the code in time' }[word]
+    const known = {
+      access_denied: 'access was denied',
+      expired_token: 'the code has expired; run pinfold login again',
+    }[word]
     return new CliError(exitCodes.refused, `${what}: ${plain(text ?? known ?? word)}`, error)
   }
   const { message, cause } = error as Error

@@ -1,4 +1,4 @@
-// The resources of access, a row each.
+// Table of the resources of access management.
 import { isUid } from '#lib/uid.ts'
 import type { ApiReader } from '../framework/api-reader.ts'
 import { usageError } from '../framework/cli-error.ts'
@@ -28,8 +28,8 @@ type Invite = Item & {
   keyId?: string
 }
 
-export const description: Field = { flags: '--description <text>', summary: 'What it is for' }
-export const rename: Field = { flags: '--name <name>', summary: 'Its new name', only: 'update' }
+export const description: Field = { flags: '--description <text>', summary: 'Description' }
+export const rename: Field = { flags: '--name <name>', summary: 'New name', only: 'update' }
 export const group = ({ uid }: Item, names: Names) => names.path(groupAbove(uid))
 export const more: Columns<Item & { createTime?: string }> = {
   UID: ({ uid }) => uid,
@@ -44,34 +44,35 @@ const bindingKind: Kind = {
   path: '/iam/v2/roleBindings',
   member: 'roleBindings',
   words: ['role binding', 'role bindings'],
+  list: 'pinfold members list',
 }
-const inviteKind: Kind = { path: '/iam/v2/groupInvites', member: 'groupInvites', words: ['invite', 'invites'] }
+const inviteKind: Kind = { path: '/iam/v2/groupInvites', member: 'groupInvites', words: ['invitation', 'invitations'] }
 
 export const findRole = (api: ApiReader, given: string): Promise<string> => findNamed(api, roleKind, given)
 
 const claim = (name: string, member: string, what: string): Field[] => [
-  { flags: `--${name} <text>`, summary: `${what}, exactly`, member: `claimMatch.${member}` },
+  { flags: `--${name} <text>`, summary: what, member: `claimMatch.${member}` },
   {
     flags: `--${name}-pattern <regex>`,
-    summary: `${what}, as a whole by a regular expression`,
+    summary: `${what}: regular expression that matches all of it`,
     member: `claimMatch.${member}Pattern`,
   },
 ]
 
 /** Claims that the token of an outside issuer must have. */
 export const claimFields: readonly Field[] = [
-  ...claim('identity-issuer', 'issuer', 'The issuer of the tokens'),
-  ...claim('subject', 'subject', 'The subject of the tokens'),
-  ...claim('audience', 'audience', 'The audience of the tokens, unless it is this server'),
+  ...claim('identity-issuer', 'issuer', 'Issuer of the tokens'),
+  ...claim('subject', 'subject', 'Subject of the tokens'),
+  ...claim('audience', 'audience', 'Audience of the tokens, if it is not this server'),
   {
     flags: '--claim <name=value>',
-    summary: 'A further claim, exactly; may be repeated',
+    summary: 'Further claim that the tokens must have; may be repeated',
     member: 'claimMatch.claims',
     map: true,
   },
   {
     flags: '--claim-pattern <name:regex>',
-    summary: 'A further claim, by a regular expression; may be repeated',
+    summary: 'Further claim that must match a regular expression; may be repeated',
     member: 'claimMatch.claimPatterns',
     map: true,
   },
@@ -105,14 +106,14 @@ export const identities: Resource<Identity> = {
   parent: groupOf,
   mentions: inGroup,
   filters: [
-    { flags: '--name <name>', summary: 'Only those of this name', query: (_, name) => ({ name: String(name) }) },
+    { flags: '--name <name>', summary: 'Only identities with this name', query: (_, name) => ({ name: String(name) }) },
     {
       flags: '--relationship <kind>',
-      summary: 'Only those that sign in this way',
+      summary: 'Only identities that sign in this way',
       choices: Object.keys(relationships),
       query: (_, kind) => ({ relationship_type: `RELATIONSHIP_TYPE_${relationships[String(kind)]}` }),
     },
-    { flags: '--expired', summary: 'Only those whose keys have expired', query: () => ({}) },
+    { flags: '--expired', summary: 'Only identities whose keys have expired', query: () => ({}) },
   ],
   keep: (item, { expired, relationship }) => {
     const isPullToken = (item.staticKeys as { issuer?: string } | undefined)?.issuer === 'pinfold-pull-token'
@@ -135,7 +136,7 @@ export const roles: Resource<Role> = {
     description,
     {
       flags: '--capabilities <names>',
-      summary: 'What it allows, such as repo.list,tag.list; an update replaces them',
+      summary: 'Capabilities of the role, separated by commas, such as repo.list,tag.list',
       list: true,
       required: true,
     },
@@ -153,7 +154,7 @@ export const roles: Resource<Role> = {
   find: findRole,
   parent: groupOf,
   mentions: inGroup,
-  filters: [{ flags: '--managed', summary: 'Only the built-in ones', query: () => ({ 'uidp.in_root': 'true' }) }],
+  filters: [{ flags: '--managed', summary: 'Only built-in roles', query: () => ({ 'uidp.in_root': 'true' }) }],
 }
 
 const who = ({ name, email, uid }: Part = {}): string => name || email || uid || ''
@@ -162,18 +163,18 @@ const asWhat = ({ identity, role }: Binding): string => `${who(identity)} as ${w
 export const roleBindings: Resource<Binding> = {
   ...bindingKind,
   word: 'ROLE_BINDING',
-  called: "'IDENTITY as ROLE', or 'GROUP/IDENTITY as ROLE' where several groups have such a one",
+  called: "Role binding: 'IDENTITY as ROLE', 'GROUP/IDENTITY as ROLE' if several groups have one, or a uid",
   fields: [
     {
       flags: '--identity <identity>',
-      summary: 'Who: by name, GROUP/NAME or uid',
+      summary: 'Identity: name, GROUP/NAME or uid',
       member: 'identityUid',
       required: true,
       read: findIdentity,
     },
     {
       flags: '--role <role>',
-      summary: 'Which role: by name, GROUP/NAME or uid',
+      summary: 'Role: name, GROUP/NAME or uid',
       member: 'roleUid',
       required: true,
       read: findRole,
@@ -190,21 +191,21 @@ export const roleBindings: Resource<Binding> = {
   filters: [
     {
       flags: '--identity <identity>',
-      summary: 'Only those of this identity',
+      summary: 'Only role bindings of this identity: name, GROUP/NAME or uid',
       query: async (api, given) => ({ identity: await findIdentity(api, String(given)) }),
     },
     {
       flags: '--role <role>',
-      summary: 'Only those of this role',
+      summary: 'Only role bindings with this role: name, GROUP/NAME or uid',
       query: async (api, given) => ({ role: await findRole(api, String(given)) }),
     },
   ],
 }
 
-/** Hours, as `168h`, or days. */
+/** Duration of the API for hours or days, such as `168h` or `7d`. */
 function ttlOf(_api: ApiReader, given: string): string {
   const [, count, unit] = /^(\d{1,5})([hd])$/.exec(given) ?? []
-  if (!count) throw usageError('--ttl must be hours or days, such as 168h or 7d')
+  if (!count) throw usageError('--ttl must be a number of hours or days, such as 168h or 7d')
   return `${Number(count) * (unit === 'd' ? 86_400 : 3600)}s`
 }
 
@@ -214,17 +215,23 @@ const forWhom = ({ email, uid }: Invite): string => email || uid
 export const invites: Resource<Invite> = {
   ...inviteKind,
   word: 'INVITE',
-  called: 'the address that it is for, GROUP/ADDRESS where several invites are for it',
+  called: 'Email address of the invitation, GROUP/ADDRESS if several have this address, or a uid',
   fields: [
-    { flags: '--role <role>', summary: 'The role that they get', member: 'roleUid', required: true, read: findRole },
+    {
+      flags: '--role <role>',
+      summary: 'Role of the invited users: name, GROUP/NAME or uid',
+      member: 'roleUid',
+      required: true,
+      read: findRole,
+    },
     {
       flags: '--ttl <time>',
-      summary: 'How long it is good for, such as 12h or 30d; 7d unless given',
+      summary: 'Time until the invitation expires, such as 12h or 30d; default: 7d',
       usual: '7d',
       read: ttlOf,
     },
-    { flags: '--email <address>', summary: 'Only whoever has this address' },
-    { flags: '--single-use', summary: 'Good for one person' },
+    { flags: '--email <address>', summary: 'Email address of the only user who can accept' },
+    { flags: '--single-use', summary: 'Only one user can accept the invitation' },
   ],
   columns: {
     GROUP: group,
@@ -251,12 +258,13 @@ type Association = Named & {
   azure?: { tenantId?: string }
 }
 
-/** One for each group, which is how it is named. */
+/** Each group has one, and commands name it by its group. */
 export const associations: Resource<Association> = {
   path: '/iam/v2/accountAssociations',
   member: 'accountAssociations',
   word: 'ACCOUNT_ASSOCIATION',
-  words: ['account association', 'account associations'],
+  words: ['cloud account', 'cloud accounts'],
+  called: 'Group of the cloud accounts: ORG, ORG/FOLDER or a uid',
   fields: [],
   columns: {
     GROUP: ({ uid }, names) => names.path(uid),

@@ -14,7 +14,10 @@ const all = listOf(roles)
 const rolesList: Command = {
   ...all,
   options: [
-    { flags: '--capabilities <names>', summary: 'Only those that allow all of these, such as repo.list,tag.list' },
+    {
+      flags: '--capabilities <names>',
+      summary: 'Only roles with all these capabilities, separated by commas, such as repo.list,tag.list',
+    },
     ...all.options,
   ],
   async run(terminal, options) {
@@ -35,12 +38,12 @@ function namesIn(given: readonly string[]): string[] {
 
 const usual = updateOf(roles)
 
-/** As `update` of every resource, and capabilities one by one. */
+/** Like `update` of every resource, but can also add and remove single capabilities. */
 const rolesUpdate: Command = {
   ...usual,
   options: [
-    { flags: '--add-capabilities <names>', summary: 'Allow these too, with commas', repeat: true },
-    { flags: '--remove-capabilities <names>', summary: 'No longer allow these, with commas', repeat: true },
+    { flags: '--add-capabilities <names>', summary: 'Capabilities to add, separated by commas', repeat: true },
+    { flags: '--remove-capabilities <names>', summary: 'Capabilities to remove, separated by commas', repeat: true },
     ...usual.options,
   ],
   async run(terminal, options) {
@@ -49,11 +52,13 @@ const rolesUpdate: Command = {
     }) as [string[], string[]]
     if (add.length + remove.length === 0) return usual.run(terminal, options)
     if (options.capabilities !== undefined) {
-      throw usageError('--capabilities replaces all of them, so nothing is left to add or remove')
+      throw usageError(
+        'nothing was changed: --capabilities replaces all capabilities, so it cannot be combined with --add-capabilities or --remove-capabilities',
+      )
     }
     const api = await apiReader(terminal, options)
     const uid = await roles.find(api, String(options.which))
-    // Version 1 has the names that people write.
+    // Version 1 has the names of capabilities, such as repo.list.
     const { items } = (await api.call('GET', `/iam/v1/roles?id=${encodeURIComponent(uid)}`)) as { items?: Old[] }
     const held = new Set([...(items?.[0]?.capabilities ?? []), ...add])
     for (const name of remove) held.delete(name)
@@ -63,8 +68,14 @@ const rolesUpdate: Command = {
 
 const listCapabilities = apiCommand({
   options: [
-    { flags: '--actions <names>', summary: 'Only these actions, with commas, such as list,create' },
-    { flags: '--resources <names>', summary: 'Only those of these resources, with commas, such as repo,tag' },
+    {
+      flags: '--actions <names>',
+      summary: 'Only capabilities with these actions, separated by commas, such as list,create',
+    },
+    {
+      flags: '--resources <names>',
+      summary: 'Only capabilities of these resources, separated by commas, such as repo,tag',
+    },
     outputOf(listFormats.filter((format) => format === 'table' || format === 'json')),
   ],
   async run(api, options) {

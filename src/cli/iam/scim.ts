@@ -1,4 +1,4 @@
-// SCIM of an identity provider, and its token, which is shown once.
+// Commands for SCIM of an identity provider and for its token, which is printed once.
 import { apiCommand } from '../framework/api-pages.ts'
 import type { ApiReader } from '../framework/api-reader.ts'
 import { usageError } from '../framework/cli-error.ts'
@@ -7,10 +7,10 @@ import { confirm, yesOption } from '../framework/outputs.ts'
 import { plain, visible } from '../framework/plain-text.ts'
 import { findProvider } from './identity-providers.ts'
 
-const providerArgument = { name: '<provider>', summary: 'The identity provider: its name, ORG/NAME, or its uid' }
+const providerArgument = { name: '<provider>', summary: 'Identity provider: name, ORG/NAME or uid' }
 const lifeOptions: readonly OptionSpec[] = [
-  { flags: '--expires-in <days>', summary: 'For how many days it is good; a year unless given' },
-  { flags: '--never-expires', summary: 'It has no end' },
+  { flags: '--expires-in <days>', summary: 'Days until the token expires; default: one year' },
+  { flags: '--never-expires', summary: 'Create a token that never expires' },
 ]
 
 type Made = { token?: string; endpointUrl?: string; expireTime?: string }
@@ -23,7 +23,7 @@ async function providerOf(api: ApiReader, { provider }: Options): Promise<{ path
 
 function lifeOf({ expiresIn, neverExpires }: Options): object {
   if (expiresIn === undefined) return neverExpires === true ? { neverExpires: true } : {}
-  if (neverExpires === true) throw usageError('--expires-in and --never-expires exclude each other')
+  if (neverExpires === true) throw usageError('--expires-in and --never-expires cannot be combined; give one of them')
   const until = Date.now() + wholeOf('--expires-in', expiresIn, 1) * 86_400_000
   return { expireTime: new Date(until).toISOString() }
 }
@@ -35,7 +35,7 @@ function overlapOf({ overlap }: Options): object {
 function wholeOf(flag: string, given: Options[string], least: number): number {
   const text = String(given)
   if (/^[0-9]{1,5}$/.test(text) && Number(text) >= least) return Number(text)
-  throw usageError(`${flag} must be a whole number from ${least} on`)
+  throw usageError(`${flag} must be a whole number of at least ${least}`)
 }
 
 /** Only the token goes to standard output. */
@@ -70,7 +70,7 @@ const regenerate = apiCommand({
     ...lifeOptions,
     {
       flags: '--overlap <hours>',
-      summary: 'How long the old one stays good: 1 unless given, 24 at most, 0 for not at all',
+      summary: 'Hours until the old token expires, from 0 to 24; default: 1',
     },
   ],
   check: (options) => void [lifeOf(options), overlapOf(options)],
@@ -86,7 +86,7 @@ const revoke = apiCommand({
   options: [yesOption],
   async run(api, options, terminal) {
     const { path } = await providerOf(api, options)
-    await confirm(terminal, options.yes, `end the SCIM tokens of ${options.provider}`)
+    await confirm(terminal, options.yes, `revoke the SCIM tokens of ${options.provider}`)
     await api.call('POST', `${path}:revokeScimToken`, {})
   },
 })

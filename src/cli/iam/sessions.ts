@@ -1,4 +1,4 @@
-// Commands to list and end sessions.
+// Commands to list and revoke sessions.
 import { isUid } from '#lib/uid.ts'
 import { apiCommand } from '../framework/api-pages.ts'
 import type { ApiReader } from '../framework/api-reader.ts'
@@ -22,8 +22,9 @@ const base = '/control/v1/sessions'
 const ofOrganization = '/control/v1/organizationSessions'
 
 const organizationOption: OptionSpec = {
-  flags: '--organization <name>',
-  summary: 'The sessions that the identity providers of an organisation vouch for, instead of your own',
+  flags: '--in <organization>',
+  summary: 'Organization, for sessions of the users of its identity providers; default: your own sessions',
+  former: ['--organization <name>'],
 }
 
 const list = apiCommand(
@@ -35,9 +36,9 @@ const list = apiCommand(
       const { items } = await api.list<Session>(path, 'sessions', {})
       const rows = items.map((one) => {
         const { uid, kind, name, email, remoteAddress = '', current, createTime, lastUsedTime } = one
-        return [uid, email || name || '', kind, remoteAddress, createTime, lastUsedTime, current ? 'this one' : '']
+        return [uid, email || name || '', kind, remoteAddress, createTime, lastUsedTime, current ? 'this session' : '']
       })
-      return { json: { items }, head: ['UID', 'WHO', 'KIND', 'FROM', 'BEGAN', 'LAST USED', ''], rows }
+      return { json: { items }, head: ['UID', 'USER', 'KIND', 'ADDRESS', 'STARTED', 'LAST USED', ''], rows }
     },
   },
   sessionOptions,
@@ -45,10 +46,10 @@ const list = apiCommand(
 
 const end = apiCommand(
   {
-    arguments: [{ name: '<uid>', summary: 'The session, as list shows it' }],
+    arguments: [{ name: '<uid>', summary: 'Uid of the session, from pinfold sessions list' }],
     options: [organizationOption],
     check({ uid }) {
-      if (!isUid(String(uid))) throw usageError('a session is named by its uid')
+      if (!isUid(String(uid))) throw usageError(`${uid} is not a uid; pinfold sessions list shows the uids of sessions`)
     },
     async run(api, options) {
       const organization = await organizationIn(api, options)
@@ -59,8 +60,8 @@ const end = apiCommand(
   sessionOptions,
 )
 
-async function organizationIn(api: ApiReader, { organization }: Options): Promise<string | undefined> {
+async function organizationIn(api: ApiReader, { in: organization }: Options): Promise<string | undefined> {
   return organization === undefined ? undefined : organizationOf(api, String(organization))
 }
 
-export const sessions: Commands = { list, end }
+export const sessions: Commands = { list, revoke: end }

@@ -19,7 +19,7 @@ type Event = Record<string, unknown> & { createTime: string }
 
 const maxProblems = 1000
 
-/** Returns the records of a file and the problems of the others; a file that is no YAML has no records. */
+/** Returns the records of a file and the problems of the others; a file that is not YAML has no records. */
 export function readAdvisories(
   file: string,
   text: string,
@@ -115,7 +115,7 @@ function eventOf(node: Node, path: string, author: string): Event {
   }
   const type = textAt(map, 'type', path)
   const read = kinds[type]
-  if (!read) throw new Wrong(nodeAt(map, 'type'), `${path}.type`, `is none of: ${Object.keys(kinds).join(', ')}`)
+  if (!read) throw new Wrong(nodeAt(map, 'type'), `${path}.type`, `must be one of ${Object.keys(kinds).join(', ')}`)
   const data = nodeAt(map, 'data')
   return { createTime, author, reviewState: 'REVIEW_STATE_APPROVED', ...read(data, `${path}.data`) }
 }
@@ -161,7 +161,7 @@ function detectionOf(map: YAMLMap, path: string): object {
   if (type === 'nvdapi')
     return { nvdapi: texts(mapOf(data, at), at, { cpeSearched: 'cpeSearched', cpeFound: 'cpeFound' }) }
   if (type === 'scan/v1') return { scanv1: texts(mapOf(data, at), at, scanMembers) }
-  throw new Wrong(nodeAt(map, 'type'), `${path}.type`, 'is none of: scan/v1, nvdapi, manual')
+  throw new Wrong(nodeAt(map, 'type'), `${path}.type`, 'must be one of scan/v1, nvdapi, manual')
 }
 
 /** The members of a map under their new names. */
@@ -178,7 +178,7 @@ function texts(map: YAMLMap, path: string, names: Record<string, string>): Recor
 function checkMembers(map: YAMLMap, path: string, known: readonly string[]): void {
   for (const { key } of map.items) {
     const name = scalarOf(key as Node, path)
-    if (!known.includes(name)) throw new Wrong(key as Node, join(path, name), 'is not a member that we know')
+    if (!known.includes(name)) throw new Wrong(key as Node, join(path, name), 'is not a known member')
   }
 }
 
@@ -206,7 +206,7 @@ function itemsOf(node: Node | null, path: string): Node[] {
 
 function scalarOf(node: Node | null, path: string): string {
   if (node === null) return ''
-  if (!isScalar(node)) throw new Wrong(node, path, 'must be a text')
+  if (!isScalar(node)) throw new Wrong(node, path, 'must be a string')
   return String(node.value ?? '')
 }
 

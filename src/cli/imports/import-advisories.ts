@@ -7,20 +7,20 @@ import { type ImportRecord, type Problem, sendRecords } from './import-batches.t
 import { inputFiles } from './import-files.ts'
 
 export const importAdvisories: Command = {
-  details: `A file has the advisories of one package; a folder or a tar archive may have any number of *.advisories.yaml. Ids and
-times stay as they are, and the events count as approved. Running it again changes only what has changed in the files.
-A record that is wrong is left out and named with its file and line; the rest is taken in, and the exit code is 1.
+  details: `A file contains the advisories of one package. A folder or a tar archive can contain any number of *.advisories.yaml files. Ids and
+times are kept, and the events count as approved. A second import changes only what has changed in the files.
+Invalid records are left out and listed with file and line; the others are imported, and the exit code is 1.
 
 ${operatorDetails}`,
   arguments: [{ name: '<path...>', summary: 'Files, folders or tar archives' }],
   options: [
     ...operatorOptions,
     {
-      flags: '--group <group>',
-      summary:
-        'The group that they belong to: ORG, ORG/FOLDER or its uid; unless given, the public organisation, which is made if there is none',
+      flags: '--in <group>',
+      summary: 'Group of the advisories: ORG, ORG/FOLDER or a uid; default: the public organization',
+      former: ['--group <group>'],
     },
-    { flags: '--author <name>', summary: 'Whom they and their events are by; import unless given' },
+    { flags: '--author <name>', summary: 'Author of the advisories and their events; default: import' },
     outputOption,
   ],
   async run(terminal, options) {
@@ -56,11 +56,11 @@ type Groups = { groups?: { uid: string; name: string }[] }
 
 /** Everybody can see the public organization, so published data goes there unless an option names a group. */
 export async function groupFor(terminal: Terminal, options: Options, api: OperatorApi): Promise<string> {
-  if (typeof options.group === 'string') return groupOf(listsOf(api), options.group)
+  if (typeof options.in === 'string') return groupOf(listsOf(api), options.in)
   const name = configOf(terminal, options).publicOrg
   const query = new URLSearchParams({ 'uidp.in_root': 'true', name })
   const { groups } = (await api.get(`/iam/v2/groups?${query}`)) as Groups
   if (groups?.[0]) return groups[0].uid
-  const description = 'What anybody may see'
+  const description = 'Data that everybody can see'
   return String((await api.post('/iam/v2/groups/', { name, description })).uid)
 }

@@ -66,7 +66,12 @@ export async function sendSome(
 ): Promise<void> {
   const fits = (record: ImportRecord) => JSON.stringify(record.body).length <= maxRecordBytes
   for (const { file, lineOf } of records.filter((record) => !fits(record))) {
-    outcome.refused.push({ file, line: lineOf(''), field: '', description: 'is more than one request may hold' })
+    outcome.refused.push({
+      file,
+      line: lineOf(''),
+      field: '',
+      description: `is larger than ${maxRecordBytes} bytes, the limit of one record`,
+    })
   }
   for (const batch of batchesOf(records.filter(fits))) {
     const { counts, wrong } = await sendBatch(api, rules, batch)
@@ -124,7 +129,7 @@ function withoutRepeats(records: readonly ImportRecord[]): { unique: ImportRecor
     const before = first.get(record.id)
     if (!before) first.set(record.id, record)
     else {
-      const description = `${record.id} stands at ${before.file}:${before.lineOf('')} already`
+      const description = `${record.id} is a duplicate of ${before.file}:${before.lineOf('')}`
       repeated.push({ file: record.file, line: record.lineOf(''), field: 'id', description })
     }
   }
@@ -142,7 +147,7 @@ export function sayRefused(terminal: Terminal, refused: readonly Problem[]): voi
     const place = line === 0 ? file : `${file}:${line}`
     terminal.say(`pinfold: ${plain(`${place}: ${field === '' ? '' : `${field}: `}${description}`)}`)
   }
-  if (refused.length > maxShown) terminal.say(`pinfold: and ${refused.length - maxShown} more like these`)
+  if (refused.length > maxShown) terminal.say(`pinfold: and ${refused.length - maxShown} more problems`)
 }
 
 /** Reports problems, and the number of imported records. Returns the exit code. */

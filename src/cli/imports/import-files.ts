@@ -52,7 +52,7 @@ async function* membersOf(path: string, wanted: (name: string) => boolean): Asyn
   for await (const entry of unpack) {
     const { name, type, size } = entry.header
     // The archive reader would wait for ever for the end of an entry whose size it cannot read.
-    if (!Number.isSafeInteger(size)) throw failure(`${path}: is not a whole archive`)
+    if (!Number.isSafeInteger(size)) throw failure(`${path}: the archive is incomplete or damaged`)
     if (type !== 'file' || !wanted(name)) {
       entry.resume()
       continue

@@ -6,11 +6,11 @@ import { inputFiles } from './import-files.ts'
 import { importRules } from './library-record.ts'
 
 export const importLibraries: Command = {
-  details: `A file has the libraries of one ecosystem: {"ecosystem": "python", "packages": [...]}. A package of python has a name, one
-of java a groupId and an artifactId, and perhaps a title; both have versions, each a text or an object with what is
-known of it (version, files, size, uploadTime, releaseTime or firstSeenTime). What several files know is joined, and running
-it again changes only what has changed in the files. A package that is wrong is left out and named with its file, line and
-field; the rest is taken in, and the exit code is 1.
+  details: `A file contains the libraries of one ecosystem: {"ecosystem": "python", "packages": [...]}. A Python package has a name. A Java
+package has a groupId, an artifactId and optionally a title. Both have versions: a version is a string, or an object with
+version, files, size, uploadTime, releaseTime or firstSeenTime.
+The data of several files is merged. A second import changes only what has changed in the files.
+Invalid packages are left out and listed with file, line and field; the others are imported, and the exit code is 1.
 
 ${operatorDetails}`,
   arguments: [{ name: '<path...>', summary: 'Files, folders or tar archives' }],

@@ -5,10 +5,10 @@ import { inputFiles } from './import-files.ts'
 import { readLifecycles } from './lifecycle-files.ts'
 
 export const importLifecycles: Command = {
-  details: `Reads *.json in the format of endoflife.date: what its /api/v1/products/full answers, or the address of one product, from
-a file, a folder or a tar archive, compressed with gzip or not. A release may also say "broken": true, when it can no
-longer be built, and "fips": true. Running it again changes only what has changed, and takes nothing away. A product that
-is wrong is left out and named; the rest is taken in, and the exit code is 1.
+  details: `Reads *.json in the format of endoflife.date: the response of /api/v1/products/full, or of one product. Reads a file, a folder or a
+tar archive, compressed with gzip or not. A release can also have "broken": true, if it can no longer be built, and "fips": true.
+A second import changes only what has changed, and deletes nothing.
+Invalid products are left out and listed; the others are imported, and the exit code is 1.
 
 ${operatorDetails}`,
   arguments: [{ name: '<path...>', summary: 'Files, folders or tar archives' }],

@@ -9,21 +9,22 @@ import { inputFiles } from './import-files.ts'
 import { type CommitTimes, readOsv } from './osv-json.ts'
 
 export const importOsv: Command = {
-  details: `Reads *.jsonl with a record in each line and *.json with one record, from a file, a folder or a tar archive, compressed
-with gzip or not. Scores, also those of a package, and references become the metadata of the vulnerability, which
-advisories find by their aliases, and images are compared with the packages that they name. NAME-commit-times.json beside NAME.jsonl stands in for times that are placeholders.
-Running it again changes only what has changed. A record that is wrong is left out and named with its file and line; the
-rest is taken in, and the exit code is 1.
-The records of an import may not be all of their ecosystem, so nothing counts as completely compared with them. If the files have all records of
-an ecosystem, name it with --covers: they are then a data source of it, and records that are not in the files any more count as withdrawn.
-Each set of ecosystems is a source of its own: name the same ones each time.
+  details: `Reads *.jsonl with a record in each line, and *.json with one record, from a file, a folder or a tar archive. Each can be compressed
+with gzip. Scores and references become the metadata of the vulnerability. Packages in images are compared with the records.
+If NAME-commit-times.json is beside NAME.jsonl, its times replace placeholder times.
+A second import changes only what has changed. Invalid records are left out and listed with file and line; the others are
+imported, and the exit code is 1.
+An import is usually not complete, so its ecosystems keep their coverage gaps. If the files contain all records of an ecosystem,
+name it with --covers. The import is then a data source of this ecosystem, and a record that is missing in a later import counts as
+withdrawn.
+Each set of ecosystems is a separate data source, so give the same ones each time.
 
 ${operatorDetails}`,
   arguments: [{ name: '<path...>', summary: 'Files, folders or tar archives' }],
   options: [
     {
       flags: '--covers <ecosystem>',
-      summary: 'An ecosystem of which the files have all records, such as PyPI; may be repeated',
+      summary: 'Ecosystem of which the files contain all records, such as PyPI; may be repeated',
       repeat: true,
     },
     ...operatorOptions,
@@ -60,7 +61,9 @@ function coveredBy({ covers = [] }: Options): string[] {
   // Records of any other would never be compared with an image.
   const other = named.find((one) => schemeOf(one) === undefined)
   if (other !== undefined) {
-    throw usageError(`--covers: ${other} is not an ecosystem that images are compared with`)
+    throw usageError(
+      `--covers: ${other} is not a supported ecosystem, so no image would be compared with its records; leave it out`,
+    )
   }
   return named
 }

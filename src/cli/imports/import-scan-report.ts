@@ -18,17 +18,19 @@ const betweenMs = 250
 type Report = { id: string; state: string; reason?: string; message?: string; tool?: string; vulnerabilities?: number }
 
 export const importScanReport: Command = {
-  details: `Reads the JSON of Grype or Trivy, CycloneDX that names vulnerabilities, SARIF (of which only the ids and how bad they
-are count), OpenVEX, or VEX in CSAF, in a signed envelope or not, compressed with gzip or not. Reports of version 1 show it from then on, beside what the server finds itself. It takes
-the capability vuln_report.create in the repo. Waits until the report was read, and exits with 1 when it cannot be.`,
-  arguments: [{ name: '<file>', summary: 'The report, or - for standard input' }],
+  details: `Reads the JSON of Grype or Trivy, CycloneDX with vulnerabilities, SARIF (only ids and severities), OpenVEX, or VEX in CSAF. The
+report can be in a signed envelope and compressed with gzip. Vulnerability reports (API version 1) then show it next to the findings of
+the server. Needs the capability vuln_report.create in the repository.
+Waits until the server has read the report. The exit code is 1 if the server cannot read it.`,
+  arguments: [{ name: '<file>', summary: 'File with the report; - for standard input' }],
   options: [
-    { flags: '--image <ref>', summary: 'The image: acme/app:tag or acme/app@sha256:…' },
+    { flags: '--image <ref>', summary: 'Image of the report: acme/app:1.0 or acme/app@sha256:…; default tag: latest' },
     ...callerOptions,
     outputOption,
   ],
   async run(terminal, options) {
-    if (!options.image) throw usageError('name the image with --image, such as acme/app:1.2')
+    if (!options.image)
+      throw usageError('no report was sent: give the image with --image, such as --image acme/app:1.2')
     const report = await contentOf(String(options.file))
     const api = await apiReader(terminal, options)
     const { repo, digest } = await imageAt(api, String(options.image))
@@ -50,8 +52,9 @@ async function contentOf(file: string): Promise<Buffer> {
   const found = await stat(file).catch((error: Error) => {
     throw usageError(`${file} cannot be read: ${error.message}`)
   })
-  if (!found.isFile()) throw usageError(`${file} is no file`)
-  if (found.size > maxBytes) throw usageError(`${file} has more than ${maxBytes} bytes`)
+  if (!found.isFile()) throw usageError(`${file} is not a file; give the file with the report`)
+  if (found.size > maxBytes)
+    throw usageError(`${file} is larger than ${maxBytes / 2 ** 20} MiB, the limit for a report`)
   return readFile(file)
 }
 
@@ -60,12 +63,12 @@ async function imageAt(api: ApiReader, ref: string): Promise<{ repo: string; dig
   const { path, tag } = imageNameOf(name, registryOf(api.session))
   const repo = await findImage(api, path)
   if (given !== undefined) {
-    if (!isDigest(given)) throw usageError(`${given} is no digest`)
+    if (!isDigest(given)) throw usageError(`${given} is not a valid digest: give sha256: and 64 hex digits`)
     return { repo, digest: given }
   }
   const wanted = tag ?? 'latest'
   const digest = (await findTag(api, repo, wanted))?.digest
-  if (!digest) throw failure(`${path} has no tag ${wanted}`)
+  if (!digest) throw failure(`${path} has no tag ${wanted}\npinfold tags list ${path} lists its tags`)
   return { repo, digest }
 }
 
@@ -82,8 +85,8 @@ async function readReport(api: ApiReader, path: string, sent: Report): Promise<R
 }
 
 function sentence({ state, reason, message = '', tool = '', vulnerabilities = 0 }: Report): string {
-  if (state === 'waiting') return 'the report was taken in and waits to be read'
-  if (state === 'stated') return 'the statements are taken in: see pinfold vulnerabilities vex list'
-  if (state === 'read') return `${vulnerabilities} vulnerabilities by ${tool || 'an unnamed scanner'}`
-  return reason === 'SAME' ? `nothing new: ${message}` : `the report does not count: ${message} (${reason})`
+  if (state === 'waiting') return 'the report was received, and waits to be read'
+  if (state === 'stated') return 'imported the VEX statements; pinfold vulnerabilities vex list lists them'
+  if (state === 'read') return `imported ${vulnerabilities} vulnerabilities from ${tool || 'an unnamed scanner'}`
+  return reason === 'SAME' ? `nothing was changed: ${message}` : `the report was ignored: ${message} (${reason})`
 }

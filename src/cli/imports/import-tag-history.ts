@@ -16,18 +16,18 @@ const tagsPerRequest = 100
 const recordsPerRequest = 5000
 
 export const importTagHistory: Command = {
-  details: `The file is JSON, perhaps with gzip: {"tags": [{"image", "tag", "listedAtEnd", "history": [{"updateTimestamp",
-"digest"}]}]}, oldest first. An image becomes a repo of the group, by the last part of its name. The images themselves are
-not taken in: their tags are listed and remembered, but cannot be pulled. Running it again changes nothing.
+  details: `The file is JSON, compressed with gzip or not: {"tags": [{"image", "tag", "listedAtEnd", "history": [{"updateTimestamp",
+"digest"}]}]}, oldest first. Each image becomes a repository of the group, named by the last part of the image name.
+The contents of the images are not imported, so the tags are listed but cannot be pulled. A second import changes nothing.
 
 ${operatorDetails}`,
-  arguments: [{ name: '<file>', summary: 'A file of histories, or a folder or a tar archive of them' }],
+  arguments: [{ name: '<file>', summary: 'File with tag histories, or a folder or tar archive of such files' }],
   options: [
     ...operatorOptions,
     {
-      flags: '--group <group>',
-      summary:
-        'The group of the images: ORG, ORG/FOLDER or its uid; unless given, the public organisation, which is made if there is none',
+      flags: '--in <group>',
+      summary: 'Group of the images: ORG, ORG/FOLDER or a uid; default: the public organization',
+      former: ['--group <group>'],
     },
     outputOption,
   ],
@@ -37,9 +37,9 @@ ${operatorDetails}`,
     const { refused, ...counts } = summary
     if (options.output === 'json') terminal.print(jsonText(summary, 2))
     else {
-      terminal.print(`images   ${counts.images}, of which ${counts.imagesCreated} were made`)
-      terminal.print(`tags     ${counts.tagsCreated} were made`)
-      terminal.print(`records  ${counts.recordsCreated} were added, ${counts.recordsUnchanged} were there already`)
+      terminal.print(`images   ${counts.images}, of which ${counts.imagesCreated} were created`)
+      terminal.print(`tags     ${counts.tagsCreated} were created`)
+      terminal.print(`records  ${counts.recordsCreated} were added, ${counts.recordsUnchanged} already existed`)
     }
     for (const { image, problem } of refused) terminal.say(`pinfold: ${plain(image)}: ${plain(problem)}`)
     return refused.length > 0 ? exitCodes.failed : exitCodes.ok
@@ -151,9 +151,9 @@ function tagsOf(file: string, text: string): unknown[] {
   try {
     parsed = JSON.parse(text)
   } catch (error) {
-    throw failure(`${file}: is not JSON`, error)
+    throw failure(`${file}: is not valid JSON`, error)
   }
   const tags = (parsed as { tags?: unknown } | null)?.tags
   if (Array.isArray(tags)) return tags
-  throw failure(`${file}: has no list of tags`)
+  throw failure(`${file}: has no list "tags"`)
 }

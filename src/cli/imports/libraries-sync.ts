@@ -21,25 +21,35 @@ const attempts = 3
 const pauseMs = 500
 
 export const librariesSync: Command = {
-  details: `Versions are added and never taken away, and running it again changes only what is new. When it is broken off, the same
-command goes on where it stopped. A library that the source does not have, or tells nonsense of, is left out and named;
-the exit code is 1 then. The source may be at any address; http is asked on this machine only.
+  details: `Adds new versions, and never deletes versions. After an interruption, the same command continues where it stopped. Libraries that the
+source does not have, or with invalid data, are left out and listed; the exit code is then 1. The source can have any address;
+http is only allowed on this machine.
 
 ${operatorDetails}`,
   options: [
     ...operatorOptions,
     {
       flags: '--python-index <url>',
-      summary: 'An index that speaks PEP 691, such as https://packages.example.com/simple',
+      summary: 'URL of a Python package index with the JSON API (PEP 691), such as https://packages.example.com/simple',
     },
-    { flags: '--maven-repository <url>', summary: 'A repository, such as https://packages.example.com/maven2' },
-    { flags: '--name <name>', summary: 'A library, of Java group:artifact; may be repeated', repeat: true },
-    { flags: '--names <file>', summary: 'A file with a name on each line; what follows a # does not count' },
-    { flags: '--all', summary: 'All that the index of Python packages has' },
-    { flags: '--limit <number>', summary: `With --all: the first so many by name; ${defaultLimit} unless given` },
-    { flags: '--remediated', summary: 'What the source has are builds in which vulnerabilities were remedied' },
-    { flags: '--authorization <file>', summary: 'A file with the Authorization header that the source wants' },
-    { flags: '--restart', summary: 'Begin anew where an earlier run was broken off' },
+    {
+      flags: '--maven-repository <url>',
+      summary: 'URL of a Maven repository, such as https://packages.example.com/maven2',
+    },
+    {
+      flags: '--name <name>',
+      summary: 'Library to import: a Python package, or GROUP:ARTIFACT of Java; may be repeated',
+      repeat: true,
+    },
+    { flags: '--names <file>', summary: 'File with a library on each line; # begins a comment' },
+    { flags: '--all', summary: 'Import all packages of the Python package index' },
+    {
+      flags: '--limit <number>',
+      summary: `With --all: maximum number of libraries, in the order of their names; default: ${defaultLimit}`,
+    },
+    { flags: '--remediated', summary: 'Mark all versions as builds with remediated vulnerabilities' },
+    { flags: '--authorization <file>', summary: 'File with the value of the Authorization header for the source' },
+    { flags: '--restart', summary: 'Start again from the beginning after an interruption' },
     outputOption,
   ],
   async run(terminal, options) {
@@ -57,7 +67,7 @@ async function sync(terminal: Terminal, options: Options, api: OperatorApi, { so
   const rules = importRules(id)
   const run = options.restart === true ? {} : await api.get(`/control/v1/artifactImportRuns/${id}`)
   const after = String(run.after ?? '')
-  if (after !== '') terminal.say(`goes on after ${after}, where an earlier run was broken off`)
+  if (after !== '') terminal.say(`continuing after ${after}, where an earlier run was interrupted`)
 
   const left = names.filter((name) => name > after)
   const outcome: Outcome = { counts: {}, refused: [] }
@@ -121,11 +131,11 @@ async function fetchOne(source: LibrarySource, name: string, remediated: boolean
 function brokenOff(error: OutgoingError, path: string): CliError {
   const { reason, status } = error
   const refused = reason === 'status' && (status === 401 || status === 403)
-  const told = reason === 'status' ? `the source answered ${status}` : error.message
+  const told = reason === 'status' ? `the source answered with status ${status}` : error.message
   const code = refused ? exitCodes.refused : mayPass(error) ? exitCodes.unavailable : exitCodes.failed
   return new CliError(
     code,
-    `${path}: ${told}\nwhat was taken in before stays, and the same command goes on from there`,
+    `${path}: ${told}\nthe import stopped; run the same command again to continue from there`,
     error,
   )
 }
@@ -144,7 +154,7 @@ async function patiently<T>(ask: () => Promise<T>): Promise<T> {
 async function sourceOf(options: Options): Promise<LibrarySource> {
   const { pythonIndex: python, mavenRepository: maven } = options as Record<string, string | undefined>
   if ((python === undefined) === (maven === undefined)) {
-    throw usageError('give either --python-index or --maven-repository')
+    throw usageError('nothing was imported: give either --python-index or --maven-repository')
   }
   const base = sourceUrl(python ?? maven ?? '', python === undefined ? '--maven-repository' : '--python-index')
   // HTTP is safe for requests that do not leave this machine.
@@ -160,29 +170,34 @@ async function sourceOf(options: Options): Promise<LibrarySource> {
 async function namesOf(terminal: Terminal, options: Options, source: LibrarySource): Promise<string[]> {
   const names = options.name !== undefined || options.names !== undefined
   if (options.all === true ? names : options.limit !== undefined) {
-    throw usageError('--all takes no names, and --limit is for --all')
+    throw usageError('nothing was imported: --all cannot be combined with --name or --names, and --limit needs --all')
   }
   if (options.all === true) return await allNames(terminal, limitOf(options), source)
   const listed = options.names === undefined ? [] : (await textIn(String(options.names))).split('\n')
   const given = [...((options.name as readonly string[] | undefined) ?? []), ...listed]
   const written = given.map((line) => line.replace(/#.*/, '').trim()).filter((name) => name !== '')
-  if (written.length === 0) throw usageError('name libraries with --name or --names, or take --all')
+  if (written.length === 0)
+    throw usageError('nothing was imported: give libraries with --name or --names, or give --all')
   return [...new Set(written.map((name) => source.nameOf(name)))].sort()
 }
 
 async function allNames(terminal: Terminal, limit: number, source: LibrarySource): Promise<string[]> {
-  if (!source.listNames) throw usageError('a Maven repository does not tell what it has; name libraries')
+  if (!source.listNames)
+    throw usageError(
+      'nothing was imported: a Maven repository has no list of its libraries; give them with --name or --names',
+    )
   try {
     const all = (await patiently(source.listNames)).sort()
-    if (all.length > limit) terminal.say(`the first ${limit} of ${all.length} libraries; --limit takes more`)
+    if (all.length > limit)
+      terminal.say(`importing the first ${limit} of ${all.length} libraries; give a higher --limit for more`)
     return all.slice(0, limit)
   } catch (error) {
     const problem = problemWith(error)
     if (problem) {
       const { field, description } = problem
-      throw failure(`the list of the index: ${field === '' ? '' : `${field}: `}${description}`, error)
+      throw failure(`the list of packages of the index: ${field === '' ? '' : `${field}: `}${description}`, error)
     }
-    throw error instanceof OutgoingError ? brokenOff(error, 'the list of the index') : error
+    throw error instanceof OutgoingError ? brokenOff(error, 'the list of packages of the index') : error
   }
 }
 
@@ -194,7 +209,7 @@ function limitOf({ limit }: Options): number {
 
 async function headerIn(path: string): Promise<string> {
   const header = (await textIn(path)).trim()
-  if (!/^[\x20-\x7e]+$/.test(header)) throw usageError(`${path}: must hold one line of plain characters`)
+  if (!/^[\x20-\x7e]+$/.test(header)) throw usageError(`${path}: must contain one line of printable ASCII characters`)
   return header
 }
 

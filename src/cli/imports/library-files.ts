@@ -1,9 +1,9 @@
 // Reads files of libraries: `ecosystem`, and `packages` with their versions. A version is text, or an object with its properties.
 // For Java, each file of a version may be an entry of its own.
 import { parseUniqueJson } from '#lib/unique-json.ts'
-import { lineIn, linesOf } from '../framework/json-lines.ts'
 import { type Json, listAt, objectAt, sizeAt, textAt, timeAt, WrongValue } from '../framework/json-values.ts'
 import type { ImportRecord, Problem } from './import-batches.ts'
+import { lineIn, linesOf } from './json-lines.ts'
 import { type LibraryRecord, type VersionFile, type VersionRecord, versionOf } from './library-record.ts'
 
 type LibraryFile = {
@@ -17,7 +17,7 @@ type LibraryFile = {
 /** Position in the file of each version of a record. */
 type Read = { record: LibraryRecord; places: number[] }
 
-/** One package that is wrong is left out as a whole; a file that is none of libraries is one problem. */
+/** One package that is wrong is left out as a whole; a file of another kind is one problem. */
 export function readLibraries(file: string, text: string): LibraryFile {
   const found: LibraryFile = { records: [], problems: [], packages: 0, versions: 0 }
   let lines: Map<string, number> | undefined

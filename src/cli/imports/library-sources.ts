@@ -31,9 +31,9 @@ export function sourceUrl(text: string, option: string): URL {
   const wrong = (description: string) => usageError(`${option} ${description}`)
   if (!url || !/^https?:$/.test(url.protocol)) throw wrong('must be an https:// URL')
   if (url.username !== '' || url.password !== '') {
-    throw wrong('must be without a user and password; --authorization takes them from a file')
+    throw wrong('must not contain a user name or password; give a file with --authorization instead')
   }
-  if (url.search !== '' || url.hash !== '') throw wrong('must be without a query or fragment')
+  if (url.search !== '' || url.hash !== '') throw wrong('must not have a query or a fragment')
   if (!url.pathname.endsWith('/')) url.pathname += '/'
   return url
 }
@@ -45,7 +45,8 @@ export function pythonIndex(base: URL, outgoing: Outgoing, authorization: string
   const urlOf = (name: string) => new URL(`${encodeURIComponent(name)}/`, base)
   return {
     nameOf(given) {
-      if (!projectNamePattern.test(given)) throw usageError('a name of Python is letters, digits and . _ -')
+      if (!projectNamePattern.test(given))
+        throw usageError(`${given} is not the name of a Python package: names have letters, digits, ., _ and -`)
       return projectName(given)
     },
     listNames: async () => readProjects(await ask(base, listLimits)),
@@ -59,7 +60,8 @@ export function mavenRepository(base: URL, outgoing: Outgoing, authorization: st
   const urlOf = (name: string) => new URL(metadataPath(name), base)
   return {
     nameOf(given) {
-      if (!groupAndArtifact.test(given)) throw usageError('a name of Java is group:artifact')
+      if (!groupAndArtifact.test(given))
+        throw usageError(`${given} is not the name of a Java library: give GROUP:ARTIFACT`)
       return given
     },
     listNames: undefined,

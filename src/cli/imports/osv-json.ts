@@ -98,7 +98,7 @@ function scoresOf(value: unknown, path: string): Json[] {
 /** Absent is empty. */
 function textOf(value: unknown, path: string): string {
   if (value === undefined) return ''
-  if (typeof value !== 'string') throw new Wrong(path, 'must be a text')
+  if (typeof value !== 'string') throw new Wrong(path, 'must be a string')
   return value
 }
 

@@ -6,12 +6,13 @@ import { checkDockerConfig, dockerConfigFile, savePassword, useCredentialHelper 
 import { createOptions, createPullToken, pushRole } from './pull-token.ts'
 
 export const configureDocker: Command = {
-  details: `Names docker-credential-pinfold as the helper for the registry; it must be on the PATH and prints a token whenever docker
-needs one. With --pull-token a pull token is made instead: for a machine without pinfold. It is printed as a docker login
-line, or with --save kept in docker's configuration.`,
+  details: `Adds docker-credential-pinfold to Docker's configuration as the credential helper of the registry. The helper must be on the
+PATH; it prints a token whenever Docker needs one.
+With --pull-token, creates a pull token instead, for a machine without pinfold. Prints it as a docker login command. With --save,
+stores it in Docker's configuration on this machine.`,
   options: [
-    { flags: '--pull-token', summary: 'Make a pull token instead of naming the helper' },
-    { flags: '--save', summary: "With --pull-token: keep it in docker's configuration" },
+    { flags: '--pull-token', summary: 'Create a pull token instead of configuring the credential helper' },
+    { flags: '--save', summary: "With --pull-token: store it in Docker's configuration instead of printing it" },
     ...createOptions,
     ...sessionOptions,
   ],
@@ -20,14 +21,14 @@ line, or with --save kept in docker's configuration.`,
     if (!options.pullToken) {
       const registry = registryOf(sessionOf(terminal, options))
       useCredentialHelper(file, registry)
-      terminal.say(`${file} names docker-credential-pinfold for ${registry}`)
+      terminal.say(`configured docker-credential-pinfold for ${registry} in ${file}`)
       return exitCodes.ok
     }
     if (options.save) checkDockerConfig(file)
     const { identity, password, expiry, registry } = await createPullToken(terminal, options)
     if (options.save) {
       savePassword(file, registry, identity, password)
-      terminal.say(`${file} holds a pull token for ${registry} that is good until ${expiry}`)
+      terminal.say(`stored a pull token for ${registry} in ${file}; it expires at ${expiry}`)
     } else {
       terminal.print(`echo ${password} | docker login --username ${identity} --password-stdin ${registry}`)
     }
@@ -43,8 +44,14 @@ export function checkLocalDocker({ env }: Terminal): void {
 /** Stores a password that can push to the organization `parent` in docker's configuration. */
 export async function configureLocalDocker(terminal: Terminal, options: Options, parent: string): Promise<void> {
   const name = `${userInfo().username} on ${hostname()}`.replace(/[^\w .-]/g, '').slice(0, 63)
-  const made = await createPullToken(terminal, { ...options, parent, name, description: 'Pushes from here' }, pushRole)
+  const made = await createPullToken(
+    terminal,
+    { ...options, in: parent, name, description: 'Pushes from here' },
+    pushRole,
+  )
   const file = dockerConfigFile(terminal.env)
   savePassword(file, made.registry, made.identity, made.password)
-  terminal.say(`docker, crane and others on this machine may push to ${made.registry}/${parent} until ${made.expiry}`)
+  terminal.say(
+    `docker, crane and similar clients on this machine can push to ${made.registry}/${parent} until ${made.expiry}`,
+  )
 }

@@ -20,6 +20,6 @@ export async function findDeletedImage(
   const [last] = items
   if (new Set(items.map(({ group }) => group)).size < 2) return last
   const lines = items.map(({ uid, deleteTime }) => `${uid} (deleted on ${deleteTime})`)
-  const message = `several repositories had the path ${path}; name one by its uid, with --deleted:\n${lines.join('\n')}`
+  const message = `several deleted repositories had the path ${path}; give --deleted and the uid of one of them instead of the path:\n${lines.join('\n')}`
   throw failure(message)
 }

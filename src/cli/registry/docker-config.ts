@@ -95,11 +95,14 @@ function read(file: string): DockerConfig {
   } catch {
     // The error is thrown below.
   }
-  throw new CliError(exitCodes.config, `${file} is not a JSON object, so it was left as it is`)
+  throw new CliError(
+    exitCodes.config,
+    `${file} was not changed, because it does not contain a JSON object; correct or move the file, then try again`,
+  )
 }
 
 function problemWith(file: string, what: string, error: unknown): CliError {
   const { code, message } = error as NodeJS.ErrnoException
-  const next = 'DOCKER_CONFIG names another folder for it'
+  const next = 'set DOCKER_CONFIG to use another folder for the configuration of Docker'
   return failure(`${file} cannot be ${what}: ${code ?? message}\n${next}`, error)
 }

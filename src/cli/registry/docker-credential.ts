@@ -13,9 +13,10 @@ const nothingFound = 'credentials not found in native keychain'
 const maxInput = 64 * 1024
 
 export const dockerCredential: Command = {
-  details: `get prints a token for the registry, whose Secret is also good as a bearer token. store and erase do nothing, since no
-password is kept, and list prints no registry.`,
-  arguments: [{ name: '<action>', summary: 'get, list, store or erase' }],
+  details: `Docker calls this command; configure it with pinfold docker configure.
+get reads the registry from standard input, and prints an access token for it. The Secret can also be used as a bearer token.
+store and erase do nothing, because no password is stored. list prints no registries.`,
+  arguments: [{ name: '<action>', summary: 'Action of the protocol: get, list, store or erase' }],
   options: [],
   async run(terminal, options) {
     if (options.action === 'list') {

@@ -17,18 +17,22 @@ export function imageNameOf(text: string, registry: string): ImageName {
   const [, path = '', tag] = /^(.*?)(?::([^/:]*))?$/s.exec(plainPath) ?? []
   const [, image = '', called = ''] = /^([^:]*):(.+)$/s.exec(plainPath) ?? []
   if (isRepoPath(image) && !isTagName(called)) {
-    const rule = 'a tag has 1 to 128 letters, digits, _, . and -, and begins with none of the last two'
-    throw usageError(`${called} is no name of a tag: ${rule}, as in ${image}:1.0`)
+    const rule = 'a tag has 1 to 128 letters, digits, _, . and -, and does not begin with . or -'
+    throw usageError(`${called} is not a valid tag: ${rule}; for example ${image}:1.0`)
   }
   if (text.includes('@')) {
-    throw usageError(`${text} names a digest, where a repository is asked for, perhaps with :tag`)
+    throw usageError(
+      `${text} contains a digest, but this command takes a repository or a tag, such as acme/app or acme/app:1.0`,
+    )
   }
   const small = path.toLowerCase()
   if (path !== small && isRepoPath(small)) {
-    throw usageError(`${text} is no image: names have small letters only, as in ${small}`)
+    throw usageError(`${text} is not a valid image name: names are lowercase; use ${small}`)
   }
   if (!isUid(path) && !isRepoPath(path)) {
-    throw usageError(`${text} is no image: name it as acme/app or acme/team/app, perhaps with :tag`)
+    throw usageError(
+      `${text} is not a valid image name: give ORG/NAME or ORG/FOLDER/NAME, such as acme/app or acme/app:1.0`,
+    )
   }
   return { path, tag }
 }
@@ -61,7 +65,9 @@ export async function pathsOf(api: ApiReader, repos: readonly Repo[]): Promise<M
 export async function findImage(api: ApiReader, path: string): Promise<string> {
   const found = await lookForImage(api, path)
   if (found !== undefined) return found
-  throw new NothingNamed(`there is no image ${path} at ${registryOf(api.session)} that you can see`)
+  throw new NothingNamed(
+    `no image ${path} was found at ${registryOf(api.session)}: it does not exist, or you do not have access to it\npinfold images list lists the images that you can see`,
+  )
 }
 
 /** The same, but `undefined` when there is none. */
@@ -77,7 +83,9 @@ export async function lookForImage(api: ApiReader, path: string): Promise<string
   const [found, ...others] = items.filter(({ uid }) => fits(uid)).map(({ uid }) => uid)
   if (others.length === 0) return found
   const uids = [found, ...others].join('\n')
-  throw failure(`${path} may be any of these, whose organisations you cannot see:\n${uids}`)
+  throw failure(
+    `several images may be ${path}, because you cannot see the names of their organizations; give one of these uids instead:\n${uids}`,
+  )
 }
 
 /** All tags, including those that lists hide. */

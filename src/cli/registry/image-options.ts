@@ -12,9 +12,9 @@ import { findImage, imageNameOf } from './image-names.ts'
 export function withDigest(options: Options): Options {
   const [image = '', digest] = String(options.image).split('@')
   if (digest === undefined) return options
-  if (!isDigest(digest)) throw usageError(`${digest} is no digest: sha256:… with 64 characters is`)
+  if (!isDigest(digest)) throw usageError(`${digest} is not a valid digest: give sha256: and 64 hex digits`)
   if (options.digest !== undefined && options.digest !== digest) {
-    throw usageError('give the digest once, with @ or as --digest')
+    throw usageError('the digest after @ and that of --digest differ; give only one of them')
   }
   // A tag beside a digest is only a comment for readers.
   return { ...options, image: image.replace(/:[^:/]*$/, ''), digest }
@@ -32,7 +32,7 @@ const units: Record<string, number> = { m: 60_000, h: 3_600_000, d: 86_400_000, 
 export function sinceOf(within: Options[string]): string | undefined {
   if (within === undefined) return undefined
   const [, count, unit] = /^(\d{1,6})([mhdw])$/.exec(String(within)) ?? []
-  if (!unit) throw usageError('--updated-within must be a time such as 30m, 12h, 7d or 2w')
+  if (!unit) throw usageError('--updated-within must be a duration such as 30m, 12h, 7d or 2w')
   return new Date(Date.now() - Number(count) * units[unit]!).toISOString()
 }
 
@@ -46,5 +46,5 @@ export function timeOf(options: Options, flag: string): string | undefined {
 export function momentOf(text: string, flag: string): string {
   const instant = parseTimestamp(/^\d{4}-\d{2}-\d{2}$/.test(text) ? `${text}T00:00:00Z` : text)
   if (instant) return toIso(instant)
-  throw usageError(`${flag} must be a day such as 2026-08-01, or a time such as 2026-08-01T12:00:00Z`)
+  throw usageError(`${flag} must be a date such as 2026-08-01, or a time such as 2026-08-01T12:00:00Z`)
 }

@@ -1,6 +1,6 @@
 import { apiReader, callerOptions } from '../framework/api-pages.ts'
 import type { ApiReader } from '../framework/api-reader.ts'
-import { failure, usageError } from '../framework/cli-error.ts'
+import { type CliError, failure, usageError } from '../framework/cli-error.ts'
 import type { Command, Terminal } from '../framework/command.ts'
 import { plain, size } from '../framework/plain-text.ts'
 import { allowMissingOption, unlessMissing } from '../framework/verbs.ts'
@@ -8,21 +8,32 @@ import { everyTag } from './image-names.ts'
 import { imageOf } from './image-options.ts'
 
 export const imagesDelete: Command = {
-  details: `What it holds is named first, and somebody at a terminal is asked. Without a terminal it needs --yes, unless it holds
-nothing. The history of its tags stays; pinfold images history shows it.`,
-  arguments: [{ name: '<image>', summary: 'Such as acme/team/app, or the uid of its repo' }],
-  options: [{ flags: '-y, --yes', summary: 'Delete it without asking' }, allowMissingOption, ...callerOptions],
+  details: `Shows the tags and the size of the repository, and asks for confirmation. Without a terminal, --yes is required unless the
+repository is empty. The history of its tags remains; pinfold tags history shows it.
+To delete one tag: pinfold tags delete acme/team/app:1.0.`,
+  arguments: [{ name: '<image>', summary: 'Repository: ORG/NAME, ORG/FOLDER/NAME or a uid' }],
+  options: [
+    { flags: '-y, --yes', summary: 'Delete the repository without asking for confirmation' },
+    allowMissingOption,
+    ...callerOptions,
+  ],
   async run(terminal, options) {
     return unlessMissing(terminal, options, async () => {
       const api = await apiReader(terminal, options)
       const { path, tag, repo } = await imageOf(api, options)
-      if (tag !== undefined) throw usageError(`${path} is deleted as a whole: name it without a tag`)
+      if (tag !== undefined) throw deletesRepository(path, tag)
       const held = options.yes === true ? '' : await heldBy(api, repo)
       if (held) await confirm(terminal, path, held)
       await api.call('DELETE', `/registry/v2/repos/${repo}`)
       terminal.print(`deleted ${path}`)
     })
   },
+}
+
+function deletesRepository(path: string, tag: string): CliError {
+  const ofTag = `to delete one tag: pinfold tags delete ${path}:${tag}`
+  const ofRepo = `to delete the repository: pinfold repos delete ${path}`
+  return usageError(`nothing was deleted, because this command deletes whole repositories\n${ofTag}\n${ofRepo}`)
 }
 
 const namedTags = 10
@@ -46,9 +57,11 @@ function counted(count: number, noun: string): string {
 
 async function confirm(terminal: Terminal, path: string, held: string): Promise<void> {
   if (!terminal.ask) {
-    throw usageError(`${path} has ${held}; nobody can be asked here, and --yes deletes it`)
+    throw usageError(
+      `nothing was deleted: ${path} has ${held}, and without a terminal no confirmation is possible; give --yes to delete it`,
+    )
   }
-  terminal.say(`${path} has ${held}. Who pulls it will fail; the history of its tags stays.`)
+  terminal.say(`${path} has ${held}. Pulls will fail after the deletion; the history of the tags remains.`)
   const answer = await terminal.ask(`Delete it? [y/N] `)
   if (!/^y(?:es)?$/i.test(answer.trim())) throw failure('nothing was deleted')
 }

@@ -23,23 +23,28 @@ type Moved = {
 }
 
 export const imagesHistory = apiCommand({
-  details: `Newest first; the times are those of the server. Without a tag it is about latest, or with --digest about every tag. A
-deleted tag keeps its history, and so does a deleted repository: whoever may read the audit log of its group finds it by its
-old path.`,
-  arguments: [
-    { name: '<image>', summary: 'Such as acme/team/app:1.0, or acme/team/app@sha256:… in place of --digest' },
-  ],
+  details: `Shows the updates of a tag, newest first, with the time at which the server received them. Without a tag, shows the tag latest;
+with --digest and no tag, shows every tag that had the digest.
+The history of a deleted tag remains. The history of a deleted repository remains too: give its former path. This needs access to
+the audit log of its organization or folder.`,
+  arguments: [{ name: '<image>', summary: 'Image: acme/team/app:1.0, or acme/team/app@sha256:… instead of --digest' }],
   options: [
-    { flags: '--all-tags', summary: 'What happened to all tags of the repository' },
-    { flags: '--digest <digest>', summary: 'When this digest was there, and under which tags' },
-    { flags: '--start <time>', summary: 'From this time on: 2026-08-01, or 2026-08-01T12:00:00Z' },
-    { flags: '--end <time>', summary: 'Before this time' },
+    { flags: '--all-tags', summary: 'Show the updates of all tags of the repository' },
+    { flags: '--digest <digest>', summary: 'Show the tags that had this digest, and when' },
+    { flags: '--start <time>', summary: 'Only updates at this time or later: 2026-08-01, or 2026-08-01T12:00:00Z' },
+    { flags: '--end <time>', summary: 'Only updates before this time' },
     {
       flags: '--as-of <time>',
-      summary: 'Only what the tag pointed to at this time; ends with 1 when there was no such tag',
+      summary: 'Only the digest of the tag at this time; exit code 1 if the tag did not exist',
     },
-    { flags: '--told', summary: 'What the upstream that it follows told of it, which nobody here has seen' },
-    { flags: '--deleted', summary: 'Of the deleted repository of this path, not of the one that has it now' },
+    {
+      flags: '--told',
+      summary: 'Show the tag history that the upstream of a mirror reports; this server has not verified it',
+    },
+    {
+      flags: '--deleted',
+      summary: 'Show the deleted repository that had this path, also if another repository has it now',
+    },
     limitOption,
     outputOption,
   ],
@@ -47,7 +52,8 @@ old path.`,
   async run(api, given, terminal) {
     const { options, start, end, asOf, limit } = wishOf(given)
     const { at, tag, path } = await historyOf(terminal, api, options)
-    if (options.allTags && tag !== undefined) throw usageError(`--all-tags is not about the tag ${tag}`)
+    if (options.allTags && tag !== undefined)
+      throw usageError(`--all-tags cannot be combined with the tag ${tag}; leave out one of them`)
     const about = tag ?? (options.digest === undefined && !options.allTags ? 'latest' : undefined)
     // The end of a window is not part of it, and times have no more than milliseconds.
     const before = asOf ? new Date(Date.parse(asOf) + 1).toISOString() : end
@@ -57,12 +63,14 @@ old path.`,
       const [last] = items
       if (!last || last.event === 'EVENT_DELETED') {
         const told =
-          options.told === true ? '' : '\nof a repository that follows another, --told asks what that one told'
-        throw failure(`there was no tag ${about} of ${path} at ${asOf}${told}`)
+          options.told === true
+            ? ''
+            : '\nif the repository is a mirror, --told shows the history that its upstream reports'
+        throw failure(`${path} had no tag ${about} at ${asOf}${told}`)
       }
     }
     if (items.length === 0 && start === undefined && end === undefined) {
-      const told = `nobody has told anything of that of ${path}\npinfold images repos follow ${path} says what it follows`
+      const told = `the upstream of ${path} has reported no such history\npinfold mirrors create ${path} shows its upstream`
       throw failure(options.told === true ? told : neverWas(path, about, options.digest))
     }
     const newest = about === undefined ? [...items].sort((a, b) => (a.time < b.time ? 1 : -1)) : items
@@ -76,13 +84,13 @@ function wishOf(given: Options) {
   const [start, end] = [timeOf(options, '--start'), timeOf(options, '--end')]
   const asOf = timeOf(options, '--as-of')
   if (asOf && (start || end || options.digest)) {
-    throw usageError('--as-of stands alone: it is about one moment')
+    throw usageError('--as-of cannot be combined with --start, --end or --digest')
   }
   if (options.allTags && (asOf || options.digest)) {
-    throw usageError('--all-tags goes with --start and --end only')
+    throw usageError('--all-tags cannot be combined with --as-of or --digest')
   }
   if (options.told === true && options.deleted === true) {
-    throw usageError('--told is about a repository that is there')
+    throw usageError('--told cannot be combined with --deleted: only existing mirrors have a history of their upstream')
   }
   const limit = asOf ? 1 : limitOf(options)
   return { options, start, end, asOf, limit }
@@ -97,7 +105,8 @@ async function historyOf(terminal: Terminal, api: ApiReader, options: Options) {
   const deleted = await findDeletedImage(api.list, path)
   if (!deleted) {
     const what = options.deleted === true ? 'deleted image' : 'image'
-    throw failure(`there is no ${what} ${path} at ${registryOf(api.session)} that you can see`)
+    const why = 'it does not exist, or you do not have access to it'
+    throw failure(`no ${what} ${path} was found at ${registryOf(api.session)}: ${why}`)
   }
   terminal.say(`pinfold: ${path} was deleted on ${deleted.deleteTime}`)
   return { path, tag, at: `/registry/v2/deletedRepos/${deleted.uid}/tagHistory` }
@@ -105,10 +114,9 @@ async function historyOf(terminal: Terminal, api: ApiReader, options: Options) {
 
 function neverWas(path: string, tag: string | undefined, digest: Options[string]): string {
   if (tag === undefined && digest === undefined) return `${path} has never had a tag`
-  const list = `pinfold images tags ${path} lists those that there are now`
-  if (digest !== undefined)
-    return `${tag ? `the tag ${tag}` : 'no tag'} of ${path} has ${tag ? 'never ' : ''}pointed to ${digest}`
-  return `there has never been a tag ${tag} of ${path}\n${list}`
+  const list = `pinfold tags list ${path} lists its current tags`
+  if (digest !== undefined) return `${tag ? `the tag ${tag}` : 'no tag'} of ${path} has ever had the digest ${digest}`
+  return `${path} has never had a tag ${tag}\n${list}`
 }
 
 const head = ({ digest, allTags }: Options): string[] =>
@@ -138,9 +146,9 @@ function rowOf({ digest, allTags, told }: Options): (record: Moved) => string[] 
 function moverOf({ source = '', actor = '', actorName, checkedBefore }: Moved, word: (text: string) => string): string {
   if (source !== 'SOURCE_UPSTREAM') return `${word(source)} ${actorName || actor}`
   // The upstream changed the tag between two checks.
-  return `upstream${checkedBefore ? `, after ${checkedBefore}` : ', first look'}`
+  return `upstream${checkedBefore ? `, after ${checkedBefore}` : ', first check'}`
 }
 
 function tellerOf({ url = '', path = '', checkedBefore }: Moved): string {
-  return `told by ${url === '' ? path : `${url}/${path}`}${checkedBefore ? `, after ${checkedBefore}` : ''}`
+  return `reported by ${url === '' ? path : `${url}/${path}`}${checkedBefore ? `, after ${checkedBefore}` : ''}`
 }

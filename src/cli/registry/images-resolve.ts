@@ -19,29 +19,39 @@ type Resolved = {
 }
 
 const reasons: Record<string, string> = {
-  'no tag': 'there was no such tag',
+  'no tag': 'the tag did not exist',
   deleted: 'the tag was deleted',
-  gone: 'the repository has the image no more',
-  young: 'nothing is old enough',
+  gone: 'the image is no longer in the repository',
+  young: 'no image has had the tag for long enough',
 }
 
 export const imagesResolve = apiCommand({
-  details: `What at-20261101/acme/app:stable and min-7d/acme/app:stable are pulled as, or acme/app:stable by whom pull rules
-bind. Ends with 1 when that is nothing.`,
-  arguments: [{ name: '<image>', summary: 'Such as acme/team/app:stable; latest without a tag' }],
+  details: `Shows the digest that a client gets, and why. --at is for a pull of a snapshot view, such as at-20261101/acme/app:stable.
+--min-age is for a pull of a cooldown view, such as min-7d/acme/app:stable. --as and --rule are for a pull by an identity with cooldown
+policies.
+The exit code is 1 if there is no such digest, or if a cooldown policy denies the pull.`,
+  arguments: [{ name: '<image>', summary: 'Image, such as acme/team/app:stable; default tag: latest' }],
   options: [
-    { flags: '--at <time>', summary: 'As of this time: 2026-11-01, or 2026-11-01T12:00:00Z' },
-    { flags: '--min-age <span>', summary: 'The newest that has been the tag for so long: 12h, 7d, 2w' },
-    { flags: '--hold <span>', summary: 'A stay that ended after less does not count; 6h unless given' },
-    { flags: '--as <identity>', summary: 'As this identity pulls it, by name, GROUP/NAME or uid' },
-    { flags: '--rule <rule>', summary: 'As whoever this pull rule binds pulls it, also where it only observes' },
+    { flags: '--at <time>', summary: 'Time at which the tag is read: 2026-11-01, or 2026-11-01T12:00:00Z' },
+    {
+      flags: '--min-age <span>',
+      summary: 'Minimum age: time since the digest was assigned to the tag, such as 12h, 7d or 2w',
+    },
+    { flags: '--hold <span>', summary: 'Ignore assignments that were replaced within this time; default: 6h' },
+    { flags: '--as <identity>', summary: 'Identity that pulls the image: its name, GROUP/NAME or uid' },
+    {
+      flags: '--rule <policy>',
+      summary: 'Cooldown policy to apply, also if its mode is observe: its name, GROUP/NAME or uid',
+    },
     outputOption,
   ],
   check(options) {
     timeOf(options, '--at')
     const { at, minAge, as, rule } = options
     if ([at, minAge, as, rule].some((one) => one !== undefined)) return
-    throw usageError('say as of when, by --at, how old, by --min-age, or for whom, by --as or --rule')
+    throw usageError(
+      'give at least one of --at, --min-age, --as and --rule; pinfold tags digest prints the current digest',
+    )
   },
   async run(api, options, terminal) {
     const { repo, tag = 'latest', path } = await imageOf(api, options)
@@ -69,20 +79,18 @@ function tell(
   { chosen, reason = '', deleteTime, skipped = [], next, rule }: Resolved,
 ): void {
   if (chosen) {
-    const imported = chosen.imported ? ', as was imported' : ''
-    terminal.print(plain(`${name} is ${chosen.digest} of ${chosen.assignTime}${imported}`))
+    const imported = chosen.imported ? ' (imported)' : ''
+    terminal.print(plain(`${name} is ${chosen.digest}, assigned at ${chosen.assignTime}${imported}`))
   } else {
     const when = deleteTime === undefined ? '' : ` on ${deleteTime}`
-    terminal.print(plain(`${name} is nothing: ${reasons[reason] ?? reason}${when}`))
+    terminal.print(plain(`${name} has no digest: ${reasons[reason] ?? reason}${when}`))
   }
   if (rule) {
     const [called, mode] = [rule.name || rule.uid, rule.mode.toLowerCase().replace('_', '-')]
-    terminal.print(
-      plain(`by the rule ${called} (${mode})${rule.refuses ? ', which refuses pulls by this tag now' : ''}`),
-    )
+    terminal.print(plain(`cooldown policy ${called} (${mode})${rule.refuses ? ' denies pulls of this tag now' : ''}`))
   }
-  if (next) terminal.print(plain(`next is ${next.digest}, from ${next.eligibleTime}`))
+  if (next) terminal.print(plain(`next: ${next.digest}, from ${next.eligibleTime}`))
   if (skipped.length === 0) return
   const rows = skipped.map((one) => [one.assignTime, one.digest, one.reason, one.eligibleTime ?? ''])
-  for (const line of table([['PASSED OVER', 'DIGEST', 'WHY', 'UNTIL'], ...rows])) terminal.print(line)
+  for (const line of table([['ASSIGNED (SKIPPED)', 'DIGEST', 'WHY', 'UNTIL'], ...rows])) terminal.print(line)
 }

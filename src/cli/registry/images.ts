@@ -28,12 +28,16 @@ const view: View<Image> = {
 
 export const imagesList = apiCommand({
   options: [
-    { flags: '--group <group>', summary: 'Only those below this group: its name as ORG or ORG/FOLDER, or its uid' },
+    {
+      flags: '--in <group>',
+      summary: 'Only images of this organization or folder: ORG, ORG/FOLDER or a uid',
+      former: ['--group <group>'],
+    },
     limitOption,
     outputOf(listFormats),
   ],
   async run(api, options, terminal) {
-    const group = options.group === undefined ? undefined : await groupOf(api, String(options.group))
+    const group = options.in === undefined ? undefined : await groupOf(api, String(options.in))
     const query: Query = { 'uidp.descendants_of': group }
     const { items, more } = await api.list<Repo>('/registry/v2/repos', 'repos', query, limitOf(options))
     const paths = await pathsOf(api, items)
@@ -47,9 +51,9 @@ export const imagesList = apiCommand({
 
 const image = {
   name: '<image>',
-  summary: 'Such as acme/team/app:1.0 or acme/app@sha256:…; latest without a tag or --digest',
+  summary: 'Image: acme/team/app:1.0 or acme/app@sha256:…; default tag: latest',
 }
-const digestOption = { flags: '--digest <digest>', summary: 'This digest, whatever its tags' }
+const digestOption = { flags: '--digest <digest>', summary: 'Digest of the image, instead of a tag: sha256:…' }
 
 type Referrer = { digest: string; mediaType?: string; artifactType?: string; size?: string }
 type Puller = { caller?: string; callerName?: string; lastTime: string; gets?: string; checks?: string }
@@ -62,7 +66,7 @@ async function digestOf(api: ApiReader, asked: Options) {
   const where = `/registry/v2/repos/${repo}`
   const resolved = given ? {} : await api.call('GET', `${where}/resolvedTags/${encodeURIComponent(tag)}`)
   const digest = given ?? (resolved as { chosen?: { digest: string } }).chosen?.digest
-  if (digest === undefined) throw failure(`${path} has no image with the tag ${tag}`)
+  if (digest === undefined) throw failure(`${path} has no tag ${tag}\npinfold tags list ${path} lists its tags`)
   return `${where}/digests/${encodeURIComponent(digest)}`
 }
 
@@ -84,14 +88,14 @@ export const imagesPulls = apiCommand({
     const at = await digestOf(api, options)
     const found = (await api.call('GET', `${at}/pulls`)) as { lastTime?: string; pullers?: Puller[] }
     const rows = (found.pullers ?? []).map((one) => [one.lastTime, nameOf(one), one.gets ?? '0', one.checks ?? '0'])
-    if (rows.length === 0) say(`pinfold: the last pull that is known of: ${found.lastTime ?? 'none'}`)
-    return { json: found, head: ['LAST', 'BY', 'PULLED', 'ASKED FOR'], rows }
+    if (rows.length === 0) say(`pinfold: no identities are recorded; last recorded pull: ${found.lastTime ?? 'none'}`)
+    return { json: found, head: ['LAST', 'BY', 'PULLS', 'HEAD REQUESTS'], rows }
   },
 })
 
 function nameOf({ caller = '', callerName = '' }: Pick<Puller, 'caller' | 'callerName'>): string {
-  if (caller === '') return 'nobody who said who they are'
-  return caller === '*' ? 'others' : callerName || caller
+  if (caller === '') return 'not signed in'
+  return caller === '*' ? 'other callers' : callerName || caller
 }
 
 type Unpulled = {
@@ -107,14 +111,15 @@ type Unpulled = {
 }
 
 export const imagesUnpulled = apiCommand({
-  details: `Only pulls are known here: a node that runs an image which it has already asks for nothing. What a HEAD has asked for was not
-pulled. SAFE is "yes" where nothing keeps the manifest and it is part of nothing else in the repository; it deletes nothing.`,
-  arguments: [{ name: '<repository>', summary: 'Such as acme/team/app' }],
+  details: `Deletes nothing. Only pulls are counted: a node that already has an image runs it without a pull, so an image in use can be in
+this list. A HEAD request does not count as a pull.
+SAFE is "yes" if nothing protects the manifest from deletion and no index of the repository contains it.`,
+  arguments: [{ name: '<repository>', summary: 'Repository, such as acme/team/app' }],
   options: [
-    { flags: '--days <days>', summary: 'For how many days, 90 at most; 30 unless given' },
+    { flags: '--days <days>', summary: 'Days without a pull, at most 90; default: 30' },
     {
       flags: '--except <identity>',
-      summary: 'Pulls of this identity, by name or uid, do not count, such as those of a scanner; may be repeated',
+      summary: 'Ignore pulls of this identity, such as a scanner: its name, GROUP/NAME or uid; may be repeated',
       repeat: true,
     },
     limitOption,

@@ -27,14 +27,21 @@ const earlySeconds = 5 * 60
 type Asked = { apiVersion: string; image: string; token: string; identity: string }
 
 export const kubeletCredentialProvider: Command = {
-  details: `Reads a CredentialProviderRequest from standard input and prints a CredentialProviderResponse with an access token for the
-registry. Where the kubelet sends the token of the pod's service account, that is exchanged, for the identity that the
-annotation ${annotation} of the service account names, or else for --identity. Without one it is the token of the node, in the
-file that --identity-token names.`,
+  details: `The kubelet calls this command. It reads a CredentialProviderRequest from standard input, and prints a
+CredentialProviderResponse with an access token for the registry.
+If the request contains the token of the pod's service account, that token is exchanged. Otherwise the token of the node is
+exchanged, from the file of --identity-token. The identity is that of the annotation ${annotation} of the service account, or
+else that of --identity.`,
   options: [
     apiOption,
-    { flags: '--identity <uid>', summary: 'The identity (PINFOLD_IDENTITY) where no annotation names one' },
-    { flags: '--identity-token <file>', summary: 'The file with the token of the node, where no pod has its own' },
+    {
+      flags: '--identity <uid>',
+      summary: 'Identity to use if the service account has no annotation (PINFOLD_IDENTITY)',
+    },
+    {
+      flags: '--identity-token <file>',
+      summary: 'File with the token of the node, used if the request has no token of a service account',
+    },
   ],
   async run(terminal, options) {
     const asked = readRequest(await terminal.input())
@@ -62,9 +69,9 @@ async function answer(terminal: Terminal, options: Options, session: Session, as
 function identityOf({ api, identity }: Session, { identity: annotated }: Asked): Pick<Session, 'api' | 'identity'> {
   const uid = annotated || identity
   if (isUid(uid)) return { api, identity: uid }
-  const why =
-    uid === '' ? `nothing names the identity: not --identity, nor` : `${uid} is not the uid of an identity; see`
-  throw new CliError(exitCodes.config, plain(`${why} the annotation ${annotation} of the service account`))
+  const why = uid === '' ? 'no identity is configured' : `${uid} is not the uid of an identity`
+  const next = `set the annotation ${annotation} of the service account to the uid of an identity, or give --identity`
+  throw new CliError(exitCodes.config, plain(`${why}; ${next}`))
 }
 
 async function shown(terminal: Terminal, options: Options, session: Session, { token }: Asked): Promise<OutsideToken> {
@@ -77,13 +84,14 @@ function readRequest(text: string): Asked {
   if (text.length > maxInput) throw refused(`is longer than ${maxInput} bytes`)
   const request = parsed(text)
   const { apiVersion, kind, image, serviceAccountToken = '', serviceAccountAnnotations } = request
-  if (kind !== 'CredentialProviderRequest') throw refused('is no CredentialProviderRequest')
+  if (kind !== 'CredentialProviderRequest') throw refused('is not a CredentialProviderRequest')
   if (typeof apiVersion !== 'string' || !versions.includes(apiVersion)) {
-    throw refused(`is of a version that is not known: ${versions.join(', ')} are`)
+    throw refused(`has an unknown apiVersion; known are ${versions.join(', ')}`)
   }
-  if (typeof image !== 'string' || !/^[^/\s]+\/\S+$/.test(image)) throw refused('names no image of a registry')
+  if (typeof image !== 'string' || !/^[^/\s]+\/\S+$/.test(image))
+    throw refused('has an image without a registry, or no image')
   if (typeof serviceAccountToken !== 'string' || !/^[\x21-\x7e]*$/.test(serviceAccountToken)) {
-    throw refused('has a serviceAccountToken that is no token')
+    throw refused('has an invalid serviceAccountToken')
   }
   const annotations = (serviceAccountAnnotations ?? {}) as Record<string, unknown>
   return { apiVersion, image, token: serviceAccountToken, identity: String(annotations[annotation] ?? '') }
@@ -96,10 +104,10 @@ function parsed(text: string): Record<string, unknown> {
   } catch {
     // The error is thrown below.
   }
-  throw refused('is no JSON object')
+  throw refused('is not a JSON object')
 }
 
 /** The request is not shown, since it may hold a token. */
 function refused(what: string): CliError {
-  return usageError(`what the kubelet sends on standard input ${what}`)
+  return usageError(`the request of the kubelet on standard input ${what}`)
 }

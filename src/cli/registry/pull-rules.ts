@@ -1,4 +1,4 @@
-// Pull rules: the minimum age of tags that identities can pull.
+// Cooldown policies: the minimum age of tags that identities can pull.
 import type { ApiReader } from '../framework/api-reader.ts'
 import { usageError } from '../framework/cli-error.ts'
 import type { Commands, Options } from '../framework/command.ts'
@@ -20,8 +20,8 @@ type Rule = {
 const kind = {
   path: '/registry/v2/pullRules',
   member: 'pullRules',
-  words: ['pull rule', 'pull rules'],
-  list: 'pinfold images repos pull-rules list',
+  words: ['cooldown policy', 'cooldown policies'],
+  list: 'pinfold policies cooldown list',
 } as const
 
 export const pullRuleNamed = ruleNamed(kind)
@@ -34,35 +34,43 @@ const listed = (text: string): string[] =>
 const constant = (_: ApiReader, word: string): string => word.toUpperCase().replace('-', '_')
 
 const fields: readonly Field[] = [
-  { flags: '--name <name>', summary: 'What it is called' },
+  { flags: '--name <name>', summary: 'Name of the policy' },
   {
     flags: '--tags <patterns>',
-    summary: 'Only these tags, with commas; * stands for any characters',
+    summary: 'Only these tags, separated by commas; * matches any characters; default: all tags',
     read: (_, text) => listed(text),
   },
-  { flags: '--except-tags <patterns>', summary: 'Not these tags', read: (_, text) => listed(text) },
+  {
+    flags: '--except-tags <patterns>',
+    summary: 'Exclude these tags, separated by commas',
+    read: (_, text) => listed(text),
+  },
   {
     flags: '--identities <names>',
-    summary: 'For these identities, by name, GROUP/NAME or uid, with commas',
+    summary: 'Identities that the policy applies to, separated by commas: name, GROUP/NAME or uid',
     read: (api, text) => Promise.all(listed(text).map((one) => findIdentity(api, one))),
   },
   {
     flags: '--below <group>',
-    summary: 'For all identities that live in this group, and below',
+    summary: 'Apply to all identities of this organization or folder, and of all folders below',
     member: 'belowGroup',
     read: groupOf,
   },
-  { flags: '--min-age <span>', summary: 'How long it has to have been a tag: 12h, 7d, 2w' },
-  { flags: '--hold <span>', summary: 'A stay that ended after less does not count; 6h unless given' },
+  {
+    flags: '--min-age <span>',
+    summary: 'Minimum age: time since the digest was assigned to the tag, such as 12h, 7d or 2w',
+  },
+  { flags: '--hold <span>', summary: 'Ignore assignments that were replaced within this time; default: 6h' },
   {
     flags: '--count-from <where>',
-    summary: 'Under the tag that is pulled, or any of the repository',
+    summary: 'Measure the age under the pulled tag (tag), or under any tag of the repository (repo); default: tag',
     choices: ['tag', 'repo'],
     read: constant,
   },
   {
     flags: '--mode <mode>',
-    summary: 'What happens to what is too young',
+    summary:
+      'Pulls of images below the minimum age: get an older digest (serve-older), fail (deny), or are only reported (observe); default for a new policy: serve-older',
     choices: ['serve-older', 'deny', 'observe'],
     read: constant,
   },
@@ -71,13 +79,13 @@ const fields: readonly Field[] = [
 export const pullRules: Commands = {
   ...ruleCommands<Rule>({
     ...kind,
-    word: 'rule',
+    word: 'cooldown policy',
     fields,
     head: ['UID', 'NAME', 'AGE', 'MODE', 'TAGS', 'FOR'],
     rows,
     create: {
-      details: `They get only what has been a tag for long enough, by whatever name they pull it. It is meant for identities that run
-images, not for those that push them. Of several rules the one with the largest age counts.`,
+      details: `The identities of the policy can only pull images that have had their tag for the minimum age, also by digest. Use it for
+identities that run images, not for those that push them. If several policies apply, the largest minimum age counts.`,
       check: checkRule,
       usual: { mode: 'SERVE_OLDER' },
     },
@@ -86,14 +94,14 @@ images, not for those that push them. Of several rules the one with the largest 
     path: '/registry/v2/pullRuleExceptions',
     member: 'pullRuleExceptions',
     days: 30,
-    command: 'pinfold images repos pull-rules',
+    command: 'pinfold policies cooldown',
   }),
 }
 
 function checkRule({ minAge, identities, below }: Options): void {
-  if (minAge === undefined) throw usageError('say how old it has to be, by --min-age')
+  if (minAge === undefined) throw usageError('no policy was created: --min-age is required, such as --min-age 7d')
   if ((identities === undefined) === (below === undefined)) {
-    throw usageError('say for whom, by --identities or by --below, and not by both')
+    throw usageError('no policy was created: give either --identities or --below')
   }
 }
 

@@ -28,19 +28,21 @@ const maxTtlHours = 8760
 
 export const createOptions: readonly OptionSpec[] = [
   {
-    flags: '--parent <group>',
-    summary: 'What it may pull from: a group by uid or an organisation by name; your own unless given',
+    flags: '--in <group>',
+    summary: 'Organization or folder to pull from: ORG, ORG/FOLDER or a uid; default: your own organization',
+    former: ['--parent <group>'],
+    default: 'parent',
   },
-  { flags: '--name <name>', summary: 'What the identity is called: pull-token unless given' },
+  { flags: '--name <name>', summary: 'Name of the identity that is created; default: pull-token' },
   {
     flags: '--ttl <hours>',
-    summary: `How long it is good for, such as 24h: ${defaultTtl} unless given, ${maxTtlHours}h at most`,
+    summary: `Validity in hours, such as 24h; at most ${maxTtlHours}h; default: ${defaultTtl}`,
   },
 ]
 
 export const tokenOutput: OptionSpec = {
   flags: '-o, --output <format>',
-  summary: 'table, json for programs, or env for a shell',
+  summary: 'Output format: table, json for programs, or env for a shell; default: table',
   choices: ['table', 'json', 'env'],
 }
 
@@ -49,10 +51,10 @@ type PullToken = { identity: string; user: string; password: string; expiry: str
 
 const create: Command = {
   details:
-    'The user name is the uid of an identity that is made for it. Deleting the pull token takes effect within a second.',
+    'Creates an identity for the pull token; its uid is the user name. A deleted pull token stops working within a second.',
   options: [
     ...createOptions,
-    { flags: '--description <text>', summary: 'What it is for' },
+    { flags: '--description <text>', summary: 'Description, such as the machine that uses the token' },
     tokenOutput,
     ...callerOptions,
   ],
@@ -79,12 +81,17 @@ const create: Command = {
 
 const list = apiCommand({
   options: [
-    { flags: '--parent <group>', summary: 'A group by uid or an organisation by name; your own unless given' },
-    { flags: '--expired', summary: 'Only those that have expired' },
+    {
+      flags: '--in <group>',
+      summary: 'Organization or folder: ORG, ORG/FOLDER or a uid; default: your own organization',
+      former: ['--parent <group>'],
+      default: 'parent',
+    },
+    { flags: '--expired', summary: 'Only expired pull tokens' },
     outputOption,
   ],
   async run(api, options) {
-    const parent = await parentOf(api, options.parent)
+    const parent = await parentOf(api, options.in)
     const now = new Date().toISOString()
     const found = (await pullTokens(api, { 'uidp.children_of': parent })).filter(
       ({ expiry }) => !options.expired || expiry <= now,
@@ -100,13 +107,14 @@ const list = apiCommand({
 })
 
 const remove = apiCommand({
-  arguments: [{ name: '<which>', summary: 'Its name, GROUP/NAME where several have that name, or its uid' }],
+  arguments: [{ name: '<which>', summary: 'Pull token: its name, GROUP/NAME if several have that name, or its uid' }],
   options: [],
   async run(api, options) {
     const given = String(options.which)
     const uid = isUid(given) ? given : await pullTokenNamed(api, given)
     const identity = await api.call('GET', `/iam/v2/identities/${uid}`)
-    if (keysOf(identity)?.issuer !== issuer) throw usageError(`${uid} is not a pull token`)
+    if (keysOf(identity)?.issuer !== issuer)
+      throw usageError(`nothing was deleted: ${uid} is not a pull token; pinfold tokens pull list lists pull tokens`)
     await api.call('DELETE', `/iam/v2/identities/${uid}`)
   },
 })
@@ -117,7 +125,7 @@ async function pullTokenNamed(api: ApiReader, given: string): Promise<string> {
   const at = given.lastIndexOf('/')
   const place = at < 0 ? {} : { 'uidp.children_of': await groupOf(api, given.slice(0, at)) }
   const found = (await pullTokens(api, place)).filter(({ name }) => name === given.slice(at + 1))
-  const list = 'pinfold auth pull-token list'
+  const list = 'pinfold tokens pull list'
   return onlyOf(
     found.map(({ identity: uid }) => ({ uid })),
     { words: ['pull token', 'pull tokens'], list },
@@ -127,15 +135,15 @@ async function pullTokenNamed(api: ApiReader, given: string): Promise<string> {
 
 export const pullToken: Commands = { create, list, delete: remove }
 
-/** The built-in role `registry.push`, for who pushes from this machine. */
+/** The built-in role `registry.push`, for pushes from this machine. */
 export const pushRole = '1d170348733a558be7e883527d0d7e4c60e3ce20'
 
-/** Creates the identity and its binding, and signs the token with a key that is thrown away afterwards. */
+/** Creates the identity and its binding, and signs the token with a key that is discarded afterwards. */
 export async function createPullToken(terminal: Terminal, options: Options, roleUid = pullRole): Promise<PullToken> {
   const api = await apiReader(terminal, options)
   const { session } = api
   const expiry = new Date(Date.now() + hoursOf(options.ttl) * 3_600_000)
-  const parent = await parentOf(api, options.parent)
+  const parent = await parentOf(api, options.in)
   const { calculateJwkThumbprint, exportJWK, generateKeyPair, SignJWT } = await import('jose')
   const registry = registryOf(session)
   const { publicKey, privateKey } = await generateKeyPair('ES256')
@@ -159,7 +167,8 @@ export async function createPullToken(terminal: Terminal, options: Options, role
     await api.call('POST', `/iam/v2/roleBindings/${parent}`, { identityUid: uid, roleUid })
   } catch (error) {
     await api.call('DELETE', `/iam/v2/identities/${uid}`).catch(() => {
-      terminal.say(`pinfold: the identity ${uid} was made, but could not be bound or deleted`)
+      terminal.say(`pinfold: the identity ${uid} was created, but could get no role, and could not be deleted`)
+      terminal.say(`pinfold: to delete it: pinfold identities delete ${uid}`)
     })
     throw error
   }
@@ -177,7 +186,7 @@ export async function createPullToken(terminal: Terminal, options: Options, role
 function hoursOf(given: unknown): number {
   const hours = Number(/^(\d{1,5})h$/.exec(String(given ?? defaultTtl))?.[1])
   if (hours >= 1 && hours <= maxTtlHours) return hours
-  throw usageError(`--ttl must be hours such as 24h, from 1h to ${maxTtlHours}h`)
+  throw usageError(`--ttl must be a number of hours such as 24h, from 1h to ${maxTtlHours}h`)
 }
 
 type Listed = { identity: string; user: string; name: string; expiry: string; lastSeen: string }

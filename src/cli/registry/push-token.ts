@@ -5,7 +5,7 @@ import type { Body } from '../framework/api-client.ts'
 import { apiCommand, apiReader, callerOptions, parentOf as groupFrom } from '../framework/api-pages.ts'
 import type { ApiReader } from '../framework/api-reader.ts'
 import { exitCodes, failure, usageError } from '../framework/cli-error.ts'
-import { type Command, type Commands, type Options, outputOption } from '../framework/command.ts'
+import { type Command, type Commands, type OptionSpec, type Options, outputOption } from '../framework/command.ts'
 import { groupOf, namesOf } from '../framework/names.ts'
 import { jsonText, plain, table } from '../framework/plain-text.ts'
 import { registryOf } from '../framework/session.ts'
@@ -31,14 +31,22 @@ const ofGroup = '/control/v1/groupPushTokens'
 const maxHours = 8760
 
 const create: Command = {
-  details: `It acts as you, where you say and no further, and only as long as you may yourself. Without --push it only pulls. Deleting
-it takes effect within a second.`,
-  arguments: [{ name: '[name]', summary: 'What it is for; the name of this machine unless given' }],
+  details: `A push token acts as you, but only in its scope. It loses a permission when you lose it. Without --push it can only pull. A deleted
+push token stops working within a second.`,
+  arguments: [{ name: '[name]', summary: 'Name of the token; default: the name of this machine' }],
   options: [
-    { flags: '--group <group>', summary: 'What it reaches: ORG or ORG/FOLDER; your own organisation unless given' },
-    { flags: '--repo <image>', summary: 'Only this repository, such as acme/app; may be repeated', repeat: true },
-    { flags: '--push', summary: 'Let it push, and move tags, too' },
-    { flags: '--ttl <time>', summary: `How long it is good for, such as 12h or 90d: 30d unless given, 365d at most` },
+    {
+      flags: '--in <group>',
+      summary: 'Scope of the token: ORG or ORG/FOLDER; default: your own organization',
+      former: ['--group <group>'],
+    },
+    {
+      flags: '--repo <image>',
+      summary: 'Limit the token to this repository, such as acme/app; may be repeated',
+      repeat: true,
+    },
+    { flags: '--push', summary: 'Allow the token to push and to update tags' },
+    { flags: '--ttl <time>', summary: 'Validity in hours or days, such as 12h or 90d; at most 365d; default: 30d' },
     tokenOutput,
     ...callerOptions,
   ],
@@ -46,8 +54,7 @@ it takes effect within a second.`,
     const ttl = secondsOf(options.ttl)
     const api = await apiReader(terminal, options)
     const repoUids = await reposOf(api, options)
-    const group =
-      options.group === undefined && repoUids.length > 0 ? above(repoUids) : await groupFrom(api, options.group)
+    const group = options.in === undefined && repoUids.length > 0 ? above(repoUids) : await groupFrom(api, options.in)
     const name = String(options.name ?? nameOfMachine())
     const asked = { name, push: options.push === true, repoUids, ttl }
     const { pushToken, secret } = (await api.call('POST', `${base}/${group}`, asked)) as Body & { pushToken: PushToken }
@@ -68,19 +75,20 @@ it takes effect within a second.`,
     for (const line of table(rows)) terminal.print(line)
     terminal.print(`password  ${secret}`)
     terminal.say(
-      `docker login --username ${pushToken.userName} ${registry} asks for the password, which is not shown again`,
+      `the password is not shown again; to sign in: docker login --username ${pushToken.userName} ${registry}`,
     )
     return exitCodes.ok
   },
 }
 
-const groupOption = {
-  flags: '--group <group>',
-  summary: 'Those that reach this group or something below it, whoever has made them; your own unless given',
+const groupOption: OptionSpec = {
+  flags: '--in <group>',
+  summary: 'Push tokens of all users with access to this organization or folder, instead of your own',
+  former: ['--group <group>'],
 }
 
 const list = apiCommand({
-  options: [groupOption, { flags: '--expired', summary: 'Only those that have expired' }, outputOption],
+  options: [groupOption, { flags: '--expired', summary: 'Only expired push tokens' }, outputOption],
   async run(api, options) {
     const now = new Date().toISOString()
     const found = (await tokensOf(api, options)).filter(({ expireTime }) => !options.expired || expireTime <= now)
@@ -103,18 +111,18 @@ const list = apiCommand({
 })
 
 const remove = apiCommand({
-  arguments: [{ name: '<user>', summary: 'Its user name or its uid, as list shows them' }],
+  arguments: [{ name: '<user>', summary: 'Push token: its user name or uid, as pinfold tokens push list shows them' }],
   options: [groupOption],
   async run(api, options) {
     const given = String(options.user)
     const uid = isUid(given) ? given : (await tokensOf(api, options)).find((one) => one.userName === given)?.uid
     if (uid === undefined) {
-      const hint = 'pinfold auth push-token list shows those that there are'
-      throw failure(`there is no push token ${given} that you can see\n${hint}`)
+      const hint = 'pinfold tokens push list lists push tokens'
+      throw failure(`no push token ${given} was found: it does not exist, or you do not have access to it\n${hint}`)
     }
-    if (options.group === undefined) await api.call('DELETE', `${base}/${uid}`)
+    if (options.in === undefined) await api.call('DELETE', `${base}/${uid}`)
     else {
-      const group = await groupOf(api, String(options.group))
+      const group = await groupOf(api, String(options.in))
       await api.call('POST', `${ofGroup}/${group}:revoke`, { pushTokenUid: uid })
     }
   },
@@ -122,7 +130,7 @@ const remove = apiCommand({
 
 export const pushToken: Commands = { create, list, delete: remove }
 
-async function tokensOf(api: ApiReader, { group }: Options): Promise<PushToken[]> {
+async function tokensOf(api: ApiReader, { in: group }: Options): Promise<PushToken[]> {
   const path = group === undefined ? base : `${ofGroup}/${await groupOf(api, String(group))}`
   return (await api.list<PushToken>(path, 'pushTokens', {})).items
 }
@@ -163,7 +171,9 @@ function above(repos: readonly string[]): string {
   const [first, ...others] = repos.map((uid) => lineage(parentOf(uid)))
   const shared = first!.find((group) => others.every((groups) => groups.includes(group)))
   if (shared !== undefined) return shared
-  throw usageError('a push token reaches one organisation, and these repositories are in several')
+  throw usageError(
+    'no push token was created: these repositories are in several organizations, and a push token is for one; create one for each',
+  )
 }
 
 /** As names of resources are spelled. */
@@ -180,5 +190,5 @@ function secondsOf(given: unknown): string | undefined {
   const [, digits, unit] = /^(\d{1,5})([hd])$/.exec(String(given)) ?? []
   const hours = Number(digits) * (unit === 'd' ? 24 : 1)
   if (hours >= 1 && hours <= maxHours) return `${hours * 3600}s`
-  throw usageError(`--ttl must be hours or days such as 12h or 90d, from 1h to ${maxHours}h`)
+  throw usageError(`--ttl must be a number of hours or days such as 12h or 90d, from 1h to ${maxHours / 24}d`)
 }

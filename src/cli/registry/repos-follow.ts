@@ -1,4 +1,4 @@
-// Repositories that follow others at registries elsewhere.
+// Mirrors: repositories that copy the tags of a repository of another registry.
 import { codes } from '#lib/errors.ts'
 import { ApiError } from '../framework/api-client.ts'
 import { apiCommand } from '../framework/api-pages.ts'
@@ -32,7 +32,7 @@ type Follow = {
   dueTime: string
 }
 
-const repository = { name: '<repository>', summary: 'Its path: ORG/NAME or ORG/FOLDER/NAME' }
+const repository = { name: '<repository>', summary: 'Repository: ORG/NAME, ORG/FOLDER/NAME or a uid' }
 
 async function repoOf(api: ApiReader, options: Options) {
   const { path } = imageNameOf(String(options.repository), registryOf(api.session))
@@ -40,33 +40,37 @@ async function repoOf(api: ApiReader, options: Options) {
 }
 
 const follow = apiCommand({
-  details: `With --upstream and --path it follows from then on: its tags are looked at there, and each move is in its history.
-Nothing is pushed to it meanwhile. Without them it shows what the repository follows, and how that goes.`,
+  details: `With --upstream and --path, turns the repository into a mirror. The server checks the tags of the upstream repository on a schedule,
+and adds each change to the tag history. Pushes to a mirror are refused.
+Without them, shows the settings and the state of the mirror.`,
   arguments: [repository],
   options: [
-    { flags: '--upstream <upstream>', summary: 'The registry: its name, GROUP/NAME, or its uid' },
-    { flags: '--path <path>', summary: 'The repository there, such as team/app' },
+    { flags: '--upstream <upstream>', summary: 'Upstream registry: its name, GROUP/NAME or uid' },
+    { flags: '--path <path>', summary: 'Path of the repository at the upstream, such as team/app' },
     {
       flags: '--mode <mode>',
-      summary: 'watch: digests only; on-demand: content comes with the first pull; full: beforehand',
+      summary:
+        'Content to copy: none, only the digests of tags (watch), with the first pull (on-demand), or in advance (full); default: watch',
       choices: ['watch', 'on-demand', 'full'],
     },
     {
       flags: '--tag <name-or-pattern>',
-      summary: 'Only these tags: names, or regular expressions for whole names; may be repeated',
+      summary: 'Only these tags: a name, or a regular expression for whole names; default: all tags; may be repeated',
       repeat: true,
     },
     {
       flags: '--platform <os/architecture>',
-      summary: 'With full: of an index bring only the images of this platform, such as linux/amd64; may be repeated',
+      summary:
+        'With --mode full: copy only the images of this platform, such as linux/amd64; default: all platforms; may be repeated',
       repeat: true,
     },
-    { flags: '--interval <time>', summary: 'How often to look, such as 30m or 12h; 1h unless given' },
+    { flags: '--interval <time>', summary: 'Time between two checks of a tag, from 5m to 7d; default: 1h' },
     {
       flags: '--stale-for <time>',
-      summary: 'How long to serve what is here while it does not answer; 30d unless given',
+      summary:
+        'Time to serve known tags while the upstream does not answer, such as 7d; default: 30d; not for --mode watch',
     },
-    { flags: '--check', summary: 'Look as soon as possible' },
+    { flags: '--check', summary: 'Check the upstream as soon as possible' },
     outputOption,
   ],
   check: checkUpstream,
@@ -95,7 +99,7 @@ Nothing is pushed to it meanwhile. Without them it shows what the repository fol
 function checkUpstream({ upstream: named, path, mode, tag, platform, interval, staleFor }: Options): void {
   const sets = [mode, tag, platform, interval, staleFor].some((one) => one !== undefined)
   if ((named === undefined) !== (path === undefined) || (sets && named === undefined)) {
-    throw usageError('what it is to follow takes both --upstream and --path')
+    throw usageError('the mirror was not changed: give both --upstream and --path, also to change other settings')
   }
 }
 
@@ -104,18 +108,26 @@ const unfollow = apiCommand({
   options: [yesOption],
   async run(api, options, terminal) {
     const { path, repo } = await repoOf(api, options)
-    await confirm(terminal, options.yes, `have ${path} follow nothing any more`)
+    await confirm(terminal, options.yes, `stop mirroring ${path}; its tags and their history remain`)
     await api.call('DELETE', `/registry/v2/repos/${repo}/follow`).catch(followsNothing(path))
-    terminal.say(`${path} follows nothing any more`)
+    terminal.say(`${path} is no longer a mirror`)
   },
 })
 
 const following = apiCommand({
-  arguments: [{ name: '<group>', summary: 'Its name as ORG or ORG/FOLDER, or its uid' }],
-  options: [limitOption, outputOption],
+  options: [
+    {
+      flags: '--in <group>',
+      summary: 'Organization or folder: ORG, ORG/FOLDER or a uid',
+      required: true,
+      formerArgument: 'group',
+    },
+    limitOption,
+    outputOption,
+  ],
   check: limitOf,
   async run(api, options) {
-    const at = `/registry/v2/follows/${await groupOf(api, String(options.group))}`
+    const at = `/registry/v2/follows/${await groupOf(api, String(options.in))}`
     const { items, more } = await api.list<Follow>(at, 'follows', {}, limitOf(options))
     const repos = items.map(({ repoUid }) => ({ uid: repoUid, name: repoUid.slice(repoUid.lastIndexOf('/') + 1) }))
     const uids = repos.map(({ uid }) => uid)
@@ -130,7 +142,7 @@ const following = apiCommand({
       wordOf(one.state ?? 'STATE_WAITING'),
       one.problem ?? '',
     ])
-    const head = ['REPOSITORY', 'MODE', 'PATH THERE', 'TAGS', 'STATE', 'PROBLEM']
+    const head = ['REPOSITORY', 'MODE', 'UPSTREAM PATH', 'TAGS', 'STATE', 'PROBLEM']
     return { json: { items }, head, rows, more }
   },
 })
@@ -146,19 +158,19 @@ const units: Record<string, number> = { s: 1, m: 60, h: 3600, d: 86_400 }
 function followsNothing(path: string): (error: unknown) => never {
   return (error) => {
     if (!(error instanceof ApiError && error.code === codes.NOT_FOUND.number)) throw error
-    const hint = `pinfold images repos follow ${path} --upstream NAME --path PATH has it follow`
-    throw failure(`${path} follows nothing\n${hint}`, error)
+    const hint = `to make it a mirror: pinfold mirrors create ${path} --upstream NAME --path PATH`
+    throw failure(`${path} is not a mirror\n${hint}`, error)
   }
 }
 
-/** `GROUP/NAME` where the caller may see the upstream, else its uid. */
+/** `GROUP/NAME` if the caller can see the upstream, else its uid. */
 async function upstreamName(api: ApiReader, uid: string): Promise<string> {
   const { items } = await api.list<{ uid: string; name: string }>(upstream.path, upstream.member, { 'uidp.ids': [uid] })
   const [found] = items
   return found ? `${(await namesOf(api, [groupAbove(uid)], [])).path(groupAbove(uid))}/${found.name}` : uid
 }
 
-/** A span as people give it. */
+/** A duration in the form of the options. */
 function spanOf(interval: string): string {
   const seconds = Number(/^(\d+)s$/.exec(interval)?.[1])
   const [unit, length] = Object.entries(units).findLast(([, one]) => seconds % one === 0) ?? []
@@ -167,18 +179,18 @@ function spanOf(interval: string): string {
 
 function secondsOf(text: string, flag: string): string {
   const [, count, unit] = /^(\d{1,7})([smhd])$/.exec(text) ?? []
-  if (!unit) throw usageError(`${flag} must be a time such as 30m, 12h or 1d`)
+  if (!unit) throw usageError(`${flag} must be a duration such as 30m, 12h or 1d`)
   return `${Number(count) * units[unit]!}s`
 }
 
 const histories: Record<string, string> = {
-  HISTORY_SERVICE: 'told, without deletions',
-  HISTORY_DRAFT: 'told',
-  HISTORY_NONE: 'not told',
+  HISTORY_SERVICE: 'reported, without deletions',
+  HISTORY_DRAFT: 'reported',
+  HISTORY_NONE: 'not reported',
 }
 
 function historyOf({ history = '', historyWaitingCount = 0 }: Follow): string {
-  const waiting = historyWaitingCount === 0 ? '' : `${historyWaitingCount} tags still to ask for`
+  const waiting = historyWaitingCount === 0 ? '' : `${historyWaitingCount} tags still to read`
   return [histories[history] ?? '', waiting].filter((text) => text !== '').join(', ')
 }
 
@@ -187,20 +199,20 @@ function rowsOf(path: string, follow: Follow, named: string): string[][] {
   return [
     ['repository', path],
     ['upstream', named],
-    ['path there', follow.path],
+    ['upstream path', follow.path],
     ['mode', wordOf(follow.mode)],
     ['tags', follow.tags?.join(' ') || 'all'],
     ['platforms', follow.platforms?.join(' ') ?? ''],
     ['interval', spanOf(follow.interval)],
-    ['tags looked at', String(follow.tagCount ?? 0)],
+    ['tags checked', String(follow.tagCount ?? 0)],
     ['state', `${wordOf(follow.state ?? 'STATE_WAITING')} since ${follow.stateTime}`],
     ['problem', follow.problem ?? ''],
-    ['still to bring', follow.waitingCount ? String(follow.waitingCount) : ''],
-    ['not brought', follow.fetchProblem ?? ''],
-    ['past there', historyOf(follow)],
-    ['past not told', follow.historyProblem ?? ''],
-    ['next look', follow.dueTime],
+    ['waiting copies', follow.waitingCount ? String(follow.waitingCount) : ''],
+    ['copy problem', follow.fetchProblem ?? ''],
+    ['upstream history', historyOf(follow)],
+    ['history problem', follow.historyProblem ?? ''],
+    ['next check', follow.dueTime],
   ].filter(([, value]) => value !== '')
 }
 
-export const followCommands: Commands = { follow, following, unfollow }
+export const mirrorCommands: Commands = { create: follow, list: following, delete: unfollow }

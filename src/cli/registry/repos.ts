@@ -19,10 +19,10 @@ type Repo = Item & {
 
 const tiers = ['APPLICATION', 'BASE', 'FIPS', 'AI', 'DEVTOOLS', 'COMMERCIAL']
 const fields: readonly Field[] = [
-  { flags: '--description <text>', summary: 'What it is for' },
+  { flags: '--description <text>', summary: 'Description' },
   {
     flags: '--tier <tier>',
-    summary: 'Its place in a catalogue, which the operator decides',
+    summary: 'Catalog tier; only operators can set it',
     member: 'catalogTier',
     choices: tiers,
     read: (_, tier) => `CATALOG_TIER_${tier}`,
@@ -48,13 +48,17 @@ const repo: Resource<Repo> = {
   parent: groupOf,
   mentions: ({ uid }) => ({ groups: [groupAbove(uid)] }),
   filters: [
-    { flags: '--name <name>', summary: 'Only those of this name', query: (_, name) => ({ name: String(name) }) },
+    {
+      flags: '--name <name>',
+      summary: 'Only repositories with this name',
+      query: (_, name) => ({ name: String(name) }),
+    },
   ],
 }
 
 /** The path names the group that it is created in. */
 const create = apiCommand({
-  arguments: [{ name: '<repository>', summary: 'Its path: ORG/NAME or ORG/FOLDER/NAME' }],
+  arguments: [{ name: '<repository>', summary: 'Repository to create: ORG/NAME or ORG/FOLDER/NAME' }],
   options: [
     ...fields.map(({ flags, summary, choices }) => ({ flags, summary, ...(choices && { choices }) })),
     outputOf(oneFormats),
@@ -62,7 +66,8 @@ const create = apiCommand({
   async run(api, options) {
     const { path } = imageNameOf(String(options.repository), registryOf(api.session))
     const at = path.lastIndexOf('/')
-    if (isUid(path) || at < 0) throw usageError(`${path} names no organisation: ORG/NAME does`)
+    if (isUid(path) || at < 0)
+      throw usageError(`no repository was created: ${path} has no organization; give ORG/NAME or ORG/FOLDER/NAME`)
     const parent = await groupOf(api, path.slice(0, at))
     const body = { name: path.slice(at + 1), ...(await bodyOf(api, fields, options)) }
     const made = (await api.call('POST', `${repo.path}/${parent}`, body)) as Repo

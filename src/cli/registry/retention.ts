@@ -1,4 +1,4 @@
-// Commands for retention rules, immutable tags, holds and quarantine.
+// Commands for retention policies, tag protection rules, legal holds and quarantine.
 import { apiCommand } from '../framework/api-pages.ts'
 import type { Command, Commands, OptionSpec } from '../framework/command.ts'
 import { findIdentity, groupAbove } from '../framework/names.ts'
@@ -17,19 +17,21 @@ import { planCommands } from './kept/retention-plans.ts'
 import { endedOption, placeNamed, ruleNamed } from './rules.ts'
 
 const place: OptionSpec = {
-  flags: '--parent <place>',
-  summary: 'The group, for all below it, or the repository in which it holds',
+  flags: '--in <scope>',
+  summary: 'Organization, folder or repository: ORG, ORG/FOLDER, ORG/NAME or a uid',
   required: true,
+  former: ['--parent <scope>'],
+  default: 'parent',
 }
 
 const tagFields: readonly Field[] = [
   {
     flags: '--tag <pattern>',
-    summary: 'Only these tags: v1.* or stable; all unless given',
+    summary: 'Only these tags, such as stable or v1.*; * matches any characters; default: all tags; may be repeated',
     member: 'tags',
     list: true,
   },
-  { flags: '--except <pattern>', summary: 'Not these tags, written the same', member: 'exceptTags', list: true },
+  { flags: '--except <pattern>', summary: 'Exclude these tags; may be repeated', member: 'exceptTags', list: true },
 ]
 
 const where = ({ uid }: Item, names: Names): string => names.path(groupAbove(uid))
@@ -57,8 +59,8 @@ type Rule = Item & {
 const ruleKind = {
   path: '/registry/v2/retentionRules',
   member: 'retentionRules',
-  words: ['retention rule', 'retention rules'],
-  list: 'pinfold images retention list',
+  words: ['retention policy', 'retention policies'],
+  list: 'pinfold policies retention list',
 } as const
 
 const rule: Resource<Rule> = {
@@ -66,23 +68,27 @@ const rule: Resource<Rule> = {
   ...ruleKind,
   find: ruleNamed(ruleKind),
   fields: [
-    { flags: '--name <name>', summary: 'Its new name', only: 'update' },
+    { flags: '--name <name>', summary: 'New name', only: 'update' },
     ...tagFields,
     {
       flags: '--keep-days-after <days>',
-      summary: 'After a tag has left a digest',
+      summary: 'Days to keep a digest after a tag of the policy no longer has it',
       read: wholeNumber('--keep-days-after'),
     },
     {
       flags: '--keep-last <count>',
-      summary: 'Of the digests that such tags have had',
+      summary: 'Number of latest digests of these tags in a repository to keep, regardless of their age',
       read: wholeNumber('--keep-last'),
     },
-    { flags: '--forever', summary: 'What was such a tag is kept for good' },
-    { flags: '--untagged-days <days>', summary: 'For what never was a tag', read: wholeNumber('--untagged-days') },
+    { flags: '--forever', summary: 'Keep all digests that such a tag has had, without an end' },
+    {
+      flags: '--untagged-days <days>',
+      summary: 'Days to keep a manifest that was pushed without a tag',
+      read: wholeNumber('--untagged-days'),
+    },
     {
       flags: '--mode <mode>',
-      summary: 'Only enforce gives dates, and refuses what would break them',
+      summary: 'Effect: set dates and refuse earlier deletions (enforce), only report (dry-run), or none (off)',
       required: true,
       choices: ['off', 'dry-run', 'enforce'],
       read: (_, mode) => mode.toUpperCase().replace('-', '_'),
@@ -122,8 +128,8 @@ type TagRule = Item & {
 const tagRuleKind = {
   path: '/registry/v2/tagRules',
   member: 'tagRules',
-  words: ['tag rule', 'tag rules'],
-  list: 'pinfold images tag-rules list',
+  words: ['tag protection rule', 'tag protection rules'],
+  list: 'pinfold policies tag-protection list',
 } as const
 
 const tagRule: Resource<TagRule> = {
@@ -131,13 +137,16 @@ const tagRule: Resource<TagRule> = {
   ...tagRuleKind,
   find: ruleNamed(tagRuleKind),
   fields: [
-    { flags: '--name <name>', summary: 'Its new name', only: 'update' },
+    { flags: '--name <name>', summary: 'New name', only: 'update' },
     ...tagFields,
-    { flags: '--immutable', summary: 'Such a tag keeps the digest that it has' },
-    { flags: '--keep-listed', summary: 'What the index of such a tag lists cannot be deleted by itself' },
+    { flags: '--immutable', summary: 'Make the tags immutable: nobody can update or delete them' },
+    {
+      flags: '--keep-listed',
+      summary: 'Protect the manifests that the index of such a tag lists from individual deletion',
+    },
     {
       flags: '--mover <identity>',
-      summary: 'Only these identities move such a tag: by name, GROUP/NAME or uid',
+      summary: 'Only these identities can create, update or delete the tags: name, GROUP/NAME or uid; may be repeated',
       member: 'movers',
       list: true,
       read: findIdentity,
@@ -167,11 +176,16 @@ const hold: Resource<Mark> = {
   word: 'HOLD',
   path: '/registry/v2/holds',
   member: 'holds',
-  words: ['hold', 'holds'],
+  words: ['legal hold', 'legal holds'],
   fields: [
-    { flags: '--digest <digest>', summary: 'The manifest that is kept' },
-    { flags: '--tag <pattern>', summary: 'Or all that these tags have had', member: 'tags', list: true },
-    { flags: '--reason <text>', summary: 'Why', required: true },
+    { flags: '--digest <digest>', summary: 'Digest of the manifest to keep: sha256:…; required without --tag' },
+    {
+      flags: '--tag <pattern>',
+      summary: 'Keep all digests that these tags have had, and protect the tags from deletion; may be repeated',
+      member: 'tags',
+      list: true,
+    },
+    { flags: '--reason <text>', summary: 'Reason', required: true },
   ],
   columns: {
     UID: ({ uid }) => uid,
@@ -196,20 +210,20 @@ const quarantined: Resource<Mark> = {
   words: ['quarantine', 'quarantined manifests'],
   columns: quarantinedColumns,
   fields: [
-    { flags: '--digest <digest>', summary: 'The manifest that nobody is to pull', required: true },
-    { flags: '--reason <text>', summary: 'Why; whoever pulls it is told', required: true },
+    { flags: '--digest <digest>', summary: 'Digest of the manifest: sha256:…', required: true },
+    { flags: '--reason <text>', summary: 'Reason; users who pull the manifest see it', required: true },
   ],
 }
 
 const listed = {
-  argument: '[place]',
-  summary: 'Only those of this group or repository, and below: ORG, ORG/FOLDER, ORG/NAME, or its uid',
+  formerArgument: 'scope',
+  summary: 'Only this organization, folder or repository: ORG, ORG/FOLDER, ORG/NAME or a uid',
   scope: 'scope_uid',
 }
 
 function releaseOf(resource: Resource<Mark>): Command {
   return apiCommand({
-    arguments: [{ name: '<uid>', summary: 'Its uid, as the list shows it' }],
+    arguments: [{ name: '<uid>', summary: 'Uid, as the list shows it' }],
     options: [outputOf(oneFormats)],
     async run(api, options) {
       const uid = await onlyUid(api, String(options.uid))
@@ -221,13 +235,14 @@ function releaseOf(resource: Resource<Mark>): Command {
 
 /** A quarantine is created by a verb of its own. */
 const quarantineMade = apiCommand({
+  arguments: [{ name: '<digest>', summary: 'Digest of the manifest: sha256:…', former: '--digest <digest>' }],
   options: [
     place,
-    ...quarantined.fields.map(({ flags, summary }) => ({ flags, summary, required: true as const })),
+    { flags: '--reason <text>', summary: 'Reason; users who pull the manifest see it', required: true },
     outputOf(oneFormats),
   ],
   async run(api, options) {
-    const parent = await placeNamed(api, String(options.parent))
+    const parent = await placeNamed(api, String(options.in))
     const body = { digest: options.digest, reason: options.reason }
     const made = (await api.call('POST', `${quarantined.path}/${parent}:quarantine`, body)) as Mark
     return shownOne(api, quarantined, made)

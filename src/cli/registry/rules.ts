@@ -7,38 +7,34 @@ import { type Command, type Commands, type OptionSpec, type Options, outputOptio
 import { actorsOf, checkNamed, groupAbove, groupOf, type Kind, NothingNamed, onlyOf } from '../framework/names.ts'
 import { registryOf } from '../framework/session.ts'
 import { bodyOf, type Field, limitOf, limitOption, optionOf } from '../framework/verbs.ts'
-import { findImage, imageNameOf, lookForImage } from './image-names.ts'
+import { lookForImage } from './image-names.ts'
 import { momentOf } from './image-options.ts'
 
-export const placeOptions: readonly OptionSpec[] = [
-  { flags: '--group <group>', summary: 'A group: its name as ORG or ORG/FOLDER, or its uid' },
-  { flags: '--image <image>', summary: 'A repository, such as acme/team/app' },
-]
-
-/** The uid of the group or the repository that an option names. */
-export async function placeOf(api: ApiReader, { group, image }: Options): Promise<string | undefined> {
-  if (group !== undefined && image !== undefined) {
-    throw usageError('give --group or --image, not both')
-  }
-  if (group !== undefined) return groupOf(api, String(group))
-  if (image === undefined) return undefined
-  return findImage(api, imageNameOf(String(image), registryOf(api.session)).path)
+/** Option for the scope of a rule. */
+export const scopeOption: OptionSpec = {
+  flags: '--in <scope>',
+  summary: 'Organization, folder or repository: ORG, ORG/FOLDER, ORG/NAME or a uid',
+  former: ['--group <group>', '--image <image>'],
 }
 
-export async function requiredPlaceOf(api: ApiReader, options: Options): Promise<string> {
-  const place = await placeOf(api, options)
-  if (place === undefined) throw usageError('say where, by --group or --image')
-  return place
+export const requiredScopeOption: OptionSpec = { ...scopeOption, required: true }
+
+/** Uid of the group or the repository of `--in`; undefined without the option. */
+export async function scopeOf(api: ApiReader, options: Options): Promise<string | undefined> {
+  return options.in === undefined ? undefined : placeNamed(api, String(options.in))
 }
 
 /** The uid of a repository or of a group. */
-export async function placeNamed(api: ApiReader, given: string): Promise<string> {
+export async function placeNamed(api: ApiReader, text: string): Promise<string> {
+  const registry = `${registryOf(api.session)}/`
+  const given = text.startsWith(registry) ? text.slice(registry.length) : text
   const repo = given.includes('/') ? await lookForImage(api, given) : undefined
   if (repo !== undefined) return repo
   return groupOf(api, given).catch((error: unknown) => {
     if (!(error instanceof NothingNamed && given.includes('/'))) throw error
-    const hint = 'pinfold iam folders list and pinfold images repos list show those that there are'
-    throw new NothingNamed(`there is no folder or repository ${given} that you can see\n${hint}`)
+    const hint = 'pinfold folders list and pinfold repos list show the folders and repositories that you can see'
+    const why = 'it does not exist, or you do not have access to it'
+    throw new NothingNamed(`no folder or repository ${given} was found: ${why}\n${hint}`)
   })
 }
 
@@ -66,8 +62,10 @@ export const ruleNamed =
     )
   }
 
+const flagsOf = (fields: readonly Field[]): string => fields.map(({ flags }) => flags.split(' ')[0]).join(', ')
+
 type RuleKind<T> = Kind & {
-  /** A rule in messages, and the argument that names one. */
+  /** Noun of a policy in messages. */
   word: string
   fields: readonly Field[]
   head: readonly string[]
@@ -78,28 +76,28 @@ type RuleKind<T> = Kind & {
 
 export function ruleCommands<T>({ word, fields, head, rows, create, update, ...kind }: RuleKind<T>): Commands {
   const { path, member } = kind
-  const which = { name: `<${word}>`, summary: 'Its name, GROUP/NAME where several have that name, or its uid' }
-  const find = (api: ApiReader, options: Options) => ruleNamed(kind)(api, String(options[word]))
+  const which = { name: '<policy>', summary: 'Policy: its name, SCOPE/NAME if several have that name, or its uid' }
+  const find = (api: ApiReader, options: Options) => ruleNamed(kind)(api, String(options.policy))
   const fieldsOf = (verb: 'create' | 'update') => fields.filter(({ only = verb }) => only === verb)
   const { check, usual, ...named } = create
   return {
     list: apiCommand({
-      options: [...placeOptions, limitOption, outputOption],
+      options: [scopeOption, limitOption, outputOption],
       async run(api, options) {
-        const query = { scope_uid: await placeOf(api, options) }
+        const query = { scope_uid: await scopeOf(api, options) }
         const { items, more } = await api.list<T>(path, member, query, limitOf(options))
         return { json: { items }, head, rows: options.output === 'json' ? [] : await rows(api, items), more }
       },
     }),
     create: apiCommand({
       ...named,
-      options: [...placeOptions, ...fieldsOf('create').map((field) => optionOf(field)), outputOption],
+      options: [requiredScopeOption, ...fieldsOf('create').map((field) => optionOf(field)), outputOption],
       async run(api, options) {
         check?.(options)
         const name = create.arguments && { name: options.name }
         const body = { ...usual, ...name, ...(await bodyOf(api, fieldsOf('create'), options)) }
-        const made = await api.call('POST', `${path}/${await requiredPlaceOf(api, options)}`, body)
-        return { json: made, text: `made the ${word} ${made.uid}` }
+        const made = await api.call('POST', `${path}/${await scopeOf(api, options)}`, body)
+        return { json: made, text: `created the ${word} ${made.uid}` }
       },
     }),
     update: apiCommand({
@@ -108,7 +106,8 @@ export function ruleCommands<T>({ word, fields, head, rows, create, update, ...k
       options: [...fieldsOf('update').map((field) => optionOf(field, 'update')), outputOption],
       async run(api, options) {
         const body = await bodyOf(api, fieldsOf('update'), options)
-        if (Object.keys(body).length === 0) throw usageError('say what to change')
+        if (Object.keys(body).length === 0)
+          throw usageError(`nothing was changed: give at least one of ${flagsOf(fieldsOf('update'))}`)
         const made = await api.call('PATCH', `${path}/${await find(api, options)}`, body)
         return { json: made, text: `changed the ${word} ${made.uid}` }
       },
@@ -125,7 +124,10 @@ export function ruleCommands<T>({ word, fields, head, rows, create, update, ...k
   }
 }
 
-export const endedOption: OptionSpec = { flags: '--ended', summary: 'Also those that have ended' }
+export const endedOption: OptionSpec = {
+  flags: '--ended',
+  summary: 'Include ended entries: expired, revoked or released ones',
+}
 
 /** Permissions that end on a day or by a decision: exceptions, accepted risks and trusted signers. */
 type GrantKind<T> = {
@@ -138,10 +140,10 @@ type GrantKind<T> = {
 
 export function listGrants<T extends { actor: string }>({ path, member, head, row }: GrantKind<T>): Command {
   return apiCommand({
-    options: [...placeOptions, endedOption, limitOption, outputOption],
+    options: [scopeOption, endedOption, limitOption, outputOption],
     async run(api, options) {
       const include_ended = options.ended === true ? 'true' : undefined
-      const query = { scope_uid: await placeOf(api, options), include_ended }
+      const query = { scope_uid: await scopeOf(api, options), include_ended }
       const { items, more } = await api.list<T>(path, member, query, limitOf(options))
       const actors = await actorsOf(
         api,
@@ -154,10 +156,10 @@ export function listGrants<T extends { actor: string }>({ path, member, head, ro
 
 /** The options of a grant; `days` is the longest time. */
 export const untilOptions = (days: number): readonly OptionSpec[] => [
-  { flags: '--reason <text>', summary: 'Why', required: true },
+  { flags: '--reason <text>', summary: 'Reason', required: true },
   {
     flags: '--until <time>',
-    summary: `A day such as 2026-12-31, or a time; at most ${days} days ahead`,
+    summary: `End: a date such as 2026-12-31, or a time such as 2026-12-31T12:00:00Z; at most ${days} days ahead`,
     required: true,
   },
 ]
@@ -181,10 +183,10 @@ export function endGrant<T>(
 ): Command {
   return apiCommand({
     arguments: [{ name: '<uid>', summary: argument }],
-    options: [...(reason ? [{ flags: '--reason <text>', summary: 'Why' }] : []), outputOption],
+    options: [...(reason ? [{ flags: '--reason <text>', summary: 'Reason' }] : []), outputOption],
     async run(api, options) {
       const uid = String(options.uid)
-      if (!isUid(uid)) throw usageError(`${uid} is no uid; ${list} shows those that there are`)
+      if (!isUid(uid)) throw usageError(`${uid} is not a uid; ${list} lists the uids`)
       const body = reason ? { reason: options.reason ?? '' } : {}
       const ended = await api.call('POST', `${path}/${uid}:revoke`, body)
       return { json: ended, text: await text(ended as T, api) }
@@ -197,26 +199,26 @@ type Exception = { uid: string; digest: string; reason: string; expireTime: stri
 /** Exceptions from the rules of one kind. `command` is the group of commands that they are in, `days` the longest time. */
 export function exceptionCommands(kind: { path: string; member: string; days: number; command: string }): Commands {
   return {
-    exceptions: listGrants<Exception>({
+    'exemptions list': listGrants<Exception>({
       ...kind,
-      head: ['UID', 'DIGEST', 'UNTIL', 'BY', 'WHY'],
+      head: ['UID', 'DIGEST', 'UNTIL', 'BY', 'REASON'],
       row: (one, by) => [one.uid, one.digest, one.revokeTime ?? one.expireTime, by, one.reason],
     }),
-    except: apiCommand({
-      arguments: [{ name: '<digest>', summary: 'Of the image or the index' }],
-      options: [...placeOptions, ...untilOptions(kind.days), outputOption],
+    'exemptions create': apiCommand({
+      arguments: [{ name: '<digest>', summary: 'Digest of the image or the index: sha256:…' }],
+      options: [requiredScopeOption, ...untilOptions(kind.days), outputOption],
       check: untilOf,
       async run(api, options) {
         const { digest, reason } = options
         const body = { digest, reason, expireTime: untilOf(options) }
-        const made = await api.call('POST', `${kind.path}/${await requiredPlaceOf(api, options)}`, body)
-        return { json: made, text: `${made.digest} passes until ${made.expireTime}: ${made.uid}` }
+        const made = await api.call('POST', `${kind.path}/${await scopeOf(api, options)}`, body)
+        return { json: made, text: `${made.digest} is exempt until ${made.expireTime}: ${made.uid}` }
       },
     }),
-    revoke: endGrant<Exception>(kind, {
-      list: `${kind.command} exceptions`,
-      argument: 'Of the exception, as exceptions shows it',
-      text: ({ digest }) => `${digest} passes no more`,
+    'exemptions revoke': endGrant<Exception>(kind, {
+      list: `${kind.command} exemptions list`,
+      argument: `Uid of the exemption, as ${kind.command} exemptions list shows it`,
+      text: ({ digest }) => `${digest} is no longer exempt`,
     }),
   }
 }

@@ -27,27 +27,27 @@ async function textAt({ origin, token }: ApiReader, path: string, missing = ''):
 }
 
 export const proof = apiCommand({
-  details: `pinfold verify says what it proves, with the policy that pinfold images tags proof-policy prints.`,
-  arguments: [{ name: '<image>', summary: 'With its tag, such as acme/team/app:1.0' }],
-  options: [{ flags: '--at <time>', summary: 'As of this time: 2026-11-01, or 2026-11-01T12:00:00Z; now without it' }],
+  details: `Store the output in a file. pinfold tags verify verifies it offline, with the public keys that pinfold tags proof-policy prints.`,
+  arguments: [{ name: '<image>', summary: 'Image with its tag, such as acme/team/app:1.0' }],
+  options: [{ flags: '--at <time>', summary: 'Time of the proof: 2026-11-01, or 2026-11-01T12:00:00Z; default: now' }],
   check: (options) => void timeOf(options, '--at'),
   async run(api, options, terminal) {
     const at = timeOf(options, '--at')
     const { path, tag, repo } = await imageOf(api, options)
-    if (tag === undefined) throw usageError(`${path} names no tag: ${path}:TAG does`)
+    if (tag === undefined) throw usageError(`the tag is missing; give it as ${path}:TAG`)
     const query = at === undefined ? '' : `?at=${encodeURIComponent(at)}`
     const where = `/ledger/${rootOf(repo)}/repos/${repo}/tags/${encodeURIComponent(tag)}/proof${query}`
-    const missing = `${path}:${tag} was not found${at === undefined ? '' : ` at ${at}`}`
+    const missing = `no proof was found: ${path} had no tag ${tag}${at === undefined ? '' : ` at ${at}`}`
     terminal.print(
-      await textAt(api, where, `${missing}\npinfold images history ${path}:${tag} says what it was, and when`),
+      await textAt(api, where, `${missing}\npinfold tags history ${path}:${tag} shows its digests with their times`),
     )
   },
 })
 
 export const proofPolicy = apiCommand({
   details:
-    'Get it once, over a connection that you trust, and keep it: one that comes along with a proof says nothing.',
-  arguments: [{ name: '<image>', summary: 'Any image of the organisation, such as acme/team/app' }],
+    'Get the keys once, over a connection that you trust, and keep them. Keys that somebody sends along with a proof prove nothing.',
+  arguments: [{ name: '<image>', summary: 'Any image of the organization, such as acme/team/app' }],
   options: [],
   async run(api, options, terminal) {
     const { repo } = await imageOf(api, options)
@@ -62,7 +62,7 @@ const openCode = 3
 export function verifyProof(terminal: Terminal, image: string, options: Options): number {
   const { at, proof: file, policy } = options
   if (at === undefined || file === undefined || policy === undefined) {
-    throw usageError('the proof of an image takes --at, --proof and --policy')
+    throw usageError('nothing was verified: give --at, --proof and --policy')
   }
   const claim: Claim = { ...referenceOf(image), at: momentOf(String(at), '--at') }
   try {
@@ -71,7 +71,8 @@ export function verifyProof(terminal: Terminal, image: string, options: Options)
     return proved.until === '' && options.open !== true ? openCode : exitCodes.ok
   } catch (error) {
     if (error instanceof PolicyError) throw new CliError(exitCodes.config, plain(error.message), error)
-    if (error instanceof NotProved) throw failure(`not proved: ${plain(error.message)}`, error)
+    if (error instanceof NotProved)
+      throw failure(`the proof is not valid for this image: ${plain(error.message)}`, error)
     throw error
   }
 }
@@ -83,8 +84,8 @@ function referenceOf(image: string): Omit<Claim, 'at'> {
   const isHost = rest.length > 0 && (/[.:]/.test(first) || first === 'localhost')
   const path = isHost ? rest.join('/') : name
   if (isRepoPath(path) && isTagName(tag) && isDigest(digest)) return { host: isHost ? first : '', path, tag, digest }
-  const why = 'name it with tag and digest, as in registry.example.com/acme/app:1.0@sha256:…'
-  throw usageError(`${plain(image)} is not what a proof is about: ${why}`)
+  const why = 'give the image with tag and digest, such as registry.example.com/acme/app:1.0@sha256:…'
+  throw usageError(`nothing was verified, because ${plain(image)} has no tag or no digest: ${why}`)
 }
 
 function read(file: string, flag: string): string {
@@ -96,20 +97,21 @@ function read(file: string, flag: string): string {
 }
 
 const kinds = {
-  live: 'written as it happened',
-  import: 'imported: the times are those that somebody told the server',
-  backfill: 'written before the log began, and added to it then',
+  live: 'written when the tag was updated',
+  import: 'imported with the times of the importer, which the server did not verify',
+  backfill: 'recorded before the log began, and added when it began',
 }
 
 function tell(terminal: Terminal, claim: Claim, proved: Proved, { output }: Options): void {
   if (output === 'json') return void terminal.print(jsonText({ ...claim, ...proved }, 2))
   const { origin, from, until, kind, size, witnesses } = proved
-  terminal.print(`${claim.path}:${claim.tag} pointed to ${claim.digest}`)
-  terminal.print(`from ${from} until ${until === '' ? 'a time that the proof does not tell' : until}`)
-  terminal.print(`by the log ${plain(origin)} of ${size} entries, ${kinds[kind]}`)
+  terminal.print(`${claim.path}:${claim.tag} had the digest ${claim.digest}`)
+  terminal.print(`from ${from} until ${until === '' ? 'a time that is not in the proof' : until}`)
+  terminal.print(`according to the transparency log ${plain(origin)} with ${size} entries; entry ${kinds[kind]}`)
   for (const { name, seconds } of witnesses) {
-    terminal.print(`seen by ${plain(name)} on ${new Date(seconds * 1000).toISOString()}`)
+    terminal.print(`cosigned by the witness ${plain(name)} at ${new Date(seconds * 1000).toISOString()}`)
   }
-  if (until === '')
-    terminal.say('pinfold: that it has not moved again is not proved; a later proof for this time can show it')
+  if (until !== '') return
+  terminal.say('pinfold: the proof does not show whether the tag was updated before this time')
+  terminal.say('pinfold: get a newer proof with pinfold tags proof --at, or give --open to accept this one')
 }

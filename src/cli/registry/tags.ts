@@ -1,4 +1,4 @@
-// Tags: where they point, and where they shall.
+// Commands for tags: list, describe, create, update and delete.
 import { isDigest } from '#lib/digest.ts'
 import { codes } from '#lib/errors.ts'
 import { parentOf } from '#lib/uid.ts'
@@ -53,20 +53,20 @@ const viewOf = (tags: readonly Tag[]): View<Tag> => ({
   json: (tag) => ({ ...tag, ...v1({ updateTime: 'lastUpdated' })(tag) }),
 })
 
-const tagArgument = { name: '<image>', summary: 'With its tag, such as acme/team/app:1.0' }
+const tagArgument = { name: '<image>', summary: 'Image with its tag, such as acme/team/app:1.0' }
 
 const list = apiCommand({
-  details: 'Tags of signatures and other referrers, dated tags and package epochs are hidden unless asked for.',
-  arguments: [{ name: '<image>', summary: 'Such as acme/team/app, or the uid of its repo' }],
+  details: 'By default, hides tags of referrers (signatures, SBOMs, attestations), dated tags and package epochs.',
+  arguments: [{ name: '<image>', summary: 'Repository: ORG/NAME, ORG/FOLDER/NAME or a uid' }],
   options: [
-    { flags: '--prefix <text>', summary: 'Only those whose names begin with this, by name' },
-    { flags: '--part <text>', summary: 'Only those whose names have this anywhere in them, by name' },
-    { flags: '--digest <digest>', summary: 'Only those that point to it now' },
-    { flags: '--updated-within <time>', summary: 'Only those that moved or changed since, such as 12h or 7d' },
-    { flags: '--show-referrers', summary: 'Also those of referrers, sha256-…' },
-    { flags: '--show-dates', summary: 'Also dated ones, such as 1.0-20260801' },
-    { flags: '--show-epochs', summary: 'Also package epochs, such as 1.0-r3' },
-    { flags: '--active-only', summary: 'Not those that have reached their end of life' },
+    { flags: '--prefix <text>', summary: 'Only tags whose names begin with this text; sorted by name' },
+    { flags: '--part <text>', summary: 'Only tags whose names contain this text; sorted by name' },
+    { flags: '--digest <digest>', summary: 'Only tags that have this digest now' },
+    { flags: '--updated-within <time>', summary: 'Only tags that were updated within this time, such as 12h or 7d' },
+    { flags: '--show-referrers', summary: 'Include tags of referrers: sha256-…' },
+    { flags: '--show-dates', summary: 'Include dated tags, such as 1.0-20260801' },
+    { flags: '--show-epochs', summary: 'Include package epochs, such as 1.0-r3' },
+    { flags: '--active-only', summary: 'Exclude tags of versions at their end of life' },
     limitOption,
     outputOf(listFormats),
   ],
@@ -99,7 +99,9 @@ function listOf(repo: string, filters: Query, { prefix, part }: Options): { path
   }
   const { order_by: _, digest, updated_since, ...shown } = filters
   if (digest !== undefined || updated_since !== undefined) {
-    throw usageError('--prefix and --part do not go with --digest and --updated-within')
+    throw usageError(
+      '--prefix and --part cannot be combined with --digest and --updated-within; give only one of these pairs',
+    )
   }
   const query = { prefix: prefix as string | undefined, part: part as string | undefined, ...shown }
   return { path: `/registry/v2/repos/${repo}/tags`, query }
@@ -107,12 +109,12 @@ function listOf(repo: string, filters: Query, { prefix, part }: Options): { path
 
 async function tagOf(api: ApiReader, options: Options) {
   const { path, tag, repo } = await imageOf(api, options)
-  if (tag === undefined) throw usageError(`${path} names no tag: ${path}:TAG does`)
+  if (tag === undefined) throw usageError(`the tag is missing; give it as ${path}:TAG`)
   return { path, tag, repo, found: await findTag<Tag>(api, repo, tag) }
 }
 
 function noTag(path: string, tag: string): CliError {
-  return failure(`there is no tag ${tag} of ${path}\npinfold images tags ${path} lists those that there are`)
+  return failure(`${path} has no tag ${tag}\npinfold tags list ${path} lists its tags`)
 }
 
 const describe = apiCommand({
@@ -137,13 +139,13 @@ const resolve = apiCommand({
 
 const ifOption: OptionSpec = {
   flags: '--if <digest>',
-  summary: 'Move it only if it points to this digest when it moves',
+  summary: 'Update the tag only if it still has this digest: sha256:…',
 }
 
 function expected(options: Options): string | undefined {
   const from = options.if as string | undefined
   if (from === undefined || isDigest(from)) return from
-  throw usageError(`--if takes a digest, sha256:…, and not ${plain(from)}`)
+  throw usageError(`--if takes a digest such as sha256:…, not ${plain(from)}`)
 }
 
 function headersOf(there: boolean, from: string | undefined): Record<string, string> | undefined {
@@ -156,14 +158,14 @@ function isMismatch(error: unknown): boolean {
 }
 
 function elsewhere(path: string, tag: string, found: Tag | undefined): CliError {
-  const now = found ? `points to ${plain(found.digest)} now` : 'is not there any more'
-  return failure(`${path}:${tag} ${now}, and was not moved\npinfold images history ${path}:${tag} says who moved it`)
+  const now = found ? `it has the digest ${plain(found.digest)} now` : 'it no longer exists'
+  return failure(`${path}:${tag} was not updated: ${now}\npinfold tags history ${path}:${tag} shows who changed it`)
 }
 
 /** Points a tag at a digest or at the digest of another tag. `there` is true if the tag has to exist. */
 const point = (there: boolean): Command =>
   apiCommand({
-    arguments: [tagArgument, { name: '<to>', summary: 'A digest, sha256:…, or another tag of the image' }],
+    arguments: [tagArgument, { name: '<to>', summary: 'New digest: sha256:…, or another tag of the repository' }],
     options: there ? [ifOption] : [],
     check: expected,
     async run(api, options) {
@@ -171,7 +173,8 @@ const point = (there: boolean): Command =>
       const { path, tag, repo, found } = await tagOf(api, options)
       if (there && !found) throw noTag(path, tag)
       if (!there && found) {
-        throw failure(`${path}:${tag} is there, at ${found.digest}\npinfold images tags move moves it`)
+        const hint = `to update it: pinfold tags update ${path}:${tag} DIGEST`
+        throw failure(`no tag was created: ${path}:${tag} already exists, with the digest ${found.digest}\n${hint}`)
       }
       const to = String(options.to)
       const digest = isDigest(to) ? to : (await tagOf(api, { ...options, image: `${path}:${to}` })).found?.digest
@@ -193,7 +196,7 @@ const remove = apiCommand({
   async run(api, options, terminal) {
     const { path, tag, found } = await tagOf(api, options)
     if (!found) throw noTag(path, tag)
-    await confirm(terminal, options.yes, `delete the tag ${tag} of ${path}, which points to ${found.digest}`)
+    await confirm(terminal, options.yes, `delete the tag ${tag} of ${path}, which has the digest ${found.digest}`)
     await api.call('DELETE', `/registry/v2/tags/${found.uid}`)
     terminal.say(`deleted ${path}:${tag}`)
   },
@@ -202,9 +205,9 @@ const remove = apiCommand({
 export const tags: Commands = {
   list,
   describe,
-  resolve,
+  digest: resolve,
   create: point(false),
-  move: point(true),
+  update: point(true),
   delete: remove,
   proof,
   'proof-policy': proofPolicy,

@@ -1,4 +1,4 @@
-// Registries elsewhere that repositories follow.
+// Upstreams: registries that mirrors copy from.
 import { readFileSync } from 'node:fs'
 import { codes } from '#lib/errors.ts'
 import { ApiError } from '../framework/api-client.ts'
@@ -24,36 +24,37 @@ const kind = {
   path: '/registry/v2/upstreams',
   member: 'upstreams',
   words: ['upstream', 'upstreams'],
-  list: 'pinfold images upstreams list',
+  list: 'pinfold mirrors upstreams list',
 } as const
 
 export const upstream: Resource<Upstream> = {
   ...kind,
   word: 'UPSTREAM',
   fields: [
-    { flags: '--name <name>', summary: 'Its new name', only: 'update' },
-    { flags: '--url <url>', summary: 'Its origin, such as https://registry.example.com', required: true },
-    { flags: '--prefix <path>', summary: 'Stands before every path there, such as library' },
-    { flags: '--username <name>', summary: 'The account to ask with; nobody unless given' },
+    { flags: '--name <name>', summary: 'New name', only: 'update' },
+    { flags: '--url <url>', summary: 'Origin of the registry, such as https://registry.example.com', required: true },
+    { flags: '--prefix <path>', summary: 'Prefix of all paths at the upstream, such as library' },
+    { flags: '--username <name>', summary: 'User name at the upstream; default: anonymous' },
     {
       flags: '--password-file <file>',
-      summary: 'A file with its password or token; /dev/stdin reads it from there',
+      summary: 'File with the password or token of the user; /dev/stdin for standard input',
       member: 'password',
       read: (_, file) => passwordIn(file),
     },
     {
       flags: '--allow <pattern>',
-      summary: 'Which paths may be followed, as regular expressions; all unless given',
+      summary: 'Paths that can be mirrored, as a regular expression; default: all; may be repeated',
       list: true,
     },
     {
       flags: '--requests-per-second <count>',
-      summary: 'How often its host is asked at most; 5 unless given',
+      summary: 'Maximum number of requests per second to the host; default: 5',
       read: wholeNumber('--requests-per-second'),
     },
     {
       flags: '--make-repos <yes|no>',
-      summary: 'Whether pulls of paths that are not here make repositories that follow it on demand; no unless given',
+      summary:
+        'Create a repository that mirrors on demand when a pull names a new path (pull-through cache); default: no',
       read: (_, given) => yesOrNo(given),
     },
   ],
@@ -68,7 +69,7 @@ export const upstream: Resource<Upstream> = {
     UID: ({ uid }) => uid,
     ALLOW: ({ allow = [] }) => allow.join(' '),
     'REQUESTS/S': ({ requestsPerSecond }) => String(requestsPerSecond ?? ''),
-    'MAKES REPOSITORIES': ({ makeRepos = false }) => (makeRepos ? 'yes' : 'no'),
+    'PULL-THROUGH': ({ makeRepos = false }) => (makeRepos ? 'yes' : 'no'),
     CREATED: ({ createTime = '' }) => createTime,
   },
   label: ({ name }) => name,
@@ -81,21 +82,23 @@ export const upstream: Resource<Upstream> = {
 
 function yesOrNo(given: string): boolean {
   if (given === 'yes' || given === 'no') return given === 'yes'
-  throw usageError('--make-repos takes yes or no')
+  throw usageError('--make-repos must be yes or no')
 }
 
 function passwordIn(file: string): string {
   try {
     return readFileSync(file, 'utf8').replace(/\r?\n$/, '')
   } catch {
-    throw usageError(`${file} cannot be read`)
+    throw usageError(`--password-file: ${file} cannot be read; check its path and permissions`)
   }
 }
 
 const place = {
-  flags: '--parent <group>',
-  summary: 'The group whose repositories may follow it',
+  flags: '--in <group>',
+  summary: 'Organization or folder whose repositories can mirror it: ORG, ORG/FOLDER or a uid',
   required: true,
+  former: ['--parent <group>'],
+  default: 'parent',
 } as const
 
 const removal = removeOf(upstream)
@@ -109,7 +112,7 @@ const remove: Command = {
     } catch (error) {
       if (!(error instanceof ApiError && error.code === codes.FAILED_PRECONDITION.number)) throw error
       const group = groupAbove(await upstream.find(await apiReader(terminal, options), String(options.which)))
-      throw failure(`${error.message}\npinfold images repos following ${group} shows which`, error)
+      throw failure(`${error.message}\npinfold mirrors list --in ${group} lists its mirrors`, error)
     }
   },
 }

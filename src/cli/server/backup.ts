@@ -6,13 +6,17 @@ import { requireStopped } from './stopped.ts'
 import { verifyCommand } from './verify.ts'
 
 export const backupCommand: Command = {
-  details: `Each run makes a folder named after its time, with backup.json once it is complete; the blobs of all of them are in blobs,
-and what is there already is not copied again. An embedded database is copied; with PostgreSQL make a dump, or archive
-its log, first: docs/guides/back-up-and-restore.md has both. The master key is in no backup.`,
+  details: `Each run creates a folder named after its time; a complete backup contains backup.json. The blobs of all backups are in the folder
+blobs, and existing blobs are not copied again. An embedded database (SQLite) is copied. If the database is PostgreSQL, make a
+dump or archive its log first; see docs/guides/back-up-and-restore.md. No backup contains the master key.`,
   options: [
     ...settingOptions('data', 'database', 'blobs'),
-    { flags: '--to <dir>', summary: 'The folder of the backups', required: true },
-    { flags: '--keep <count>', summary: 'Remove older copies of an embedded database, and blobs that only they name' },
+    { flags: '--to <dir>', summary: 'Folder of the backups', required: true },
+    {
+      flags: '--keep <count>',
+      summary:
+        'Number of copies of an embedded database to keep; deletes older ones, and blobs that only they need; default: keep all',
+    },
     outputOption,
   ],
   async run(terminal, options) {
@@ -33,24 +37,29 @@ its log, first: docs/guides/back-up-and-restore.md has both. The master key is i
       terminal.print(
         `backed up to ${made.folder}: ${made.contents} blobs, of which ${made.copied} with ${size(made.bytes)} are new`,
       )
-      if (made.removed > 0) terminal.print(`removed ${made.removed} blobs that no copy names any more`)
+      if (made.removed > 0) terminal.print(`deleted ${made.removed} blobs that no copy needs`)
       if (made.damaged.length > 0)
-        terminal.say(`pinfold: ${made.damaged.length} blobs are damaged or lost; pinfold verify names them`)
+        terminal.say(`pinfold: ${made.damaged.length} blobs are damaged or lost; pinfold server verify lists them`)
     }
     return made.damaged.length > 0 ? exitCodes.failed : exitCodes.ok
   },
 }
 
 export const restoredCommand: Command = {
-  details: `Stop every server first. Makes the folder or bucket of --blobs that of the database, frees what servers of before had, ends all
-sessions of people, since those that were ended after the backup would be good again, lets the positions of events jump
-ahead, so that clients that go on miss nothing, and keeps the trash for its time. Then it verifies. Ends with 1 where
-that finds what it could not repair.`,
+  details: `Stop every server first. Then this command:
+- connects the database with the folder or bucket of --blobs
+- releases leases of the former servers
+- ends all sign-in sessions, because sessions that ended after the backup would be valid again
+- advances the position of the event stream, so that clients that continue miss no event
+- ends all transparency logs; the tag history is then logged in new ones
+- keeps deleted blobs in the trash for their full time
+- verifies the database and the blobs, and repairs differences
+The exit code is 1 if a difference could not be repaired.`,
   options: [
     ...settingOptions('data', 'database', 'blobs'),
     {
       flags: '--end-push-tokens',
-      summary: 'End push tokens too, since those that were ended after the backup are good again',
+      summary: 'Also delete all push tokens: tokens that were deleted after the backup would be valid again',
     },
   ],
   async run(terminal, options) {
@@ -65,7 +74,7 @@ that finds what it could not repair.`,
       terminal.print(
         `ended ${sessions} sessions and ${pushTokens} push tokens; ${trash} blobs in the trash are kept for longer`,
       )
-      terminal.print(`events go on at position ${position}`)
+      terminal.print(`the event stream continues at position ${position}`)
     }
     return verifyCommand.run(terminal, { ...options, repair: true })
   },

@@ -8,16 +8,17 @@ import { requireStopped } from './stopped.ts'
 const mostNamed = 20
 
 const copy: Command = {
-  details: `Servers may run meanwhile, with the first of the two. What is there already is not copied again, so run it once more
-with --switch when all servers are stopped, which takes a moment: it copies what has come since and makes the second the
-one of the database. Then start the servers with the second as their --blobs. Each content is verified.`,
+  details: `Verifies each blob that it copies, and copies no blob twice.
+1. Run the command while the servers run with <from>.
+2. Stop all servers, and run it again with --switch. It copies the blobs that are new, and connects the database with <to>.
+3. Start the servers with <to> as their --blobs.`,
   arguments: [
-    { name: '<from>', summary: 'What the server has as its --blobs' },
-    { name: '<to>', summary: 'A folder or a bucket, spelled in the same way' },
+    { name: '<from>', summary: 'Present value of --blobs: a folder or a bucket' },
+    { name: '<to>', summary: 'New folder or bucket, in the same form' },
   ],
   options: [
     ...settingOptions('data', 'database'),
-    { flags: '--switch', summary: 'Make the second place that of the database; all servers must be stopped' },
+    { flags: '--switch', summary: 'Connect the database with <to> after copying; all servers must be stopped' },
   ],
   async run(terminal, options) {
     const config = configOf(terminal, { ...options, blobs: String(options.from) })
@@ -30,16 +31,17 @@ one of the database. Then start the servers with the second as their --blobs. Ea
       terminal.status?.(`${contents} blobs, ${size(bytes)} …`)
     const { contents, bytes, there, damaged } = await copyBlobs(db, from, to, report)
     terminal.status?.('')
-    terminal.print(`copied ${contents} blobs with ${size(bytes)}; ${there} were there already`)
-    for (const location of damaged.slice(0, mostNamed)) terminal.say(`damaged or lost, and not copied: ${location}`)
+    terminal.print(`copied ${contents} blobs with ${size(bytes)}; ${there} were already copied`)
+    for (const location of damaged.slice(0, mostNamed))
+      terminal.say(`not copied, because it is damaged or lost: ${location}`)
     if (damaged.length > 0) {
-      const left = stopped ? '; the database keeps that place' : ''
+      const left = stopped ? `; the database still uses ${options.from}` : ''
       terminal.say(`pinfold: ${damaged.length} blobs are damaged or lost in ${options.from}${left}`)
       return exitCodes.failed
     }
     if (stopped) {
       await stopped.tx((tx) => switchBlobs(tx, to))
-      terminal.print(`the blobs of the database are in ${options.to} from now on; start the servers with it as --blobs`)
+      terminal.print(`the database now uses ${options.to}; start the servers with --blobs ${options.to}`)
     }
     return exitCodes.ok
   },

@@ -1,4 +1,4 @@
-// Commands for the preferences of a user, and the list of a server's settings.
+// Commands for the defaults of a user.
 import { exitCodes, failure, usageError } from '../framework/cli-error.ts'
 import { type Command, type Commands, outputOption, type Terminal } from '../framework/command.ts'
 import { confirm, yesOption } from '../framework/outputs.ts'
@@ -12,11 +12,11 @@ import {
 } from '../framework/preferences.ts'
 import { removeUserFile, userFiles } from '../framework/user-files.ts'
 
-const keyArgument = { name: '<key>', summary: `One of ${Object.keys(preferenceKeys).join(', ')}` }
+const keyArgument = { name: '<key>', summary: `Key: ${Object.keys(preferenceKeys).join(', ')}` }
 
 const details = `Keys:
 ${table(Object.entries(preferenceKeys).map(([key, { summary }]) => [`  ${key}`, summary])).join('\n')}
-An option wins over the environment, which wins over this, which wins over the server that was signed in at last.`
+The value of an option is used first, then the environment, then these defaults, then the server of your last sign-in.`
 
 type InForce = { key: string; value: string; from: string }
 
@@ -32,7 +32,7 @@ function inForce({ env }: Terminal, kept: Preferences): InForce[] {
 
 const view: Command = {
   details,
-  options: [{ flags: '--diff', summary: 'Only what is not as it is by default' }, outputOption],
+  options: [{ flags: '--diff', summary: 'Show only values that differ from the built-in default' }, outputOption],
   async run(terminal, options) {
     const files = userFiles(terminal.env)
     const all = inForce(terminal, readPreferences(files)).filter(({ from }) => !options.diff || from !== 'default')
@@ -48,7 +48,7 @@ const view: Command = {
 
 const set: Command = {
   details,
-  arguments: [keyArgument, { name: '<value>', summary: 'What it is from now on' }],
+  arguments: [keyArgument, { name: '<value>', summary: 'New value' }],
   options: [],
   async run(terminal, options) {
     const files = userFiles(terminal.env)
@@ -113,14 +113,17 @@ const edit: Command = {
   async run(terminal) {
     const files = userFiles(terminal.env)
     const editor = terminal.env.VISUAL || terminal.env.EDITOR
-    if (!editor) throw usageError(`VISUAL and EDITOR name no program; the file is ${files.config}`)
+    if (!editor) throw usageError(`no editor was started: set VISUAL or EDITOR, or edit the file ${files.config}`)
     const problems: string[] = []
-    // It has to be there, and may be wrong: that is why it is opened.
+    // The editor needs a file. Its content may be invalid, since the user may want to correct it.
     if (Object.keys(readPreferences(files, problems)).length === 0 && problems.length === 0) writePreferences(files, {})
     const { spawnSync } = await import('node:child_process')
     // Like git and crontab: EDITOR is a command with its options.
     const { status } = spawnSync('sh', ['-c', `${editor} "$1"`, 'sh', files.config], { stdio: 'inherit' })
-    if (status !== 0) throw failure(`${editor} ended with ${status ?? 'a signal'}`)
+    if (status !== 0)
+      throw failure(
+        `the editor ${editor} failed with ${status === null ? 'a signal' : `exit code ${status}`}; ${files.config} was not checked`,
+      )
     readPreferences(files)
     return exitCodes.ok
   },

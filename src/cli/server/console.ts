@@ -3,8 +3,8 @@ import type { Command } from '../framework/command.ts'
 import { NothingServed, operatorDetails, operatorOptions, withOperator } from '../framework/operator.ts'
 
 export const consoleLink: Command = {
-  details: `The link is good once, for five minutes, and for the browser that opens it first; the session ends after an hour. The
-code is behind the #, where no server and no log sees it.
+  details: `The link works once, within 5 minutes, in the browser that opens it first. The session in the console ends after one hour.
+The code is in the fragment of the URL (after #), so it appears in no log of a server.
 ${operatorDetails}`,
   options: operatorOptions,
   async run(terminal, options) {
@@ -23,7 +23,10 @@ ${operatorDetails}`,
       return undefined
     })
     if (link === undefined)
-      throw new CliError(exitCodes.unavailable, 'no server runs that it could open; start it first')
+      throw new CliError(
+        exitCodes.unavailable,
+        'no link was created: no server runs on the data folder or database; start it with pinfold serve',
+      )
     terminal.print(link)
     return exitCodes.ok
   },

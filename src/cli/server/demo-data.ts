@@ -25,7 +25,7 @@ const acme: Omit<DemoGroup, 'name'> = {
   roles: [
     {
       name: 'release manager',
-      description: 'Moves tags and retires images, but pushes nothing',
+      description: 'Updates tags and deletes images, but cannot push',
       capabilities: [
         'CAP_IAM_GROUPS_LIST',
         'CAP_REPO_LIST',
@@ -40,7 +40,7 @@ const acme: Omit<DemoGroup, 'name'> = {
     },
     {
       name: 'auditor',
-      description: 'Sees who may do what, and no image',
+      description: 'Sees members and their roles, but no images',
       capabilities: [
         'CAP_IAM_GROUPS_LIST',
         'CAP_IAM_IDENTITY_LIST',
@@ -75,7 +75,7 @@ const acme: Omit<DemoGroup, 'name'> = {
   folders: [
     {
       name: 'platform',
-      description: 'What every team builds on',
+      description: 'Base images and shared services of all teams',
       identities: [
         {
           name: 'base image builds',
@@ -98,20 +98,20 @@ const acme: Omit<DemoGroup, 'name'> = {
           description: 'Images to build from',
           repos: {
             static: 'Certificates and time zones, for programs that need nothing else',
-            'glibc-dynamic': 'The same with a C library',
-            'alpine-base': 'For what still needs a shell',
+            'glibc-dynamic': 'The static image, with a C library',
+            'alpine-base': 'Alpine base, for images that need a shell',
           },
         },
         {
           name: 'edge',
-          description: 'What faces the internet',
+          description: 'Services that are reachable from the internet',
           repos: { nginx: 'With our headers and log format' },
         },
       ],
     },
     {
       name: 'payments',
-      description: 'Takes the money',
+      description: 'Payments',
       identities: [
         {
           name: 'ledger releases',
@@ -129,7 +129,7 @@ const acme: Omit<DemoGroup, 'name'> = {
         },
         {
           name: 'payments on call',
-          description: 'The group account of whoever has the pager',
+          description: 'The group account of the engineers on call',
           claimMatch: { issuer: google, subject: '113870925562014478236' },
         },
       ],
@@ -141,7 +141,7 @@ const acme: Omit<DemoGroup, 'name'> = {
       repos: {
         jdk: 'Runs the ledger',
         python: 'Runs the risk model',
-        php: 'Runs the old checkout, until it is gone',
+        php: 'Runs the old checkout, until it is replaced',
       },
     },
     {
@@ -159,7 +159,7 @@ const acme: Omit<DemoGroup, 'name'> = {
         },
         {
           name: 'notebook builds',
-          description: 'CircleCI, whoever starts the job',
+          description: 'CircleCI, started by any user',
           claimMatch: {
             issuer: `https://oidc.circleci.com/org/${circle}`,
             subjectPattern: `^org/${circle}/project/${circleProject}/user/[0-9a-f-]{36}$`,
@@ -172,7 +172,7 @@ const acme: Omit<DemoGroup, 'name'> = {
         ['notebook builds', 'viewer'],
       ],
       repos: {
-        python: 'With the data team’s packages',
+        python: 'Python with the packages of the data team',
         ruby: 'Sends the monthly reports',
         git: 'For the jobs that read from repositories',
       },
@@ -194,15 +194,15 @@ const acme: Omit<DemoGroup, 'name'> = {
 }
 
 const shared: Omit<DemoGroup, 'name'> = {
-  description: 'Images that anybody may pull',
+  description: 'Images that everybody can pull',
   identities: [
     {
-      name: 'catalogue builds',
-      description: 'GitHub Actions of the public catalogue',
+      name: 'catalog builds',
+      description: 'GitHub Actions of the public catalog',
       claimMatch: { issuer: github, subject: 'repo:acme/public-images:ref:refs/heads/main' },
     },
   ],
-  bindings: [['catalogue builds', 'registry.push']],
+  bindings: [['catalog builds', 'registry.push']],
   repos: {
     'alpine-base': 'A small base with a shell and a package manager',
     apko: 'Builds images from packages, without a Dockerfile',
@@ -212,9 +212,9 @@ const shared: Omit<DemoGroup, 'name'> = {
     git: 'Clones, fetches and pushes',
     'glibc-dynamic': 'The glibc that dynamically linked programs need',
     go: 'Compiles Go',
-    'hello-world': 'Prints a greeting, to see whether pulling works',
+    'hello-world': 'Prints a greeting, to test a pull',
     jdk: 'Compiles and runs Java',
-    ko: 'Builds images of Go programs',
+    ko: 'Builds images from Go programs',
     melange: 'Builds packages from a recipe',
     'musl-dynamic': 'The musl that dynamically linked programs need',
     nginx: 'Serves files and passes on requests',
@@ -222,8 +222,8 @@ const shared: Omit<DemoGroup, 'name'> = {
     php: 'Runs PHP',
     python: 'Runs Python',
     ruby: 'Runs Ruby',
-    sdk: 'What builds the other images',
-    static: 'Nothing but certificates and time zones',
+    sdk: 'Tools that build the other images',
+    static: 'Only certificates and time zones',
   },
 }
 

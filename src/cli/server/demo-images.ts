@@ -59,7 +59,7 @@ const known = [
   },
   {
     id: 'CVE-2024-6119',
-    about: 'OpenSSL compares names of certificates that are none',
+    about: 'OpenSSL reads an invalid address when it checks the name of a certificate',
     name: 'openssl',
     fixed: '3.3.2-r0',
     vector: high,

@@ -2,10 +2,10 @@
 // the digests, so they cannot be pulled.
 import { hash } from 'node:crypto'
 
-/** A move: to which build, and how many hours ago. */
+/** Tag updates: the new build, and the number of hours before now. */
 type Moves = readonly (readonly [build: string, hoursAgo: number])[]
 
-/** The tags of the repos of these names, wherever these are. */
+/** Tags by the names of repositories and tags. */
 const demoTags: Readonly<Record<string, Readonly<Record<string, Moves>>>> = {
   jdk: {
     stable: [
@@ -52,7 +52,7 @@ const demoTags: Readonly<Record<string, Readonly<Record<string, Moves>>>> = {
   },
 }
 
-/** The request that takes the history of a repo's tags in; nothing for a repo that has none. */
+/** Request that imports the tag history of a repository; undefined if the repository has none. */
 export function demoHistory(repo: string, uid: string, now: Date): object | undefined {
   const tags = Object.entries(demoTags[repo] ?? {}).map(([name, moves]) => ({
     name,

@@ -22,7 +22,7 @@ export async function fillDemo(app: App, server: Server): Promise<boolean> {
   const builtIn = await send('GET', '/iam/v2/roles?uidp.in_root=true&page_size=200')
   const known: Known = { identities: new Map(), roles: uidsByName(builtIn.roles) }
   const companies = demoCompany(app.config.publicOrg)
-  for (const organisation of companies) await addGroup(send, '', organisation, known)
+  for (const organization of companies) await addGroup(send, '', organization, known)
   await addKnowledge(send)
   const audience = new URL(server.url).host
   const registry = { base: server.localUrl, token: await signAccessToken(app.keyring, { ...token, audience }) }
@@ -49,7 +49,9 @@ async function pushBuilds({ base, token }: { base: string; token: string }, fold
     const headers = { authorization: `Bearer ${token}`, 'content-type': type }
     const res = await fetch(`${base}/v2/${folder}/${demoBuilds.repo}/${path}`, { method, headers, body })
     if (!res.ok)
-      throw new Error(`the demo could not be pushed: ${method} ${path} answered ${res.status} ${await res.text()}`)
+      throw new Error(
+        `the demo images could not be pushed: ${method} ${path} answered ${res.status} ${await res.text()}`,
+      )
   }
   for (const { tags, packages } of demoBuilds.builds) {
     const { blobs, manifest } = await demoImage(packages)

@@ -5,10 +5,10 @@ import { size } from '../framework/plain-text.ts'
 import { withReadingOperator } from './reading-operator.ts'
 
 export const gc: Command = {
-  details: `The server does this on its own every hour. Pushes and pulls go on meanwhile, and what a push touched within
-PINFOLD_BLOB_GRACE_SECONDS stays.
+  details: `Deletes blobs that no manifest uses. Servers do this every hour too. Pushes and pulls continue meanwhile. A blob that a push used
+within PINFOLD_BLOB_GRACE_SECONDS is kept.
 ${operatorDetails}`,
-  options: [...operatorOptions, { flags: '--dry-run', summary: 'Only say what would go' }],
+  options: [...operatorOptions, { flags: '--dry-run', summary: 'Print what would be deleted, and delete nothing' }],
   async run(terminal, options) {
     const dryRun = options.dryRun === true
     const run = dryRun ? withReadingOperator : withOperator
@@ -25,7 +25,7 @@ ${operatorDetails}`,
 }
 
 async function collect(terminal: Terminal, api: OperatorApi, dryRun: boolean): Promise<Body> {
-  terminal.status?.('looking for blobs that no manifest needs …')
+  terminal.status?.('looking for blobs that no manifest uses …')
   let state = await api.post('/control/v1/blobs:collect', { dryRun })
   while (!state.finished) {
     terminal.status?.(`${state.blobs} blobs, ${size(state.bytes)} …`)

@@ -6,7 +6,7 @@ import { quietConfigOf, settingOptions } from '../framework/settings.ts'
 const limitMs = 4000
 
 export const health: Command = {
-  details: `Asks /readyz at the address that the server is set to, and ends with 0 when it is ready.
+  details: `Requests /readyz at the address that the server listens on. Exits with 0 if the server is ready, and with 69 if not.
 Needs no data folder and no token.`,
   options: settingOptions('listen', 'tlsCert', 'tlsKey'),
   async run(terminal, options) {
@@ -17,7 +17,7 @@ Needs no data folder and no token.`,
         `no server answers on port ${listen.port}: ${error.code ?? error.message}`,
       )
     })
-    if (status !== 200) throw new CliError(exitCodes.unavailable, `the server is not ready: ${status}`)
+    if (status !== 200) throw new CliError(exitCodes.unavailable, `the server is not ready: /readyz answered ${status}`)
     terminal.print('ready')
     return exitCodes.ok
   },

@@ -9,18 +9,22 @@ import { configOf, settingOptions } from '../framework/settings.ts'
 import { requireStopped, type Stopped } from './stopped.ts'
 
 const rotateMaster: Command = {
-  details: `Stop every server first. The new key is made in the data folder; where the key comes from PINFOLD_MASTER_KEY,
-PINFOLD_MASTER_KEY_NEW has to be the new one. Everything is encrypted anew or nothing is. When the command is killed, run
-it again, or start the server, which takes the key that fits.`,
+  details: `Stop every server first. If the master key is a file of the data folder, creates a new file. If the key is in PINFOLD_MASTER_KEY, set
+PINFOLD_MASTER_KEY_NEW to the new key. All secrets are encrypted with the new key in one transaction.
+If the command is interrupted, run it again. You can also start the server: it uses the key that matches the database.`,
   options: settingOptions('data', 'database'),
   async run(terminal, options) {
     const config = { ...configOf(terminal, options), logLevel: 'warn' as const }
     const inFile = config.masterKey === ''
     if (!inFile && config.masterKeyNew === '') {
-      throw usageError('PINFOLD_MASTER_KEY_NEW must be the new key; openssl rand -hex 32 makes one')
+      throw usageError(
+        'nothing was changed: set PINFOLD_MASTER_KEY_NEW to the new key; openssl rand -hex 32 creates one',
+      )
     }
     if (!inFile && parseMasterKey(config.masterKeyNew).equals(parseMasterKey(config.masterKey))) {
-      throw usageError('PINFOLD_MASTER_KEY_NEW is PINFOLD_MASTER_KEY; it must be another key')
+      throw usageError(
+        'nothing was changed: PINFOLD_MASTER_KEY_NEW and PINFOLD_MASTER_KEY are the same; create a new key with openssl rand -hex 32',
+      )
     }
     await using opened = new AsyncDisposableStack()
     // If there is no database, no folder must be created for its lock.
@@ -29,16 +33,18 @@ it again, or start the server, which takes the key that fits.`,
 
     const next = createSealer(inFile ? stageMasterKey(config.data) : parseMasterKey(config.masterKeyNew))
     if (next.fingerprint === sealer.fingerprint) {
-      terminal.print('the database is encrypted under PINFOLD_MASTER_KEY_NEW already; make it PINFOLD_MASTER_KEY')
+      terminal.print(
+        'the secrets are already encrypted with PINFOLD_MASTER_KEY_NEW; set PINFOLD_MASTER_KEY to this key',
+      )
       return exitCodes.ok
     }
     const count = await reseal(stopped, sealer, next)
     const kept = inFile ? promoteMasterKey(config.data) : undefined
-    terminal.print(`encrypted ${count} secrets under the new master key`)
+    terminal.print(`encrypted ${count} secrets with the new master key`)
     terminal.print(
       inFile
-        ? `backups from before need the old key, which is in ${kept}; delete it when there are none any more`
-        : 'set PINFOLD_MASTER_KEY to the new key; backups from before need the old one',
+        ? `older backups need the old key, which is in ${kept}; delete it together with the last of them`
+        : 'set PINFOLD_MASTER_KEY to the new key; keep the old key for older backups',
     )
     return exitCodes.ok
   },

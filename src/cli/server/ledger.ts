@@ -5,11 +5,13 @@ import { listsOf, operatorDetails, operatorOptions, withOperator } from '../fram
 import { findDeletedImage } from '../registry/deleted-images.ts'
 
 const erase: Command = {
-  details: `The history of a repository outlives it; this is the one way to get rid of it. It is written into the audit log. A
-repository that is there must be deleted first. Without --yes it only says what would be erased.
+  details: `The tag history of a repository remains after the deletion of the repository. This command erases it permanently, and writes an entry
+to the audit log. Delete the repository first, with pinfold repos delete. Without --yes, only shows what would be erased.
 ${operatorDetails}`,
-  arguments: [{ name: '<repository>', summary: 'The path that it had, such as acme/team/app, or its uid' }],
-  options: [...operatorOptions, { flags: '--yes', summary: 'Erase it' }],
+  arguments: [
+    { name: '<repository>', summary: 'Deleted repository: its former path, such as acme/team/app, or its uid' },
+  ],
+  options: [...operatorOptions, { flags: '--yes', summary: 'Erase the history' }],
   async run(terminal, options) {
     const name = String(options.repository)
     return withOperator(
@@ -22,13 +24,16 @@ ${operatorDetails}`,
           const body = await api.get(`${path}?${asked}`)
           return { items: (body[member] ?? []) as T[], more: false }
         }, name)
-        if (!found) throw failure(`there is no deleted repository ${name}`)
+        if (!found)
+          throw failure(
+            `no deleted repository ${name} was found; delete the repository first: pinfold repos delete ${name}`,
+          )
         const about = `${name}, deleted on ${found.deleteTime}`
         if (options.yes !== true) {
-          throw usageError(`this would erase the history of ${about}; --yes does it`)
+          throw usageError(`nothing was erased: this would erase the tag history of ${about}; give --yes to do it`)
         }
         const { paths, records } = await api.post('/control/v1/ledgers:erase', { repoUid: found.uid })
-        terminal.print(`erased ${records} records of ${(paths as string[]).join(', ')}`)
+        terminal.print(`erased ${records} history records of ${(paths as string[]).join(', ')}`)
         return exitCodes.ok
       },
       { served: true },
@@ -37,31 +42,35 @@ ${operatorDetails}`,
 }
 
 const resume: Command = {
-  details: `Signing stops for a log if a witness or the stored checkpoint has more entries than the database. If a failover or a
-restore caused this, run pinfold restored instead. This command ends the log;
-the next one has another origin and another key, names the last head that is known, and has all rows of the ledger.
+  details: `A transparency log stops if a witness or its stored checkpoint has more entries than the database. If a failover or a restore caused
+this, run pinfold server complete-restore instead.
+This command ends the stopped logs, and starts new ones with another origin and another key. A new log contains the last known
+checkpoint of the old one, and the whole tag history.
 ${operatorDetails}`,
-  options: [...operatorOptions, { flags: '--yes', summary: 'Do it' }],
+  options: [...operatorOptions, { flags: '--yes', summary: 'Replace the stopped logs' }],
   async run(terminal, options) {
     if (options.yes !== true) {
-      throw usageError('whoever has a policy of these logs needs a new one afterwards; --yes does it')
+      throw usageError(
+        'nothing was changed: afterwards, everybody who verifies proofs needs the new public keys (pinfold tags proof-policy); give --yes to replace the logs',
+      )
     }
     return withOperator(terminal, options, async (api) => {
       const { logs } = await api.post('/control/v1/ledgerLogs:resume', {})
-      terminal.print(`ended ${logs ?? 0} logs; others take their places`)
+      terminal.print(`replaced ${logs ?? 0} transparency logs`)
       return exitCodes.ok
     })
   },
 }
 
 const rotateKey: Command = {
-  details: `Whoever checks proofs needs the new policy before these days are over; an entry of the log names the key, too.
+  details: `Prints the new public key. The former key also signs for 30 days. Everybody who verifies proofs needs the new public keys before
+then; pinfold tags proof-policy prints them. An entry of the log names the new key too.
 ${operatorDetails}`,
-  arguments: [{ name: '<organisation>', summary: 'Its name or its uid' }],
+  arguments: [{ name: '<organization>', summary: 'Organization: its name or its uid' }],
   options: operatorOptions,
   async run(terminal, options) {
     return withOperator(terminal, options, async (api) => {
-      const body = { organizationUid: await organizationOf(listsOf(api), String(options.organisation)) }
+      const body = { organizationUid: await organizationOf(listsOf(api), String(options.organization)) }
       terminal.print(String((await api.post('/control/v1/ledgerLogs:rotateKey', body)).key))
       return exitCodes.ok
     })

@@ -3,11 +3,11 @@ import type { Command } from '../framework/command.ts'
 import { configOf, settingOptions } from '../framework/settings.ts'
 
 export const migrate: Command = {
-  details: `Servers may run meanwhile, where all that there is to do expands the database or fills what was added. What takes something away that
-earlier versions need waits for --finish, when no server of an earlier version is there or comes back.`,
+  details: `Servers can run during migrations that only add to the database. Migrations that remove something that earlier versions need
+run only with --finish. Use --finish when all servers run this version, and none will return to an earlier one.`,
   options: [
     ...settingOptions('data', 'database'),
-    { flags: '--finish', summary: 'Take away what only earlier versions need' },
+    { flags: '--finish', summary: 'Also remove what only earlier versions need' },
   ],
   async run(terminal, options) {
     const config = configOf(terminal, options)

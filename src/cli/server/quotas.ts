@@ -11,12 +11,12 @@ type Organization = { uid: string; name: string }
 
 const organizationArgument: ArgumentSpec = {
   name: '<organization>',
-  summary: 'The name of an organisation, or its uid',
+  summary: 'Organization: its name or its uid',
 }
 const header = ['QUOTA', 'USED', 'LIMIT', 'SET']
 
 const rowOf = ({ name, limit, used, own }: Quota): string[] => {
-  return [name, used ?? '-', limit ?? 'none', own ? 'for the organisation' : 'by the settings']
+  return [name, used ?? '-', limit ?? 'none', own ? 'for the organization' : 'by the settings']
 }
 
 async function quotasOf(api: OperatorApi, uid: string): Promise<Quota[]> {
@@ -35,9 +35,9 @@ async function* organizations(api: OperatorApi, query: Record<string, string> = 
 
 async function uidOf(api: OperatorApi, given: string): Promise<string> {
   if (isUid(given)) return given
-  checkNamed(given, 'organisation')
+  checkNamed(given, 'organization')
   for await (const { uid } of organizations(api, { name: given })) return uid
-  throw failure(`there is no organisation ${given}`)
+  throw failure(`no organization ${given} was found; pinfold server quotas list lists all organizations`)
 }
 
 const list: Command = {
@@ -49,7 +49,7 @@ const list: Command = {
       for await (const { uid, name } of organizations(api)) all.push({ uid, name, quotas: await quotasOf(api, uid) })
       const rows = all.flatMap(({ name, quotas }) => quotas.map((quota) => [name, ...rowOf(quota)]))
       if (options.output === 'json') terminal.print(jsonText(all, 2))
-      else for (const line of table([['ORGANISATION', ...header], ...rows])) terminal.print(line)
+      else for (const line of table([['ORGANIZATION', ...header], ...rows])) terminal.print(line)
       return exitCodes.ok
     })
   },
@@ -70,19 +70,22 @@ const describe: Command = {
 }
 
 const settable: Record<string, OptionSpec> = {
-  bytes: { flags: '--bytes <limit>', summary: 'Bytes stored, also as 500MiB, 20GiB or 2TiB' },
-  repositories: { flags: '--repositories <limit>', summary: 'Repositories' },
-  groups: { flags: '--groups <limit>', summary: 'Folders' },
-  uploads: { flags: '--uploads <limit>', summary: 'Open uploads' },
-  upload_pieces: { flags: '--upload-pieces <limit>', summary: 'Pieces in one upload' },
-  subscriptions: { flags: '--subscriptions <limit>', summary: 'Subscriptions' },
-  sink_subscriptions: { flags: '--sink-subscriptions <limit>', summary: 'Subscriptions to one sink' },
-  pending_deliveries: { flags: '--pending-deliveries <limit>', summary: 'Stored pending deliveries' },
+  bytes: { flags: '--bytes <limit>', summary: 'Maximum storage in bytes, or such as 500MiB, 20GiB or 2TiB' },
+  repositories: { flags: '--repositories <limit>', summary: 'Maximum number of repositories' },
+  groups: { flags: '--groups <limit>', summary: 'Maximum number of folders' },
+  uploads: { flags: '--uploads <limit>', summary: 'Maximum number of open uploads' },
+  upload_pieces: { flags: '--upload-pieces <limit>', summary: 'Maximum number of pieces in one upload' },
+  subscriptions: { flags: '--subscriptions <limit>', summary: 'Maximum number of webhooks' },
+  sink_subscriptions: {
+    flags: '--sink-subscriptions <limit>',
+    summary: 'Maximum number of webhooks with the same URL',
+  },
+  pending_deliveries: { flags: '--pending-deliveries <limit>', summary: 'Maximum number of waiting deliveries' },
 }
 
 const set: Command = {
-  details: `A limit is a number, none, or default for that of the settings. Who is above a new limit keeps what they have, and cannot
-add to it.
+  details: `A limit is a number, none, or default for the value of the settings. An organization above a new limit keeps its data, but cannot add
+more.
 ${operatorDetails}`,
   arguments: [organizationArgument],
   options: [...Object.values(settable), ...operatorOptions],
@@ -91,7 +94,7 @@ ${operatorDetails}`,
       const given = options[name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())]
       return given === undefined ? [] : [limitOf(name, String(given))]
     })
-    if (limits.length === 0) throw usageError('give at least one limit, such as --bytes 20GiB')
+    if (limits.length === 0) throw usageError('nothing was changed: give at least one limit, such as --bytes 20GiB')
     return withOperator(
       terminal,
       options,
@@ -112,7 +115,7 @@ function limitOf(name: string, given: string): { name: string; limit?: string } 
   const match = /^(\d{1,15})(?:(K|M|G|T)iB)?$/.exec(given)
   const limit = match && Number(match[1]) * 1024 ** (match[2] === undefined ? 0 : ' KMGT'.indexOf(match[2]))
   if (!limit || !Number.isSafeInteger(limit) || (match[2] !== undefined && name !== 'bytes')) {
-    throw usageError(`--${name.replace('_', '-')} takes a number above 0, none or default`)
+    throw usageError(`--${name.replaceAll('_', '-')} must be a number above 0, none or default`)
   }
   return { name, limit: String(limit) }
 }

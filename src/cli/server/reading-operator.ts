@@ -3,11 +3,11 @@ import type { Options, Terminal } from '../framework/command.ts'
 import { type OperatorApi, withOperator } from '../framework/operator.ts'
 
 /** For the help of such a command. */
-export const readingDetails = `Calls the server that runs on the data folder; when none runs, opens the folder itself. It never makes one. If PINFOLD_API or PINFOLD_TOKEN is
-set, and no data folder or database is named, it calls that server with the token or the sign-in of the operator. With a database URL it opens the
-database, or calls the server that PINFOLD_API names.`
+export const readingDetails = `Calls the server that runs on the data folder. If none runs, opens the folder itself; never creates one. If PINFOLD_API or
+PINFOLD_TOKEN is set, and no data folder or database is given, calls that server with the token or the session of the operator.
+With a database URL, opens the database, or calls the server of PINFOLD_API.`
 
-/** Runs `work` with the operator's rights, as `withOperator` does. Throws NothingServed where nothing was served from the data folder. */
+/** Runs `work` with the operator's rights, as `withOperator` does. Throws NothingServed if no server has run on the data folder. */
 export async function withReadingOperator<T>(
   terminal: Terminal,
   options: Options,

@@ -19,14 +19,14 @@ import { configOf, settingOptions } from '../framework/settings.ts'
 import { giveBack, keepSmall } from './heap.ts'
 
 export const serve: Command = {
-  details: `Prints "ready" and the URL once it serves; logs go to standard error as JSON lines.
-While PostgreSQL is unavailable or read-only it waits, answers 503 and does not exit.
-SIGTERM, SIGINT or SIGHUP makes /readyz say 503 for PINFOLD_LAMEDUCK_MS, then lets requests in flight finish and after them
-deliveries, for PINFOLD_DRAIN_MS at most all together, and then ends it. SIGUSR2 reads the files of the certificate again.
-Every setting that has no option here is an environment variable; see pinfold config.`,
+  details: `Prints "ready" and the URL when the server accepts requests. Logs are JSON lines on standard error.
+While PostgreSQL is unavailable or read-only, the server waits and answers 503.
+SIGTERM, SIGINT and SIGHUP stop the server. /readyz answers 503 for PINFOLD_LAMEDUCK_MS. Then running requests and event
+deliveries can finish within PINFOLD_DRAIN_MS. SIGUSR2 reloads the certificate files.
+Settings without an option are environment variables: see "pinfold server config".`,
   options: [
     ...settingOptions('listen', 'url', 'data', 'database', 'blobs', 'tlsCert', 'tlsKey'),
-    { flags: '--demo', summary: 'Fill an empty server with an example company' },
+    { flags: '--demo', summary: 'Add an example organization to an empty server' },
   ],
   async run(terminal, options) {
     keepSmall()
@@ -49,14 +49,13 @@ Every setting that has no option here is an environment variable; see pinfold co
     server.open()
     process.on('SIGUSR2', () => void server.reloadCertificate())
     const filled = options.demo === true && (await fillDemo(app, server))
-    if (options.demo && !filled) terminal.say('pinfold: there are organisations already, so the demo was not added')
+    if (options.demo && !filled)
+      terminal.say('pinfold: the example organization was not added: the server already has organizations')
     // A program that reads the next line may send requests at once.
     const end = untilAsked()
     terminal.print(`ready ${server.url}`)
     // A failure of the next steps must not end a server that serves already.
-    await warnOfNames(app).catch((error: unknown) =>
-      app.log.warn('names of organisations were not looked at', { error }),
-    )
+    await warnOfNames(app).catch((error: unknown) => app.log.warn('names of organizations were not checked', { error }))
     for (const one of config.formerNames) app.log.warn('setting has a deprecated name', one)
     app.log.info('serving', { url: server.url, engine: app.db.engine, metrics: server.metricsUrl })
     await printEntrance(terminal, app, server.url)
@@ -74,7 +73,7 @@ Every setting that has no option here is an environment variable; see pinfold co
   },
 }
 
-/** Starts all but the answers, and leaves nothing behind where it fails. */
+/** Starts everything except the answers to requests. Closes all of it if a step fails. */
 async function startAll(config: Config, takePort: () => Port | undefined) {
   const [{ createApp }, { bindServer }, { startWorkers }, { fillDemo }, { listenProblem }] = await Promise.all([
     import('#create-app.ts'),
@@ -110,16 +109,17 @@ async function startAll(config: Config, takePort: () => Port | undefined) {
 async function warnOfNames({ db, log }: App): Promise<void> {
   const { organizationsNamedAsViews } = await import('#domains/iam/groups/groups.service.ts')
   const names = await organizationsNamedAsViews(db)
-  if (names.length > 0) log.warn('organisations have the names of views, and are pulled from instead', { names })
+  if (names.length > 0)
+    log.warn('organizations have the names of views, and pulls with these names use the organizations', { names })
 }
 
 /** Prints how the operator opens the console. Prints the link itself only on a terminal, where output is not stored. */
 async function printEntrance(terminal: Terminal, app: App, url: string): Promise<void> {
-  terminal.print(`In a browser, as the operator: ${consoleCommand(app.config)}`)
+  terminal.print(`To open the console as the operator: ${consoleCommand(app.config)}`)
   if (!terminal.isSeen) return
   const { createConsoleCode } = await import('#domains/iam/sessions/sessions.service.ts')
   const made = await createConsoleCode({ app, log: app.log }).catch(() => undefined)
-  if (made) terminal.print(`or, once within five minutes: ${url}/ui/enter#${made.code}`)
+  if (made) terminal.print(`or open this link once, within 5 minutes: ${url}/ui/enter#${made.code}`)
 }
 
 /**
@@ -141,10 +141,13 @@ function stayAlone({ database, data }: Config): Disposable {
     makeFolder(data)
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    throw new Error(`the data folder ${data} cannot be made: ${code}; choose another with --data`, { cause: error })
+    throw new Error(`the data folder ${data} cannot be created: ${code}; choose another with --data`, { cause: error })
   }
   const lock = lockOf(data)
-  if (!lock) throw new Error(`another server uses the data folder ${data}; several nodes need PostgreSQL`)
+  if (!lock)
+    throw new Error(
+      `another server uses the data folder ${data}; stop it first, or use PostgreSQL to run several servers`,
+    )
   return { [Symbol.dispose]: () => lock.release() }
 }
 
@@ -155,7 +158,7 @@ function lockOf(data: string): { release(): void } | undefined {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === undefined || !['EACCES', 'EPERM', 'EROFS'].includes(code)) throw error
-    const give = `give it to the user that runs the server (uid ${process.getuid?.()}), or choose another with --data`
+    const give = `make the user of the server its owner (uid ${process.getuid?.()}), or choose another with --data`
     throw new Error(`the data folder ${data} cannot be written: ${code}; ${give}`, { cause: error })
   }
 }
@@ -165,7 +168,7 @@ function requireTemporaryFolder(): void {
   const places = [process.env.SQLITE_TMPDIR, process.env.TMPDIR, '/var/tmp', '/usr/tmp', '/tmp', '.']
   if (places.some((place) => place && isWritableFolder(place))) return
   throw new Error(
-    'no folder can be written for temporary files, which SQLite needs; set TMPDIR to one, such as a tmpfs',
+    'SQLite needs a writable folder for temporary files, and there is none; set TMPDIR to a folder, such as a tmpfs',
   )
 }
 
@@ -189,11 +192,11 @@ async function checkPlace({ db, config, sealer }: App, { url }: Server): Promise
   const other = db.shared ? await livingNode(db, (node) => node.url !== url, config.leaseMs) : undefined
   if (other) {
     throw new Error(
-      `another server uses this database as ${other.url}, and this one would be ${url}; give both the same PINFOLD_URL, or stop the other one first`,
+      `another server uses this database with the URL ${other.url}, and this one has ${url}; give both the same PINFOLD_URL, or stop the other one first`,
     )
   }
   if ((await readFact(db, 'master_key')) !== sealer.fingerprint) {
-    throw new Error('the master key was replaced while the server started; start it with the new one')
+    throw new Error('the master key was replaced while the server started; start the server again with the new key')
   }
 }
 
@@ -202,7 +205,7 @@ const program = fileURLToPath(new URL('../../../bin/pinfold', import.meta.url))
 /** Command that prints a link to sign in to the console as the operator. */
 function consoleCommand({ database, data }: Config): string {
   const pinfold = quote(relative(process.cwd(), program))
-  return database ? `${pinfold} console` : `${pinfold} console --data ${quote(data)}`
+  return database ? `${pinfold} server console` : `${pinfold} server console --data ${quote(data)}`
 }
 
 /** Commands to copy and paste after the first start. They need a shell, curl and sed. */
@@ -210,7 +213,7 @@ function firstSteps(url: string, config: Config, demo: boolean): string {
   const pinfold = quote(relative(process.cwd(), program))
   // Passwords and keys must not be printed, so only the names of these two settings are.
   const secrets = [config.database && 'PINFOLD_DATABASE', config.masterKey && 'PINFOLD_MASTER_KEY'].filter(Boolean)
-  const same = secrets.length > 0 ? `, with ${secrets.join(' and ')} set as they are here` : ''
+  const same = secrets.length > 0 ? `, with the same ${secrets.join(' and ')}` : ''
   const token = config.database ? `${pinfold} token` : `${pinfold} token --data ${quote(config.data)}`
   // Clients do not trust a self-signed certificate by default.
   const trust = config.tlsCert === '' ? '' : ` --cacert ${quote(config.tlsCert)}`

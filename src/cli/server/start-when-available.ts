@@ -83,10 +83,10 @@ function createWaiting(config: Config, untilAsked: () => Promise<void>) {
 
 /** Reasons why a server cannot use its address, by the code of the error. */
 const problems: Record<string, string> = {
-  EADDRINUSE: 'something else listens there; choose another address with --listen',
-  EADDRNOTAVAIL: 'this machine does not have that address',
-  ENOTFOUND: 'this machine does not have that address',
-  EACCES: 'the system does not allow it, as is usual for ports below 1024',
+  EADDRINUSE: 'another program listens there; choose another address with --listen',
+  EADDRNOTAVAIL: 'this machine does not have that address; choose another with --listen',
+  ENOTFOUND: 'this machine does not have that address; choose another with --listen',
+  EACCES: 'the system does not allow it, which is usual for ports below 1024; choose a higher port with --listen',
 }
 
 /** Adds a next step to the error of a listener. */

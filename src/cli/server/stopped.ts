@@ -1,4 +1,4 @@
-// For commands during which no server may be there.
+// Check that no server runs, for commands that need this.
 import { join } from 'node:path'
 import type { Config } from '#config.ts'
 import { livingNode, nodeBeats, startedSince } from '#db/nodes.ts'
@@ -7,25 +7,25 @@ import { takeServeLock } from '#db/sqlite/serve-lock.ts'
 import { CliError, exitCodes } from '../framework/cli-error.ts'
 
 export type Stopped = {
-  /** A transaction of any size in which no server can start. Throws where one has started since, and is there. */
+  /** A transaction of any size in which no server can start. Throws if a server has started since the check and still runs. */
   tx<T>(work: (tx: Tx) => Promise<T>): Promise<T>
   release(): void
 }
 
-/** Throws where a server uses the database. On an embedded one none can start until the release. */
+/** Throws if a server uses the database. With an embedded database, no server can start until the release. */
 export async function requireStopped(db: Db, { database, data, leaseMs }: Config): Promise<Stopped> {
   const lock = database === '' ? takeServeLock(join(data, 'serve.lock')) : undefined
   if (!lock && database === '') throw busy(`the data folder ${data} is in use`)
   // Reads the heartbeats first: a server that appears while the others are watched must not count as an old silent one.
   const still = await nodeBeats(db)
   const alive = db.shared ? await livingNode(db, () => true, leaseMs) : undefined
-  if (alive) throw busy(`a server uses the database, as ${alive.url}`)
+  if (alive) throw busy(`a server uses the database, with the URL ${alive.url}`)
   return {
     tx: (work) =>
       db.tx(
         async (tx) => {
           const started = await startedSince(tx, still, () => true)
-          if (started) throw busy(`a server has started to use the database, as ${started.url}`)
+          if (started) throw busy(`a server that uses the database has started, with the URL ${started.url}`)
           return work(tx)
         },
         { isolation: 'rowLocks', aside: 'disk' },
@@ -35,5 +35,5 @@ export async function requireStopped(db: Db, { database, data, leaseMs }: Config
 }
 
 function busy(why: string): CliError {
-  return new CliError(exitCodes.unavailable, `${why}; stop every server first`)
+  return new CliError(exitCodes.unavailable, `nothing was changed: ${why}; stop every server first`)
 }

@@ -5,17 +5,17 @@ import type { Command, Options, Terminal } from '../framework/command.ts'
 import { configOf, settingOptions } from '../framework/settings.ts'
 
 export const token: Command = {
-  details: `Works beside a running server, and after the first start without one. The token names the URL that was last
-served, or PINFOLD_URL where that is set. Whoever can run this can do everything, so guard the data folder and the master key.`,
+  details: `Works with a running server and, after its first start, also while it is stopped. The issuer of the token is PINFOLD_URL or,
+if that is not set, the last URL of the server. No sign-in is needed, so protect the data folder and the master key.`,
   options: [
     ...settingOptions('data', 'database'),
     {
       flags: '--identity <uid>',
-      summary: 'The identity that the token is for, by uid, name or GROUP/NAME; the operator unless given',
+      summary: 'Identity that the token is for: uid, name or GROUP/NAME; default: the operator',
     },
     {
       flags: '--audience <audience>',
-      summary: "Who accepts the token; the API unless given, 'registry' for the registry",
+      summary: "Audience of the token; 'registry' for the registry; default: the API",
     },
   ],
   async run(terminal, options) {
@@ -34,12 +34,14 @@ served, or PINFOLD_URL where that is set. Whoever can run this can do everything
     const given = options.identity as string | undefined
     const identity = given === undefined ? undefined : await identityNamed(terminal, options, app, given)
     if (given !== undefined && identity === undefined) {
-      terminal.say(`pinfold: there is no identity ${given}`)
+      terminal.say(`pinfold: there is no identity ${given}; to list the identities: pinfold identities list`)
       return exitCodes.failed
     }
     const issuer = config.url || (await readFact(app.db, 'url'))
     if (!issuer) {
-      terminal.say('pinfold: nothing has been served from this database yet; start the server, or set PINFOLD_URL')
+      terminal.say(
+        'pinfold: no token was created: no server has used this database yet; start the server, or set PINFOLD_URL',
+      )
       return exitCodes.failed
     }
     const asked = (options.audience as string | undefined) ?? issuer
@@ -50,7 +52,7 @@ served, or PINFOLD_URL where that is set. Whoever can run this can do everything
   },
 }
 
-/** The uid of the identity that is meant, `undefined` where there is none. */
+/** Uid of an identity by its uid or name; `undefined` if it does not exist. */
 async function identityNamed(
   terminal: Terminal,
   options: Options,

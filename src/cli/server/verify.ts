@@ -1,6 +1,6 @@
 import type { Check, Finding, Verified } from '#maintenance/verify.ts'
 import { exitCodes, usageError } from '../framework/cli-error.ts'
-import { type Command, type Options, outputOption, type Terminal } from '../framework/command.ts'
+import { type Command, type OptionSpec, type Options, outputOption, type Terminal } from '../framework/command.ts'
 import { configOf, settingOptions } from '../framework/settings.ts'
 
 /** The most findings that are printed; the rest is only counted. */
@@ -8,50 +8,65 @@ const mostTold = 1000
 
 /** Subject of each check. */
 const about: Record<Check, string> = {
-  blobs: 'rows of blobs have their contents',
-  uploads: 'pieces of uploads have their contents',
-  orphans: 'contents have a row',
+  blobs: 'blobs of the database have stored content',
+  uploads: 'pieces of uploads have stored content',
+  orphans: 'stored content is in the database',
   checkpoints: 'transparency logs extend their stored checkpoints',
-  totals: 'totals of lists',
-  usage: 'what organisations use',
-  tags: 'tags are what the ledger says',
-  ledger: 'the ledger is in order, and its tags are there',
-  manifests: 'manifests have the rows of what they need',
+  totals: 'totals of lists are correct',
+  usage: 'storage usage of organizations is correct',
+  tags: 'tags match their history',
+  ledger: 'the tag history is in order, and its tags exist',
+  manifests: 'blobs and manifests that manifests need are in the database',
 }
 
-export const verifyCommand: Command = {
-  arguments: [{ name: '[image]', summary: 'What a proof is about: registry.example.com/acme/app:1.0@sha256:…' }],
-  details: `With an image, checks offline whether --proof shows that the tag pointed to the digest at --at, by the log that --policy names.
-Ends with 0 when it does, with 3 when it shows only where the tag came to point and not until when (0 with --open), and with
-1 when it proves nothing of the kind. No server is asked, and no data folder is needed.
+const proofOptions: readonly OptionSpec[] = [
+  { flags: '--at <time>', summary: 'Time at which the tag had the digest: 2026-11-01, or 2026-11-01T12:00:00Z' },
+  { flags: '--proof <file>', summary: 'Proof: a file with the output of pinfold tags proof' },
+  {
+    flags: '--policy <file>',
+    summary: 'Public keys of trusted logs and witnesses: the output of pinfold tags proof-policy',
+  },
+  { flags: '--open', summary: 'Accept a proof without the end of the assignment' },
+]
 
-Without one, compares the database with what there is. Servers may run meanwhile. Reads the size of every blob; with --hash all of them, which takes as long as reading them does, and with --content a share, so that a run each day
-has seen most of them in the end.
-Without --repair nothing is changed. What cannot be repaired is told: a blob whose content is lost heals when it is pushed
-again. Ends with 0 when everything is right, or was repaired, and with 1 otherwise.
+/** Verifies a proof of the digest of a tag, without a server. */
+export const tagsVerify: Command = {
+  arguments: [{ name: '<image>', summary: 'Image with tag and digest: registry.example.com/acme/app:1.0@sha256:…' }],
+  details: `Verifies offline that the tag had the digest at --at, according to the transparency log of --policy. Needs no server and
+no data folder.
+Exits with 0 if the proof is valid. Exits with 3 if the proof shows the start of the assignment but not its end (with 0 if
+--open is given). Exits with 1 if the proof is not valid.`,
+  options: [...proofOptions, outputOption],
+  run: (terminal, options) => verifyImage(terminal, options),
+}
+
+/** Compares the database with the stored content. */
+export const verifyCommand: Command = {
+  details: `Compares the database with the stored content. Servers may run meanwhile. By default the size of every blob is compared.
+With --hash the content of all blobs is read, which takes time. With --content a random share is read: a daily run with 1%
+reads most blobs in the end.
+Nothing is changed without --repair. A blob whose content is lost cannot be repaired; pushing it again restores it.
+Exits with 0 if there is no difference or every difference was repaired, else with 1.
 Checks: ${Object.keys(about).join(', ')}.`,
   options: [
     ...settingOptions('data', 'database', 'blobs'),
-    { flags: '--repair', summary: 'Repair what can be repaired' },
-    { flags: '--hash', summary: 'Read every content and compare its digest' },
-    { flags: '--content <share>', summary: 'Do so with a share of them that is drawn by chance, such as 1%' },
-    { flags: '--only <check>', summary: 'Make this check; may be repeated', repeat: true, choices: Object.keys(about) },
-    { flags: '--at <time>', summary: 'When the tag shall have pointed there: 2026-11-01, or 2026-11-01T12:00:00Z' },
-    { flags: '--proof <file>', summary: 'What pinfold images tags proof has printed' },
-    { flags: '--policy <file>', summary: 'The keys of the logs to believe, and which witnesses must have seen them' },
-    { flags: '--open', summary: 'Be content with a proof that does not say until when' },
+    { flags: '--repair', summary: 'Repair the differences that can be repaired' },
+    { flags: '--hash', summary: 'Read all content and compare the digests' },
+    { flags: '--content <share>', summary: 'Read a random share of the content, such as 1%, and compare the digests' },
+    {
+      flags: '--only <check>',
+      summary: 'Run only this check; may be repeated',
+      repeat: true,
+      choices: Object.keys(about),
+    },
     outputOption,
   ],
   async run(terminal, options) {
-    if (options.image !== undefined) return verifyImage(terminal, options)
-    if ([options.at, options.proof, options.policy].some((one) => one !== undefined)) {
-      throw usageError('name the image that the proof is about, with its tag and digest')
-    }
     const config = configOf(terminal, options)
     const { verify } = await import('#maintenance/verify.ts')
     const only = options.only as readonly Check[] | undefined
     const wrong = only?.find((one) => !Object.hasOwn(about, one))
-    if (wrong !== undefined) throw usageError(`there is no check ${wrong}`)
+    if (wrong !== undefined) throw usageError(`${wrong} is not a check; give one of ${Object.keys(about).join(', ')}`)
     const share = options.content === undefined ? undefined : shareOf(String(options.content))
     const findings: Finding[] = []
     const verified = await verify(config, {
@@ -72,6 +87,20 @@ Checks: ${Object.keys(about).join(', ')}.`,
   },
 }
 
+/** The former command, which verified a proof if it was given an image. */
+export const formerVerify: Command = {
+  ...verifyCommand,
+  arguments: [{ ...tagsVerify.arguments![0]!, name: '[image]' }],
+  options: [...verifyCommand.options, ...proofOptions],
+  async run(terminal, options) {
+    if (options.image !== undefined) return verifyImage(terminal, options)
+    if ([options.at, options.proof, options.policy].some((one) => one !== undefined)) {
+      throw usageError('nothing was verified: give the image of the proof, with its tag and digest')
+    }
+    return verifyCommand.run(terminal, options)
+  },
+}
+
 function shareOf(text: string): number {
   const percent = Number(/^(\d{1,3}(?:\.\d{1,6})?)%$/.exec(text)?.[1])
   if (percent > 0 && percent <= 100) return percent / 100
@@ -80,7 +109,7 @@ function shareOf(text: string): number {
 
 async function verifyImage(terminal: Terminal, options: Options): Promise<number> {
   if ([options.repair, options.hash, options.content, options.only].some((one) => one !== undefined && one !== false)) {
-    throw usageError('--repair, --hash, --content and --only are about the database, and not about an image')
+    throw usageError('--repair, --hash, --content and --only do not apply to the proof of an image')
   }
   return (await import('../registry/tag-proofs.ts')).verifyProof(terminal, String(options.image), options)
 }
@@ -100,5 +129,5 @@ function show(
     terminal.print(`${check}: ${examined} examined, ${problems} (${about[check as Check]})`)
   }
   const all = Object.values(verified).reduce((sum, { found }) => sum + found, 0)
-  if (all > findings.length) terminal.say(`pinfold: ${all - findings.length} more are not named`)
+  if (all > findings.length) terminal.say(`pinfold: ${all - findings.length} more differences are not listed`)
 }

@@ -37,7 +37,7 @@ export async function bundlePlace(
   const isHost = /^[a-z0-9.-]+(?::\d{1,5})?$|^\[[0-9a-f:]+\](?::\d{1,5})?$/.test(registry)
   const refers = digest === undefined ? isTagName(tag ?? 'latest') : sha256Pattern.test(digest)
   if (!isHost || !named || !refers) {
-    throw usageError(`${text} is no place of a bundle: give HOST/PATH:TAG, or a folder such as ./bundle`)
+    throw usageError(`${text} is not a valid location of a bundle: give HOST/PATH:TAG, or a folder such as ./bundle`)
   }
   return inRegistry(registry, path, digest ?? tag ?? 'latest', await credentialsFor(registry))
 }
@@ -54,7 +54,7 @@ function inRegistry(
     async manifest() {
       const content = await repository.read(`manifests/${reference}`, bundleLimits.document)
       if (reference.includes(':') && digestOf(content) !== reference) {
-        throw new WrongRecord('the manifest is not what its digest says')
+        throw new WrongRecord('the manifest does not match its digest')
       }
       return content
     },
@@ -84,10 +84,10 @@ function layoutAt(folder: string): BundlePlace {
       const [one, ...more] = bundlesIn(index)
       const { digest } = one ?? {}
       if (typeof digest !== 'string' || !sha256Pattern.test(digest) || more.length > 0) {
-        throw new WrongRecord('the folder has not one bundle')
+        throw new WrongRecord('the folder does not contain exactly one bundle')
       }
       const content = await readDocument(blobOf(digest), bundleLimits.document)
-      if (digestOf(content) !== digest) throw new WrongRecord('the manifest is not what its digest says')
+      if (digestOf(content) !== digest) throw new WrongRecord('the manifest does not match its digest')
       return content
     },
     document: ({ digest, size }) => readDocument(blobOf(digest), size),
@@ -134,7 +134,7 @@ async function replace(file: string, content: Buffer | string): Promise<void> {
 async function readDocument(file: string, most: number): Promise<Buffer> {
   const found = await stat(file).catch(() => undefined)
   if (!found?.isFile() || found.size > most)
-    throw new WrongRecord('the folder is no bundle, or a file of it is missing')
+    throw new WrongRecord('the folder is not a bundle, or one of its files is missing')
   return readFile(file)
 }
 
@@ -155,5 +155,6 @@ async function checkLayout(folder: string): Promise<void> {
   const index = names.includes('index.json') ? await readFile(join(folder, 'index.json')) : undefined
   const listed = index ? listAt(objectAt(parseJson(index.toString('utf8')), 'index.json').manifests, 'manifests') : []
   const others = listed.filter((one) => objectAt(one, 'manifests').artifactType !== bundleType)
-  if (rest.length > 0 || others.length > 0) throw new WrongRecord('the folder has something other than a bundle in it')
+  if (rest.length > 0 || others.length > 0)
+    throw new WrongRecord('the folder contains other files than a bundle; give an empty folder or a new one')
 }

@@ -58,7 +58,10 @@ export function repositoryAt(registry: string, path: string, credentials: Creden
     }
     if (expected.includes(answer.status)) return answer
     await answer.body?.cancel()
-    const why = answer.status === 401 || answer.status === 403 ? ': it takes other credentials, see --help' : ''
+    const why =
+      answer.status === 401 || answer.status === 403
+        ? ': the credentials are missing or not sufficient; run docker login, or pinfold docker configure for a Pinfold registry'
+        : ''
     throw new WrongRecord(`${registry}/${path} answered ${answer.status}${why}`)
   }
   const putBlob = async (digest: string, content: Blob) => {
@@ -67,7 +70,8 @@ export function repositoryAt(registry: string, path: string, credentials: Creden
     const begun = await ask(new URL('blobs/uploads/', base), { method: 'POST' }, [202], true)
     await begun.body?.cancel()
     const to = URL.parse(begun.headers.get('location') ?? '', base.href)
-    if (to?.origin !== base.origin) throw new WrongRecord(`${registry} takes uploads elsewhere`)
+    if (to?.origin !== base.origin)
+      throw new WrongRecord(`${registry} redirects uploads to another host, which is not supported`)
     to.searchParams.set('digest', digest)
     const headers = { 'content-type': 'application/octet-stream' }
     await (await ask(to, { method: 'PUT', headers, body: content, ms: copyMs }, [201], true)).body?.cancel()
@@ -118,12 +122,12 @@ async function* bounded(answer: Response, most: number): AsyncGenerator<Uint8Arr
   try {
     for await (const chunk of answer.body ?? []) {
       size += chunk.length
-      if (size > most) throw new WrongRecord(`an answer has more than ${most} bytes`)
+      if (size > most) throw new WrongRecord(`a response has more than ${most} bytes`)
       yield chunk
     }
   } catch (error) {
     if (error instanceof WrongRecord) throw error
-    throw new WrongRecord('an answer broke off')
+    throw new WrongRecord('the connection broke off during a response')
   }
 }
 
@@ -138,7 +142,7 @@ async function authorize(
   if (/^basic\b/i.test(challenge)) return basic
   const word = (name: string) => new RegExp(`[\\s,]${name}="([^"]*)"`, 'i').exec(challenge)?.[1]
   const realm = /^bearer\s/i.test(challenge) ? URL.parse(word('realm') ?? '') : null
-  if (!realm) throw new WrongRecord(`${base.host} asks for credentials in a way that is not known`)
+  if (!realm) throw new WrongRecord(`${base.host} asks for an unsupported kind of authentication`)
   checkDestination(realm)
   const service = word('service')
   if (service !== undefined) realm.searchParams.set('service', service)
@@ -154,5 +158,7 @@ async function authorize(
   } catch {
     // The original error may contain credentials.
   }
-  throw new WrongRecord(`${realm.host} gives no token for ${base.host}${credentials ? '' : ' without credentials'}`)
+  throw new WrongRecord(
+    `${realm.host} refused a token for ${base.host}${credentials ? '' : ', because no credentials are configured'}; run docker login ${base.host}`,
+  )
 }

@@ -19,16 +19,17 @@ export async function digestOf(api: ApiReader, text: string): Promise<{ repo: st
   if (digest !== undefined) return { repo, digest }
   const found = (await findTag(api, repo, tag))?.digest
   if (found) return { repo, digest: found }
-  throw failure(`there is no tag ${tag} of ${path} that points to an image`)
+  throw failure(`${path} has no tag ${tag}\npinfold tags list ${path} lists its tags`)
 }
 
 export const scopeOption: OptionSpec = {
-  flags: '--group <group>',
-  summary: 'Only images of this group and below: its name as ORG or ORG/FOLDER, or its uid',
+  flags: '--in <group>',
+  summary: 'Only images of this organization or folder: ORG, ORG/FOLDER or a uid',
+  former: ['--group <group>'],
 }
 
 /** The uid of the group that the option names; nothing without it. */
-export async function scopeOf(api: ApiReader, { group }: Options): Promise<string | undefined> {
+export async function scopeOf(api: ApiReader, { in: group }: Options): Promise<string | undefined> {
   return group === undefined ? undefined : groupOf(api, String(group))
 }
 
@@ -51,7 +52,7 @@ export async function namesOfImages(api: ApiReader, images: readonly FoundImage[
 export function sayGaps(say: (line: string) => void, gaps: readonly Gap[], of = ''): void {
   for (const { reason, subject, message } of gaps) {
     const about = [subject, message].filter(Boolean).join(': ')
-    say(plain(`not known${of}: ${about} (${reason})`))
+    say(plain(`not scanned${of}: ${about} (${reason})`))
   }
 }
 
@@ -92,5 +93,5 @@ export function sayUnknown(say: (line: string) => void, { unknownImages, moreUnk
   if (unknownImages === 0 && !moreUnknownImages) return
   const many = moreUnknownImages ? `${unknownImages} or more` : String(unknownImages)
   const count = many === '1' ? '1 image' : `${many} images`
-  say(`pinfold: of ${count} it is not known what all of them contains`)
+  say(`pinfold: ${count} could not be read completely, so ${many === '1' ? 'it' : 'they'} may be affected too`)
 }

@@ -12,8 +12,13 @@ import { dockerConfigFile, passwordFor, usesCredentialHelper } from '../registry
 import type { Credentials } from './registry-client.ts'
 
 export const sourceOptions: readonly OptionSpec[] = [
-  { flags: '--source <name>', summary: 'A source, such as osv/PyPI; may be repeated', repeat: true },
-  { flags: '--mirror <url>', summary: 'Where copies of the sources are, instead of PINFOLD_VULNERABILITY_MIRROR' },
+  {
+    flags: '--source <name>',
+    summary:
+      'Only this data source, such as osv/PyPI; default: those of PINFOLD_VULNERABILITY_SOURCES; may be repeated',
+    repeat: true,
+  },
+  { flags: '--mirror <url>', summary: 'URL of a mirror of the data sources; default: PINFOLD_VULNERABILITY_MIRROR' },
 ]
 
 /** `way`: where they may be asked at. Only a mirror, which the operator names, may have any address. Throws CliError. */
@@ -31,11 +36,15 @@ export function sourcesOf(terminal: Terminal, options: Options): { sources: Sour
 export function requireSource(name: string, mirror: string): Source {
   const source = sourceNamed(name, mirror)
   if (source) return source
-  throw usageError(`${name} is no source: give osv/ECOSYSTEM, secdb/BRANCH/REPOSITORY, debian-tracker, kev or epss`)
+  throw usageError(
+    `${name} is not a data source: give osv/ECOSYSTEM, secdb/BRANCH/REPOSITORY, debian-tracker, kev or epss`,
+  )
 }
 
 export function messageOf(error: OutgoingError | WrongRecord): string {
-  return error instanceof OutgoingError && error.status !== undefined ? `the answer was ${error.status}` : error.message
+  return error instanceof OutgoingError && error.status !== undefined
+    ? `the response had status ${error.status}`
+    : error.message
 }
 
 /**

@@ -18,11 +18,11 @@ type Comparison = {
 }
 
 export const vulnerabilitiesCompare = apiCommand({
-  details: `What is not known of either is said on standard error. What the base has, and of the image nobody knows, is unknown rather
-than resolved.`,
+  details: `Lists coverage gaps of both images on standard error. A vulnerability of the base is listed as unknown instead of resolved if the
+image has a coverage gap there.`,
   arguments: [
-    { name: '<image>', summary: 'Such as acme/team/app:1.1 or acme/app@sha256:…' },
-    { name: '<base>', summary: 'What it is compared with, such as acme/team/app:1.0' },
+    { name: '<image>', summary: 'Image: acme/team/app:1.1 or acme/app@sha256:…' },
+    { name: '<base>', summary: 'Image to compare with, such as acme/team/app:1.0' },
   ],
   options: [outputOption],
   async run(api, options) {
@@ -44,7 +44,7 @@ than resolved.`,
     ]
     return {
       json: compared,
-      head: ['WHAT', 'NAME', 'VALUE', 'WHERE'],
+      head: ['CHANGE', 'NAME', 'VALUE', 'WHERE'],
       rows,
       ...(found.length + resolved.length + unknown.length === 0 && { below: noneText(compared) }),
       notes(say) {
@@ -59,18 +59,18 @@ than resolved.`,
 export const imagesDiff: Command = {
   ...vulnerabilitiesCompare,
   arguments: [
-    { name: '<base>', summary: 'Such as acme/team/app:1.0 or acme/app@sha256:…' },
-    { name: '<image>', summary: 'What is compared with it, such as acme/team/app:1.1' },
+    { name: '<base>', summary: 'First image: acme/team/app:1.0 or acme/app@sha256:…' },
+    { name: '<image>', summary: 'Image to compare with it, such as acme/team/app:1.1' },
   ],
 }
 
 /** Text for a comparison without differences, with the coverage gaps of both images. */
 function noneText({ coverage, baseCoverage }: Comparison): string {
   const left = [
-    ...(coverage && coverage.state !== 'COMPARED' ? [`of the image: ${coverage.summary}`] : []),
-    ...(baseCoverage && baseCoverage.state !== 'COMPARED' ? [`of the base: ${baseCoverage.summary}`] : []),
+    ...(coverage && coverage.state !== 'COMPARED' ? [`image: ${coverage.summary}`] : []),
+    ...(baseCoverage && baseCoverage.state !== 'COMPARED' ? [`base: ${baseCoverage.summary}`] : []),
   ]
-  if (left.length > 0) return `no known vulnerability differs, but ${left.join('; ')}`
+  if (left.length > 0) return `no known vulnerability differs, but not everything was compared: ${left.join('; ')}`
   return 'no vulnerability differs; everything was compared'
 }
 

@@ -2,13 +2,13 @@ import { apiCommand } from '../framework/api-pages.ts'
 import { type Coverage, digestOf, type Gap, sayGaps } from './scanned-image.ts'
 
 export const vulnerabilitiesExport = apiCommand({
-  details: `The document goes to standard output. What is accepted or suppressed is in it as such. What is not known of the image is in it
-too, and is said on standard error.`,
-  arguments: [{ name: '<image>', summary: 'Such as acme/team/app:1.1 or acme/app@sha256:…' }],
+  details: `Prints the document to standard output. It includes ignored findings and accepted risks, marked as such, and the coverage gaps of
+the image. The coverage gaps are also listed on standard error.`,
+  arguments: [{ name: '<image>', summary: 'Image: acme/team/app:1.1 or acme/app@sha256:…' }],
   options: [
     {
       flags: '--format <format>',
-      summary: 'cyclonedx (1.6, the default), openvex (0.2.0) or sarif (2.1.0)',
+      summary: 'Document format: cyclonedx (1.6), openvex (0.2.0) or sarif (2.1.0); default: cyclonedx',
       choices: ['cyclonedx', 'openvex', 'sarif'],
     },
   ],

@@ -1,11 +1,11 @@
-// Gates: admission policies for images that are pulled.
+// Admission policies: conditions that are checked when an image is pulled.
 
 import { apiCommand } from '../framework/api-pages.ts'
 import type { ApiReader } from '../framework/api-reader.ts'
 import { exitCodes, usageError } from '../framework/cli-error.ts'
 import { type Commands, outputOption } from '../framework/command.ts'
 import { type Field, limitOf, limitOption } from '../framework/verbs.ts'
-import { exceptionCommands, placeOf, placeOptions, ruleCommands } from '../registry/rules.ts'
+import { exceptionCommands, ruleCommands, scopeOf, scopeOption } from '../registry/rules.ts'
 import { digestOf, type FoundImage, namesOfImages } from './scanned-image.ts'
 
 type Gate = {
@@ -34,8 +34,8 @@ type Checked = {
 const kind = {
   path: '/registry/v2/gates',
   member: 'gates',
-  words: ['gate', 'gates'],
-  list: 'pinfold vulnerabilities gates list',
+  words: ['admission policy', 'admission policies'],
+  list: 'pinfold policies admission list',
 } as const
 
 const constant = (_: ApiReader, word: string): string => word.toUpperCase().replace('-', '_')
@@ -46,76 +46,75 @@ const whole = (option: string) => (_: ApiReader, text: string) => {
 }
 
 const fields: readonly Field[] = [
-  { flags: '--rename <name>', summary: 'What it is called from now on', member: 'name', only: 'update' },
+  { flags: '--rename <name>', summary: 'New name', member: 'name', only: 'update' },
   {
     flags: '--mode <mode>',
-    summary: 'What happens to what does not pass',
+    summary:
+      'Effect on pulls that the policy does not allow: denied (enforce), only reported (dry-run), or none (off); default for a new policy: dry-run',
     choices: ['off', 'dry-run', 'enforce'],
     read: constant,
   },
   {
     flags: '--severity <level>',
-    summary: 'No vulnerabilities that are at least so bad',
+    summary: 'Deny images with vulnerabilities of this severity or worse',
     member: 'vulnerabilities.leastSeverity',
     choices: ['any', 'low', 'medium', 'high', 'critical'],
     read: (api, level) => (level === 'any' ? undefined : constant(api, level)),
   },
   {
     flags: '--fixable',
-    summary: 'Of these, only those that a version of the package mends',
+    summary: 'Only vulnerabilities with a fixed version of the package',
     member: 'vulnerabilities.onlyFixable',
   },
   {
     flags: '--exploited',
-    summary: 'Of these, only those that are known to be used (KEV)',
+    summary: 'Only vulnerabilities that are known to be exploited (KEV)',
     member: 'vulnerabilities.onlyExploited',
   },
   {
     flags: '--after-days <days>',
-    summary: 'Of these, only those found more than so many days ago',
+    summary: 'Only vulnerabilities that were found here more than this number of days ago',
     member: 'vulnerabilities.afterDays',
     read: whole('--after-days'),
   },
   {
     flags: '--unknown-severity <how>',
-    summary: 'How vulnerabilities of unknown severity count: as high unless given; an update keeps what the gate has',
+    summary: 'Treatment of vulnerabilities of unknown severity; default for a new policy: high',
     member: 'vulnerabilities.unknownSeverity',
     choices: ['high', 'not-counted'],
     read: (_, how) => (how === 'high' ? 'COUNTED_AS_HIGH' : 'NOT_COUNTED'),
   },
   {
     flags: '--unknown <what>',
-    summary: 'What becomes of what cannot be read',
+    summary: 'Result for images that could not be scanned completely; default: pass',
     member: 'vulnerabilities.unknown',
     choices: ['pass', 'deny'],
     read: constant,
   },
-  { flags: '--end-of-life', summary: 'No products at the end of their life', read: () => ({}) },
+  { flags: '--end-of-life', summary: 'Deny images of products past their end of life', read: () => ({}) },
   {
     flags: '--min-age-days <days>',
-    summary: 'Nothing that has not been a tag for so many days',
+    summary: 'Deny images that have had a tag for less than this number of days',
     member: 'cooldown.minAgeDays',
     read: whole('--min-age-days'),
   },
   {
     flags: '--months-left <months>',
-    summary: 'No products whose life ends in less than so many months',
+    summary: 'Deny images of products whose end of life is less than this number of months away',
     member: 'supportWindow.minMonthsLeft',
     read: whole('--months-left'),
   },
   {
     flags: '--exempt-pulled-days <days>',
-    summary: 'What was pulled in so many days before, while it passed, passes',
+    summary: 'Allow digests that were pulled within this number of days, while the policy allowed them; at most 90',
     read: whole('--exempt-pulled-days'),
   },
 ]
 
 const check = apiCommand({
-  details: `The exit code is 1 if a gate that is enforced refuses it, or cannot be asked. An image that is allowed is not always clean:
-WHY shows what was not scanned, and how many findings of unknown severity the gate does not count.`,
-  arguments: [
-    { name: '<image>', summary: 'Such as acme/team/app:1.0 or acme/app@sha256:…; its tag latest without one' },
-  ],
+  details: `The exit code is 1 if an enforced policy denies the image or cannot be checked. An allowed image may still have vulnerabilities: WHY
+shows coverage gaps, and the number of findings of unknown severity that the policy does not count.`,
+  arguments: [{ name: '<image>', summary: 'Image: acme/team/app:1.0 or acme/app@sha256:…; default tag: latest' }],
   options: [outputOption],
   async run(api, options) {
     const { repo, digest } = await digestOf(api, String(options.image))
@@ -125,19 +124,19 @@ WHY shows what was not scanned, and how many findings of unknown severity the ga
       policyName,
       mode === 'POLICY_MODE_ENFORCED' ? 'enforce' : 'dry-run',
       result.replace('RESULT_', '').toLowerCase(),
-      exception === undefined ? reason : `${reason}; excepted by ${exception}`,
+      exception === undefined ? reason : `${reason}; exemption ${exception}`,
     ])
     const isRefused = items.some(({ mode, result }) => mode === 'POLICY_MODE_ENFORCED' && result !== 'RESULT_ALLOWED')
     const code = isRefused ? exitCodes.failed : exitCodes.ok
-    return { json: { digest, items }, head: ['GATE', 'MODE', 'RESULT', 'WHY'], rows, code }
+    return { json: { digest, items }, head: ['POLICY', 'MODE', 'RESULT', 'WHY'], rows, code }
   },
 })
 
-/** The rule of a gate in a few words. */
+/** Short description of a policy. */
 function ruleText({ vulnerabilities, endOfLife, cooldown, supportWindow }: Gate): string {
   if (cooldown) return `at least ${cooldown.minAgeDays} days old`
-  if (supportWindow) return `at least ${supportWindow.minMonthsLeft} months of life left`
-  if (endOfLife) return 'no end of life'
+  if (supportWindow) return `at least ${supportWindow.minMonthsLeft} months until the end of life`
+  if (endOfLife) return 'not past the end of life'
   const { leastSeverity, onlyFixable, onlyExploited, afterDays = 0, unknown, unknownSeverity } = vulnerabilities ?? {}
   const level =
     leastSeverity && leastSeverity !== 'SEVERITY_UNSPECIFIED' ? `, ${leastSeverity.toLowerCase()} or worse` : ''
@@ -145,7 +144,7 @@ function ruleText({ vulnerabilities, endOfLife, cooldown, supportWindow }: Gate)
   const since = afterDays > 0 ? `, found more than ${afterDays} days ago` : ''
   const unrated =
     leastSeverity === undefined || leastSeverity === 'SEVERITY_UNSPECIFIED' ? '' : unratedText(unknownSeverity)
-  return `no ${kind}${level}${since}${unrated}${unknown === 'DENY' ? '; nothing unknown' : ''}`
+  return `no ${kind}${level}${since}${unrated}${unknown === 'DENY' ? '; completely scanned' : ''}`
 }
 
 const unratedText = (how: string | undefined): string =>
@@ -154,13 +153,13 @@ const unratedText = (how: string | undefined): string =>
 type Changed = FoundImage & { reason: string }
 
 const preview = apiCommand({
-  details: `Gates from before --unknown-severity existed do not count vulnerabilities of unknown severity. Nothing is changed.
-To change a gate: pinfold vulnerabilities gates update GATE --severity LEVEL --unknown-severity high. An update replaces the whole rule, so
-repeat its other options.`,
-  options: [...placeOptions, limitOption, outputOption],
+  details: `Changes nothing. Policies from before --unknown-severity existed do not count vulnerabilities of unknown severity.
+To change a policy: pinfold policies admission update POLICY --severity LEVEL --unknown-severity high. An update replaces all
+conditions of the policy, so repeat its other options.`,
+  options: [scopeOption, limitOption, outputOption],
   async run(api, options) {
     const limit = limitOf(options)
-    const query = { scope_uid: await placeOf(api, options) }
+    const query = { scope_uid: await scopeOf(api, options) }
     const { items: gates, more } = await api.list<Gate>(kind.path, kind.member, query, limit)
     const items: { gate: Gate; images: Changed[] }[] = []
     for (const gate of gates.filter(leavesOut)) items.push({ gate, images: await changesOf(api, gate, limit) })
@@ -168,11 +167,11 @@ repeat its other options.`,
     for (const { gate, images } of items) {
       const names = await namesOfImages(api, images)
       const first = [gate.name, word(gate)]
-      if (images.length === 0) rows.push([...first, '-', 'no image would be refused'])
+      if (images.length === 0) rows.push([...first, '-', 'no other image would be denied'])
       rows.push(...images.map(({ reason }, i) => [...first, names[i]!, reason]))
     }
     const isCut = more || items.some(({ images }) => images.length >= limit)
-    return { json: { items }, head: ['GATE', 'MODE', 'IMAGE', 'WHY'], rows, more: isCut }
+    return { json: { items }, head: ['POLICY', 'MODE', 'IMAGE', 'WHY'], rows, more: isCut }
   },
 })
 
@@ -195,18 +194,19 @@ async function changesOf(api: ApiReader, { uid }: Gate, limit: number): Promise<
 export const vulnerabilitiesGates: Commands = {
   ...ruleCommands<Gate>({
     ...kind,
-    word: 'gate',
+    word: 'admission policy',
     fields,
-    head: ['UID', 'NAME', 'MODE', 'RULE'],
+    head: ['UID', 'NAME', 'MODE', 'CONDITION'],
     rows: async (_, gates) => gates.map((gate) => [gate.uid, gate.name, word(gate), ruleText(gate)]),
     create: {
-      details: `A gate has one kind of rule, and holds for everybody who pulls. Unless --mode enforce is given it only tells, in the
-event of each pull, what it would have refused. What was not read or compared yet passes.`,
-      arguments: [{ name: '<name>', summary: 'What it is called: letters, digits, and . _ - inside' }],
+      details: `A policy has one kind of condition: vulnerabilities, end of life, minimum age or support time. It applies to all pulls in its
+scope. By default (--mode dry-run) it denies nothing, and only adds its verdict to the event of each pull. An image that still
+waits to be scanned is allowed.`,
+      arguments: [{ name: '<name>', summary: 'Name: letters, digits, ., _ and -' }],
     },
     update: {
-      details: `What is said of its rule takes the place of all that it said before. Without --unknown-severity the gate keeps how unknown
-severities count.`,
+      details: `The given condition replaces all conditions of the policy, so repeat the options that remain. Only --unknown-severity keeps its
+value if it is not given.`,
     },
   }),
   check,
@@ -215,6 +215,6 @@ severities count.`,
     path: '/registry/v2/gateExceptions',
     member: 'gateExceptions',
     days: 90,
-    command: 'pinfold vulnerabilities gates',
+    command: 'pinfold policies admission',
   }),
 }

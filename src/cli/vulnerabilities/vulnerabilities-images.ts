@@ -19,9 +19,9 @@ import {
 type Vulnerable = FoundImage & { state: string; severity: string; purls: string[]; morePurls?: boolean }
 
 export const vulnerabilitiesImages = apiCommand({
-  details: `Nothing is scanned for it. An image that is not listed need not be free of it: the command says of how many images it is
-not known what they contain, and what was not compared. The exit code is 1 if no image is listed and not everything was compared.`,
-  arguments: [{ name: '<vulnerability>', summary: 'Its CVE, or any other id that a source has for it' }],
+  details: `Lists stored findings; scans nothing. An image that is not listed may be affected too: the command prints the number of images that
+could not be read completely, and the coverage gaps. The exit code is 1 if no image is listed and there are coverage gaps.`,
+  arguments: [{ name: '<vulnerability>', summary: 'CVE, or another id that a data source has for the vulnerability' }],
   options: [scopeOption, limitOption, outputOption],
   async run(api, options, terminal) {
     const query = { vulnerability: String(options.vulnerability), scope_uid: await scopeOf(api, options) }
@@ -39,7 +39,7 @@ not known what they contain, and what was not compared. The exit code is 1 if no
     const isWhole = coverage ? coverage.state === 'COMPARED' : isRead
     const isSaid = items.length === 0 && options.output !== 'json'
     if (isSaid) {
-      const none = `no image is known to have ${query.vulnerability}`
+      const none = `no known image has ${query.vulnerability}`
       terminal.print(plain(coverage ? `${none}${isWhole ? ';' : ', but'} ${coverage.summary}` : none))
     }
     // A server of an earlier release has no such summary.
@@ -56,10 +56,8 @@ const head = ['IMAGE', 'STATE', 'SEVERITY', 'PACKAGES']
 type Package = { purl: string; name: string; version: string; ecosystem: string; origin: string }
 
 export const vulnerabilitiesPackages = apiCommand({
-  details: 'What could not be read is said on standard error: what is not listed may be there.',
-  arguments: [
-    { name: '<image>', summary: 'Such as acme/team/app:1.0 or acme/app@sha256:…; its tag latest without one' },
-  ],
+  details: 'Prints coverage gaps on standard error: packages that could not be read are not listed.',
+  arguments: [{ name: '<image>', summary: 'Image: acme/team/app:1.0 or acme/app@sha256:…; default tag: latest' }],
   options: [limitOption, outputOption],
   async run(api, options) {
     const { repo, digest } = await digestOf(api, String(options.image))
@@ -78,13 +76,13 @@ type WithPackage = FoundImage & { packages: { purl: string }[]; morePackages?: b
 const path = '/registry/v2/imagesWithPackage'
 
 export const vulnerabilitiesImagesWith = apiCommand({
-  details: `A name also stands for what packages were built from: openssl finds libssl3. Images of which it is not known what they
-contain are counted, not listed.`,
-  arguments: [{ name: '<package>', summary: 'Its name, or a package URL such as pkg:pypi/flask@2.0.0' }],
+  details: `A name also finds packages by their source package: openssl finds libssl3. Images that could not be read completely are counted,
+not listed.`,
+  arguments: [{ name: '<package>', summary: 'Package: its name, or a package URL such as pkg:pypi/flask@2.0.0' }],
   options: [
-    { flags: '--ecosystem <name>', summary: 'Only of this ecosystem, such as PyPI, Alpine or Alpine:v3.19' },
+    { flags: '--ecosystem <name>', summary: 'Only packages of this ecosystem, such as PyPI, Alpine or Alpine:v3.19' },
     { flags: '--of <version>', summary: 'Only this version' },
-    { flags: '--range <range>', summary: 'Only versions in a range, such as ">=1.2.0,<1.2.7"' },
+    { flags: '--range <range>', summary: 'Only versions in this range, such as ">=1.2.0,<1.2.7"' },
     scopeOption,
     limitOption,
     outputOption,
@@ -102,7 +100,7 @@ contain are counted, not listed.`,
     const { items, more, unknown } = await imagesOf<WithPackage>(api, path, query, limitOf(options))
     const names = await namesOfImages(api, items)
     const rows = items.map(({ packages, morePackages, uncertain }, i) => {
-      const more = `${morePackages ? ' …' : ''}${uncertain ? ' (cannot be compared)' : ''}`
+      const more = `${morePackages ? ' …' : ''}${uncertain ? ' (version cannot be compared)' : ''}`
       return [names[i]!, `${packages.map(({ purl }) => purl).join(' ')}${more}`]
     })
     const head = ['IMAGE', 'PACKAGES']

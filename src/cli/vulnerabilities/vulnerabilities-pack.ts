@@ -16,25 +16,25 @@ import { type BundlePlace, bundlePlace } from './bundle-places.ts'
 import { messageOf, registryCredentials, sourceOptions, sourcesOf } from './source-options.ts'
 
 export const vulnerabilitiesPack: Command = {
-  details: `Reads all of the sources that PINFOLD_VULNERABILITY_SOURCES names, or those of --source, from their own addresses or a mirror,
-and writes one OCI artifact with a layer for each: to a folder such as ./bundle in the image layout of OCI, or to a
-repository of a registry, such as registry.example.com/acme/vulnerabilities:latest. No server is asked or needed.
+  details: `Reads the data sources of PINFOLD_VULNERABILITY_SOURCES, or those of --source, from their own addresses or a mirror. Writes one OCI
+artifact with a layer for each source. The target is a folder such as ./bundle (an OCI image layout), or a repository such as
+registry.example.com/acme/vulnerabilities:latest. Needs no Pinfold server.
 
-What a licence forbids to hand on is left out and said. A source that cannot be read is left out, and so is a record that is
-wrong; the exit code is 1 then. Without any source nothing is written.
+Leaves out data sources whose license forbids redistribution, and lists them. Leaves out sources that cannot be read and
+invalid records; the exit code is then 1. Writes nothing if no source is left.
 
-The password for a registry is that of docker's configuration file, which pinfold auth configure-docker fills, or a token of
-the one who is signed in where that file names pinfold as the helper.`,
-  arguments: [{ name: '<place>', summary: 'A folder, or HOST/PATH:TAG' }],
+The password for a registry comes from Docker's configuration file. If pinfold is its credential helper there (pinfold docker
+configure), a token of your session is used.`,
+  arguments: [{ name: '<target>', summary: 'Folder, or repository as HOST/PATH:TAG' }],
   options: [...sourceOptions, outputOption],
   async run(terminal, options) {
     const { sources, way } = sourcesOf(terminal, options)
     const forbidden = sources.filter(({ mayBundle }) => !mayBundle)
     for (const { name, licence } of forbidden) {
-      terminal.say(`pinfold: ${plain(name)} is left out: its licence (${licence}) does not let it be handed on`)
+      terminal.say(`pinfold: ${plain(name)} was left out: its license (${licence}) forbids redistribution`)
     }
     const outgoing = createOutgoing(way)
-    const place = await bundlePlace(String(options.place), (registry) =>
+    const place = await bundlePlace(String(options.target), (registry) =>
       registryCredentials(terminal, options, registry),
     )
     const folder = await mkdtemp(join(tmpdir(), 'pinfold-pack-'))
@@ -58,12 +58,15 @@ the one who is signed in where that file names pinfold as the helper.`,
           await rm(file)
         } catch (error) {
           if (!(error instanceof OutgoingError) && !(error instanceof WrongRecord)) throw error
-          wrong(source.name, `is left out: ${messageOf(error)}`)
+          wrong(source.name, `was left out: ${messageOf(error)}`)
         }
         terminal.status?.('')
       }
       sayRefused(terminal, problems)
-      if (packed.length === 0) throw failure('there is no source to pack, so nothing was written')
+      if (packed.length === 0)
+        throw failure(
+          'nothing was written, because no data source is left to pack; name sources with --source, or set PINFOLD_VULNERABILITY_SOURCES',
+        )
       const digest = await writeBundle(place, packed)
       if (options.output === 'json') {
         terminal.print(JSON.stringify({ place: place.url, digest, sources: packed, refused: problems.length }))

@@ -2,7 +2,7 @@
 
 import { apiCommand } from '../framework/api-pages.ts'
 import { type Commands, outputOption } from '../framework/command.ts'
-import { endGrant, listGrants, placeOptions, requiredPlaceOf, untilOf, untilOptions } from '../registry/rules.ts'
+import { endGrant, listGrants, requiredScopeOption, scopeOf, untilOf, untilOptions } from '../registry/rules.ts'
 
 type Risk = {
   uid: string
@@ -18,19 +18,19 @@ type Risk = {
 const kind = { path: '/registry/v2/riskAcceptances', member: 'riskAcceptances' }
 
 const accept = apiCommand({
-  details: `Until then it does not count there in reports and counts. It is shown with who accepted it and why, and past reports
-stay as they were.`,
-  arguments: [{ name: '<vulnerability>', summary: 'Its CVE, or any other id that a source has for it' }],
+  details: `Until --until, the vulnerability does not count in reports, counts and admission policies of the scope. Reports show who accepted it
+and why. Reports of the past do not change.`,
+  arguments: [{ name: '<vulnerability>', summary: 'CVE, or another id that a data source has for the vulnerability' }],
   options: [
-    ...placeOptions,
+    requiredScopeOption,
     ...untilOptions(366),
-    { flags: '--digest <digest>', summary: 'Only in this image' },
+    { flags: '--digest <digest>', summary: 'Only in the image with this digest: sha256:…' },
     { flags: '--package <purl>', summary: 'Only in this package, such as pkg:apk/alpine/zlib' },
     outputOption,
   ],
   check: untilOf,
   async run(api, options) {
-    const place = await requiredPlaceOf(api, options)
+    const place = await scopeOf(api, options)
     const { vulnerability, reason, digest, package: purl } = options
     const body = { vulnerability, reason, expireTime: untilOf(options), digest, package: purl }
     const made = await api.call('POST', `${kind.path}/${place}`, body)
@@ -41,7 +41,7 @@ stay as they were.`,
 export const vulnerabilitiesRisks: Commands = {
   list: listGrants<Risk>({
     ...kind,
-    head: ['UID', 'VULNERABILITY', 'ONLY', 'STATE', 'UNTIL', 'BY', 'WHY'],
+    head: ['UID', 'VULNERABILITY', 'ONLY', 'STATE', 'UNTIL', 'BY', 'REASON'],
     row: (one, by) => [
       one.uid,
       one.vulnerability,
@@ -55,7 +55,7 @@ export const vulnerabilitiesRisks: Commands = {
   accept,
   revoke: endGrant<Risk>(kind, {
     list: 'pinfold vulnerabilities risks list',
-    argument: 'Of the acceptance, as list shows it',
+    argument: 'Uid of the accepted risk, as pinfold vulnerabilities risks list shows it',
     reason: true,
     text: ({ vulnerability }) => `${vulnerability} counts again`,
   }),

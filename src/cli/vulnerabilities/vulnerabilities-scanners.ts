@@ -21,17 +21,18 @@ type Scanner = {
   registryUrl?: string
 }
 
-const nameArgument = { name: '<name>', summary: 'What it is called here, such as trivy' }
+const nameArgument = { name: '<name>', summary: 'Name of the scanner, such as trivy' }
 
 const list: Command = {
-  details: `The exit code is 1 when one could not be asked.\n\n${readingDetails}`,
+  details: `The exit code is 1 if a request to a scanner failed.\n\n${readingDetails}`,
   options: [...operatorOptions, outputOption],
   async run(terminal, options) {
     return withReadingOperator(terminal, options, async (api) => {
       const { scanners = [] } = await api.get('/control/v1/scanners')
       const listed = scanners as Scanner[]
       if (options.output === 'json') terminal.print(jsonText(listed))
-      else if (listed.length === 0) terminal.print('there is no scanner: see pinfold vulnerabilities scanners set')
+      else if (listed.length === 0)
+        terminal.print('no scanners are configured; add one with pinfold server scanners set NAME --url URL')
       else {
         const names = await namesOf(
           listsOf(api),
@@ -51,33 +52,42 @@ function linesOf(
 ): string[] {
   const when = onPush ? 'each push' : 'on request'
   const where = groups.length === 0 ? '' : ` in ${groups.map(path).join(', ')}`
-  const what = plain(`${name}: ${title || 'not asked yet'} at ${url}, ${when}${where}, ${waiting} waiting`)
+  const what = plain(`${name}: ${title || 'not contacted yet'} at ${url}, ${when}${where}, ${waiting} waiting`)
   return problem === '' ? [what] : [what, `  ${plain(`failed: ${problem}`)}`]
 }
 
 const set: Command = {
-  details: `The scanner has to speak the pluggable scanner API of Harbor, as the adapters of Trivy, Clair, Anchore and others do. It pulls
-with a token that is good for the one repository and ten minutes. Private addresses need PINFOLD_SCANNERS_PRIVATE, and http
-PINFOLD_ALLOW_INSECURE_SCANNERS. Of a scanner that is there, what no option says stays as it was.
+  details: `The scanner must implement the pluggable scanner API of Harbor, like the adapters of Trivy, Clair and Anchore. It pulls each image
+with a token for that repository, which is valid for 10 minutes. Private addresses need PINFOLD_SCANNERS_PRIVATE, and http
+needs PINFOLD_ALLOW_INSECURE_SCANNERS. If the scanner exists, settings that are not given keep their values.
 
 ${operatorDetails}`,
   arguments: [nameArgument],
   options: [
-    { flags: '--url <url>', summary: 'Where it is: what stands before /api/v1/metadata', required: true },
+    { flags: '--url <url>', summary: 'Base URL of the scanner: the part before /api/v1/metadata', required: true },
     {
       flags: '--credential-file <file>',
-      summary: 'A file with "Bearer TOKEN", "Basic BASE64" or "X-ScannerAdapter-API-Key: KEY"; an empty one for none',
+      summary:
+        'File with "Bearer TOKEN", "Basic BASE64" or "X-ScannerAdapter-API-Key: KEY"; an empty file removes the credential',
     },
-    { flags: '--registry-url <url>', summary: "Where it reaches this registry; '' for where clients do, as at first" },
-    { flags: '--group <group>', summary: 'Only images of this group and below; may be repeated', repeat: true },
-    { flags: '--everywhere', summary: 'Images of all groups, as at first' },
-    { flags: '--on-push', summary: 'It looks at every image that is pushed' },
-    { flags: '--on-request', summary: 'It looks only at what somebody asks it to, as at first' },
+    {
+      flags: '--registry-url <url>',
+      summary: "URL of this registry for the scanner; '' for the URL of clients; default: the URL of clients",
+    },
+    {
+      flags: '--in <group>',
+      summary: 'Only images of this organization or folder; may be repeated',
+      repeat: true,
+      former: ['--group <group>'],
+    },
+    { flags: '--everywhere', summary: 'Images of all organizations; default for a new scanner' },
+    { flags: '--on-push', summary: 'Scan every image that is pushed' },
+    { flags: '--on-request', summary: 'Scan only on request, with pinfold images scan; default for a new scanner' },
     ...operatorOptions,
   ],
   async run(terminal, options) {
-    const { name, url, group, everywhere, onPush, onRequest, credentialFile } = options
-    if (group !== undefined && everywhere === true) throw oneOf('--group', '--everywhere')
+    const { name, url, in: group, everywhere, onPush, onRequest, credentialFile } = options
+    if (group !== undefined && everywhere === true) throw oneOf('--in', '--everywhere')
     if (onPush === true && onRequest === true) throw oneOf('--on-push', '--on-request')
     const credential = credentialFile === undefined ? {} : { credential: textIn(String(credentialFile)) }
     return withOperator(terminal, options, async (api) => {
@@ -93,30 +103,31 @@ ${operatorDetails}`,
         onPush: onRequest === true ? false : onPush === true || before?.onPush === true,
       }
       await api.post('/control/v1/scanners:put', { scanner })
-      terminal.print(plain(`${name} is set up`))
+      terminal.print(plain(`configured the scanner ${name}`))
       return exitCodes.ok
     })
   },
 }
 
-const oneOf = (one: string, other: string) => usageError(`${one} and ${other} exclude each other`)
+const oneOf = (one: string, other: string) =>
+  usageError(`${one} and ${other} cannot be combined; give only one of them`)
 
 function textIn(file: string): string {
   try {
     return readFileSync(file, 'utf8').replace(/\r?\n$/, '')
   } catch {
-    throw usageError(`${file} cannot be read`)
+    throw usageError(`--credential-file: ${file} cannot be read; check its path and permissions`)
   }
 }
 
 const remove: Command = {
-  details: `What it has reported stays.\n\n${operatorDetails}`,
+  details: `The reports of the scanner remain.\n\n${operatorDetails}`,
   arguments: [nameArgument],
   options: operatorOptions,
   async run(terminal, options) {
     return withOperator(terminal, options, async (api) => {
       await api.post('/control/v1/scanners:remove', { name: options.name })
-      terminal.print(plain(`${options.name} is removed`))
+      terminal.print(plain(`removed the scanner ${options.name}`))
       return exitCodes.ok
     })
   },
@@ -127,16 +138,18 @@ export const vulnerabilitiesScanners: Commands = { list, set, remove }
 type Scan = { scanner: string; digest: string; problem?: string }
 
 export const vulnerabilitiesScan = apiCommand({
-  details: `What is known of packages needs no scan. Their reports come in the background, beside those that were handed in. It takes
-the capability vuln_report.create in the repo. The exit code is 1 where no scanner looks at it.`,
-  arguments: [{ name: '<image>', summary: 'acme/app:1.0 or acme/app@sha256:…' }],
+  details: `Asks the external scanners to scan the image in the background. Findings from the data sources of the server need no such scan.
+Needs the capability vuln_report.create in the repository. The exit code is 1 if no scanner is configured for the repository.`,
+  arguments: [{ name: '<image>', summary: 'Image: acme/app:1.0 or acme/app@sha256:…; default tag: latest' }],
   options: [outputOption],
   async run(api, options) {
     const { repo, digest } = await digestOf(api, String(options.image))
     const { scans = [] } = await api.call('POST', `/registry/v2/repos/${repo}/digests/${digest}/scans`, {})
     const waiting = scans as Scan[]
     const isNone = waiting.length === 0
-    const text = isNone ? 'no scanner looks at images there' : waiting.map(lineOf)
+    const text = isNone
+      ? 'no scanner is configured for this repository; pinfold server scanners set adds one'
+      : waiting.map(lineOf)
     return { json: waiting, dense: true, text, code: isNone ? exitCodes.failed : exitCodes.ok }
   },
 })

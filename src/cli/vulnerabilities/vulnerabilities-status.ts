@@ -6,7 +6,7 @@ import { readingDetails, withReadingOperator } from '../server/reading-operator.
 type Shown = { name: string; records: string; fetchTime?: string; buildTime?: string; tryTime?: string; error: string }
 
 export const vulnerabilitiesStatus: Command = {
-  details: `A source that could not be read keeps what it said before; the exit code is 1 when there is one.
+  details: `A data source that could not be read keeps its former data. The exit code is 1 if there is such a source.
 
 ${readingDetails}`,
   options: [...operatorOptions, outputOption],
@@ -15,7 +15,7 @@ ${readingDetails}`,
       const { sources = [] } = await api.get('/control/v1/vulnerabilitySources')
       const listed = sources as Shown[]
       if (options.output === 'json') terminal.print(jsonText(listed))
-      else if (listed.length === 0) terminal.print('no source was read yet: see pinfold vulnerabilities sync')
+      else if (listed.length === 0) terminal.print('no data source was read yet; run pinfold vulnerabilities sync')
       else for (const one of listed) for (const line of linesOf(one)) terminal.print(line)
       return listed.some(({ error }) => error !== '') ? 1 : 0
     })
@@ -24,6 +24,6 @@ ${readingDetails}`,
 
 function linesOf({ name, records, fetchTime, buildTime, error }: Shown): string[] {
   const built = buildTime ? `, built ${buildTime}` : ''
-  const read = fetchTime ? `read ${fetchTime}${built}` : 'never read to its end'
+  const read = fetchTime ? `read ${fetchTime}${built}` : 'never read completely'
   return [plain(`${name}: ${records} records, ${read}`), ...(error === '' ? [] : [`  ${plain(`failed: ${error}`)}`])]
 }

@@ -26,25 +26,28 @@ import { type BundlePlace, bundlePlace } from './bundle-places.ts'
 import { registryCredentials, requireSource, sourceOptions, sourcesOf } from './source-options.ts'
 
 export const vulnerabilitiesSync: Command = {
-  details: `Reads the sources that PINFOLD_VULNERABILITY_SOURCES names, or those of --source: osv/ECOSYSTEM, secdb/BRANCH/REPOSITORY of
-Alpine, debian-tracker, kev or epss. Only what has changed is read where a source tells, and all of it with --full. A source that
-cannot be read keeps what it said before, and the others are read; the exit code is 1 then, and when a record is wrong, which
-is left out and named. A mirror may be at any address; http is asked on this machine only.
+  details: `Reads the data sources of PINFOLD_VULNERABILITY_SOURCES, or those of --source: osv/ECOSYSTEM, secdb/BRANCH/REPOSITORY of Alpine,
+debian-tracker, kev or epss. Reads only changes if the source supports that; --full reads everything.
+A source that cannot be read keeps its former data, and the others are still read. Invalid records are left out and listed. In
+both cases the exit code is 1. A mirror can have any address; http is only allowed on this machine.
 
-With --from all sources of a bundle that pinfold vulnerabilities pack made are read, or those of --source, and nothing else is
-asked. A layer that is not what its digest says keeps that source as it was. See pack about the password for a registry.
+With --from, reads a bundle of pinfold vulnerabilities pack instead, and sends no other requests. If a layer does not match its
+digest, that source keeps its former data. pinfold vulnerabilities pack --help explains the password for a registry.
 
 ${operatorDetails}`,
   options: [
     ...operatorOptions,
     ...sourceOptions,
-    { flags: '--from <place>', summary: 'A bundle that pack made: a folder such as ./bundle, or HOST/PATH:TAG' },
-    { flags: '--full', summary: 'Read all of each source, also what has not changed' },
+    {
+      flags: '--from <bundle>',
+      summary: 'Bundle of pinfold vulnerabilities pack: a folder such as ./bundle, or HOST/PATH:TAG',
+    },
+    { flags: '--full', summary: 'Read all records of each source, not only changes' },
     outputOption,
   ],
   async run(terminal, options) {
     if (options.from !== undefined && options.mirror !== undefined) {
-      throw usageError('give --from or --mirror, not both')
+      throw usageError('--from and --mirror cannot be combined; give only one of them')
     }
     const { data } = configOf(terminal, options)
     const { sources, fetch } =
@@ -114,7 +117,7 @@ async function syncAll(terminal: Terminal, options: Options, api: OperatorApi, s
 const toProblem = ({ at, field, problem }: Refused): Problem => ({ file: at, line: 0, field, description: problem })
 
 function toldOf({ error, counts: { created, updated, unchanged }, withdrawn, refused }: Result): string {
-  if (error !== '' && refused.length === 0) return `failed, and keeps what it said: ${error}`
+  if (error !== '' && refused.length === 0) return `failed, and keeps its former data: ${error}`
   const wrong = refused.length > 0 ? `; ${refused.length} problems, see above` : ''
   return `${created} new, ${updated} changed, ${unchanged} as before, ${withdrawn} withdrawn${wrong}`
 }

@@ -6,8 +6,8 @@ import { readingDetails, withReadingOperator } from '../server/reading-operator.
 const mostShown = 1000
 
 export const vulnerabilitiesVerify: Command = {
-  details: `Changes nothing. Exits with 1 when something differs. While comparisons wait, differences may be of what is still
-to be done, and the command says how many wait.
+  details: `Changes nothing. The exit code is 1 if a stored finding differs. Comparisons that still wait can cause differences; their number is
+printed too.
 
 ${readingDetails}`,
   options: [...operatorOptions, outputOption],

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { apiCommand } from '../framework/api-pages.ts'
 import { usageError } from '../framework/cli-error.ts'
 import { type Commands, outputOption } from '../framework/command.ts'
-import { endGrant, listGrants, placeOptions, requiredPlaceOf, untilOf, untilOptions } from '../registry/rules.ts'
+import { endGrant, listGrants, requiredScopeOption, scopeOf, untilOf, untilOptions } from '../registry/rules.ts'
 import { digestOf } from './scanned-image.ts'
 
 type Statement = {
@@ -18,21 +18,26 @@ type Statement = {
 }
 type Signer = { uid: string; name: string; fingerprint: string; state: string; expireTime: string; actor: string }
 
-const imageArgument = { name: '<image>', summary: 'acme/app:1.0 or acme/app@sha256:…' }
+const imageArgument = { name: '<image>', summary: 'Image: acme/app:1.0 or acme/app@sha256:…; default tag: latest' }
 
 /** The server lists no more of one image. */
 const mostStatements = 5000
 
 const list = apiCommand({
-  details: `Documents in OpenVEX and CSAF, and the analyses of CycloneDX, come as reports do: by pinfold import scan-report, or pushed as a manifest that
-refers to the image, signed or not. They hide nothing until they are adopted, or whoever has signed them is trusted.`,
+  details: `VEX statements come from OpenVEX and CSAF documents and from the analyses of CycloneDX. Import them with pinfold images import-scan,
+or push them as referrers of the image, signed or not. A statement has no effect until you adopt it (pinfold vulnerabilities vex
+adopt) or trust its signer (pinfold vulnerabilities vex trust).`,
   arguments: [imageArgument],
   options: [outputOption],
   async run(api, options) {
     const { repo, digest } = await digestOf(api, String(options.image))
     const path = `/registry/v2/repos/${repo}/digests/${digest}/statements`
     const { items } = await api.list<Statement>(path, 'statements', {}, mostStatements)
-    return { json: items, dense: true, text: items.length === 0 ? 'nothing is said of the image' : items.map(lineOf) }
+    return {
+      json: items,
+      dense: true,
+      text: items.length === 0 ? 'no VEX statements about this image' : items.map(lineOf),
+    }
   },
 })
 
@@ -48,20 +53,21 @@ function lineOf({
 }: Statement) {
   const why = [justification, text].filter(Boolean).join(', ')
   const of = products.length === 0 ? '' : ` of ${products.join(' ')}`
-  const signed = signers.length === 0 ? '' : ' (signed by who was trusted then)'
-  return `${uid}: ${vulnerability} ${status}${of}, says ${author || 'somebody'}${signed}${why === '' ? '' : `: ${why}`}`
+  const signed = signers.length === 0 ? '' : ' (signer was trusted at that time)'
+  return `${uid}: ${vulnerability} ${status}${of}, by ${author || 'an unnamed author'}${signed}${why === '' ? '' : `: ${why}`}`
 }
 
 const [reasonOption, untilOption] = untilOptions(366)
 
 const adopt = apiCommand({
-  details: `It is a risk that is accepted, for a reason and until a day: see pinfold vulnerabilities risks. It takes the capability vuln.create
-in the repo. Only what is said to be not_affected or fixed can be adopted, and of no more than it is said of.`,
-  arguments: [imageArgument, { name: '<statement>', summary: 'As pinfold vulnerabilities vex list shows it' }],
+  details: `Creates an accepted risk from the statement, with a reason and an end date; see pinfold vulnerabilities risks. Needs the capability
+vuln.create in the repository. The status of the statement must be not_affected or fixed. The accepted risk applies only to the
+packages of the statement.`,
+  arguments: [imageArgument, { name: '<statement>', summary: 'Uid, as pinfold vulnerabilities vex list shows it' }],
   options: [
-    { ...reasonOption!, summary: 'Why it is believed' },
+    { ...reasonOption!, summary: 'Reason' },
     untilOption!,
-    { flags: '--package <purl>', summary: 'Which of the packages, where it is about several' },
+    { flags: '--package <purl>', summary: 'Only this package of the statement, such as pkg:apk/alpine/zlib' },
     outputOption,
   ],
   check: untilOf,
@@ -77,20 +83,21 @@ in the repo. Only what is said to be not_affected or fixed can be adopted, and o
 const signerKind = { path: '/registry/v2/vexSigners', member: 'vexSigners' }
 
 const trust = apiCommand({
-  details: `What a statement that is signed with it says to be not_affected or fixed in an image does not count there, also where it was
-pushed before, to a server that knows of signers. It takes the capability vuln.create. Past reports stay as they were.`,
-  arguments: [{ name: '<name>', summary: 'Who that is, as it is shown with what is hidden' }],
+  details: `A vulnerability no longer counts in an image if a statement with this signature has the status not_affected or fixed. This includes
+statements that were pushed before, unless the server had no support for signers then. Needs the capability vuln.create. Reports
+of the past do not change.`,
+  arguments: [{ name: '<name>', summary: 'Name of the signer, shown with ignored findings' }],
   options: [
-    ...placeOptions,
-    { flags: '--key <file>', summary: 'The public key in PEM, such as cosign.pub', required: true },
+    requiredScopeOption,
+    { flags: '--key <file>', summary: 'File with the public key in PEM, such as cosign.pub', required: true },
     untilOption!,
-    { flags: '--reason <text>', summary: 'Why' },
+    { flags: '--reason <text>', summary: 'Reason' },
     outputOption,
   ],
   check: untilOf,
   async run(api, options) {
     const publicKey = await keyIn(String(options.key))
-    const place = await requiredPlaceOf(api, options)
+    const place = await scopeOf(api, options)
     const { name, reason = '' } = options
     const body = { name, reason, expireTime: untilOf(options), publicKey }
     const made = await api.call('POST', `${signerKind.path}/${place}`, body)
@@ -106,10 +113,11 @@ async function keyIn(file: string): Promise<string> {
     throw usageError(`${file} cannot be read: ${error.message}`)
   })
   // A private key must not leave this machine.
-  if (text.includes('PRIVATE KEY')) throw usageError(`${file} is a private key; give the public one`)
+  if (text.includes('PRIVATE KEY'))
+    throw usageError(`nothing was sent, because ${file} contains a private key; give the file with the public key`)
   // Nor must a file that was named by mistake.
   if (!/-----BEGIN (?:RSA )?PUBLIC KEY-----/.test(text) || text.length > longest) {
-    throw usageError(`${file} is no public key in PEM, which begins with -----BEGIN PUBLIC KEY-----`)
+    throw usageError(`${file} does not contain a public key in PEM, which begins with -----BEGIN PUBLIC KEY-----`)
   }
   return text
 }
@@ -128,14 +136,14 @@ export const vulnerabilitiesVex: Commands = {
   trust,
   distrust: endGrant<Signer>(signerKind, {
     list: 'pinfold vulnerabilities vex signers',
-    argument: 'Of the signer, as signers shows it',
+    argument: 'Uid of the signer, as pinfold vulnerabilities vex signers shows it',
     reason: true,
     async text({ name, fingerprint }, api) {
       // The same key can be trusted more than once, and then it still hides findings.
       const { items } = await api.list<Signer>(signerKind.path, signerKind.member, {}).catch(() => ({ items: [] }))
       const others = items.filter((one) => one.fingerprint === fingerprint).map(({ uid }) => uid)
-      const also = others.length === 0 ? '' : `; its key still is as ${others.join(', ')}`
-      return `${name} is trusted no longer${also}`
+      const also = others.length === 0 ? '' : `; its key is still trusted as ${others.join(', ')}`
+      return `${name} is no longer trusted${also}`
     },
   }),
 }

@@ -36,8 +36,8 @@ export const sweepRefusals: Duty = {
       const most = (await refused.countAll(tx)) > maxKeptInAll ? await refused.largest(tx) : undefined
       if (!most) return 0
       const half = Math.floor(Math.min(most.total, maxKept) / 2)
-      const outside = await refused.keepLatest(tx, most.organisation, true, half)
-      return outside + (await refused.keepLatest(tx, most.organisation, false, half))
+      const outside = await refused.keepLatest(tx, most.organization, true, half)
+      return outside + (await refused.keepLatest(tx, most.organization, false, half))
     })
     return { rows }
   },

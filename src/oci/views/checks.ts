@@ -86,7 +86,7 @@ export async function requireGates(visit: Visit, repo: RepoRef, digest: string):
 }
 
 function createPolicyDenial({ gate, reason, count }: Outcome, { path }: RepoRef, digest: string): OciError {
-  const exempt = `pinfold vulnerabilities gates except ${digest} --image ${path} --reason TEXT --until DATE`
+  const exempt = `pinfold policies admission exemptions create ${digest} --in ${path} --reason TEXT --until DATE`
   const help = `Pull another image, or ask an owner for an exemption: ${exempt}`
   const message = `the admission policy ${gate.name} denies ${digest}: ${reason}. ${help}`
   const detail = { digest, gate: gate.uid, name: gate.name, reason, ...(count > 0 && { count }) }

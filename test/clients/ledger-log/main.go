@@ -1,4 +1,4 @@
-// Reads the log of an organisation as the checksum database of Go is read, with the code of golang.org/x/mod: the checkpoint
+// Reads the log of an organization as the checksum database of Go is read, with the code of golang.org/x/mod: the checkpoint
 // is signed, every entry is in the tree, and the tree of an earlier checkpoint is its beginning.
 //
 //	ledger-log PREFIX VKEY [EARLIER-SIZE EARLIER-ROOT]

@@ -51,7 +51,7 @@ export function AccessScreen({ names, query }: Props) {
             {hidden > 0 && <Note kind="warn">{words.hiddenBindings(hidden)}</Note>}
             {cut && <Note>{words.cutBindings(most)}</Note>}
             {rows.length === 0 ? (
-              <Empty command="pinfold iam role-bindings create">{words.noBindings}</Empty>
+              <Empty command="pinfold members add">{words.noBindings}</Empty>
             ) : (
               <Table
                 caption={words.access}

@@ -95,7 +95,7 @@ function PushTokens() {
     <Shown of={read}>
       {(page) =>
         page.items.length === 0 ? (
-          <Empty command="pinfold auth push-token create">{words.noPushTokens}</Empty>
+          <Empty command="pinfold tokens push create">{words.noPushTokens}</Empty>
         ) : (
           <>
             <Cut of={page} />

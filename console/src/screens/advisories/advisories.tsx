@@ -42,7 +42,7 @@ export function AdvisoriesScreen({ query }: { query: URLSearchParams }) {
       <Shown of={read}>
         {({ items, total = items.length }) =>
           items.length === 0 ? (
-            <Empty command="pinfold import advisories FILE">{words.noAdvisories}</Empty>
+            <Empty command="pinfold advisories import FILE">{words.noAdvisories}</Empty>
           ) : (
             <>
               <Pages page={page} size={size} total={total} />

@@ -26,9 +26,7 @@ export function OrganizationsScreen({ query }: { query: URLSearchParams }) {
       <Shown of={groups}>
         {({ items, total = items.length }) =>
           items.length === 0 ? (
-            <Empty command="pinfold iam organizations create NAME">
-              {me.isOperator ? words.noOrganizations : words.notMember}
-            </Empty>
+            <Empty command="pinfold orgs create NAME">{me.isOperator ? words.noOrganizations : words.notMember}</Empty>
           ) : (
             <>
               <Table

@@ -3,7 +3,7 @@ import type { Plan } from './conditions.ts'
 
 export function workflowOf(platform: Plan['platform'], uid: string, api: string): string {
   if (platform === 'github') return gitHub(uid, api)
-  return platform === 'gitlab' ? gitLab(uid, api) : `pinfold auth login --api ${api} --identity ${uid}`
+  return platform === 'gitlab' ? gitLab(uid, api) : `pinfold login --api ${api} --identity ${uid}`
 }
 
 const gitHub = (uid: string, api: string): string => `permissions:
@@ -13,7 +13,7 @@ env:
   PINFOLD_API: ${api}
   PINFOLD_IDENTITY: ${uid}
 steps:
-  - run: pinfold auth login && pinfold auth configure-docker`
+  - run: pinfold login && pinfold docker configure`
 
 const gitLab = (uid: string, api: string): string => `release:
   id_tokens:
@@ -23,4 +23,4 @@ const gitLab = (uid: string, api: string): string => `release:
     PINFOLD_API: ${api}
     PINFOLD_IDENTITY: ${uid}
   script:
-    - pinfold auth login && pinfold auth configure-docker`
+    - pinfold login && pinfold docker configure`

@@ -29,7 +29,7 @@ export function SaveProof({ names, repo, tag, at }: Props) {
 export function Proof({ names, repo, tag, digest, at, isOpen }: Proved) {
   const image = `${names.join('/')}:${tag}`
   const policy = `${names[0]}.policy`
-  const check = `pinfold verify ${me.host}/${image}@${digest} --at ${at} --proof ${fileOf(names, tag)} --policy ${policy}${isOpen ? ' --open' : ''}`
+  const check = `pinfold tags verify ${me.host}/${image}@${digest} --at ${at} --proof ${fileOf(names, tag)} --policy ${policy}${isOpen ? ' --open' : ''}`
   return (
     <details>
       <summary>{words.proof}</summary>
@@ -44,7 +44,7 @@ export function Proof({ names, repo, tag, digest, at, isOpen }: Proved) {
       <p>{words.proofCheck}</p>
       <Code text={check} label={words.copyCommand} />
       <p>{words.proofByCommand}</p>
-      <Code text={`pinfold images tags proof ${image} --at ${at}`} label={words.copyCommand} />
+      <Code text={`pinfold tags proof ${image} --at ${at}`} label={words.copyCommand} />
     </details>
   )
 }

@@ -15,30 +15,30 @@ type Named = { repo: string; path: string; digest: string }
 async function manifestNamed(api: ApiReader, text: string): Promise<Named> {
   const at = text.indexOf('@')
   const digest = at < 0 ? '' : text.slice(at + 1)
-  if (at >= 0 && !isDigest(digest)) throw usageError(`${digest} is no digest: sha256: and 64 hex digits`)
+  if (at >= 0 && !isDigest(digest)) throw usageError(`${digest} is not a valid digest: give sha256: and 64 hex digits`)
   const { path, tag } = imageNameOf(at < 0 ? text : text.slice(0, at), registryOf(api.session))
   const repo = await findImage(api, path)
   if (digest !== '' || tag === undefined) return { repo, path, digest }
   const found = (await findTag(api, repo, tag))?.digest ?? ''
-  if (found === '') throw failure(`${path} has no tag ${tag} that points to something`)
+  if (found === '') throw failure(`${path} has no tag ${tag}\npinfold tags list ${path} lists its tags`)
   return { repo, path, digest: found }
 }
 
 const words: Record<string, string> = {
-  PROMISED: 'its date',
-  HELD: 'a hold',
-  IMMUTABLE: 'a tag that never moves',
-  LAST: 'it is one of the last that its tags have had',
-  LISTED: 'the index of a tag lists it',
-  UNDECIDED: 'more would have to be looked at to say that nothing does',
+  PROMISED: 'the date that a retention policy guarantees',
+  HELD: 'a legal hold',
+  IMMUTABLE: 'an immutable tag',
+  LAST: 'a retention policy: it is one of the last digests of its tags',
+  LISTED: 'the index of a tag, which contains it',
+  UNDECIDED: 'not decided: too many records would have to be read',
 }
 
 export const imagesKept = apiCommand({
-  arguments: [{ name: '<manifest>', summary: 'Such as acme/team/app:1.0, or acme/team/app@sha256:…' }],
+  arguments: [{ name: '<manifest>', summary: 'Manifest: acme/team/app:1.0 or acme/team/app@sha256:…' }],
   options: [outputOption],
   async run(api, options) {
     const { repo, digest } = await manifestNamed(api, String(options.manifest))
-    if (digest === '') throw usageError('name a manifest by its tag or its digest')
+    if (digest === '') throw usageError('give the manifest with its tag or digest: ORG/NAME:TAG or ORG/NAME@sha256:…')
     const kept = (await api.call('GET', `/registry/v2/repos/${repo}/promises/${digest}`)) as Kept
     return { json: kept, rows: rowsOf(digest, kept) }
   },
@@ -49,23 +49,37 @@ function rowsOf(digest: string, { reason = '', until = '', rule = '', tags = [],
   return [
     ['digest', digest],
     [
-      'kept by',
-      by ?? (tags.length > 0 ? 'nothing but its tags: no plan deletes it, whoever may delete it can' : 'nothing'),
+      'protected by',
+      by ??
+        (tags.length > 0
+          ? 'only its tags: no deletion plan includes it, but users with permission can delete it'
+          : 'nothing'),
     ],
-    ['until', by === undefined ? '' : until || 'without an end'],
-    ['rule', rule],
-    ['with', keptWith === digest ? '' : keptWith],
+    ['until', by === undefined ? '' : until || 'no end date'],
+    ['policy', rule],
+    ['together with', keptWith === digest ? '' : keptWith],
     ['tags', tags.join(' ')],
   ].filter(([, value]) => value !== '')
 }
 
 export const imagesBreakPromises = apiCommand({
-  details: `The audit log has the reason. What a hold keeps stays: release that first.`,
-  arguments: [{ name: '<image>', summary: 'Such as acme/team/app@sha256:…, or acme/team/app for all of it' }],
-  options: [{ flags: '--reason <text>', summary: 'Why', required: true }, yesOption, outputOption],
+  details: `Deletes also before the date that a retention policy guarantees. The reason is written to the audit log. A manifest under a legal
+hold is not deleted: release the hold first, with pinfold holds release.`,
+  arguments: [
+    {
+      name: '<image>',
+      summary: 'Manifest, such as acme/team/app@sha256:…, or a whole repository, such as acme/team/app',
+    },
+  ],
+  options: [
+    { flags: '--reason <text>', summary: 'Reason, for the audit log', required: true },
+    yesOption,
+    outputOption,
+  ],
   async run(api, options, terminal) {
     const { repo, path, digest } = await manifestNamed(api, String(options.image))
-    const what = digest === '' ? `${path} with all that it has` : `${digest} of ${path}, with its tags`
+    const what =
+      digest === '' ? `the repository ${path} with all its tags and manifests` : `${digest} of ${path}, with its tags`
     await confirm(terminal, options.yes, `delete ${what}`)
     const body = { reason: options.reason, ...(digest === '' ? {} : { digest }) }
     const broken = await api.call('POST', `/registry/v2/repos/${repo}:breakPromises`, body)

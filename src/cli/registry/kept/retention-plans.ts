@@ -1,4 +1,4 @@
-// Plans of deletions by retention rules: create, read and apply.
+// Deletion plans of retention policies: create, read and apply.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isUid } from '#lib/uid.ts'
 import { type Answer, apiCommand } from '../../framework/api-pages.ts'
@@ -37,7 +37,9 @@ type Deletion = {
 }
 
 const path = '/registry/v2/retentionPlans'
-const planArgument = [{ name: '<plan>', summary: 'Its uid, as plan and plans say it, or its place' }]
+const planArgument = [
+  { name: '<plan>', summary: 'Deletion plan: its uid, or its scope for the latest plan: ORG, ORG/FOLDER or ORG/NAME' },
+]
 const pollMs = 200
 /** Milliseconds to wait for a plan, which a server creates and applies beside its other work. */
 const longestMs = 10 * 60_000
@@ -48,23 +50,27 @@ const mostLooked = 200
 /** Uid of a plan. A group or repository selects its latest plan. */
 async function planNamed(api: ApiReader, given: string): Promise<string> {
   if (isUid(given)) return given
-  const hint = 'pinfold images retention plans lists them, and pinfold images retention plan makes one'
+  const hint = `to list plans: pinfold policies retention plans list\nto create one: pinfold policies retention plans create ${given}`
   const scope_uid = await placeNamed(api, given).catch((error: unknown) => {
-    throw error instanceof NothingNamed ? new NothingNamed(`${given} is no plan: ${error.message}\n${hint}`) : error
+    throw error instanceof NothingNamed
+      ? new NothingNamed(`no deletion plan ${given} was found: ${error.message}\n${hint}`)
+      : error
   })
   const { items } = await api.list<Plan>(path, 'retentionPlans', { scope_uid }, mostLooked)
   const [last] = items
     .filter(({ uid }) => groupAbove(uid) === scope_uid)
     .sort((a, b) => (a.createTime < b.createTime ? 1 : -1))
   if (last) return last.uid
-  throw new NothingNamed(`there is no plan for ${given} that you can see\n${hint}`)
+  throw new NothingNamed(
+    `no deletion plan for ${given} was found: none exists, or you do not have access to it\n${hint}`,
+  )
 }
 
 const made: Resource<Plan> = {
   word: 'PLAN',
   path,
   member: 'retentionPlans',
-  words: ['plan', 'plans of what rules let go'],
+  words: ['deletion plan', 'deletion plans'],
   fields: [],
   find: planNamed,
   parent: placeNamed,
@@ -76,37 +82,45 @@ const made: Resource<Plan> = {
     STATE: ({ state }) => state.toLowerCase(),
     MANIFESTS: ({ manifests = '0' }) => manifests,
     BYTES: ({ bytes = '0' }) => size(bytes),
-    MADE: ({ createTime }) => createTime,
+    CREATED: ({ createTime }) => createTime,
   },
-  more: { ENDS: ({ expireTime }) => expireTime },
+  more: { EXPIRES: ({ expireTime }) => expireTime },
   label: ({ uid }) => uid,
   json: v1(),
 }
 
 const plans = listOf(made, {
-  argument: '[place]',
-  summary: 'Only those of this group or repository, and below: ORG, ORG/FOLDER, ORG/NAME, or its uid',
+  formerArgument: 'scope',
+  summary: 'Only plans of this organization, folder or repository: ORG, ORG/FOLDER, ORG/NAME or a uid',
   scope: 'scope_uid',
 })
 
-/** The plan once the server has done with it; throws when that takes too long. */
+/** Waits until the server has created or applied the plan. Throws if that takes too long. */
 async function settled(api: ApiReader, uid: string, busy: string): Promise<Plan> {
   for (let waited = 0; waited < longestMs; waited += pollMs) {
     const plan = (await api.call('GET', `${path}/${uid}`)) as Plan
     if (plan.state !== busy) return plan
     await sleep(pollMs)
   }
-  const hint = `pinfold images retention deletions ${uid} shows how far it has got`
-  throw failure(`the server is still at work on the plan\n${hint}`)
+  const hint = `to see its progress: pinfold policies retention plans describe ${uid}`
+  throw failure(
+    `the server has not finished the plan within ${longestMs / 60_000} minutes, and continues with it\n${hint}`,
+  )
 }
 
 const plan = apiCommand({
-  details: `Nothing is deleted. What it prints is kept for a week as a plan, which apply carries out. Rules in dry-run are shown
-as if they were in force, and what only they let go is not deleted.`,
-  arguments: [{ name: '<place>', summary: 'ORG, ORG/FOLDER, ORG/NAME, or a uid: it and all below' }],
+  details: `Deletes nothing. Lists the manifests that retention policies no longer keep, and stores the list as a deletion plan for 7 days.
+pinfold policies retention plans apply deletes them. Manifests that only a policy in dry-run would delete are listed too, but
+not deleted.`,
+  arguments: [
+    {
+      name: '<scope>',
+      summary: 'Organization, folder or repository, with all below: ORG, ORG/FOLDER, ORG/NAME or a uid',
+    },
+  ],
   options: [limitOption, outputOption],
   async run(api, options) {
-    const place = await placeNamed(api, String(options.place))
+    const place = await placeNamed(api, String(options.scope))
     const made = (await api.call('POST', `${path}/${place}`, {})) as Plan
     return answerOf(api, options, await settled(api, made.uid, 'PLANNING'))
   },
@@ -130,19 +144,19 @@ async function answerOf(api: ApiReader, options: Options, made: Plan): Promise<A
     one.digest,
     whyOf(one),
     size(one.bytes ?? 0),
-    one.dryRun ? 'would go' : (outcomeWords[one.outcome ?? ''] ?? 'goes'),
+    one.dryRun ? 'not deleted (dry-run)' : (outcomeWords[one.outcome ?? ''] ?? 'to delete'),
   ])
-  const head = ['IMAGE', 'DIGEST', 'WHY', 'BYTES', 'WHAT']
+  const head = ['IMAGE', 'DIGEST', 'WHY', 'BYTES', 'STATE']
   const notes = (say: (line: string) => void) => say(`pinfold: ${summaryOf(made)}`)
   return { json: { plan: made, items }, head, rows, more, notes }
 }
 
 const groupsOf = (repo: string): string => repo.slice(0, repo.lastIndexOf('/'))
-const outcomeWords: Record<string, string> = { DELETED: 'deleted', KEPT: 'kept', GONE: 'gone before' }
+const outcomeWords: Record<string, string> = { DELETED: 'deleted', KEPT: 'kept', GONE: 'deleted before' }
 
 function whyOf({ why, until = '', partOf = '' }: Deletion): string {
-  if (why === 'EXPIRED') return `kept until ${until}`
-  return why === 'PART' ? `part of ${partOf}` : 'none of the last'
+  if (why === 'EXPIRED') return `retention ended at ${until}`
+  return why === 'PART' ? `part of ${partOf}` : 'not one of the last digests'
 }
 
 /** State of the plan, and the next step. */
@@ -157,19 +171,20 @@ function summaryOf(made: Plan): string {
     left = '0',
     undecided = '0',
   } = made
-  const dry = dryRunManifests === '0' ? '' : `; rules in dry-run would let go ${dryRunManifests} more`
-  const more = made.truncated ? ', and there is more for another plan' : ''
+  const dry = dryRunManifests === '0' ? '' : `; policies in dry-run would delete ${dryRunManifests} more`
+  const more = made.truncated ? ' (the plan is full; create another one after it is applied)' : ''
   const unread =
-    undecided === '0' ? '' : `; ${undecided} more stay, since too much would have to be read to decide on them`
-  if (state === 'PLANNING') return 'the plan is still being made'
-  if (state === 'APPLIED') return `deleted ${deleted} of ${manifests}, and left ${left}`
-  if (state === 'APPLYING') return `deleted ${deleted} of ${manifests} so far`
-  if (manifests === '0') return `nothing goes${dry}${unread}`
-  return `${manifests} manifests go, ${size(bytes)}${more}${dry}${unread}\npinfold images retention apply ${uid} deletes them`
+    undecided === '0' ? '' : `; ${undecided} more are kept, because a decision would have to read too many records`
+  if (state === 'PLANNING') return 'the plan is still being created'
+  if (state === 'APPLIED') return `deleted ${deleted} of ${manifests} manifests, and kept ${left}`
+  if (state === 'APPLYING') return `deleted ${deleted} of ${manifests} manifests so far`
+  if (manifests === '0') return `no manifests to delete${dry}${unread}`
+  return `${manifests} manifests to delete, ${size(bytes)}${more}${dry}${unread}\nto delete them: pinfold policies retention plans apply ${uid}`
 }
 
 const apply = apiCommand({
-  details: `Each manifest is judged once more: what was tagged, held, listed or promised since the plan was made is left.`,
+  details: `Checks each manifest again before it is deleted. Keeps manifests that have got a tag, a legal hold or a longer retention since the
+plan was created, and those that an index contains by now.`,
   arguments: planArgument,
   options: [yesOption, outputOption],
   async run(api, options, terminal) {
@@ -182,4 +197,9 @@ const apply = apiCommand({
   },
 })
 
-export const planCommands: Commands = { plan, plans, deletions, apply }
+export const planCommands: Commands = {
+  'plans create': plan,
+  'plans list': plans,
+  'plans describe': deletions,
+  'plans apply': apply,
+}

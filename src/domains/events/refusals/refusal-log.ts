@@ -45,7 +45,7 @@ export function createRefusalLog(db: Db, onError: (error: unknown) => void): Ref
 
   const add = (one: Refusal): void => {
     const key = keyOf(one)
-    const [inside, outside] = [false, true].map((outsider) => noted.get(`${one.organisation} ${outsider}`))
+    const [inside, outside] = [false, true].map((outsider) => noted.get(`${one.organization} ${outsider}`))
     // A caller who has become a member since still has one row.
     const holder = [inside, outside].find((pot) => pot?.has(key))
     if (holder) {
@@ -59,7 +59,7 @@ export function createRefusalLog(db: Db, onError: (error: unknown) => void): Ref
     if (size >= maxWaiting.inAll && !makeRoom(mine.size)) return
     size++
     mine.set(key, one)
-    noted.set(`${one.organisation} ${one.outsider}`, mine)
+    noted.set(`${one.organization} ${one.outsider}`, mine)
   }
   /** Drops a row of the fullest pot, so that many rows of some organizations take no space from others. */
   const makeRoom = (above: number): boolean => {
@@ -93,16 +93,16 @@ export function createRefusalLog(db: Db, onError: (error: unknown) => void): Ref
 }
 
 /** Key of the table row, starting with the organization. */
-function keyOf({ organisation, place, repository, caller, action, code, lastTime }: Refusal): string {
-  return JSON.stringify([organisation, place, repository, caller, action, code, lastTime.slice(0, 13)])
+function keyOf({ organization, place, repository, caller, action, code, lastTime }: Refusal): string {
+  return JSON.stringify([organization, place, repository, caller, action, code, lastTime.slice(0, 13)])
 }
 
 async function writeBatch(db: Db, batch: readonly Refusal[]): Promise<void> {
-  const rings = Map.groupBy(batch, ({ organisation, outsider }) => `${organisation} ${outsider}`)
+  const rings = Map.groupBy(batch, ({ organization, outsider }) => `${organization} ${outsider}`)
   await db.tx(
     async (tx) => {
       await addRefusals(tx, batch)
-      for (const [one] of rings.values()) await keepLatest(tx, one!.organisation, one!.outsider)
+      for (const [one] of rings.values()) await keepLatest(tx, one!.organization, one!.outsider)
     },
     { durability: 'later' },
   )
@@ -110,12 +110,12 @@ async function writeBatch(db: Db, batch: readonly Refusal[]): Promise<void> {
 
 function rowOf(refused: RefusedRequest): Refusal {
   const { group, repository, path, reference, action, caller, member, remoteAddress, now, code, reason } = refused
-  const organisation = rootOf(group)
+  const organization = rootOf(group)
   // The uid of a person is in no organization, so their bindings decide.
-  const outsider = !member && (caller === '' || !isAtOrBelow(caller, organisation))
+  const outsider = !member && (caller === '' || !isAtOrBelow(caller, organization))
   return {
     uid: '',
-    organisation,
+    organization,
     place: group,
     outsider,
     // An outsider can request any number of paths, and each would be a row.

@@ -6,7 +6,7 @@ export type RefusedAction = 'pull' | 'push' | 'delete'
 export type Refusal = {
   /** Number of the row. */
   uid: string
-  organisation: string
+  organization: string
   /** Uid of the deepest existing group on the path. */
   place: string
   /** True if the caller is not an identity of the organization and has no permission there. */

@@ -7,25 +7,25 @@ import { maxKept, type Refusal } from './refusals.model.ts'
 /** Adds refusals to the rows of the same hour. No row may be given twice. */
 export async function addRefusals(tx: Tx, refusals: readonly Refusal[]): Promise<void> {
   const rows = refusals.map((one) => {
-    return sql`(${one.organisation}, ${one.place}, ${Number(one.outsider)}, ${one.repository}, ${one.caller}, ${one.action},
+    return sql`(${one.organization}, ${one.place}, ${Number(one.outsider)}, ${one.repository}, ${one.caller}, ${one.action},
                 ${one.code}, ${one.lastTime.slice(0, 13)}, ${one.reference}, ${one.reason}, ${one.remoteAddress},
                 ${one.count}, ${one.lastTime})`
   })
   const into = sql`
-    INSERT INTO refusals (organisation, place, outsider, repository, caller, action, code, hour, reference, reason,
+    INSERT INTO refusals (organization, place, outsider, repository, caller, action, code, hour, reference, reason,
                           remote_address, count, last_time)`
   const after = sql`
-    ON CONFLICT (organisation, place, repository, caller, action, code, hour) DO UPDATE
+    ON CONFLICT (organization, place, repository, caller, action, code, hour) DO UPDATE
        SET count = refusals.count + excluded.count, outsider = excluded.outsider, reference = excluded.reference, reason = excluded.reason,
            remote_address = excluded.remote_address, last_time = excluded.last_time`
   for (const statement of insertsOf(into, rows, after)) await tx.run(statement)
 }
 
 /** Deletes all but the latest rows of an organization, of its own identities or of others. */
-export async function keepLatest(tx: Tx, organisation: string, outsider: boolean, most = maxKept): Promise<number> {
+export async function keepLatest(tx: Tx, organization: string, outsider: boolean, most = maxKept): Promise<number> {
   return tx.run(sql`
     DELETE FROM refusals WHERE id IN (
-      SELECT id FROM refusals WHERE organisation = ${organisation} AND outsider = ${Number(outsider)}
+      SELECT id FROM refusals WHERE organization = ${organization} AND outsider = ${Number(outsider)}
        ORDER BY last_time DESC, id DESC LIMIT 100000 OFFSET ${most})`)
 }
 
@@ -34,10 +34,10 @@ export async function countAll(reader: Reader): Promise<number> {
 }
 
 /** Organization with the most rows. */
-export async function largest(reader: Reader): Promise<{ organisation: string; total: number } | undefined> {
+export async function largest(reader: Reader): Promise<{ organization: string; total: number } | undefined> {
   return reader.get(sql`
-    SELECT organisation, count(*) AS total FROM refusals
-     GROUP BY organisation ORDER BY total DESC, organisation LIMIT 1`)
+    SELECT organization, count(*) AS total FROM refusals
+     GROUP BY organization ORDER BY total DESC, organization LIMIT 1`)
 }
 
 export async function deleteBefore(tx: Tx, time: string, limit: number): Promise<number> {
@@ -55,7 +55,7 @@ export async function listRefusals(reader: Reader, group: string, page: Page): P
   const past = order.desc ? sql`<` : sql`>`
   const from = after ? [sql`(last_time, id) ${past} (${after.value}, ${Number(after.uid)})`] : []
   const rows = await reader.all<Row>(sql`
-    SELECT id, organisation, place, outsider, repository, caller, action, code, reference, reason,
+    SELECT id, organization, place, outsider, repository, caller, action, code, reference, reason,
            remote_address AS "remoteAddress", count, last_time AS "lastTime"
       FROM refusals WHERE ${join([...within(group), ...from], ' AND ')}
      ORDER BY last_time ${dir}, id ${dir} LIMIT ${size + 1} OFFSET ${skip}`)
@@ -68,5 +68,5 @@ export async function countRefusals(reader: Reader, group: string): Promise<numb
 
 function within(group: string): Sql[] {
   const [from, to] = [`${group}/`, `${group}0`]
-  return [sql`organisation = ${rootOf(group)}`, sql`(place = ${group} OR (place > ${from} AND place < ${to}))`]
+  return [sql`organization = ${rootOf(group)}`, sql`(place = ${group} OR (place > ${from} AND place < ${to}))`]
 }

@@ -116,11 +116,11 @@ export async function deleteGroupMappings(
   return deleted
 }
 
-function checkMapping(mapping: GroupMapping, organisation: string): void {
+function checkMapping(mapping: GroupMapping, organization: string): void {
   const { roleUid, scope } = mapping
   const problems: FieldViolation[] = []
   if (roleUid !== '' && !isUid(roleUid)) problems.push({ field: 'role_uid', description: 'is not a uid' })
-  if (scope !== '' && scope !== organisation) {
+  if (scope !== '' && scope !== organization) {
     problems.push({ field: 'scope', description: 'must be the organization of the identity provider' })
   }
   checkFields<GroupMapping>(groupMappingFields, mapping, problems)

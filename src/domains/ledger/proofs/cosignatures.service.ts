@@ -120,9 +120,12 @@ async function keep(
   // If the log was signed again meanwhile, its new checkpoint is asked about without a delay.
   if (isSure || now.size === log.size) witnessing.note(log.id, isSure)
   if (isBehind)
-    lines.error('a witness contradicts a transparency log, so its signing is suspended; run pinfold restored', {
-      ledgerLog: log.id,
-    })
+    lines.error(
+      'a witness contradicts a transparency log, so its signing is suspended; run pinfold server complete-restore',
+      {
+        ledgerLog: log.id,
+      },
+    )
   return kept !== undefined
 }
 

@@ -140,7 +140,7 @@ export async function requireOwnTags(reader: Reader, repo: string): Promise<void
 }
 
 function createMirrorError(repo: string) {
-  const help = 'end the mirror first: pinfold images repos unfollow'
+  const help = 'end the mirror first: pinfold mirrors delete'
   const description = `the repository is a mirror, so its tags come from the upstream; ${help}`
   return failedPrecondition({ type: 'REPO_FOLLOWED', subject: repo, description })
 }

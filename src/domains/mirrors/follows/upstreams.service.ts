@@ -99,7 +99,7 @@ export async function deleteUpstream(call: Call, uid: string): Promise<void> {
     const used = await countByUpstream(tx, uid)
     if (used > 0) {
       const mirrors = used === 1 ? 'a mirror uses' : `${used} mirrors use`
-      const description = `the upstream cannot be deleted, because ${mirrors} it; end them first: pinfold images repos unfollow`
+      const description = `the upstream cannot be deleted, because ${mirrors} it; end them first: pinfold mirrors delete`
       throw failedPrecondition({ type: 'RESOURCE_IN_USE', subject: uid, description })
     }
     await store.deleteUpstream(tx, upstream)

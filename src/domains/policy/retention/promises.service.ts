@@ -248,10 +248,10 @@ function createKeptError(
 
 /** Next step after a refused deletion. Tags alone have no command that deletes them in spite of a rule. */
 function helpFor(by: Kept['by'], kind: 'digest' | 'tag' | 'repo', rule: string): string {
-  if (by === 'HELD') return ` To release the hold: pinfold images holds release ${rule}`
+  if (by === 'HELD') return ` To release the hold: pinfold holds release ${rule}`
   if (kind === 'tag') return ''
   const image = kind === 'digest' ? 'REPOSITORY@DIGEST' : 'REPOSITORY'
-  return ` To delete it anyway: pinfold images break-promises ${image} --reason TEXT`
+  return ` To delete it anyway: pinfold images force-delete ${image} --reason TEXT`
 }
 
 /**

@@ -40,7 +40,7 @@ export const problems = {
   'manifest cannot be read': 'not repaired: delete the manifest and push it again',
   'links differ from the manifest': 'written again from the manifest',
   'links of a manifest that is gone': 'removed',
-  'log does not extend its stored checkpoint': 'not repaired: stop all servers and run pinfold restored',
+  'log does not extend its stored checkpoint': 'not repaired: stop all servers and run pinfold server complete-restore',
   'stored checkpoint is missing': 'the signed checkpoint is stored again',
 } as const
 export type Problem = keyof typeof problems

@@ -1,0 +1,68 @@
+// Command that lists the audit log.
+import { apiCommand } from '../framework/api-pages.ts'
+import type { Query } from '../framework/api-reader.ts'
+import { outputOption } from '../framework/command.ts'
+import { actorsOf, findIdentity, groupOf, namesOf } from '../framework/names.ts'
+import { sessionOptions } from '../framework/session.ts'
+import { limitOf, limitOption } from '../framework/verbs.ts'
+import { timeOf } from '../registry/image-options.ts'
+
+type Entry = {
+  uid: string
+  group: string
+  type: string
+  subject: string
+  actor?: string
+  remoteAddress?: string
+  createTime: string
+}
+
+/** Lists audit entries of the groups in which the caller can change role bindings, newest first. */
+export const auditList = apiCommand(
+  {
+    details: `Lists every change to groups, identities, roles, role bindings and policies. Owners of an organization can see its
+entries. Times are RFC 3339, such as 2026-11-20T09:00:00Z, or days.`,
+    options: [
+      { flags: '--in <group>', summary: 'Only changes in this organization or folder: ORG, ORG/FOLDER or a uid' },
+      { flags: '--by <identity>', summary: 'Only changes by this identity: its name, GROUP/NAME or uid' },
+      { flags: '--resource <uid>', summary: 'Only changes of the resource with this uid' },
+      { flags: '--type <type>', summary: 'Only changes with this event type, as the column TYPE shows it' },
+      { flags: '--since <time>', summary: 'Only changes at this time or later' },
+      { flags: '--until <time>', summary: 'Only changes before this time' },
+      { ...limitOption, summary: 'Maximum number of entries; default: 1000' },
+      outputOption,
+    ],
+    check: limitOf,
+    async run(api, options) {
+      const query: Query = {
+        ...(options.in !== undefined && { 'uidp.descendants_of': await groupOf(api, String(options.in)) }),
+        ...(options.by !== undefined && { actor: await findIdentity(api, String(options.by)) }),
+        subject: options.resource as string | undefined,
+        type: options.type as string | undefined,
+        since: timeOf(options, '--since'),
+        until: timeOf(options, '--until'),
+      }
+      const { items, more } = await api.list<Entry>('/events/v2/audit', 'auditEntries', query, limitOf(options))
+      if (options.output === 'json') return { json: { items }, more }
+      const actors = await actorsOf(
+        api,
+        items.map(({ actor = '' }) => actor),
+      )
+      const groups = await namesOf(
+        api,
+        items.map(({ group }) => group).filter((group) => group !== '/'),
+        [],
+      )
+      const rows = items.map(({ createTime, type, subject, group, actor = '', remoteAddress = '' }) => [
+        createTime,
+        type,
+        subject,
+        group === '/' ? '' : groups.path(group),
+        actor === '' ? 'not signed in' : (actors.get(actor) ?? actor),
+        remoteAddress,
+      ])
+      return { head: ['TIME', 'TYPE', 'RESOURCE', 'IN', 'BY', 'ADDRESS'], rows, more }
+    },
+  },
+  sessionOptions,
+)
