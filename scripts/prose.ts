@@ -1,9 +1,11 @@
-// `bin/pinfold-node scripts/prose.ts [--all | FILE…]`: checks the prose of the files that scripts/prose/checked.json names, or of
-// the given ones. `--all` counts the problems of every folder instead.
+// `bin/pinfold-node scripts/prose.ts [--all | --sample SEED | FILE…]`: checks the prose of the files that
+// scripts/prose/checked.json names, or of the given ones. `--all` counts the problems of every folder instead. `--sample` prints
+// texts that the seed draws, for a reader who does not know the code.
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { problemsOf, sentencesOf } from './prose/rules.ts'
+import { sampleOf } from './prose/sample.ts'
 import { textsOf } from './prose/texts.ts'
 import { root } from './run.ts'
 
@@ -16,6 +18,14 @@ const checked = JSON.parse(readFileSync(join(root, 'scripts/prose/checked.json')
 /** Files and folders; those behind "!" are left out. */
 const isChecked = (file: string) =>
   checked.some((one) => file === one || (one.endsWith('/') && file.startsWith(one))) && !checked.includes(`!${file}`)
+
+if (given[0] === '--sample') {
+  const texts = all.flatMap((file) => {
+    return textsOf(file, readFileSync(join(root, file), 'utf8')).map((text) => ({ ...text, file }))
+  })
+  console.log(sampleOf(given[1] ?? '', texts).join('\n'))
+  process.exit(0)
+}
 
 const isCount = given[0] === '--all'
 const files = isCount ? all : given.length > 0 ? given : all.filter(isChecked)

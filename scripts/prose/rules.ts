@@ -73,8 +73,9 @@ export function problemsOf({ kind, text }: Pick<Text, 'kind' | 'text'>): Problem
   const problems: Problem[] = []
   const add = (rule: Problem['rule'], message: string) => void problems.push({ rule, message })
   for (const [i, sentence] of sentencesOf(text).entries()) {
-    const isFirstOfCode = kind !== 'docs' && i === 0
-    const opening = kind === 'test name' ? sentence.charAt(0).toUpperCase() + sentence.slice(1) : sentence
+    const isFirstOfCode = (kind === 'comment' || kind === 'test name') && i === 0
+    const opening =
+      kind === 'test name' || kind === 'message' ? sentence.charAt(0).toUpperCase() + sentence.slice(1) : sentence
     const found = noNoun.exec(opening) ?? (isFirstOfCode ? noNounOfCode.exec(opening) : null)
     if (found && !sentence.endsWith('?')) add('opening', `begins with "${found[0]}"; begin with a noun or a verb`)
     const words = wordsOf(sentence)
@@ -83,12 +84,13 @@ export function problemsOf({ kind, text }: Pick<Text, 'kind' | 'text'>): Problem
       const match = wrong.exec(sentence)
       if (match) add('term', `says "${match[0]}"; say ${right}`)
     }
-    const twice = /\b(\p{L}+) \1\b(?!-)/iu.exec(sentence)
+    const twice = /(?<!-)\b(\p{L}+) \1\b(?!-)/u.exec(sentence)
     if (twice && !/^(?:had|that|CODE)$/i.test(twice[1]!)) add('repetition', `says "${twice[0]}"`)
     for (const [word] of sentence.matchAll(british)) {
       if (!alike.test(word)) add('spelling', `spells "${word}"; use the American spelling`)
     }
-    for (const [word] of sentence.matchAll(/\b[A-Z]{2,5}s?\b/g)) {
+    // Messages contain names of settings, columns and formats.
+    for (const [word] of kind === 'message' ? [] : sentence.matchAll(/\b[A-Z]{2,5}s?\b/g)) {
       if (!known.has(word) && !/^[A-Z]+$/.test(sentence))
         add('abbreviation', `uses "${word}" without saying what it is`)
     }

@@ -1,25 +1,36 @@
-// Positions of the comments of a TypeScript file. Strings, templates and regular expressions are passed over.
+// Comments and strings of a TypeScript file. Regular expressions are passed over.
 
 /** Position of a comment, and whether it stands alone on its line. */
 type Place = { start: number; end: number; isBlock: boolean; isAlone: boolean }
+/** A string or a template. Expressions in a template are replaced by "CODE". */
+type StringText = { start: number; text: string }
 
 /** Words that a regular expression may follow. */
 const beforeExpression = /(?:^|[^\w$.])(?:return|typeof|case|of|in|do|else|yield|await|void|throw|new|delete)$/
 
-/** Comments in the order of the file. Each line with `//` is one. */
-export function commentsOf(content: string): Place[] {
-  const places: Place[] = []
-  /** Depth of braces in each template that is open, the innermost last. */
-  const templates: number[] = []
+/** Comments and strings in the order in which they end. Each line with `//` is one comment. */
+export function scan(content: string): { comments: Place[]; strings: StringText[] } {
+  const comments: Place[] = []
+  const strings: StringText[] = []
+  /** Templates that are open, the innermost last, with the depth of braces in their expression. */
+  const templates: { start: number; parts: string[]; depth: number }[] = []
   let at = 0
   const skipTo = (pattern: RegExp): void => {
     pattern.lastIndex = at
     at = pattern.exec(content) ? pattern.lastIndex : content.length
   }
-  /** Passes over text of a template, up to its end or its next expression. */
+  /** Passes over text of the innermost template, up to its end or its next expression. */
   const template = (): void => {
+    const open = templates.at(-1)!
+    const start = at
     skipTo(/(?:\\[\s\S]|\$(?!\{)|[^\\`$])*(?:`|\$\{)/y)
-    if (content.startsWith('${', at - 2)) templates.push(0)
+    if (content.startsWith('${', at - 2)) {
+      open.parts.push(content.slice(start, at - 2))
+      return
+    }
+    open.parts.push(content.slice(start, at - 1))
+    templates.pop()
+    strings.push({ start: open.start, text: open.parts.join('CODE') })
   }
   while (at < content.length) {
     const [start, one] = [at, content[at]!]
@@ -27,20 +38,24 @@ export function commentsOf(content: string): Place[] {
     if (two === '//' || two === '/*') {
       skipTo(two === '//' ? /[^\n]*/y : /[\s\S]*?\*\//y)
       const isAlone = content.slice(content.lastIndexOf('\n', start - 1) + 1, start).trim() === ''
-      places.push({ start, end: at, isBlock: two === '/*', isAlone })
+      comments.push({ start, end: at, isBlock: two === '/*', isAlone })
       continue
     }
     at++
-    if (one === "'" || one === '"') skipTo(one === "'" ? /(?:\\.|[^'\\\n])*'?/y : /(?:\\.|[^"\\\n])*"?/y)
-    else if (one === '`') template()
-    else if (one === '{' && templates.length > 0) templates.push(templates.pop()! + 1)
-    else if (one === '}' && templates.length > 0) {
-      const depth = templates.pop()!
-      if (depth > 0) templates.push(depth - 1)
+    const inside = templates.at(-1)
+    if (one === "'" || one === '"') {
+      skipTo(one === "'" ? /(?:\\.|[^'\\\n])*'?/y : /(?:\\.|[^"\\\n])*"?/y)
+      strings.push({ start, text: content.slice(start + 1, at - 1) })
+    } else if (one === '`') {
+      templates.push({ start, parts: [], depth: 0 })
+      template()
+    } else if (one === '{' && inside) inside.depth++
+    else if (one === '}' && inside) {
+      if (inside.depth > 0) inside.depth--
       else template()
     } else if (one === '/' && isExpression(content, start)) skipTo(/(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\[\n])*\/?/y)
   }
-  return places
+  return { comments, strings }
 }
 
 /** True if the slash begins a regular expression and is no division. */

@@ -1,14 +1,36 @@
-// Prose of a file: paragraphs of Markdown, comments and names of tests. Code is left out.
-import { commentsOf } from './scan.ts'
+// Prose of a file: paragraphs of Markdown, comments, names of tests and messages. Code is left out.
+import { scan } from './scan.ts'
 
 /** A piece of prose: where it begins, and what it is. Code in it is replaced by "CODE". */
-export type Text = { line: number; kind: 'docs' | 'comment' | 'test name'; text: string }
+export type Text = { line: number; kind: 'docs' | 'comment' | 'test name' | 'message'; text: string }
 
 /** The pieces of prose of a file, by the ending of its name. */
 export function textsOf(path: string, content: string): Text[] {
   if (path.endsWith('.md')) return ofMarkdown(content)
-  const names = path.endsWith('.test.ts') ? testNames(content) : []
-  return [...comments(content), ...names]
+  if (path.endsWith('.proto')) return comments(content)
+  const isProduct = /^(?:src|console)\//.test(path) && !/\.test\.tsx?$|\/migrations\//.test(path)
+  return [...comments(content), ...(isProduct ? messages(content) : testNames(content))]
+}
+
+/** Words of SQL and of the syntax of regular expressions, of paths and of code. */
+const noProse =
+  /\b(?:SELECT|INSERT|UPDATE|DELETE|CREATE|WHERE|JOIN|VALUES|FROM|SET|ORDER BY|PRAGMA)\b|\bAS "|(?:\.com .*){3}|[{}<>=]|\\[sdw(]|\(\?/
+
+/** Strings of at least four words in lower case: help, errors, logs and the texts of the console. */
+function messages(content: string): Text[] {
+  const texts: Text[] = []
+  for (const { start, text } of scan(content).strings) {
+    const line = content.slice(0, start).split('\n').length
+    for (const paragraph of text
+      .replace(/\\n/g, '\n')
+      .replace(/\\(.)/g, '$1')
+      .split(/\n\s*\n|(?<=[.:])\n|\n(?=- )/)) {
+      const one = plain(paragraph).replace(/\s+/g, ' ').trim()
+      const words = one.match(/(?<![\w./-])[a-z]{2,}(?![\w./-]\w)/g) ?? []
+      if (words.length >= 4 && !noProse.test(one)) texts.push({ line, kind: 'message', text: one })
+    }
+  }
+  return texts
 }
 
 /** Paragraphs, list items and table cells, without headings, blocks of code and comments of HTML. */
@@ -73,7 +95,7 @@ function comments(content: string): Text[] {
 
 function wholeComments(content: string): { start: number; words: string }[] {
   const found: { start: number; end: number; isLine: boolean; words: string }[] = []
-  for (const { start, end, isBlock, isAlone } of commentsOf(content)) {
+  for (const { start, end, isBlock, isAlone } of scan(content).comments) {
     const text = content.slice(start, end)
     const words = isBlock ? text.replace(/^\/\*\*?|\*\/$/g, '').replace(/^\s*\* ?/gm, '') : text.replace(/^\/\/ ?/, '')
     const last = found.at(-1)

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { maxWords, problemsOf } from '../../scripts/prose/rules.ts'
+import { sampleOf } from '../../scripts/prose/sample.ts'
 import { textsOf } from '../../scripts/prose/texts.ts'
 
 const rulesOf = (kind: 'docs' | 'comment' | 'test name', text: string) =>
@@ -111,4 +112,39 @@ test('reads comments behind nested templates, regular expressions and addresses'
       [6, 'Fourth.'],
     ],
   )
+})
+
+test('reads messages of the product, and no SQL, names or strings of tests', () => {
+  const open = ['$', '{'].join('')
+  const file = [
+    `throw failure(\`there is no tag ${open}tag} in this repository: \${list({ a: '}' })}\`)`,
+    "const short = 'two words'",
+    "const query = 'SELECT one FROM two WHERE the value is here'",
+    'const help = `Begins with words of one sentence.',
+    '',
+    'Whoever reads it understands it.`',
+  ].join('\n')
+  const messages = (path: string) => textsOf(path, file).filter(({ kind }) => kind === 'message')
+  assert.deepEqual(
+    messages('src/a.ts').map(({ line, text }) => [line, text]),
+    [
+      [1, 'there is no tag CODE in this repository: CODE'],
+      [4, 'Begins with words of one sentence.'],
+      [4, 'Whoever reads it understands it.'],
+    ],
+  )
+  assert.deepEqual([messages('src/a.test.ts'), messages('test/a.ts')], [[], []])
+  const [problem] = problemsOf(messages('src/a.ts')[2]!)
+  assert.equal(problem!.rule, 'opening')
+})
+
+test('a sample depends on its seed, and has texts of each kind', () => {
+  const texts = Array.from({ length: 200 }, (_, i) => {
+    return { file: `docs/${i % 9}.md`, line: i, kind: i % 2 ? 'docs' : 'comment', text: `text ${i}` } as const
+  })
+  const [one, same, other] = [sampleOf('1', texts), sampleOf('1', texts.toReversed()), sampleOf('2', texts)]
+  assert.deepEqual(one, same)
+  assert.notDeepEqual(one, other)
+  assert.equal(one.filter((line) => /^\d+\. text/.test(line)).length, 60)
+  assert.equal(one.filter((line) => line.startsWith('docs/')).length, 5)
 })
