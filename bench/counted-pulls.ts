@@ -6,7 +6,7 @@ import { fork } from 'node:child_process'
 import { on, once } from 'node:events'
 import { parseArgs } from 'node:util'
 import { sql } from '#db/sql.ts'
-import { writeUsage } from '#domains/registry/usage/digest-usage.duty.ts'
+import { writeUsage } from '#domains/registry/usage/digest-usage.job.ts'
 import { quantile } from '../test/fuzz/hostile/measure.ts'
 import { roleUids } from '../test/support/pinfold.ts'
 import { startRegistry, types } from '../test/support/registry.ts'
@@ -33,7 +33,7 @@ else await measure()
 
 /** Counts or does not, as it is told by each message, and answers with how many pulls it has counted. */
 async function serve(): Promise<void> {
-  await using registry = await startRegistry({ duties: [writeUsage] })
+  await using registry = await startRegistry({ jobs: [writeUsage] })
   const { app, org, url, seed, pusher, tokenFor } = registry
   await pusher.pushImage('acme/app', 'stable')
   const tokens: string[] = []

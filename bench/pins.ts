@@ -14,7 +14,7 @@ import { routeBacklog } from '#domains/events/routing/routing.ts'
 import { sequenceSome } from '#domains/ledger/proofs/sequence.service.ts'
 import { signLogs } from '#domains/ledger/proofs/signing.service.ts'
 import { quantile } from '../test/fuzz/hostile/measure.ts'
-import { withoutLease } from '../test/support/duties.ts'
+import { withoutLease } from '../test/support/background-jobs.ts'
 import { type Client, clientOf, type Json, startPinfold } from '../test/support/pinfold.ts'
 import { lastingToken, makePlace, startProcess, tokenOf } from '../test/support/process.ts'
 import { registryClient, types } from '../test/support/registry.ts'
@@ -147,10 +147,10 @@ function showPulls(figures: Figures, perRound: number): void {
   }
 }
 
-/** Imports rows of other tags and logs them, in this process, which has no duties that would wait between some and more. */
+/** Imports rows of other tags and logs them, in this process, which has no jobs that would wait between some and more. */
 async function fillLog(): Promise<void> {
   const given = { data: place.data, database: place.database, masterKey: place.env.PINFOLD_MASTER_KEY ?? '' }
-  await using pinfold = await startPinfold({ ...given, logLevel: 'error', duties: [] })
+  await using pinfold = await startPinfold({ ...given, logLevel: 'error', jobs: [] })
   const { app, operator } = pinfold
   const began = performance.now()
   for (let from = 0; from < tags; from += 1000) {

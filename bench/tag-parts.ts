@@ -3,8 +3,8 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { parseArgs } from 'node:util'
 import { type Db, raw, sql } from '#db/sql.ts'
-import { indexTags } from '#domains/registry/tags/index-tags.duty.ts'
-import { runDuty } from '../test/support/duties.ts'
+import { indexTags } from '#domains/registry/tags/index-tags.job.ts'
+import { runDuty } from '../test/support/background-jobs.ts'
 import { startPinfold } from '../test/support/pinfold.ts'
 
 const { values } = parseArgs({
@@ -80,7 +80,7 @@ const ranks = (times: readonly number[]): string => {
   return [0.5, 0.99, 1].map((share) => `${sorted[Math.ceil(sorted.length * share) - 1]!.toFixed(0)} ms`).join(', ')
 }
 const rows: [string, string][] = [
-  [`the duty, for ${count} tags`, `${seconds.toFixed(1)} s`],
+  [`the job, for ${count} tags`, `${seconds.toFixed(1)} s`],
   ['its transactions, with the commit: median, p99, longest', ranks(held)],
   ['processor time of this thread for each', ranks(used)],
   ['the longest that it keeps everything else waiting', `${(loop.max / 1e6).toFixed(0)} ms`],

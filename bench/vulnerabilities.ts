@@ -12,9 +12,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { readConfig } from '#config.ts'
 import { sql } from '#db/sql.ts'
-import { readImages } from '#domains/registry/images/read-images.duty.ts'
-import { tellVulnerabilities } from '#domains/scanning/changes/changes.duty.ts'
-import { matchPackages } from '#domains/scanning/findings/match.duty.ts'
+import { readImages } from '#domains/registry/images/read-images.job.ts'
+import { tellVulnerabilities } from '#domains/scanning/changes/changes.job.ts'
+import { matchPackages } from '#domains/scanning/findings/match.job.ts'
 import { completeList, prepareList } from '#domains/scanning/lists/lists.service.ts'
 import { matchKinds } from '#domains/scanning/queue/queue.model.ts'
 import { beginSource, finishSource, putRecords, type SourceRecord } from '#domains/scanning/records/records.service.ts'
@@ -23,7 +23,7 @@ import { signAccessToken } from '#issuer/sign-token.ts'
 import { startServer } from '../src/api/server.ts'
 import { createApp } from '../src/create-app.ts'
 import { startWorkers } from '../src/workers.ts'
-import { runDuty } from '../test/support/duties.ts'
+import { runDuty } from '../test/support/background-jobs.ts'
 import { pushLayers } from '../test/support/images.ts'
 import { clientOf } from '../test/support/pinfold.ts'
 import { registryClient } from '../test/support/registry.ts'
@@ -221,7 +221,7 @@ const count = async (table: 'components' | 'findings') =>
       table === 'findings' ? sql`SELECT count(*) AS n FROM findings` : sql`SELECT count(*) AS n FROM components`,
     ))!.n,
   )
-const workers = await startWorkers(app, { duties: [matchPackages, tellVulnerabilities] })
+const workers = await startWorkers(app, { jobs: [matchPackages, tellVulnerabilities] })
 await timed('first match', untilMatched, { seconds: 600, p99: 50, rss: 500 })
 console.log(`${await count('components')} package versions, ${await count('findings')} findings`)
 await timed(

@@ -1,7 +1,7 @@
 // Type of a domain. Contains no code, so that domains can implement it and domains.ts can list them.
 import type { App, Ground, Parts, Service } from './app.ts'
-import type { Duty, LongDuty } from './duty.ts'
 import type { DomainHooks } from './hooks.ts'
+import type { Job, LongJob } from './job.ts'
 import type { EventBody } from './lib/events/event-body.ts'
 import type { Resource } from './lib/resource.ts'
 
@@ -15,7 +15,7 @@ export type Domain = {
   /** Resources that it stores. */
   resources: readonly Resource[]
   /** Its background jobs. */
-  duties: readonly (Duty | LongDuty)[]
+  jobs: readonly (Job | LongJob)[]
   /** Hooks of lower domains that it implements. */
   hooks?(app: App): DomainHooks
 }

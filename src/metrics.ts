@@ -42,7 +42,7 @@ export type Metrics = {
   registryDropped: Counted<'what'>
   /** Time from the event to the first attempt, in seconds. */
   deliveryLatency: Histogram
-  duties: DutyMetrics
+  jobs: JobMetrics
   /** Duration of requests to the blob bucket in seconds, by operation and result. */
   blobRequests: Timed<'operation' | 'result'>
   /** Reads of a needed blob whose content is missing. */
@@ -55,7 +55,7 @@ export type Metrics = {
   watchLedgerLogs(suspended: () => number): void
 }
 
-export type DutyMetrics = {
+export type JobMetrics = {
   /** Names of the background jobs, declared by `workers.ts`. */
   names: ClosedSet
   runs: Counted<'duty' | 'result'>
@@ -184,7 +184,7 @@ export function createMetrics(db: Db, sources: readonly string[], sight: Sight =
       help: 'Errors of admission policies, which then denied nothing',
       registers: [registry],
     }),
-    duties: dutyMetrics(registry),
+    jobs: jobMetrics(registry),
     watchClock(offsetMs) {
       const help = 'Clock of the database minus clock of this server'
       const about = { name: 'pinfold_clock_offset_seconds', help, registers: [registry] }
@@ -313,7 +313,7 @@ function sourceMetrics(db: Db, registry: Registry, { names, ...sight }: Sight & 
   gauge('failed', '1 if the last read of the source failed, else 0', ({ error }) => (error === '' ? 0 : 1))
 }
 
-function dutyMetrics(registry: Registry): DutyMetrics {
+function jobMetrics(registry: Registry): JobMetrics {
   const names = new ClosedSet()
   const gauge = (name: string, help: string) =>
     labelled({ duty: names }).gauge({ name: `pinfold_duty_${name}`, help, registers: [registry] })

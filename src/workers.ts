@@ -9,14 +9,14 @@ import { createLeases, type LastRun, type Lease, LeaseLost, type Leases } from '
 import { deleteSilentNodes } from './db/nodes.ts'
 import type { Change } from './db/sql.ts'
 import { domains } from './domains/domains.ts'
-import { collectBlobs } from './domains/registry/blobs/collect-blobs.duty.ts'
-import type { Duty, DutyStatus, LongDuty, RunningDuty } from './duty.ts'
+import { collectBlobs } from './domains/registry/blobs/collect-blobs.job.ts'
+import type { Job, JobStatus, LongJob, RunningJob } from './job.ts'
 import { version } from './version.ts'
 
 const dayMs = 24 * 60 * 60_000
 
 /** Deletes servers without a heartbeat for a day. */
-const sweepNodes: Duty = {
+const sweepNodes: Job = {
   name: 'nodes.sweep',
   everyMs: 60 * 60_000,
   runsOn: 'one node',
@@ -27,10 +27,10 @@ const sweepNodes: Duty = {
 }
 
 /** All background jobs of a server. */
-export const duties: readonly (Duty | LongDuty)[] = [...domains.flatMap((domain) => domain.duties), sweepNodes]
+export const jobs: readonly (Job | LongJob)[] = [...domains.flatMap((domain) => domain.jobs), sweepNodes]
 
 /** Background jobs of an operator command that opens the data folder itself: only those that it can request. */
-export const dutiesOfCommands: readonly Duty[] = [collectBlobs]
+export const jobsOfCommands: readonly Job[] = [collectBlobs]
 
 export type Workers = {
   /** ID of this process among those that share the database. */
@@ -43,7 +43,7 @@ export type Workers = {
 }
 
 export type WorkersOptions = {
-  duties?: readonly (Duty | LongDuty)[]
+  jobs?: readonly (Job | LongJob)[]
   /** URLs of a server process: for clients, and for callers on this machine. */
   server?: { url: string; localUrl: string }
   /** Called once other servers can see this node, and before it does anything. If it throws, the start fails. */
@@ -56,12 +56,12 @@ export type WorkersOptions = {
 /** Starts the background jobs. Resolves once each has been started, not once it has run. */
 export async function startWorkers(app: App, options: WorkersOptions = {}): Promise<Workers> {
   const { server, mayServe, monotonic = () => performance.now(), retryMs = 1000 } = options
-  const list = options.duties ?? duties
+  const list = options.jobs ?? jobs
   const node = randomBytes(8).toString('hex')
   // Lines of several servers are read together.
   if (app.db.shared) app.log.mark({ node })
   const stop = new AbortController()
-  const repeated = list.filter((one): one is Duty => 'run' in one)
+  const repeated = list.filter((one): one is Job => 'run' in one)
   const leases = createLeases(app.db, {
     node,
     leaseMs: app.config.leaseMs,
@@ -73,7 +73,7 @@ export async function startWorkers(app: App, options: WorkersOptions = {}): Prom
   })
   const runners = new Map<string, Runner>()
   const warnOfClock = clockWarning(app)
-  const beat: Duty = {
+  const beat: Job = {
     name: 'nodes.beat',
     // Without other servers, nobody needs the heartbeat.
     everyMs: app.db.shared ? app.config.leaseMs / 4 : 60_000,
@@ -87,21 +87,21 @@ export async function startWorkers(app: App, options: WorkersOptions = {}): Prom
       return {}
     },
   }
-  app.metrics.duties.names.declare([beat, ...list].map(({ name }) => name))
+  app.metrics.jobs.names.declare([beat, ...list].map(({ name }) => name))
   const showLease = (name: string): void => {
-    const { runsOn } = runners.get(name)!.duty
-    if (runsOn === 'one node') app.metrics.duties.leaseHeld.set({ duty: name }, leases.find(name) ? 1 : 0)
+    const { runsOn } = runners.get(name)!.job
+    if (runsOn === 'one node') app.metrics.jobs.leaseHeld.set({ duty: name }, leases.find(name) ? 1 : 0)
   }
-  for (const duty of [beat, ...repeated]) {
-    runners.set(duty.name, createRunner(app, duty, { leases, retryMs, monotonic, signal: stop.signal }))
+  for (const job of [beat, ...repeated]) {
+    runners.set(job.name, createRunner(app, job, { leases, retryMs, monotonic, signal: stop.signal }))
   }
   wakeOnCommit(app, [...runners.values()])
   if (mayServe) await askWithHeartbeats(leases, app.config.leaseMs / 4, mayServe)
   // First, so that the node is registered before it owns anything.
   await runners.get(beat.name)!.first()
-  for (const { duty, first } of runners.values()) if (duty.runsOn === 'every node' && duty !== beat) void first()
-  const started: RunningDuty[] = []
-  for (const duty of list) if (!('run' in duty)) started.push(await startLong(app, duty, { node, monotonic, server }))
+  for (const { job, first } of runners.values()) if (job.runsOn === 'every node' && job !== beat) void first()
+  const started: RunningJob[] = []
+  for (const job of list) if (!('run' in job)) started.push(await startLong(app, job, { node, monotonic, server }))
   app.log.debug('background jobs started', { node })
 
   return {
@@ -117,10 +117,10 @@ export async function startWorkers(app: App, options: WorkersOptions = {}): Prom
 
 /** Runs jobs after commits of this process that give them work. */
 function wakeOnCommit({ db }: App, runners: readonly Runner[]): void {
-  const waiting = runners.filter(({ duty }) => duty.wakeOn)
+  const waiting = runners.filter(({ job }) => job.wakeOn)
   // A job that a request has started is not part of that request.
   const listener = AsyncLocalStorage.bind((changes: ReadonlySet<Change>) => {
-    for (const { duty, wake } of waiting) if (duty.wakeOn!.some((one) => changes.has(one))) wake()
+    for (const { job, wake } of waiting) if (job.wakeOn!.some((one) => changes.has(one))) wake()
   })
   db.onCommit(listener)
 }
@@ -144,7 +144,7 @@ async function askWithHeartbeats(leases: Leases, everyMs: number, ask: () => Pro
 }
 
 type Runner = {
-  duty: Duty
+  job: Job
   /** Runs the job soon, unless it is failing. */
   wake(): void
   /** Runs the job now. Resolves once it has run. */
@@ -160,16 +160,16 @@ type RunnerNeeds = { leases: Leases; retryMs: number; monotonic: () => number; s
 function recorder({ skew }: App, leases: Leases, lease: Lease, name: string, everyMs: number) {
   const now = () => skew.now().toISOString()
   const start = now()
-  return async (result: string, status: DutyStatus): Promise<void> => {
+  return async (result: string, status: JobStatus): Promise<void> => {
     if (lease.fence === 0 || (everyMs < 60_000 && result === 'ok' && !didAnything(status))) return
     await leases.record(name, { start, end: now(), result, status: JSON.stringify(status) })
   }
 }
 
-function createRunner(app: App, duty: Duty, needs: RunnerNeeds): Runner {
+function createRunner(app: App, job: Job, needs: RunnerNeeds): Runner {
   const { leases, retryMs, signal } = needs
-  const everyMs = typeof duty.everyMs === 'function' ? duty.everyMs(app) : duty.everyMs
-  const log = createDutyLog(app, duty.name, needs.monotonic)
+  const everyMs = typeof job.everyMs === 'function' ? job.everyMs(app) : job.everyMs
+  const log = createJobLog(app, job.name, needs.monotonic)
   let timer: NodeJS.Timeout | undefined
   let running: Promise<void> | undefined
   let again = false
@@ -194,7 +194,7 @@ function createRunner(app: App, duty: Duty, needs: RunnerNeeds): Runner {
     try {
       do {
         again = false
-        const lease = duty.runsOn === 'every node' ? leases.everyNode : leases.find(duty.name)
+        const lease = job.runsOn === 'every node' ? leases.everyNode : leases.find(job.name)
         // Without the lease nothing is planned; the next owner starts anew.
         if (!lease || signal.aborted) return
         plan(await runOnce(lease))
@@ -208,11 +208,9 @@ function createRunner(app: App, duty: Duty, needs: RunnerNeeds): Runner {
   /** Runs the job. Returns the delay until the next run, in milliseconds. */
   async function runOnce(lease: Lease): Promise<number> {
     const began = needs.monotonic()
-    const record = recorder(app, leases, lease, duty.name, everyMs)
+    const record = recorder(app, leases, lease, job.name, everyMs)
     try {
-      const status = await app.tracer.root(`duty ${duty.name}`, { 'pinfold.duty': duty.name }, () =>
-        duty.run(app, lease),
-      )
+      const status = await app.tracer.root(`job ${job.name}`, { 'pinfold.job': job.name }, () => job.run(app, lease))
       await record('ok', status)
       failures = 0
       log.ran(needs.monotonic() - began, status, lease.fence)
@@ -222,7 +220,7 @@ function createRunner(app: App, duty: Duty, needs: RunnerNeeds): Runner {
       if (error instanceof LeaseLost) {
         log.lost()
         // The node may still own the lease, or own it again.
-        return leases.find(duty.name) ? Math.min(retryMs, everyMs) : everyMs
+        return leases.find(job.name) ? Math.min(retryMs, everyMs) : everyMs
       }
       failures++
       log.failed(error, failures)
@@ -235,9 +233,9 @@ function createRunner(app: App, duty: Duty, needs: RunnerNeeds): Runner {
     // A failing job keeps its delay, whatever the number of signals.
     if (failures === 0) void run()
   }
-  const unsubscribe = duty.wake?.(app).subscribe(wake)
+  const unsubscribe = job.wake?.(app).subscribe(wake)
   return {
-    duty,
+    job,
     wake,
     first: run,
     taken({ end, result }) {
@@ -252,13 +250,13 @@ function createRunner(app: App, duty: Duty, needs: RunnerNeeds): Runner {
   }
 }
 
-const didAnything = (status: DutyStatus): boolean => Object.values(status).some((count) => count !== 0)
+const didAnything = (status: JobStatus): boolean => Object.values(status).some((count) => count !== 0)
 
 /** Shortest time between two log lines about a failing job, in milliseconds. */
 const failedLineMs = 60_000
 
 /** Logs a line for each run that did something, at most one a minute for failed runs, and updates the metrics. */
-function createDutyLog({ log, metrics: { duties: metrics } }: App, duty: string, monotonic: () => number) {
+function createJobLog({ log, metrics: { jobs: metrics } }: App, duty: string, monotonic: () => number) {
   let said: number | undefined
   /** Failed runs since the last line, and since the last success. */
   const failed = { unsaid: 0, since: 0, isSaid: false }
@@ -269,7 +267,7 @@ function createDutyLog({ log, metrics: { duties: metrics } }: App, duty: string,
   metrics.failures.set({ duty }, 0)
   for (const result of ['ok', 'failed']) metrics.runs.inc({ duty, result }, 0)
   return {
-    ran(ms: number, status: DutyStatus, fence: number): void {
+    ran(ms: number, status: JobStatus, fence: number): void {
       metrics.runs.inc({ duty, result: 'ok' })
       metrics.failures.set({ duty }, 0)
       metrics.lastSuccess.set({ duty }, Date.now() / 1000)
@@ -300,12 +298,12 @@ function createDutyLog({ log, metrics: { duties: metrics } }: App, duty: string,
 
 async function startLong(
   app: App,
-  duty: LongDuty,
+  job: LongJob,
   { node, monotonic, server }: { node: string; monotonic: () => number; server: WorkersOptions['server'] },
-): Promise<RunningDuty> {
-  const log = createDutyLog(app, duty.name, monotonic)
+): Promise<RunningJob> {
+  const log = createJobLog(app, job.name, monotonic)
   let failures = 0
-  return duty.start(app, {
+  return job.start(app, {
     node,
     monotonic,
     url: server?.url ?? '',

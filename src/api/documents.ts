@@ -4,14 +4,14 @@ import type { ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isReadOnly } from '#db/unavailable.ts'
 import type { Edge } from '#edge/arrival.ts'
-import { type Door, type HttpArrival, withVerbs } from '#edge/doors.ts'
+import { type EntryPoint, type HttpArrival, withVerbs } from '#edge/entry-points.ts'
 import { scopeWords } from '#issuer/clients.ts'
 import { issuerDocuments } from '#issuer/discovery.ts'
 import { grantsOf } from '#issuer/token-endpoint.ts'
 import { isBusy, retryAfterOf } from '#lib/errors.ts'
 import { isDiskFull } from '#lib/files/room.ts'
 import type { Vendor } from '#lib/naming/vendor.ts'
-import type { Api } from './door.ts'
+import type { Api } from './entry-point.ts'
 import { toAppError } from './errors.ts'
 import { admitToMetrics, sendMetrics } from './metrics.ts'
 import { renameDocument } from './naming/members.ts'
@@ -26,7 +26,7 @@ const openApiFiles = {
 type Write = (res: ServerResponse, arrival: HttpArrival) => void | Promise<void>
 
 /** Entry point of the documents. */
-export function documentsDoor(api: Api): Door {
+export function documentsEntryPoint(api: Api): EntryPoint {
   const documents = new Map<string, Write>([...aboutServer(api), ...aboutSecurity(api), ...aboutIssuer(api)])
   return {
     name: 'documents',

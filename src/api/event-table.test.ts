@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { aReadme, aRepo } from '#domains/registry/repos/repos.model.ts'
+import { toReadmeResource, toRepoResource } from '#domains/registry/repos/repos.model.ts'
 import { TestEventSchema } from '#gen/pinfold/control/events/v1/deliveries_pb.ts'
 import { Groups } from '#gen/pinfold/iam/v1/groups_pb.ts'
 import { PushEventSchema } from '#gen/pinfold/registry/events_pb.ts'
 import { ReposService } from '#gen/pinfold/registry/v2/repos_pb.ts'
-import { aDeletion, type EventBody } from '#lib/events/event-body.ts'
+import { type EventBody, toDeletionResource } from '#lib/events/event-body.ts'
 import { buildEventTable } from './event-table.ts'
 import { versionOf } from './methods.ts'
 import { eventBodies, services } from './services.ts'
@@ -29,8 +29,8 @@ test('throws for the body of a method without an event, and for a second body', 
 
 test('two methods may write the same event with different bodies', () => {
   const bodyType = (kind: string) => table.find('registry.repo.updated', 'v2', kind).bodyType
-  assert.equal(bodyType(aRepo.kind), 'pinfold.platform.registry.v2.Repo')
-  assert.equal(bodyType(aReadme.kind), 'pinfold.platform.registry.v2.RepoReadme')
+  assert.equal(bodyType(toRepoResource.kind), 'pinfold.platform.registry.v2.Repo')
+  assert.equal(bodyType(toReadmeResource.kind), 'pinfold.platform.registry.v2.RepoReadme')
   assert.throws(() => bodyType('group'), /registry.repo.updated has no body for group/)
 })
 
@@ -45,14 +45,14 @@ test('uses the body of the called version, or of the newest version without one'
   assert.equal(find('v1').type, find('v2').type)
   // If the called version has no message of its own, that of the newest is used.
   assert.equal(
-    table.find('registry.repo.updated', 'v1', aReadme.kind).bodyType,
+    table.find('registry.repo.updated', 'v1', toReadmeResource.kind).bodyType,
     'pinfold.platform.registry.v2.RepoReadme',
   )
 })
 
 test('the body of a deletion is its request, or null', () => {
   const deletion = (name: 'iam.roles.deleted' | 'iam.account_associations.deleted') => {
-    return table.find(name, 'v2', aDeletion.kind).render({ uid: 'ab' })
+    return table.find(name, 'v2', toDeletionResource.kind).render({ uid: 'ab' })
   }
   assert.equal(deletion('iam.roles.deleted'), '{"uid":"ab"}')
   assert.equal(deletion('iam.account_associations.deleted'), 'null')

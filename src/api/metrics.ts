@@ -7,7 +7,7 @@ import type { Arrival } from '#edge/arrival.ts'
 import { authenticate, bearerOf } from '#edge/caller.ts'
 import { SafeResponse } from '#edge/safe-headers.ts'
 import { permissionDenied } from '#lib/errors.ts'
-import type { Api } from './door.ts'
+import type { Api } from './entry-point.ts'
 import type { Connections } from './port/connections.ts'
 import { sendText } from './send-text.ts'
 

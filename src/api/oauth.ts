@@ -1,7 +1,7 @@
 // POST /oauth/token and /oauth/device_authorization: paths for programs that are neither in the contract nor documents.
 import { afterUnread, answer } from '#edge/answer.ts'
 import type { Edge } from '#edge/arrival.ts'
-import { type Door, type HttpArrival, withVerbs } from '#edge/doors.ts'
+import { type EntryPoint, type HttpArrival, withVerbs } from '#edge/entry-points.ts'
 import { isForm, maxAnonymousBytes, readBody } from '#edge/read-body.ts'
 import { devicesPath } from '#issuer/discovery.ts'
 import type { OAuthAnswer } from '#issuer/oauth-words.ts'
@@ -13,7 +13,7 @@ import { issuingOf, workOf } from './ui/visit.ts'
 const tokenPath = '/oauth/token'
 
 /** Entry point of the two endpoints. */
-export function oauthDoor(edge: Edge): Door {
+export function oauthEntryPoint(edge: Edge): EntryPoint {
   const paths = edge.app.config.deviceSignIn ? [tokenPath, devicesPath] : [tokenPath]
   return {
     name: 'oauth',

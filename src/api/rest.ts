@@ -1,11 +1,11 @@
 // The management API over HTTP: finds the method, reads the request and writes the response.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Caller } from '#caller.ts'
-import type { Door, HttpArrival } from '#edge/doors.ts'
+import type { EntryPoint, HttpArrival } from '#edge/entry-points.ts'
 import { checkJson, isForm, maxAnonymousBytes, readBody } from '#edge/read-body.ts'
 import { AppError } from '#lib/errors.ts'
 import { turnBytes, turns } from '#lib/scheduling/turns.ts'
-import { type Api, enter, etagOf, fail, invoke, stream } from './door.ts'
+import { type Api, enter, etagOf, fail, invoke, stream } from './entry-point.ts'
 import { errorJson, type Rendered } from './errors.ts'
 import { limitsOf } from './message-limits.ts'
 import { type Endpoint, isStreaming } from './methods.ts'
@@ -18,7 +18,7 @@ import { asWritten } from './transcoding/spelling.ts'
 import { readRequest } from './transcoding/transcode.ts'
 
 /** Entry point of the management API, for every path that no earlier entry point matches. */
-export function restDoor(api: Api, endpoints: readonly Endpoint[]): Door {
+export function restEntryPoint(api: Api, endpoints: readonly Endpoint[]): EntryPoint {
   const rest = openRest(api, endpoints)
   return {
     name: 'rest',

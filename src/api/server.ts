@@ -1,29 +1,29 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { App } from '#app.ts'
-import { downloadsDoor } from '#downloads/door.ts'
+import { downloadsEntryPoint } from '#downloads/entry-point.ts'
 import { createEdge } from '#edge/arrival.ts'
-import { type Door, serveDoors } from '#edge/doors.ts'
+import { type EntryPoint, serveEntryPoints } from '#edge/entry-points.ts'
 import { Terms } from '#gen/pinfold/iam/v1/terms_pb.ts'
 import { TermsService } from '#gen/pinfold/iam/v2/terms_pb.ts'
-import { ledgerDoor } from '#ledger/door.ts'
+import { ledgerEntryPoint } from '#ledger/entry-point.ts'
 import { unavailable } from '#lib/errors.ts'
-import { registryDoor } from '#oci/door.ts'
-import { scimDoor } from '#scim/door.ts'
-import { documentsDoor } from './documents.ts'
-import { type Api, openApi } from './door.ts'
+import { registryEntryPoint } from '#oci/entry-point.ts'
+import { scimEntryPoint } from '#scim/entry-point.ts'
+import { documentsEntryPoint } from './documents.ts'
+import { type Api, openApi } from './entry-point.ts'
 import { createGrpcServer } from './grpc.ts'
-import { mcpDoor } from './mcp/mcp.ts'
+import { mcpEntryPoint } from './mcp/mcp.ts'
 import { buildEndpoints, type Endpoint } from './methods.ts'
 import { serveMetrics } from './metrics.ts'
 import { checkToken } from './naming/members.ts'
-import { oauthDoor } from './oauth.ts'
+import { oauthEntryPoint } from './oauth.ts'
 import { openPort, type Port } from './port/open-port.ts'
-import { referenceDoor } from './reference/reference.ts'
-import { restDoor } from './rest.ts'
+import { referenceEntryPoint } from './reference/reference.ts'
+import { restEntryPoint } from './rest.ts'
 import { services } from './services.ts'
-import { consoleApiDoor, ledgerOfConsole } from './ui/console-api.ts'
-import { pagesDoor } from './ui/door.ts'
-import { signInDoor } from './ui/oauth-door.ts'
+import { consoleApiEntryPoint, ledgerOfConsole } from './ui/console-api.ts'
+import { pagesEntryPoint } from './ui/entry-point.ts'
+import { signInEntryPoint } from './ui/sign-in-entry-point.ts'
 
 export type Server = {
   /** URL of the server for clients. */
@@ -67,21 +67,21 @@ export async function startServer(app: App): Promise<Server> {
 }
 
 /** Entry points of HTTP, in the order in which they are matched with a path. */
-export function openDoors(api: Api, endpoints: readonly Endpoint[]): Door[] {
+export function openEntryPoints(api: Api, endpoints: readonly Endpoint[]): EntryPoint[] {
   return [
-    registryDoor(api),
-    documentsDoor(api),
-    oauthDoor(api),
-    signInDoor(api),
-    mcpDoor(api, endpoints),
-    ledgerDoor(api, ledgerOfConsole(api)),
-    consoleApiDoor(api, endpoints),
-    pagesDoor(api),
-    scimDoor(api),
-    downloadsDoor(api),
-    ledgerDoor(api),
-    referenceDoor(api),
-    restDoor(api, endpoints),
+    registryEntryPoint(api),
+    documentsEntryPoint(api),
+    oauthEntryPoint(api),
+    signInEntryPoint(api),
+    mcpEntryPoint(api, endpoints),
+    ledgerEntryPoint(api, ledgerOfConsole(api)),
+    consoleApiEntryPoint(api, endpoints),
+    pagesEntryPoint(api),
+    scimEntryPoint(api),
+    downloadsEntryPoint(api),
+    ledgerEntryPoint(api),
+    referenceEntryPoint(api),
+    restEntryPoint(api, endpoints),
   ]
 }
 
@@ -111,7 +111,7 @@ export async function bindServer(app: App, given?: Port): Promise<Server> {
 
   const edge = createEdge(app, url)
   const api = openApi(edge, endpoints)
-  const onRequest = serveDoors(edge, openDoors(api, endpoints))
+  const onRequest = serveEntryPoints(edge, openEntryPoints(api, endpoints))
   const grpc = createGrpcServer(api, endpoints, listeners.receive)
 
   return {

@@ -82,7 +82,7 @@ export function createLeases(db: Db, options: LeaseOptions): Leases {
   const held = new Map<string, Lease>()
   let seen = new Map<string, NodeBeat>()
   /** Claimed, and not yet reported, so that a claim that fails after another does not hide that one. */
-  const untold: Taken[] = []
+  const listUnannounced: Taken[] = []
 
   const isTrusted = () => !signal.aborted && (!db.shared || trust.holds())
   const isGone = (id: string) => id !== node && nodes.stoodStill(id, '', seen.get(id)?.beat ?? -1)
@@ -132,9 +132,9 @@ export function createLeases(db: Db, options: LeaseOptions): Leases {
         if (!claimed) continue
         const { fence, ...last } = claimed
         held.set(name, leaseOf(name, fence, fenced(name, fence)))
-        untold.push({ name, last })
+        listUnannounced.push({ name, last })
       }
-      return untold.splice(0)
+      return listUnannounced.splice(0)
     },
 
     async record(name, run) {

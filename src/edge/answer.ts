@@ -1,5 +1,5 @@
 // HTTP responses of entry points.
-import type { HttpArrival } from './doors.ts'
+import type { HttpArrival } from './entry-points.ts'
 
 export type Headers = Record<string, string | string[]>
 

@@ -3,7 +3,7 @@ import { EventEmitter } from 'node:events'
 import { test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { createThreadTime } from '#lib/budgets/thread-time.ts'
-import type { HttpArrival } from './doors.ts'
+import type { HttpArrival } from './entry-points.ts'
 import { readBody } from './read-body.ts'
 
 const chunk = Buffer.alloc(32 * 1024, 'x')

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { AppError, type Detail, invalid } from '#lib/errors.ts'
 import { type JsonLimits, jsonProblem } from '#lib/json/json-limits.ts'
 import { turnBytes, turns } from '#lib/scheduling/turns.ts'
-import type { HttpArrival } from './doors.ts'
+import type { HttpArrival } from './entry-points.ts'
 
 /** Limit of a body that arrives before the caller has shown a token of ours, such as a form. */
 export const maxAnonymousBytes = 64 * 1024

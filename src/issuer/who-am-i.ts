@@ -3,7 +3,7 @@ import { builtInRoles } from '#domains/iam/access/built-in-roles.ts'
 import { capabilities, maskOf } from '#domains/iam/access/capabilities.ts'
 import { findGroupName } from '#domains/iam/groups/groups.service.ts'
 import { findIdentityForExchange } from '#domains/iam/identities/identities.service.ts'
-import { aRegistration, type Registration } from '#domains/iam/invites/registration.service.ts'
+import { type Registration, toRegistrationResource } from '#domains/iam/invites/registration.service.ts'
 import { deleteOwnAccount } from '#domains/iam/sessions/own-account.service.ts'
 import { Auth, type Profile, type Session, type WhoAmI_Capability } from '#gen/pinfold/auth/v1/auth_pb.ts'
 import { type EventBody, eventBody } from '#lib/events/event-body.ts'
@@ -55,7 +55,7 @@ export const auth: Handlers<typeof Auth> = {
   },
 }
 
-export const authEvents: readonly EventBody[] = [eventBody(Auth.method.register, aRegistration, toSession)]
+export const authEvents: readonly EventBody[] = [eventBody(Auth.method.register, toRegistrationResource, toSession)]
 
 const emptyGroup = {
   $typeName: 'pinfold.platform.iam.Group',

@@ -1,7 +1,7 @@
 // Parts of requests and responses that all kinds of resources share.
 
 import type { ScimFilter } from '#domains/iam/scim/scim-filter.model.ts'
-import type { HttpArrival } from '#edge/doors.ts'
+import type { HttpArrival } from '#edge/entry-points.ts'
 import { jsonLimits, readBody } from '#edge/read-body.ts'
 import { jsonProblem } from '#lib/json/json-limits.ts'
 import { maxBodyBytes, maxResults } from './documents.ts'

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { after, before, test } from 'node:test'
 import { timestampFromDate } from '@bufbuild/protobuf/wkt'
-import { readImages } from '#domains/registry/images/read-images.duty.ts'
+import { readImages } from '#domains/registry/images/read-images.job.ts'
 import { SecurityAdvisoryService } from '#gen/pinfold/advisory/v2/security_advisory_pb.ts'
 import { operatorUid } from '#issuer/access-token.ts'
 import { startWorkers, type Workers } from '#workers.ts'
@@ -23,7 +23,7 @@ let reader: Workers
 let publicOrg: string
 before(async () => {
   registry = await startRegistry({ clock: () => now })
-  reader = await startWorkers(registry.app, { duties: [readImages] })
+  reader = await startWorkers(registry.app, { jobs: [readImages] })
   publicOrg = (await registry.seed.group('', { name: 'public' })).uid
 })
 after(async () => {

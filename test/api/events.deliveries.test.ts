@@ -196,7 +196,7 @@ test('a push arrives with what was pushed in its headers, and the removal of a g
 })
 
 test('events that are routed because a subscription is created wake the delivery and the streams', async () => {
-  await using pinfold = await startPinfold({ ...localSinks, duties: [] })
+  await using pinfold = await startPinfold({ ...localSinks, jobs: [] })
   const { app, seed } = pinfold
   const org = await seed.group()
   const told: string[] = []

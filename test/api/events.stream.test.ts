@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { startServer } from '#api/server.ts'
 import { list, sql } from '#db/sql.ts'
-import { deliverEvents } from '#domains/events/events.duty.ts'
+import { deliverEvents } from '#domains/events/events.job.ts'
 import { operatorUid, signAccessToken } from '#issuer/access-token.ts'
 import { startWorkers } from '#workers.ts'
 import { createApp } from '../../src/create-app.ts'
@@ -343,7 +343,7 @@ test('with many concurrent writers, all streams have the same order of events, a
 test('a stream also shows events that another server writes', { skip: !onPostgres && 'one server only' }, async () => {
   const app = await createApp({ ...pinfold.app.config, listen: { host: '127.0.0.1', port: 0 } })
   const server = await startServer(app)
-  const deliveries = await startWorkers(app, { server, duties: [deliverEvents] })
+  const deliveries = await startWorkers(app, { server, jobs: [deliverEvents] })
   try {
     const issued = { issuer: server.url, audience: server.url, subject: operatorUid, now: app.clock() }
     const there = clientOf(server.url, await signAccessToken(app.keyring, issued))

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sql } from '#db/sql.ts'
-import { sweepEvents } from '#domains/events/events.duty.ts'
+import { sweepEvents } from '#domains/events/events.job.ts'
 import { route } from '#domains/events/routing/routing.ts'
-import { runDuty } from '../support/duties.ts'
+import { runDuty } from '../support/background-jobs.ts'
 import { type Json, type Pinfold, startPinfold } from '../support/pinfold.ts'
 import { eventually, localSinks, startReceiver } from '../support/receiver.ts'
 

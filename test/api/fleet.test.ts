@@ -4,11 +4,11 @@ import { randomBytes } from 'node:crypto'
 import { mock, test } from 'node:test'
 import { adjusted, createSkew } from '#db/skew.ts'
 import { sql } from '#db/sql.ts'
-import { collectBlobs } from '#domains/registry/blobs/collect-blobs.duty.ts'
+import { collectBlobs } from '#domains/registry/blobs/collect-blobs.job.ts'
 import { addTrash } from '#domains/registry/blobs/locations.store.ts'
 import { operatorUid, signAccessToken } from '#issuer/access-token.ts'
-import { duties, startWorkers } from '#workers.ts'
-import { runDuty } from '../support/duties.ts'
+import { jobs, startWorkers } from '#workers.ts'
+import { runDuty } from '../support/background-jobs.ts'
 import { ok } from '../support/expect.ts'
 import { clientAt, secondNode } from '../support/nodes.ts'
 import { clientOf, onPostgres, startPinfold } from '../support/pinfold.ts'
@@ -18,7 +18,7 @@ import { startRegistry } from '../support/registry.ts'
 const skip = onPostgres ? false : 'an embedded database has one server'
 const day = 86_400_000
 const name = 'acme/app'
-const sweepNodes = duties.find((one) => one.name === 'nodes.sweep')!
+const sweepNodes = jobs.find((one) => one.name === 'nodes.sweep')!
 
 const page = async (node: { port: number }, path: string, token?: string) => {
   const headers = token === undefined ? {} : { authorization: `Bearer ${token}` }
@@ -29,7 +29,7 @@ const page = async (node: { port: number }, path: string, token?: string) => {
 test('a server whose clock is a day ahead writes the time of the database, collects nothing early and is not ready', {
   skip,
 }, async () => {
-  await using registry = await startRegistry({ duties: [] })
+  await using registry = await startRegistry({ jobs: [] })
   await using wrong = await secondNode(registry, day)
   const { org, pusher, operator } = registry
   const there = clientAt(wrong, pusher)
@@ -58,7 +58,7 @@ test('a server whose clock is a day ahead writes the time of the database, colle
 test('a server whose clock is changed keeps the time of the database, before it has asked for that again', {
   skip,
 }, async () => {
-  await using registry = await startRegistry({ duties: [] })
+  await using registry = await startRegistry({ jobs: [] })
   let ahead = 0
   await using node = await secondNode(registry, () => ahead)
   const there = clientAt(node, registry.pusher)
@@ -168,12 +168,12 @@ test('servers stay ready if most of them differ from the database by the same of
   skip,
 }, async () => {
   await using stack = new AsyncDisposableStack()
-  const pinfold = stack.use(await startPinfold({ duties: [] }))
+  const pinfold = stack.use(await startPinfold({ jobs: [] }))
   const shown: number[] = []
   for (let i = 0; i < 3; i++) {
     const node = stack.use(await secondNode(pinfold, 10_000))
     const server = { url: node.url, localUrl: `http://127.0.0.1:${node.port}` }
-    stack.adopt(await startWorkers(node.app, { duties: [], server }), (workers) => workers.close())
+    stack.adopt(await startWorkers(node.app, { jobs: [], server }), (workers) => workers.close())
     shown.push((await page(node, '/readyz')).status)
   }
   // One is wrong; two are as many as the first server and the database; three are more.
@@ -182,11 +182,11 @@ test('servers stay ready if most of them differ from the database by the same of
 })
 
 test('servers divide shared limits, and one of them reports shared metrics', { skip }, async () => {
-  await using pinfold = await startPinfold({ duties: [sweepNodes], metrics: true, exchangesPerIdentity: 60 })
+  await using pinfold = await startPinfold({ jobs: [sweepNodes], metrics: true, exchangesPerIdentity: 60 })
   await using other = await secondNode(pinfold)
   assert.deepEqual(pinfold.app.fleet, { nodes: 1, isFirst: true })
   const server = { url: other.url, localUrl: `http://127.0.0.1:${other.port}` }
-  const workers = await startWorkers(other.app, { duties: [sweepNodes], server })
+  const workers = await startWorkers(other.app, { jobs: [sweepNodes], server })
   assert.deepEqual(other.app.fleet, { nodes: 2, isFirst: false })
   let taken = 0
   assert.throws(() => {
@@ -228,7 +228,7 @@ test('lines of servers that share a database name the server', { skip }, async (
 test('metrics show how many blobs wait for removal, and since when removal fails', async () => {
   let shift = 0
   const clock = () => new Date(Date.now() + shift)
-  await using pinfold = await startPinfold({ duties: [], metrics: true, clock })
+  await using pinfold = await startPinfold({ jobs: [], metrics: true, clock })
   const both = async () => {
     const { text } = await page(pinfold, '/metrics', pinfold.operator.token!)
     const shown = (name: string) => Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1])
@@ -268,7 +268,7 @@ test('a token that one server signs with a new key is good at another one at onc
 })
 
 test('shows the other metrics while the database is unavailable or does not answer', async () => {
-  await using pinfold = await startPinfold({ duties: [], metrics: true, metricsToken: 'collector' })
+  await using pinfold = await startPinfold({ jobs: [], metrics: true, metricsToken: 'collector' })
   const inCommon = /^pinfold_(?:blob_trash|deliveries_waiting|events_unrouted)/m
   const whole = await page(pinfold, '/metrics', 'collector')
   assert.match(whole.text, inCommon)

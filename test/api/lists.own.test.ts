@@ -3,13 +3,13 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { getOption } from '@bufbuild/protobuf'
 import { services } from '#api/services.ts'
-import { sweepRetention } from '#domains/policy/retention/plans.duty.ts'
+import { sweepRetention } from '#domains/policy/retention/plans.job.ts'
 import { findRepoRow } from '#domains/registry/repos/repos.store.ts'
-import { addTold } from '#domains/registry/tags/upstream-history.store.ts'
-import { readReports } from '#domains/scanning/signers/read-reports.duty.ts'
+import { addReported } from '#domains/registry/tags/upstream-history.store.ts'
+import { readReports } from '#domains/scanning/signers/read-reports.job.ts'
 import { http } from '#gen/google/api/annotations_pb.ts'
 import { operatorUid } from '#issuer/access-token.ts'
-import { runDuty } from '../support/duties.ts'
+import { runDuty } from '../support/background-jobs.ts'
 import { ok } from '../support/expect.ts'
 import { pushSbom } from '../support/images.ts'
 import { checkList, type Listing } from '../support/paginator.ts'
@@ -113,8 +113,8 @@ async function plantFollows(): Promise<void> {
     return { time, digest: `sha256:${String(i).repeat(64)}`, isDeletion: false, checkedBefore: '' }
   })
   await app.db.tx(async (tx) => {
-    await addTold(tx, teller, 'one', moves, inDays(0))
-    await addTold(tx, teller, 'two', moves, inDays(0))
+    await addReported(tx, teller, 'one', moves, inDays(0))
+    await addReported(tx, teller, 'two', moves, inDays(0))
   })
 }
 

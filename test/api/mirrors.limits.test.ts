@@ -1,7 +1,7 @@
 // Limits of upstreams, follows and copies: the largest value that is accepted, and the first that is refused.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { copyRepos } from '#domains/mirrors/copies/syncs.duty.ts'
+import { copyRepos } from '#domains/mirrors/copies/syncs.job.ts'
 import {
   longestIntervalMs,
   longestStaleForMs,
@@ -10,7 +10,7 @@ import {
 } from '#domains/mirrors/follows/follows.model.ts'
 import { maxAllowed, maxPassword, maxRequestsPerSecond } from '#domains/mirrors/follows/upstreams.model.ts'
 import { maxPathLength } from '#lib/oci-names.ts'
-import { runDuty } from '../support/duties.ts'
+import { runDuty } from '../support/background-jobs.ts'
 import { assertInvalid, ok } from '../support/expect.ts'
 import type { Answer, Json } from '../support/pinfold.ts'
 import { startRegistry, type TestRegistry } from '../support/registry.ts'

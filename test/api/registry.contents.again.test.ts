@@ -4,7 +4,7 @@ import { Readable } from 'node:stream'
 import { after, before, test } from 'node:test'
 import { sql } from '#db/sql.ts'
 import { claimRead } from '#domains/registry/images/image-contents.service.ts'
-import { readAgain, readImages } from '#domains/registry/images/read-images.duty.ts'
+import { readAgain, readImages } from '#domains/registry/images/read-images.job.ts'
 import { startWorkers } from '#workers.ts'
 import { allRead, alpine, pushLayers } from '../support/images.ts'
 import type { Json } from '../support/pinfold.ts'
@@ -27,7 +27,7 @@ const contentsOf = (digest: string) =>
 const kindsIn = (found: Json | undefined) => new Set((JSON.parse(found?.packages) as string[][]).map(([kind]) => kind))
 
 async function read(): Promise<void> {
-  const workers = await startWorkers(registry.app, { duties: [readImages] })
+  const workers = await startWorkers(registry.app, { jobs: [readImages] })
   await allRead(registry)
   await workers.close()
 }
@@ -43,7 +43,7 @@ async function makeOld(): Promise<void> {
 
 /** Until nothing is left of an earlier version. */
 async function readAllAgain(): Promise<void> {
-  const workers = await startWorkers(registry.app, { duties: [readAgain, readImages] })
+  const workers = await startWorkers(registry.app, { jobs: [readAgain, readImages] })
   for (;;) {
     const left = await db().get(sql`SELECT 1 AS found FROM image_contents WHERE reader = 0 LIMIT 1`)
     if (!left) break

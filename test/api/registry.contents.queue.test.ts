@@ -7,7 +7,7 @@ import {
   finishRead,
   unreadable as unreadableOutcome,
 } from '#domains/registry/images/image-contents.service.ts'
-import { readImages } from '#domains/registry/images/read-images.duty.ts'
+import { readImages } from '#domains/registry/images/read-images.job.ts'
 import { createReadTurns } from '#lib/scheduling/read-turns.ts'
 import { startWorkers } from '#workers.ts'
 import { allRead, alpine, pushLayers } from '../support/images.ts'
@@ -37,7 +37,7 @@ const [known, unreadable] = [1, 3]
 async function tryOnce(): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   const stop = registry.app.images.read.subscribe(resolve)
-  const reader = await startWorkers(registry.app, { duties: [readImages] })
+  const reader = await startWorkers(registry.app, { jobs: [readImages] })
   await promise
   stop()
   await reader.close()
@@ -46,7 +46,7 @@ async function tryOnce(): Promise<void> {
 test('the next server reads images that were pushed while no server was reading', async () => {
   const pushed = [await push(), await push(), await push()]
   assert.equal((await queue()).length, 3)
-  const reader = await startWorkers(registry.app, { duties: [readImages] })
+  const reader = await startWorkers(registry.app, { jobs: [readImages] })
   await allRead(registry)
   await reader.close()
   for (const digest of pushed) assert.deepEqual(await stateOf(digest), [known, ''])
@@ -64,8 +64,8 @@ test('two servers share the queue, and each image is read', shared, async () => 
   const pushed = []
   for (let i = 0; i < 6; i++) pushed.push(await push())
   const readers = [
-    await startWorkers(registry.app, { duties: [readImages] }),
-    await startWorkers(registry.app, { duties: [readImages] }),
+    await startWorkers(registry.app, { jobs: [readImages] }),
+    await startWorkers(registry.app, { jobs: [readImages] }),
   ]
   await allRead(registry)
   for (const reader of readers) await reader.close()
@@ -81,7 +81,7 @@ test('an image whose reader is gone is read by another one, and not before', asy
     SELECT repo_id AS repo, digest, due_time AS "dueTime", attempts, owner, fence FROM image_reads`))!
   let time = 0
   const app = { ...registry.app, config: { ...registry.app.config, leaseMs: 400 } }
-  const reader = await startWorkers(app, { duties: [readImages], monotonic: () => time })
+  const reader = await startWorkers(app, { jobs: [readImages], monotonic: () => time })
   if (onPostgres) assert.equal(await stateOf(digest), undefined)
   const asking = setInterval(() => {
     time += 100
@@ -137,7 +137,7 @@ test('a failing store is tried again, and a reader that stops releases the image
     opened.resolve()
     return new Promise(() => {})
   }
-  const reader = await startWorkers(registry.app, { duties: [readImages] })
+  const reader = await startWorkers(registry.app, { jobs: [readImages] })
   await opened.promise
   await reader.close()
   assert.deepEqual(
@@ -174,7 +174,7 @@ test('organizations take turns, however many images one of them has pushed', asy
     if (message === 'image read') order.push(String(fields?.digest))
     info(message, fields)
   }
-  const reader = await startWorkers(registry.app, { duties: [readImages] })
+  const reader = await startWorkers(registry.app, { jobs: [readImages] })
   await allRead(registry)
   await reader.close()
   registry.app.log.info = info
@@ -199,7 +199,7 @@ async function readAll(): Promise<string[]> {
     if (message === 'image read') order.push(String(fields?.digest))
     info(message, fields)
   }
-  const reader = await startWorkers(registry.app, { duties: [readImages] })
+  const reader = await startWorkers(registry.app, { jobs: [readImages] })
   await allRead(registry)
   await reader.close()
   registry.app.log.info = info

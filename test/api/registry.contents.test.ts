@@ -4,7 +4,7 @@ import { gzipSync, zstdCompressSync } from 'node:zlib'
 import { readerLimits } from '#contents/reader.ts'
 import { maxSbomBytes } from '#contents/reader-messages.ts'
 import { sql } from '#db/sql.ts'
-import { readImages, readImagesWithin } from '#domains/registry/images/read-images.duty.ts'
+import { readImages, readImagesWithin } from '#domains/registry/images/read-images.job.ts'
 import { startWorkers, type Workers } from '#workers.ts'
 import { fixture } from '../support/fixtures.ts'
 import { allRead, alpine, pushLayers, pushSbom } from '../support/images.ts'
@@ -16,7 +16,7 @@ let registry: TestRegistry
 let reader: Workers
 before(async () => {
   registry = await startRegistry()
-  reader = await startWorkers(registry.app, { duties: [readImages] })
+  reader = await startWorkers(registry.app, { jobs: [readImages] })
 })
 after(async () => {
   await reader.close()
@@ -277,7 +277,7 @@ test('an image that takes too much memory or time to read is unreadable, and the
     const name = newName()
     const image = await pushLayers(other.pusher, name, [alpine('alpine-3.10'), { name }])
     await pushSbom(other.pusher, name, image, values)
-    const costly = await startWorkers(other.app, { duties: [readImagesWithin(limits)] })
+    const costly = await startWorkers(other.app, { jobs: [readImagesWithin(limits)] })
     await allRead(other)
     await costly.close()
     const found = await other.app.db.get<Json>(sql`
@@ -309,7 +309,7 @@ test('an SBOM is not read for a size that its descriptor gives', async () => {
     opened.push((blob as Json).digest)
     return read(blob)
   }
-  const readers = await startWorkers(other.app, { duties: [readImages] })
+  const readers = await startWorkers(other.app, { jobs: [readImages] })
   await allRead(other)
   await readers.close()
   const rows = await other.app.db.all<Json>(sql`SELECT digest, source FROM image_contents`)

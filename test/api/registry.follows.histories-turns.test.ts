@@ -3,13 +3,13 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { sql } from '#db/sql.ts'
-import { followUpstreams } from '#domains/mirrors/follows/follows.duty.ts'
-import { askForHistories } from '#domains/mirrors/follows/histories.duty.ts'
-import { runDuty } from '../support/duties.ts'
+import { followUpstreams } from '#domains/mirrors/follows/follows.job.ts'
+import { askForHistories } from '#domains/mirrors/follows/histories.job.ts'
+import { runDuty } from '../support/background-jobs.ts'
 import { ok } from '../support/expect.ts'
 import type { Json } from '../support/pinfold.ts'
 import { digestOf, startRegistry } from '../support/registry.ts'
-import { drafting, telling } from '../support/told.ts'
+import { drafting, telling } from '../support/reported-history.ts'
 import { localUpstreams, startUpstream, type TestUpstream } from '../support/upstream.ts'
 
 const minute = 60_000

@@ -2,15 +2,15 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { sql } from '#db/sql.ts'
-import { followUpstreams, followUpstreamsInTurns } from '#domains/mirrors/follows/follows.duty.ts'
-import { runDuty } from '../support/duties.ts'
+import { followUpstreams, followUpstreamsInTurns } from '#domains/mirrors/follows/follows.job.ts'
+import { runDuty } from '../support/background-jobs.ts'
 import { ok } from '../support/expect.ts'
 import type { Json } from '../support/pinfold.ts'
 import { startRegistry } from '../support/registry.ts'
 import { localUpstreams, startUpstream } from '../support/upstream.ts'
 
 const minute = 60_000
-/** For the duties, and for the calls. */
+/** For the jobs, and for the calls. */
 let [shift, callShift] = [0, 0]
 const registry = await startRegistry({
   ...localUpstreams,
@@ -36,9 +36,9 @@ async function scene() {
   return { there, follow }
 }
 const later = { ...app, clock: () => new Date(Date.now() + shift) }
-const look = async (afterMs = 0, duty = followUpstreams) => {
+const look = async (afterMs = 0, job = followUpstreams) => {
   shift += afterMs
-  return runDuty(later, duty)
+  return runDuty(later, job)
 }
 const historyOf = async (repo: string, tag: string): Promise<Json[]> =>
   ok(await operator.get(`/registry/v2/repos/${repo}/tagHistory?tag=${tag}`)).records ?? []

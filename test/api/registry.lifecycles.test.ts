@@ -3,11 +3,11 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { sql } from '#db/sql.ts'
-import { readImages } from '#domains/registry/images/read-images.duty.ts'
-import { judgeTags } from '#domains/registry/lifecycles/eol-tags.duty.ts'
+import { readImages } from '#domains/registry/images/read-images.job.ts'
+import { judgeTags } from '#domains/registry/lifecycles/eol-tags.job.ts'
 import { Registry } from '#gen/pinfold/registry/v1/registry_pb.ts'
 import { startWorkers, type Workers } from '#workers.ts'
-import { runDuty } from '../support/duties.ts'
+import { runDuty } from '../support/background-jobs.ts'
 import { assertDenied, assertInvalid, assertNotFound, ok } from '../support/expect.ts'
 import { grpcClientOf } from '../support/grpc.ts'
 import { allRead, pushLayers } from '../support/images.ts'
@@ -29,7 +29,7 @@ before(async () => {
   org = registry.org.uid
   viewerUid = (await registry.seed.member(org, roleUids.viewer)).uid
   await setClock(now)
-  reader = await startWorkers(registry.app, { duties: [readImages] })
+  reader = await startWorkers(registry.app, { jobs: [readImages] })
 })
 after(async () => {
   await reader.close()

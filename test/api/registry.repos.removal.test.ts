@@ -2,16 +2,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sql } from '#db/sql.ts'
-import { collectBlobs, scheduleCollections } from '#domains/registry/blobs/collect-blobs.duty.ts'
-import { removeRepos } from '#domains/registry/deletions/removals.duty.ts'
+import { collectBlobs, scheduleCollections } from '#domains/registry/blobs/collect-blobs.job.ts'
+import { removeRepos } from '#domains/registry/deletions/removals.job.ts'
 import { removings } from '#domains/registry/deletions/removals.service.ts'
 import { mostAtOnce, piecesAtOnce, sliceSize } from '#domains/registry/repos/removals.model.ts'
 import { openRemovals } from '#domains/registry/repos/removals.store.ts'
 import { startWorkers } from '#workers.ts'
 import { type Finding, verify } from '../../src/maintenance/verify.ts'
+import { runDuty } from '../support/background-jobs.ts'
 import { checkLists } from '../support/check-lists.ts'
 import { checkUsage } from '../support/check-usage.ts'
-import { runDuty } from '../support/duties.ts'
 import { eventually } from '../support/receiver.ts'
 import { codeOf, imageOf, startRegistry, type TestRegistry, types } from '../support/registry.ts'
 
@@ -52,7 +52,7 @@ async function problems({ app }: Pick<TestRegistry, 'app'>): Promise<Finding[]> 
 }
 
 async function finish({ app }: TestRegistry): Promise<void> {
-  const workers = await startWorkers(app, { duties: [removeRepos] })
+  const workers = await startWorkers(app, { jobs: [removeRepos] })
   await eventually(
     () => openRemovals(app.db),
     (left) => left.length === 0,
@@ -153,7 +153,7 @@ async function upload(pusher: TestRegistry['pusher'], name: string, pieces: numb
 }
 
 test('uploads of many pieces go in slices too, and the pieces with the next collection', async () => {
-  await using registry = await startRegistry({ duties: [] })
+  await using registry = await startRegistry({ jobs: [] })
   const { app, pusher, operator } = registry
   const uidOf = async (name: string) =>
     (await app.db.get<{ uid: string }>(sql`SELECT uid FROM repos WHERE name = ${name}`))!.uid
@@ -186,7 +186,7 @@ test('uploads of many pieces go in slices too, and the pieces with the next coll
   assert.deepEqual(await app.db.all(sql`SELECT uid FROM uploads`), [])
   assert.equal(await waiting(), mostAtOnce + 4)
   assert.deepEqual(await problems(registry), [])
-  for (const duty of [scheduleCollections, collectBlobs]) await runDuty(app, duty)
+  for (const job of [scheduleCollections, collectBlobs]) await runDuty(app, job)
   assert.equal(await waiting(), 0)
   // The blobs of the images may be deleted as well by now.
   assert.ok((await storedOf(app)).length <= stored)

@@ -2,9 +2,9 @@
 // counted.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { sweepRetention } from '#domains/policy/retention/plans.duty.ts'
+import { sweepRetention } from '#domains/policy/retention/plans.job.ts'
 import { findRepoRow } from '#domains/registry/repos/repos.store.ts'
-import { runDuty } from '../support/duties.ts'
+import { runDuty } from '../support/background-jobs.ts'
 import { ok } from '../support/expect.ts'
 import { type Json, type Pinfold, startPinfold } from '../support/pinfold.ts'
 import { run } from '../support/process.ts'

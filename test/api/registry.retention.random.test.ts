@@ -5,13 +5,13 @@ import { after, before, test } from 'node:test'
 import { sql } from '#db/sql.ts'
 import { LettingGo } from '#domains/policy/retention/deletable.service.ts'
 import { Look } from '#domains/policy/retention/kept.service.ts'
-import { sweepRetention } from '#domains/policy/retention/plans.duty.ts'
+import { sweepRetention } from '#domains/policy/retention/plans.job.ts'
 import { lawAt, lawFrom, type Retention } from '#domains/policy/retention/retention.model.ts'
 import { findRepoRow, type RepoRow } from '#domains/registry/repos/repos.store.ts'
 import { assignTag, removeTagNamed } from '#domains/registry/tags/tag-moves.service.ts'
 import { ownCause } from '#lib/cause.ts'
 import { newUid } from '#lib/uid.ts'
-import { runDuty } from '../support/duties.ts'
+import { runDuty } from '../support/background-jobs.ts'
 import { ok } from '../support/expect.ts'
 import { type Json, type Pinfold, startPinfold } from '../support/pinfold.ts'
 import { type Random, randomFrom } from '../support/random.ts'
@@ -30,8 +30,8 @@ before(async () => {
 after(() => pinfold[Symbol.asyncDispose]())
 
 type Image = { digest: string; age: number; subject: string; lists: string[] }
-type Stay = { tag: string; digest: string; began: number; left: number | undefined }
-type World = { repo: RepoRow; images: Image[]; stays: Stay[] }
+type Assignment = { tag: string; digest: string; began: number; left: number | undefined }
+type World = { repo: RepoRow; images: Image[]; stays: Assignment[] }
 
 /** The last tag is the name that cosign gives the signature of the first image. */
 const tagsOf = ([first]: readonly Image[]): string[] => {
@@ -74,8 +74,8 @@ async function plant(repo: RepoRow, { digest, age, subject, lists }: Image): Pro
   })
 }
 
-async function moveTags(random: Random, repo: RepoRow, images: readonly Image[]): Promise<Stay[]> {
-  const stays: Stay[] = []
+async function moveTags(random: Random, repo: RepoRow, images: readonly Image[]): Promise<Assignment[]> {
+  const stays: Assignment[] = []
   const { app } = pinfold
   const tags = tagsOf(images)
   for (let age = 30; age > 0; age -= 1 + random.below(3)) {

@@ -13,7 +13,7 @@ const minute = (i: number): string => new Date(start + i * 60_000).toISOString()
 
 const { pinfold, operator, member, ...scene } = await startScene({
   clock: () => new Date(now),
-  duties: [],
+  jobs: [],
 })
 const group: string = scene.org.uid
 const viewer = await member(roleUids.viewer)

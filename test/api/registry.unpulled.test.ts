@@ -1,9 +1,9 @@
 // Manifests that nobody has pulled for some days, and reasons against their deletion.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { sweepUsage } from '#domains/registry/usage/digest-usage.duty.ts'
+import { sweepUsage } from '#domains/registry/usage/digest-usage.job.ts'
 import { operatorUid } from '#issuer/access-token.ts'
-import { runDuty } from '../support/duties.ts'
+import { runDuty } from '../support/background-jobs.ts'
 import { assertDenied, assertInvalid, assertNotFound, ok } from '../support/expect.ts'
 import { pushSbom } from '../support/images.ts'
 import { type Client, type Json, roleUids } from '../support/pinfold.ts'

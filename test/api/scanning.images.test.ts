@@ -1,9 +1,9 @@
 // Images by their vulnerabilities and packages, contents of an image, and the comparison of two images.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { readImages } from '#domains/registry/images/read-images.duty.ts'
-import { matchPackages } from '#domains/scanning/findings/match.duty.ts'
-import { runDuty } from '../support/duties.ts'
+import { readImages } from '#domains/registry/images/read-images.job.ts'
+import { matchPackages } from '#domains/scanning/findings/match.job.ts'
+import { runDuty } from '../support/background-jobs.ts'
 import { assertDenied, assertInvalid, assertNotFound, ok } from '../support/expect.ts'
 import { type Client, type Json, roleUids } from '../support/pinfold.ts'
 import { imageOf, startRegistry, type TestRegistry } from '../support/registry.ts'

@@ -1,8 +1,8 @@
 // Accepted risks: permissions, scope, expiry, and reports of past days, which stay the same.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { expireRisksDuty } from '#domains/scanning/risks/risks.duty.ts'
-import { runDuty } from '../support/duties.ts'
+import { expireRisksJob } from '#domains/scanning/risks/risks.job.ts'
+import { runDuty } from '../support/background-jobs.ts'
 import { assertDenied, assertInvalid, assertNotFound, eventsOf, ok } from '../support/expect.ts'
 import { type Client, type Json, roleUids } from '../support/pinfold.ts'
 import { startRegistry, type TestRegistry } from '../support/registry.ts'
@@ -171,10 +171,10 @@ test('a revoked acceptance makes the risk count again, and is still listed', asy
 test('an expired acceptance makes the risk count at once, and a job sends one event', async () => {
   await at('2026-03-19T23:59:00Z')
   assert.ok(!(await counted())[0]!.includes('CVE-2026-2'))
-  assert.deepEqual(await eventsOf(registry, () => runDuty(registry.app, expireRisksDuty)), [])
+  assert.deepEqual(await eventsOf(registry, () => runDuty(registry.app, expireRisksJob)), [])
   await at('2026-03-20T00:00:30Z')
   assert.ok((await counted())[0]!.includes('CVE-2026-2'))
-  const events = await eventsOf(registry, () => runDuty(registry.app, expireRisksDuty))
+  const events = await eventsOf(registry, () => runDuty(registry.app, expireRisksJob))
   assert.equal(events.length, 4)
   for (const { type, body } of events) {
     assert.equal(type, 'dev.pinfold.control.scanning.risk.expired.v1')
@@ -183,7 +183,7 @@ test('an expired acceptance makes the risk count at once, and a job sends one ev
       ['EXPIRED', '2026-03-20T00:00:00.000Z'],
     )
   }
-  assert.deepEqual(await eventsOf(registry, () => runDuty(registry.app, expireRisksDuty)), [])
+  assert.deepEqual(await eventsOf(registry, () => runDuty(registry.app, expireRisksJob)), [])
 })
 
 test('accepting and revoking require the right to manage vulnerabilities there, and reading the right to see reports', async () => {

@@ -1,10 +1,10 @@
 // Fair use of an outside scanner: no organization and no image blocks the scans of others.
 import assert from 'node:assert/strict'
 import { after, afterEach, before, beforeEach, test } from 'node:test'
-import { askScanners } from '#domains/scanning/scanners/ask-scanners.duty.ts'
-import { readReports } from '#domains/scanning/signers/read-reports.duty.ts'
+import { askScanners } from '#domains/scanning/scanners/ask-scanners.job.ts'
+import { readReports } from '#domains/scanning/signers/read-reports.job.ts'
 import { operatorUid } from '#issuer/access-token.ts'
-import { runDuty } from '../support/duties.ts'
+import { runDuty } from '../support/background-jobs.ts'
 import { ok } from '../support/expect.ts'
 import { type Client, type Json, roleUids } from '../support/pinfold.ts'
 import { type RegistryClient, startRegistry, type TestRegistry } from '../support/registry.ts'

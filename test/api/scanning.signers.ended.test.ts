@@ -1,10 +1,10 @@
 // Expired signers and accepted risks: they have ended for every caller before the job records their end and sends the event.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { expireRisksDuty } from '#domains/scanning/risks/risks.duty.ts'
-import { expireSignersDuty } from '#domains/scanning/signers/signers.duty.ts'
+import { expireRisksJob } from '#domains/scanning/risks/risks.job.ts'
+import { expireSignersJob } from '#domains/scanning/signers/signers.job.ts'
 import { keysOf } from '../support/attest.ts'
-import { runDuty } from '../support/duties.ts'
+import { runDuty } from '../support/background-jobs.ts'
 import { eventsOf, ok } from '../support/expect.ts'
 import type { Json } from '../support/pinfold.ts'
 import { openssl, type SignedImages, said, startSignedImages, zlib } from '../support/signers.ts'
@@ -83,8 +83,8 @@ test('a signer and a risk have ended for every caller from their day on, and the
   })
   assert.deepEqual(revoked, [])
   const events = await eventsOf(images.registry, async () => {
-    await runDuty(images.registry.app, expireSignersDuty)
-    await runDuty(images.registry.app, expireRisksDuty)
+    await runDuty(images.registry.app, expireSignersJob)
+    await runDuty(images.registry.app, expireRisksJob)
   })
   assert.deepEqual(
     events.map(({ type }) => type),

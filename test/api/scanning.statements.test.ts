@@ -3,9 +3,9 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { sql } from '#db/sql.ts'
-import { expireRisksDuty } from '#domains/scanning/risks/risks.duty.ts'
-import { readReports } from '#domains/scanning/signers/read-reports.duty.ts'
-import { runDuty } from '../support/duties.ts'
+import { expireRisksJob } from '#domains/scanning/risks/risks.job.ts'
+import { readReports } from '#domains/scanning/signers/read-reports.job.ts'
+import { runDuty } from '../support/background-jobs.ts'
 import { assertDenied, assertInvalid, eventsOf, ok } from '../support/expect.ts'
 import { type Client, type Json, roleUids } from '../support/pinfold.ts'
 import { type RegistryClient, startRegistry, type TestRegistry, types } from '../support/registry.ts'
@@ -142,7 +142,7 @@ test('an adopted statement stops a finding from counting until it ends, sends an
   await moveTo('2026-03-31T23:59:59Z')
   assert.deepEqual(await counted(), ['CVE-2026-2', 'CVE-2026-3'])
   await moveTo('2026-04-01T00:00:01Z')
-  await runDuty(registry.app, expireRisksDuty)
+  await runDuty(registry.app, expireRisksJob)
   assert.deepEqual(await counted(), all)
 })
 

@@ -4,7 +4,7 @@ import type { webcrypto } from 'node:crypto'
 import { after, before, beforeEach, test } from 'node:test'
 import { jwtVerify } from 'jose'
 import * as oidc from 'openid-client'
-import { sweepSessionsDuty } from '#domains/iam/iam.duty.ts'
+import { sweepSessionsJob } from '#domains/iam/iam.job.ts'
 import { type Browser, openBrowser, type Shown } from '../support/browser.ts'
 import { claimsOf } from '../support/exchange.ts'
 import { assertError, assertInvalid, eventsOf, ok } from '../support/expect.ts'
@@ -386,7 +386,7 @@ test('the session of a code that is never exchanged expires', async () => {
   time += 61 * second
   const { db } = pinfold.app
   const lease = { databaseTime: (now: Date) => now, inBatches: (work: never) => db.tx(work) }
-  await sweepSessionsDuty.run(pinfold.app, lease as never)
+  await sweepSessionsJob.run(pinfold.app, lease as never)
   assert.equal(ok(await client.get('/control/v1/sessions')).sessions.length, 1)
 })
 

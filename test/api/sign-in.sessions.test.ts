@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { request } from 'node:http'
 import { after, before, beforeEach, test } from 'node:test'
 import { sql } from '#db/sql.ts'
-import { sweepSessionsDuty } from '#domains/iam/iam.duty.ts'
+import { sweepSessionsJob } from '#domains/iam/iam.job.ts'
 import { SecurityTokenService } from '#gen/pinfold/oidc/v1/security_token_pb.ts'
 import { openBrowser } from '../support/browser.ts'
 import { claimsOf } from '../support/exchange.ts'
@@ -397,6 +397,6 @@ test('deletes expired sessions and attempts', async () => {
   await openBrowser().ask(`${pinfold.url}/ui/signin/start?idp=company`)
   assert.ok((await count('sessions')) > 0 && (await count('sign_in_attempts')) > 0)
   time += 91 * day
-  for (let i = 0; i < 3; i++) await sweepSessionsDuty.run(pinfold.app, lease as never)
+  for (let i = 0; i < 3; i++) await sweepSessionsJob.run(pinfold.app, lease as never)
   assert.deepEqual([await count('sessions'), await count('sign_in_attempts')], [0, 0])
 })

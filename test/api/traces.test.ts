@@ -57,7 +57,7 @@ test('a request is a span of the trace that its client names, with its transacti
   await using collector = await startCollector()
   const settings = { traces: collector.url, tracesPercent: 100, tracesHeaders: { authorization: 'Bearer collect' } }
   {
-    await using pinfold = await startPinfold({ ...settings, duties: [] })
+    await using pinfold = await startPinfold({ ...settings, jobs: [] })
     const { operator } = pinfold
     ok(await operator.call('POST', '/iam/v2/groups', { name: 'secret-name' }, { traceparent }))
     assert.equal((await operator.call('GET', `/iam/v2/groups/${'a'.repeat(40)}`, undefined, {})).status, 404)
@@ -104,7 +104,7 @@ test('background work of a request is no span of it, and continues without it', 
 
 test('a collector of OpenMetrics is shown examples of traces, any other the format of before', async () => {
   await using collector = await startCollector()
-  await using pinfold = await startPinfold({ traces: collector.url, tracesPercent: 100, duties: [], metrics: true })
+  await using pinfold = await startPinfold({ traces: collector.url, tracesPercent: 100, jobs: [], metrics: true })
   const { operator } = pinfold
   ok(await operator.call('POST', '/iam/v2/groups', { name: 'acme' }, { traceparent }))
   const accept = 'application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5'
@@ -174,7 +174,7 @@ test('settings of traces that cannot be are named', () => {
 })
 
 test('metrics show how far the order of events is behind, and how far the clock is off', async () => {
-  await using pinfold = await startPinfold({ duties: [] })
+  await using pinfold = await startPinfold({ jobs: [] })
   await pinfold.seed.group()
   await pinfold.app.db.tx((tx) =>
     tx.run(sql`UPDATE events_outbox SET create_time = ${new Date(Date.now() - 3_600_000).toISOString()}`),

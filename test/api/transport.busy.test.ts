@@ -1,10 +1,10 @@
 // Overload is reported differently from failure, at every kind of entry point.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { referenceDoor } from '#api/reference/reference.ts'
+import { referenceEntryPoint } from '#api/reference/reference.ts'
 import { startServer } from '#api/server.ts'
 import type { Edge } from '#edge/arrival.ts'
-import type { HttpArrival } from '#edge/doors.ts'
+import type { HttpArrival } from '#edge/entry-points.ts'
 import { createFailureLog } from '#lib/batches/failure-log.ts'
 import { busy } from '#lib/errors.ts'
 import { captureLog } from '../support/log.ts'
@@ -53,7 +53,7 @@ test('the reference, which reads no database, refuses in the same way', async ()
     error: (text: string) => logged.push(`error ${text}`),
   }
   const failures = createFailureLog(log, () => false)
-  const door = referenceDoor({ app: { config: { requestTimeoutMs: 1000 }, log, failures } } as unknown as Edge)
+  const door = referenceEntryPoint({ app: { config: { requestTimeoutMs: 1000 }, log, failures } } as unknown as Edge)
   const answered: unknown[] = []
   const res = { writeHead: (status: number) => answered.push(status), end() {}, setHeader() {} }
   await door.refuse(

@@ -2,10 +2,10 @@
 // them.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { matchPackages } from '#domains/scanning/findings/match.duty.ts'
+import { matchPackages } from '#domains/scanning/findings/match.job.ts'
 import { operatorUid } from '#issuer/access-token.ts'
 import { readAdvisories } from '../../src/cli/imports/advisory-yaml.ts'
-import { runDuty } from '../support/duties.ts'
+import { runDuty } from '../support/background-jobs.ts'
 import { ok } from '../support/expect.ts'
 import { fixture } from '../support/fixtures.ts'
 import type { LayerEntries } from '../support/layers.ts'

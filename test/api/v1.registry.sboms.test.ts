@@ -1,7 +1,7 @@
 // Contents of images in version 1: SBOMs as they were pushed and as graphs, packages, and numbers of manifests.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { readImages } from '#domains/registry/images/read-images.duty.ts'
+import { readImages } from '#domains/registry/images/read-images.job.ts'
 import { Registry } from '#gen/pinfold/registry/v1/registry_pb.ts'
 import { startWorkers, type Workers } from '#workers.ts'
 import { assertBlocked, assertDenied, assertInvalid, assertNotFound, ok } from '../support/expect.ts'
@@ -16,7 +16,7 @@ let token: string
 let viewer: Client
 before(async () => {
   registry = await startRegistry()
-  reader = await startWorkers(registry.app, { duties: [readImages] })
+  reader = await startWorkers(registry.app, { jobs: [readImages] })
   token = await registry.tokenFor((await registry.seed.member(registry.org.uid, roleUids.viewer)).uid)
   viewer = registry.withToken(token)
 })

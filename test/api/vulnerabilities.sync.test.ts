@@ -5,10 +5,10 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
 import { countRecords, findSource } from '#domains/scanning/records/records.store.ts'
-import { syncSources } from '#domains/scanning/sources/sync.duty.ts'
+import { syncSources } from '#domains/scanning/sources/sync.job.ts'
 import { syncDue } from '#domains/scanning/sources/sync.service.ts'
 import { startWorkers } from '#workers.ts'
-import { runDuty } from '../support/duties.ts'
+import { runDuty } from '../support/background-jobs.ts'
 import { osv, startMirror } from '../support/mirror.ts'
 import { startPinfold } from '../support/pinfold.ts'
 import { zipOf } from '../support/zip.ts'
@@ -104,7 +104,7 @@ test('a server that stops interrupts its reads, which count as no failure of the
   await using silent = await startSilent()
   const app = await startPinfold({ ...settings(silent), vulnerabilitySources: ['kev'] })
   await using pinfold = app
-  const workers = await startWorkers(pinfold.app, { duties: [syncSources] })
+  const workers = await startWorkers(pinfold.app, { jobs: [syncSources] })
   await silent.asked
   await workers.close(0)
   const known = await findSource(pinfold.app.db, 'kev')

@@ -1,10 +1,10 @@
 // Commands of the operator for the transparency logs.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { sequenceLedgers } from '#domains/ledger/ledger.duty.ts'
+import { sequenceLedgers } from '#domains/ledger/ledger.job.ts'
 import { vkeyOf } from '#lib/tlog/notes.ts'
 import { parsePolicy } from '#lib/tlog/policy.ts'
-import { runDuty } from '../support/duties.ts'
+import { runDuty } from '../support/background-jobs.ts'
 import { onPostgres, startPinfold } from '../support/pinfold.ts'
 import { run } from '../support/process.ts'
 import { plantTag } from '../support/tags.ts'

@@ -1,11 +1,11 @@
 // Commands for upstreams and mirrors.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { followUpstreams } from '#domains/mirrors/follows/follows.duty.ts'
+import { followUpstreams } from '#domains/mirrors/follows/follows.job.ts'
 import { findRepoRow } from '#domains/registry/repos/repos.store.ts'
-import { addTold } from '#domains/registry/tags/upstream-history.store.ts'
+import { addReported } from '#domains/registry/tags/upstream-history.store.ts'
 import { operatorUid } from '#issuer/access-token.ts'
-import { runDuty } from '../support/duties.ts'
+import { runDuty } from '../support/background-jobs.ts'
 import { type Json, startPinfold } from '../support/pinfold.ts'
 import { run } from '../support/process.ts'
 import { digestOf, registryClient } from '../support/registry.ts'
@@ -200,7 +200,7 @@ test('shows tag history that an upstream reported only if requested, with its or
     { time: first, digest, isDeletion: false, checkedBefore: '' },
     { time: second, digest: next, isDeletion: false, checkedBefore: first },
   ]
-  assert.equal(await db.tx((tx) => addTold(tx, teller, '3', moves, second)), 2)
+  assert.equal(await db.tx((tx) => addReported(tx, teller, '3', moves, second)), 2)
   const rows = (await done('tags', 'history', 'acme/alpine:3', '--told')).trim().split('\n')
   assert.match(
     rows[1]!,

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { list, sql } from '#db/sql.ts'
-import { sweepRetention } from '#domains/policy/retention/plans.duty.ts'
+import { sweepRetention } from '#domains/policy/retention/plans.job.ts'
 import { ok } from '../support/expect.ts'
 import type { Json } from '../support/pinfold.ts'
 import { run } from '../support/process.ts'
@@ -10,7 +10,7 @@ import { startRegistry } from '../support/registry.ts'
 
 let registry: Awaited<ReturnType<typeof startRegistry>>
 before(async () => {
-  registry = await startRegistry({ duties: [sweepRetention] })
+  registry = await startRegistry({ jobs: [sweepRetention] })
 })
 after(() => registry[Symbol.asyncDispose]())
 

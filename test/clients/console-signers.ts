@@ -1,9 +1,9 @@
 // Trusted signers in the console, in a real Chromium: trusted, shown with the findings that they hide, and no longer trusted.
 import type { Page } from 'playwright-core'
-import { readReports } from '#domains/scanning/signers/read-reports.duty.ts'
+import { readReports } from '#domains/scanning/signers/read-reports.job.ts'
 import { envelopeOf, type Keys, keysOf, pemOf, pushAttestations, statementAbout } from '../support/attest.ts'
+import { runDuty } from '../support/background-jobs.ts'
 import { audit, expect, type Opened } from '../support/chromium.ts'
-import { runDuty } from '../support/duties.ts'
 import { type Json, roleUids } from '../support/pinfold.ts'
 import { registryClient } from '../support/registry.ts'
 import { said, vex } from '../support/signers.ts'

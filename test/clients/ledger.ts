@@ -1,8 +1,8 @@
 // A transparency log, read by programs that we did not write: the code of Go's checksum database (golang.org/x/mod). The program
 // ledger-log is built from the folder of that name and has to be on the PATH.
 import { spawn } from 'node:child_process'
-import { sequenceLedgers } from '#domains/ledger/ledger.duty.ts'
-import { runDuty } from '../support/duties.ts'
+import { sequenceLedgers } from '#domains/ledger/ledger.job.ts'
+import { runDuty } from '../support/background-jobs.ts'
 import { startPinfold } from '../support/pinfold.ts'
 import { digestOf, plantTag } from '../support/tags.ts'
 

@@ -12,7 +12,7 @@ import { eventually } from '../support/receiver.ts'
 import { startRegistry } from '../support/registry.ts'
 
 test('contents are held for as long as their hold is renewed in time, also by a database that was away', async () => {
-  await using pinfold = await startPinfold({ duties: [] })
+  await using pinfold = await startPinfold({ jobs: [] })
   const holdMs = 500
   let now = Date.now()
   let isAway = false
@@ -64,7 +64,7 @@ test('contents are held for as long as their hold is renewed in time, also by a 
 test('reports a blob of the copy that the store has lost as damaged, but not an upload that has ended', {
   skip: Boolean(process.env.PINFOLD_TEST_DATABASE) && 'the copy of PostgreSQL is made by others',
 }, async () => {
-  await using registry = await startRegistry({ duties: [] })
+  await using registry = await startRegistry({ jobs: [] })
   const { app, pusher } = registry
   const to = mkdtempSync(join(tmpdir(), 'pinfold-backups-'))
   try {
@@ -97,7 +97,7 @@ test('reports a blob of the copy that the store has lost as damaged, but not an 
 })
 
 test('a backup that loses its hold fails, and leaves no valid backup', async () => {
-  await using registry = await startRegistry({ duties: [] })
+  await using registry = await startRegistry({ jobs: [] })
   const { app, pusher } = registry
   const to = mkdtempSync(join(tmpdir(), 'pinfold-backups-'))
   try {

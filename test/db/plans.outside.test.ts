@@ -80,7 +80,7 @@ const asked: Record<string, (tx: Tx) => Promise<unknown>> = {
   deleteSomeSignedOf: (tx) => said.deleteSignedOf(tx, organization, 10),
   deleteSignedOfImage: (tx) => said.deleteSignedOfImage(tx, organization, digest),
   nextSigned: (tx) => said.nextSigned(tx, image),
-  deleteSignedOfGone: (tx) => said.deleteSignedOfGone(tx, image, 10),
+  deleteSignedOfDeleted: (tx) => said.deleteSignedOfDeleted(tx, image, 10),
   'a page of signers': (tx) => signers.signerTable.list.page(tx, [organization], page, { now: time }),
   signersAt: (tx) => signers.signersAt(tx, [organization], time),
   countSigners: (tx) => signers.countLive(tx, organization, 10),

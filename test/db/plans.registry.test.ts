@@ -6,7 +6,7 @@ import { cosignedHeads } from '#domains/ledger/proofs/cosignatures.store.ts'
 import { beganAt, findInChain, readTiles, rowAt, waitingLedgers } from '#domains/ledger/proofs/logs.store.ts'
 import { nextFetch } from '#domains/mirrors/follows/fetches.store.ts'
 import { failuresOf, nextAsking } from '#domains/mirrors/follows/histories.store.ts'
-import * as promises from '#domains/policy/retention/promises.store.ts'
+import * as promises from '#domains/policy/retention/retention-locks.store.ts'
 import { firstAfter, standsStill } from '#domains/policy/views/views.store.ts'
 import * as blobs from '#domains/registry/blobs/blobs.store.ts'
 import * as collection from '#domains/registry/blobs/collection.store.ts'
@@ -71,11 +71,11 @@ const asked: Record<string, (reader: Reader) => Promise<unknown>> = {
   'the tag whose past is asked for next': (reader) => nextAsking(reader, group, cutoff),
   'the same while upstreams rest': (reader) => nextAsking(reader, group, cutoff, [group, cutoff]),
   'how often questions about a repo have failed': (reader) => failuresOf(reader, group),
-  'what was last told of a tag': (reader) => told.lastTold(reader, teller, '1.0'),
-  'what was told of a tag': (reader) => told.listTold(reader, 1, '1.0', {}, afterTold),
-  'what was told of a digest': (reader) => told.listTold(reader, 1, undefined, { digest }, afterTold),
+  'what was last told of a tag': (reader) => told.findLastReported(reader, teller, '1.0'),
+  'what was told of a tag': (reader) => told.listReported(reader, 1, '1.0', {}, afterTold),
+  'what was told of a digest': (reader) => told.listReported(reader, 1, undefined, { digest }, afterTold),
   'how much was told': (reader) => told.countMatching(reader, 1, undefined, {}, 100),
-  'what was told of all tags': (reader) => told.listTold(reader, 1, undefined, {}, afterTold),
+  'what was told of all tags': (reader) => told.listReported(reader, 1, undefined, {}, afterTold),
   'the stays of a digest under tags': (reader) => promises.staysOf(reader, 1, digest, 10_000),
   'what never was a tag': (reader) => {
     const came = [{ after: cutoff, until: cutoff }]

@@ -6,10 +6,10 @@ import { join as joinPath } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, before, test } from 'node:test'
 import { ident, join, list, sql, type Tx, type Value } from '#db/sql.ts'
-import { removeRepos } from '#domains/registry/deletions/removals.duty.ts'
+import { removeRepos } from '#domains/registry/deletions/removals.job.ts'
 import { mostAtOnce } from '#domains/registry/repos/removals.model.ts'
 import { openRemovals } from '#domains/registry/repos/removals.store.ts'
-import { runDuty } from '../support/duties.ts'
+import { runDuty } from '../support/background-jobs.ts'
 import { ok } from '../support/expect.ts'
 import { copyOfSqlite } from '../support/migrated.ts'
 import { startRegistry, type TestRegistry } from '../support/registry.ts'
@@ -43,7 +43,7 @@ let registry: TestRegistry
 let tables: Table[]
 const repos = new Map<string, Repo>()
 before(async () => {
-  registry = await startRegistry({ duties: [] })
+  registry = await startRegistry({ jobs: [] })
   // Repositories come first: a push would read the planted rows.
   for (const name of ['small', 'large', 'ruled']) repos.set(name, await pushRepo(name))
   tables = await readTables()

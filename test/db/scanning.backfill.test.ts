@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { raw, sql } from '#db/sql.ts'
-import { matchPackages } from '#domains/scanning/findings/match.duty.ts'
+import { matchPackages } from '#domains/scanning/findings/match.job.ts'
 import { queueMatches } from '#domains/scanning/queue/queue.store.ts'
-import { runDuty } from '../support/duties.ts'
+import { runDuty } from '../support/background-jobs.ts'
 import { startRegistry, type TestRegistry } from '../support/registry.ts'
 import { apkLayer, pushAndScan } from '../support/scanning.ts'
 

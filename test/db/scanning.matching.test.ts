@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Package } from '#contents/packages.ts'
 import { ident, sql } from '#db/sql.ts'
-import { matchPackages } from '#domains/scanning/findings/match.duty.ts'
+import { matchPackages } from '#domains/scanning/findings/match.job.ts'
 import { verifyStep } from '#domains/scanning/findings/verify.service.ts'
 import { findKnown, findKnownNow } from '#domains/scanning/image-findings/image-findings.store.ts'
 import { completeList, prepareList } from '#domains/scanning/lists/lists.service.ts'
@@ -15,7 +15,7 @@ import {
   type SourceRecord,
 } from '#domains/scanning/records/records.service.ts'
 import { severitiesAt } from '#domains/scanning/reports/report.service.ts'
-import { runDuty } from '../support/duties.ts'
+import { runDuty } from '../support/background-jobs.ts'
 import { type Pinfold, startPinfold } from '../support/pinfold.ts'
 import { randomFrom } from '../support/random.ts'
 

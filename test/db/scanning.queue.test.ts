@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { createLeases } from '#db/leases.ts'
-import { matchPackages } from '#domains/scanning/findings/match.duty.ts'
+import { matchPackages } from '#domains/scanning/findings/match.job.ts'
 import { claimMatch, doMatch, postponeMatch } from '#domains/scanning/findings/match-queue.service.ts'
 import { findKnownNow } from '#domains/scanning/image-findings/image-findings.store.ts'
 import { completeList, prepareList } from '#domains/scanning/lists/lists.service.ts'

@@ -250,7 +250,7 @@ class Rounds {
     { mode, fault, load, began, electedAt, primaryAt, members, logged }: Round,
   ): Promise<boolean> {
     const said = this.#running().map(({ output }, i) => output.stderr.slice(logged[i]))
-    const hasStopped = said.some((text) => text.includes('so its signing is suspended'))
+    const hasStopped = said.some((text) => text.includes('lost entries of a transparency log'))
     this.#heads.push(...load.heads)
     const lost = await lostPushes(load, this.#targets[0]!)
     const recovered = recoveryMs(load.answers, servers.length, primaryAt)

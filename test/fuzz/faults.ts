@@ -163,15 +163,15 @@ function problemOf(made: readonly Move[], reads: readonly Read[], history: reado
   return undefined
 }
 
-type Door = (typeof doors)[number]
-type Asked = Parameters<Door['call']>
+type EntryPoint = (typeof doors)[number]
+type Asked = Parameters<EntryPoint['call']>
 
-async function one(door: Door, ...[method, path, send]: Asked) {
+async function one(door: EntryPoint, ...[method, path, send]: Asked) {
   const asked = door.call(method, path, { ...send, token: await token() }).catch(() => undefined)
   return Promise.race([asked, sleep(15_000).then(() => undefined)])
 }
 
-async function retried(next: () => Door, ...asked: Asked) {
+async function retried(next: () => EntryPoint, ...asked: Asked) {
   for (let tries = 0; tries < 300; tries++) {
     const reply = await one(next(), ...asked)
     if (reply && reply.status < 500) return reply

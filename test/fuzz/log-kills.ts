@@ -18,7 +18,7 @@ import { createWitnessing } from '#domains/ledger/proofs/witnessing.ts'
 import { type NoteKey, parseVkey, vkeyOf } from '#lib/tlog/notes.ts'
 import { parsePolicy } from '#lib/tlog/policy.ts'
 import { provedBy } from '#lib/tlog/tag-proof.ts'
-import { withoutLease } from '../support/duties.ts'
+import { withoutLease } from '../support/background-jobs.ts'
 import { type Pinfold, startPinfold } from '../support/pinfold.ts'
 import { cleanEnv, makePlace } from '../support/process.ts'
 import { digestOf, plantTag } from '../support/tags.ts'
@@ -42,7 +42,7 @@ function open({ witnesses, ...given }: Given): Promise<Pinfold> {
     ...(witnesses && { PINFOLD_TRANSPARENCY_LOG_WITNESSES: witnesses }),
   })
   const allowed = { allowPrivateAddresses: true, allowInsecureUpstreams: true } as const
-  return startPinfold({ ...given, ...allowed, url: `http://${origin}`, ledgerWitnesses, logLevel: 'error', duties: [] })
+  return startPinfold({ ...given, ...allowed, url: `http://${origin}`, ledgerWitnesses, logLevel: 'error', jobs: [] })
 }
 
 const { signal } = new AbortController()

@@ -120,7 +120,7 @@ function note(who: string, { origin, size, root }: { origin: string; size: numbe
   heads.set(at, root)
 }
 type Head = { origin: string; size: number; root: string }
-/** Looks at what the witnesses have signed last; answers with how many heads that is by now, by the one with fewer. */
+/** ReadBudget at what the witnesses have signed last; answers with how many heads that is by now, by the one with fewer. */
 async function look(): Promise<number> {
   const rows = await witness.app.db.all<Head>(sql`SELECT origin, size, root FROM witnessed_logs`)
   for (const head of rows) note('witness', head)

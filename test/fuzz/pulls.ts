@@ -4,7 +4,7 @@ import { readdirSync, statSync } from 'node:fs'
 import { Agent, request } from 'node:http'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { duties } from '../../src/workers.ts'
+import { jobs } from '../../src/workers.ts'
 import { startRegistry } from '../support/registry.ts'
 
 const { values } = parseArgs({
@@ -12,7 +12,7 @@ const { values } = parseArgs({
 })
 const [pulls, clients] = [Number(values.pulls), Number(values.clients)]
 
-await using registry = await startRegistry({ duties: [...duties] })
+await using registry = await startRegistry({ jobs: [...jobs] })
 const { pusher, puller, app, port } = registry
 const { digest } = await pusher.pushImage('acme/app', 'v1')
 const paths = ['v1', digest].map((reference) => `/v2/acme/app/manifests/${reference}`)

@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import type { Db, Tx } from '#db/sql.ts'
 import { sql } from '#db/sql.ts'
-import { removeRepos } from '#domains/registry/deletions/removals.duty.ts'
+import { removeRepos } from '#domains/registry/deletions/removals.job.ts'
 import { atOnce } from '../support/at-once.ts'
 import { startRegistry } from '../support/registry.ts'
 
@@ -22,7 +22,7 @@ const { values } = parseArgs({
   },
 })
 const [tags, uploads, pieces] = [Number(values.tags), Number(values.uploads), Number(values.pieces)]
-await using registry = await startRegistry({ duties: [removeRepos] })
+await using registry = await startRegistry({ jobs: [removeRepos] })
 const { app, pusher, operator, org } = registry
 const image = await pusher.pushImage('acme/large', 'first')
 await pusher.pushImage('acme/other', 'first')

@@ -20,7 +20,7 @@ const repos = 10
 /** So that the ledger has more than one row of some. */
 const movedTwice = 10
 const lanes = 16
-await using registry = await startRegistry({ duties: [] })
+await using registry = await startRegistry({ jobs: [] })
 const { app, pusher } = registry
 
 const began = performance.now()

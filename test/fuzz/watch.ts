@@ -7,15 +7,15 @@ import type { ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { sql } from '#db/sql.ts'
-import { followUpstreams } from '#domains/mirrors/follows/follows.duty.ts'
-import { askForHistories } from '#domains/mirrors/follows/histories.duty.ts'
+import { followUpstreams } from '#domains/mirrors/follows/follows.job.ts'
+import { askForHistories } from '#domains/mirrors/follows/histories.job.ts'
 import { eventNumbers } from '#domains/registry/tags/tag-history.model.ts'
-import { runDuty } from '../support/duties.ts'
+import { runDuty } from '../support/background-jobs.ts'
 import { ok } from '../support/expect.ts'
 import { randomFrom } from '../support/random.ts'
 import { startRegistry } from '../support/registry.ts'
+import { drafting, telling } from '../support/reported-history.ts'
 import { digestOf, ledgerOf } from '../support/tags.ts'
-import { drafting, telling } from '../support/told.ts'
 import { answering, type Fault, localUpstreams, startUpstream } from '../support/upstream.ts'
 
 const { values } = parseArgs({
@@ -150,7 +150,7 @@ for (; shift <= lastMs + 2 * intervalMs; shift += intervalMs) {
 
 /** Interval from a check to the one `count` checks later, which may be the first of its round and the last. */
 const mostMs = (intervals: number): number => intervals * intervalMs + (intervals + 1) * longestMs
-const counts = { rows: 0, outlived: 0, missing: 0, others: 0, wrong: 0, long: 0, told: 0, untold: 0 }
+const counts = { rows: 0, outlived: 0, missing: 0, others: 0, wrong: 0, long: 0, told: 0, listUnannounced: 0 }
 let longestInterval = 0
 const collapsed = (digests: readonly string[]) => digests.filter((digest, i) => digest !== digests[i - 1])
 for (const { way, repo } of upstreams) {
@@ -192,7 +192,7 @@ for (const { way, repo } of upstreams) {
       if (to - from > mostMs(intervals)) counts.long++
     }
     const past = way === 'nothing' ? [] : own.map(({ time, digest }) => ({ tag, time: isoOf(time), digest }))
-    if (JSON.stringify(toldOf.get(tag) ?? []) !== JSON.stringify(past)) counts.untold++
+    if (JSON.stringify(toldOf.get(tag) ?? []) !== JSON.stringify(past)) counts.listUnannounced++
   }
 }
 
@@ -212,8 +212,11 @@ console.log(
     `intervals of at most ${Math.round(longestInterval / 1000)} s where each look found the tag, rounds of at most ` +
     `${longestMs} ms; ${heads} HEADs, ${lists} lists, histories ${JSON.stringify(histories)}, ${rest.length} others`,
 )
-const { missing, others, wrong, long, untold } = counts
-assert.deepEqual({ missing, others, wrong, long, untold }, { missing: 0, others: 0, wrong: 0, long: 0, untold: 0 })
+const { missing, others, wrong, long, listUnannounced } = counts
+assert.deepEqual(
+  { missing, others, wrong, long, listUnannounced },
+  { missing: 0, others: 0, wrong: 0, long: 0, listUnannounced: 0 },
+)
 assert.deepEqual(rest, [], 'nothing else is asked for, and no content')
 assert.equal(told, counts.told)
 assert.ok(heads <= tags * rounds && lists <= upstreams.length * rounds, 'each tag is asked for once in an interval')

@@ -85,7 +85,7 @@ function roomOf(path: string): string {
   // The types of hooks are models.
   if (name === 'hooks.ts') return 'model'
   if (name === 'parts.ts' || name === 'open-parts.ts') return 'parts'
-  return /\.(model|store|service|v1|v2|control|duty|hooks)\.ts$/.exec(name)?.[1] ?? 'rule'
+  return /\.(model|store|service|v1|v2|control|job|hooks)\.ts$/.exec(name)?.[1] ?? 'rule'
 }
 
 const sameDomain = (one: Import): boolean => domainOf(one.from) === domainOf(one.to)
@@ -93,9 +93,9 @@ const ruleOf = (path: string): string => path.slice('src/domains/'.length)
 const isRule = (one: Import): boolean =>
   ruleFiles.shared!.includes(ruleOf(one.to)) || (sameDomain(one) && ruleFiles.own!.includes(ruleOf(one.to)))
 
-/** The types of the application, of a query, a lease and a duty may be named anywhere but in lib and the models. */
+/** The types of the application, of a query, a lease and a job may be named anywhere but in lib and the models. */
 const typesOfGround = ['sql', 'leases'].map((one) => `src/db/${one}.ts`)
-const typesBeside = ['caller', 'domain', 'duty', 'hooks'].map((one) => `src/${one}.ts`)
+const typesBeside = ['caller', 'domain', 'job', 'hooks'].map((one) => `src/${one}.ts`)
 const everywhere = (one: Import): boolean =>
   one.to === 'src/app.ts' || (one.typeOnly && [...typesOfGround, ...typesBeside].includes(one.to))
 
@@ -131,7 +131,7 @@ const allowed: Record<string, (one: Import, to: string) => boolean> = {
     to === 'lib' || ofVersion(one) || (reaches(one) && (['service', 'model', 'v1'].includes(to) || isRule(one))),
   v2: (one, to) =>
     to === 'lib' || ofVersion(one) || (reaches(one) && (['service', 'model', 'v2'].includes(to) || isRule(one))),
-  duty: (one, to) => to === 'lib' || (reaches(one) && ['model', 'store', 'service'].includes(to)) || isRule(one),
+  job: (one, to) => to === 'lib' || (reaches(one) && ['model', 'store', 'service'].includes(to)) || isRule(one),
   parts: (one, to) => to === 'lib' || (reaches(one) && ['model', 'service', 'parts'].includes(to)) || isRule(one),
   hooks: (one, to) => to === 'lib' || (reaches(one) && ['model', 'store', 'service'].includes(to)) || isRule(one),
   control: (one, to) =>
@@ -141,7 +141,7 @@ const allowed: Record<string, (one: Import, to: string) => boolean> = {
   resources: (one, to) => to === 'lib' || (to === 'model' && reaches(one)),
   domain: (one, to) =>
     ['gen', 'lib'].includes(to) ||
-    (sameDomain(one) && ['v1', 'v2', 'control', 'duty', 'resources', 'hooks', 'parts'].includes(to)),
+    (sameDomain(one) && ['v1', 'v2', 'control', 'job', 'resources', 'hooks', 'parts'].includes(to)),
   domains: (_, to) => to === 'domain',
   config: (one, to) => ['config', 'lib'].includes(to) || ['src/blobs/s3/bucket.ts', viewsModel].includes(one.to),
   maintenance: (one, to) =>
@@ -150,7 +150,12 @@ const allowed: Record<string, (one: Import, to: string) => boolean> = {
   edge: (one, to) => ['edge', 'issuer', 'lib', 'tracing'].includes(to) || one.to === 'src/domains/iam/access/rights.ts',
   api: (one, to) => {
     if (['api', 'edge', 'lib', 'gen', 'domains', 'issuer'].includes(to)) return true
-    const doors = ['src/downloads/door.ts', 'src/ledger/door.ts', 'src/oci/door.ts', 'src/scim/door.ts']
+    const doors = [
+      'src/downloads/entry-point.ts',
+      'src/ledger/entry-point.ts',
+      'src/oci/entry-point.ts',
+      'src/scim/entry-point.ts',
+    ]
     if (doors.includes(one.to)) return one.from === 'src/api/server.ts'
     // Words of the entry points are needed before these exist.
     if (['src/oci/errors.ts', 'src/scim/errors.ts'].includes(one.to)) return one.from === 'src/api/port/waiting.ts'
@@ -185,7 +190,7 @@ const allowed: Record<string, (one: Import, to: string) => boolean> = {
   },
   downloads: (one, to) => {
     if (['downloads', 'edge', 'lib'].includes(to)) return true
-    if (one.to === 'src/db/unavailable.ts') return one.from === 'src/downloads/door.ts'
+    if (one.to === 'src/db/unavailable.ts') return one.from === 'src/downloads/entry-point.ts'
     return domainOf(one.to) === 'scanning' && ['service', 'model'].includes(to)
   },
   clouds: (_, to) => ['clouds', 'lib'].includes(to),

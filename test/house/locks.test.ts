@@ -63,7 +63,7 @@ test('every lock of a repo is one of these, and each is taken in a transaction t
   for (const file of Object.keys(locks)) assert.match(textOf(file), /\binRepo\b|isolation: 'rowLocks'|\btx: Tx\b/, file)
 })
 
-test('the row of a repo is locked before what is in it: before the repo there is only the lease of a duty', () => {
+test('the row of a repo is locked before what is in it: before the repo there is only the lease of a background job', () => {
   const inside =
     /\b(?:findTagLocked|lockTag|deleteUpload|deleteUploadsOf|insertLinks|assignTag|unlinkBlob|linkBlob)\(tx/
   for (const file of Object.keys(repoLocks)) {

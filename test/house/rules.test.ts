@@ -43,8 +43,8 @@ test('no event type is spelled in the sources: the contract declares them', () =
   assert.match(read('gen/event-names.ts'), spelled)
 })
 
-test('a duty has no timer of its own; workers.ts decides when it runs', () => {
-  const own = sources.filter((file) => file.endsWith('.duty.ts'))
+test('a job has no timer of its own; workers.ts decides when it runs', () => {
+  const own = sources.filter((file) => file.endsWith('.job.ts'))
   assert.ok(own.length > 5)
   assert.deepEqual(
     own.filter((file) => /\bset(?:Timeout|Interval)\b|node:timers/.test(read(file))),

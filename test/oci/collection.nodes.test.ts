@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import { startServer } from '#api/server.ts'
 import type { App } from '#app.ts'
-import { collectBlobs } from '#domains/registry/blobs/collect-blobs.duty.ts'
+import { collectBlobs } from '#domains/registry/blobs/collect-blobs.job.ts'
 import { operatorUid } from '#issuer/access-token.ts'
 import { createSignal } from '#lib/signal.ts'
 import { startWorkers, type WorkersOptions } from '#workers.ts'
@@ -18,7 +18,7 @@ const path = '/control/v1/blobs:collect'
 /** Nothing has been collected yet, and two blobs of a hundred bytes are due. */
 async function scene() {
   const clock = { now: Date.parse('2026-03-01T00:00:00Z') }
-  const registry = await startRegistry({ clock: () => new Date(clock.now), duties: [] })
+  const registry = await startRegistry({ clock: () => new Date(clock.now), jobs: [] })
   for (let i = 0; i < 2; i++) await registry.pusher.pushBlob(name, randomBytes(100))
   clock.now += 2 * 86_400_000
   const operator = await registry.as(operatorUid)
@@ -33,7 +33,7 @@ function nodeOf({ app, url }: TestRegistry, change: Partial<App> = {}): App {
   return { ...app, db: { ...app.db, shared: true }, collections, config, log, ...change }
 }
 
-const work = (app: App, options: WorkersOptions = {}) => startWorkers(app, { duties: [collectBlobs], ...options })
+const work = (app: App, options: WorkersOptions = {}) => startWorkers(app, { jobs: [collectBlobs], ...options })
 const counts = ({ links, blobs, bytes }: Json) => [links, blobs, bytes].map(Number)
 
 test('another node runs a collection that one node is asked for, and any node reports its result', async () => {

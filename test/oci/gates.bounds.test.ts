@@ -1,10 +1,10 @@
 // Gates that deny unknown contents also deny images with more findings than are stored or read.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { matchPackages } from '#domains/scanning/findings/match.duty.ts'
+import { matchPackages } from '#domains/scanning/findings/match.job.ts'
 import { ownSource } from '#domains/scanning/own-advisories/own-advisories.service.ts'
 import { beginSource, putSlice, type SourceRecord } from '#domains/scanning/records/records.service.ts'
-import { runDuty } from '../support/duties.ts'
+import { runDuty } from '../support/background-jobs.ts'
 import { ok } from '../support/expect.ts'
 import { type Reply, startRegistry, type TestRegistry } from '../support/registry.ts'
 import { apkLayer, pushAndScan, readSource, recordAbout } from '../support/scanning.ts'

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { after, before, test } from 'node:test'
-import { copyRepos } from '#domains/mirrors/copies/syncs.duty.ts'
+import { copyRepos } from '#domains/mirrors/copies/syncs.job.ts'
 import { operatorUid } from '#issuer/access-token.ts'
-import { runDuty } from '../support/duties.ts'
+import { runDuty } from '../support/background-jobs.ts'
 import { assertInvalid, ok } from '../support/expect.ts'
 import { type Json, roleUids } from '../support/pinfold.ts'
 import {

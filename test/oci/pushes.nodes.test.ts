@@ -96,7 +96,7 @@ async function holdRepo(
 }
 
 test('a repo that many pushes wait for does not block other repos, and each push gets its turn', { skip }, async () => {
-  await using registry = await startRegistry({ duties: [] })
+  await using registry = await startRegistry({ jobs: [] })
   const { pusher, operator } = registry
   const { manifest } = await blobsOf(pusher)
   const repo = await repoOf(registry)
@@ -117,7 +117,7 @@ test('a repo that many pushes wait for does not block other repos, and each push
 test('two repos that are being deleted elsewhere leave connections for requests to other repos', {
   skip,
 }, async () => {
-  await using registry = await startRegistry({ duties: [] })
+  await using registry = await startRegistry({ jobs: [] })
   const { app, org, pusher, operator } = registry
   const headers = { 'content-type': types.image }
   const names = ['acme/app', 'acme/second']

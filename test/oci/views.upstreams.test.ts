@@ -1,9 +1,9 @@
 // Views and pull rules with the tags of an upstream: an image that could not be pulled here has no age yet.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { followUpstreams } from '#domains/mirrors/follows/follows.duty.ts'
+import { followUpstreams } from '#domains/mirrors/follows/follows.job.ts'
 import { operatorUid } from '#issuer/access-token.ts'
-import { runDuty } from '../support/duties.ts'
+import { runDuty } from '../support/background-jobs.ts'
 import { ok } from '../support/expect.ts'
 import { type Json, roleUids } from '../support/pinfold.ts'
 import { imageOf, startRegistry, types } from '../support/registry.ts'

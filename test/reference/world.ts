@@ -1,11 +1,11 @@
 // The server that the calls of the reference are made at, with what no call can make: images, people and a sink.
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { sequenceLedgers } from '#domains/ledger/ledger.duty.ts'
-import { readImages } from '#domains/registry/images/read-images.duty.ts'
+import { sequenceLedgers } from '#domains/ledger/ledger.job.ts'
+import { readImages } from '#domains/registry/images/read-images.job.ts'
 import { signAccessToken } from '#issuer/access-token.ts'
 import { startWorkers } from '#workers.ts'
-import { runDuty } from '../support/duties.ts'
+import { runDuty } from '../support/background-jobs.ts'
 import { startClouds } from '../support/fake-clouds.ts'
 import { startIssuer } from '../support/fake-issuer.ts'
 import { allRead, alpine, pushLayers, pushSbom } from '../support/images.ts'
@@ -28,7 +28,7 @@ const sbom = JSON.stringify({
   ],
 })
 
-/** `overrides` are settings of the server, and the duties that it runs. */
+/** `overrides` are settings of the server, and the jobs that it runs. */
 export async function startWorld(overrides: Parameters<typeof startRegistry>[0] = {}) {
   const stack = new AsyncDisposableStack()
   const clouds = stack.use(await startClouds())
@@ -48,7 +48,7 @@ export async function startWorld(overrides: Parameters<typeof startRegistry>[0] 
       ...overrides,
     }),
   )
-  const reader = await startWorkers(registry.app, { duties: [readImages] })
+  const reader = await startWorkers(registry.app, { jobs: [readImages] })
   stack.defer(() => reader.close())
   const { seed, operator, pusher } = registry
   const org = registry.org.uid as string

@@ -2,12 +2,12 @@
 import { type Blobs, type CheckpointStore, StoreAway } from '#blobs/blobs.ts'
 import { insertsOf } from '#db/bulk.ts'
 import { sql } from '#db/sql.ts'
-import { sequenceLedgers } from '#domains/ledger/ledger.duty.ts'
+import { sequenceLedgers } from '#domains/ledger/ledger.job.ts'
 import { checkpointName } from '#domains/ledger/proofs/logs.model.ts'
 import { parseCheckpoint } from '#lib/tlog/checkpoint.ts'
 import { parseNote } from '#lib/tlog/notes.ts'
 import { type Finding, verify } from '../../src/maintenance/verify.ts'
-import { runDuty } from './duties.ts'
+import { runDuty } from './background-jobs.ts'
 import { captureLog } from './log.ts'
 import { type Json, startPinfold } from './pinfold.ts'
 import { plantTag } from './tags.ts'
@@ -16,7 +16,7 @@ type Settings = Parameters<typeof startPinfold>[0]
 
 /** A server with a log of two entries, which is signed. */
 export async function scene(settings: Settings = {}) {
-  const pinfold = await startPinfold({ duties: [], ...settings })
+  const pinfold = await startPinfold({ jobs: [], ...settings })
   const { app, operator, seed } = pinfold
   const { log, lines } = captureLog('warn')
   app.log = log

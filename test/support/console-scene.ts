@@ -1,10 +1,10 @@
 // Server with content for every screen of the console.
 
-import { backfillLedgers, sequenceLedgers } from '#domains/ledger/ledger.duty.ts'
-import { sweepRetention } from '#domains/policy/retention/plans.duty.ts'
-import { readImages } from '#domains/registry/images/read-images.duty.ts'
+import { backfillLedgers, sequenceLedgers } from '#domains/ledger/ledger.job.ts'
+import { sweepRetention } from '#domains/policy/retention/plans.job.ts'
+import { readImages } from '#domains/registry/images/read-images.job.ts'
 import { keysOf, pemOf } from './attest.ts'
-import { runDuty } from './duties.ts'
+import { runDuty } from './background-jobs.ts'
 import { pushLayers, pushSbom } from './images.ts'
 import { clientSecret } from './people-provider.ts'
 import { type Json, type Pinfold, roleUids } from './pinfold.ts'

@@ -1,19 +1,19 @@
 // Mirrors of hostile upstreams in one of the modes: they are checked and pulled from, and the result is judged.
 import { sql } from '#db/sql.ts'
-import { fetchFollowed } from '#domains/mirrors/follows/fetches.duty.ts'
-import { followUpstreams } from '#domains/mirrors/follows/follows.duty.ts'
-import { askForHistories } from '#domains/mirrors/follows/histories.duty.ts'
+import { fetchFollowed } from '#domains/mirrors/follows/fetches.job.ts'
+import { followUpstreams } from '#domains/mirrors/follows/follows.job.ts'
+import { askForHistories } from '#domains/mirrors/follows/histories.job.ts'
 import { eventNumbers, sourceNumbers } from '#domains/registry/tags/tag-history.model.ts'
 import { operatorUid } from '#issuer/access-token.ts'
-import { runDuty } from './duties.ts'
+import { runDuty } from './background-jobs.ts'
 import { ok } from './expect.ts'
 import { hostile, isLied, publishSigned, rightPast, type startCanaries } from './hostile-upstreams.ts'
 import { captureLog } from './log.ts'
 import type { Json } from './pinfold.ts'
 import { oneOf, type Random } from './random.ts'
 import { digestOf, type RegistryClient, startRegistry } from './registry.ts'
+import { telling } from './reported-history.ts'
 import { ledgerOf } from './tags.ts'
-import { telling } from './told.ts'
 import { type Fault, localUpstreams, startUpstream } from './upstream.ts'
 
 export const followingModes = ['WATCH', 'ON_DEMAND', 'FULL'] as const
@@ -86,9 +86,9 @@ export async function startHostilePulls(canaries: Canaries, rounds: number) {
   }
   type Scene = Awaited<ReturnType<typeof prepare>>
 
-  async function duties(): Promise<void> {
+  async function jobs(): Promise<void> {
     const later = { ...app, log: captured.log }
-    for (const duty of [followUpstreams, fetchFollowed, askForHistories]) await runDuty(later, duty)
+    for (const job of [followUpstreams, fetchFollowed, askForHistories]) await runDuty(later, job)
   }
 
   async function pull({ name, good, mode, statuses, problems }: Scene, client: RegistryClient): Promise<void> {
@@ -177,11 +177,11 @@ export async function startHostilePulls(canaries: Canaries, rounds: number) {
       const client = await registry.registryAs(operatorUid)
       await Promise.all(scenes.map((scene) => pull(scene, client)))
     }
-    await duties()
+    await jobs()
     await pulls()
     for (let i = 0; i < rounds; i++) {
       shift += 21 * minute
-      await duties()
+      await jobs()
     }
     await pulls()
     const [client, operator] = [await registry.registryAs(operatorUid), await registry.as(operatorUid)]

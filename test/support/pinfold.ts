@@ -6,13 +6,13 @@ import { join } from 'node:path'
 import { startServer } from '#api/server.ts'
 import { type Config, readConfig } from '#config.ts'
 import { sql } from '#db/sql.ts'
-import { deliverEvents, sweepSubscriptions } from '#domains/events/events.duty.ts'
+import { deliverEvents, sweepSubscriptions } from '#domains/events/events.job.ts'
 import { maskOf } from '#domains/iam/access/capabilities.ts'
 import type { Identity } from '#domains/iam/identities/identities.model.ts'
 import { insertIdentity } from '#domains/iam/identities/identities.store.ts'
-import { writeRegistryEvents } from '#domains/outbox/registry-events.duty.ts'
+import { writeRegistryEvents } from '#domains/outbox/registry-events.job.ts'
 import { operatorUid, signAccessToken } from '#issuer/access-token.ts'
-import { dutiesOfCommands, startWorkers, type WorkersOptions } from '#workers.ts'
+import { jobsOfCommands, startWorkers, type WorkersOptions } from '#workers.ts'
 import { createApp } from '../../src/create-app.ts'
 import { databaseFile } from '../../src/open-database.ts'
 import { bucketSettings } from './bucket.ts'
@@ -53,14 +53,14 @@ export const onPostgres = Boolean(process.env.PINFOLD_TEST_DATABASE)
 /** With `deliver`, events are sent to subscriptions; otherwise they only wait. */
 export async function startPinfold(
   overrides: Partial<Config> &
-    Pick<WorkersOptions, 'duties'> & {
+    Pick<WorkersOptions, 'jobs'> & {
       clock?: () => Date
       /** The monotonic clock in milliseconds, which makes cached values expire. */
       monotonic?: () => number
       deliver?: boolean
     } = {},
 ) {
-  const { clock, monotonic, deliver, duties, ...settings } = overrides
+  const { clock, monotonic, deliver, jobs, ...settings } = overrides
   const folder = mkdtempSync(join(tmpdir(), 'pinfold-test-'))
   const name = `t_${randomBytes(8).toString('hex')}`
   const isOwn = settings.database !== undefined || settings.data !== undefined
@@ -90,7 +90,7 @@ export async function startPinfold(
   const server = await startServer(app)
   const { url } = server
   const ofEvents = deliver ? [deliverEvents, writeRegistryEvents, sweepSubscriptions] : []
-  const workers = await startWorkers(app, { server, duties: duties ?? [...dutiesOfCommands, ...ofEvents] })
+  const workers = await startWorkers(app, { server, jobs: jobs ?? [...jobsOfCommands, ...ofEvents] })
   const port = Number(new URL(url).port) || config.listen.port || server.port
 
   const tokenFor = (subject: string, options: TokenOptions = {}) => {

@@ -1,9 +1,9 @@
 // Pushes images and reads sources about their packages, as the server does it in the background.
 import type { App } from '#app.ts'
-import { readImages } from '#domains/registry/images/read-images.duty.ts'
-import { matchPackages } from '#domains/scanning/findings/match.duty.ts'
+import { readImages } from '#domains/registry/images/read-images.job.ts'
+import { matchPackages } from '#domains/scanning/findings/match.job.ts'
 import { beginSource, finishSource, putRecords, type SourceRecord } from '#domains/scanning/records/records.service.ts'
-import { runDuty } from './duties.ts'
+import { runDuty } from './background-jobs.ts'
 import { pushLayers } from './images.ts'
 import type { LayerEntries } from './layers.ts'
 import type { TestRegistry } from './registry.ts'

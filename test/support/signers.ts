@@ -1,7 +1,7 @@
 // A repo with images of the same packages, and signed statements about their vulnerabilities.
-import { readReports } from '#domains/scanning/signers/read-reports.duty.ts'
+import { readReports } from '#domains/scanning/signers/read-reports.job.ts'
 import { envelopeOf, type Keys, pemOf, pushAttestations, statementAbout } from './attest.ts'
-import { runDuty } from './duties.ts'
+import { runDuty } from './background-jobs.ts'
 import { ok } from './expect.ts'
 import { type Client, type Json, roleUids } from './pinfold.ts'
 import { type RegistryClient, startRegistry, type TestRegistry } from './registry.ts'

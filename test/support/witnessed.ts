@@ -1,10 +1,10 @@
 // A server whose log other servers witness.
 import type { Config } from '#config.ts'
-import { sequenceLedgers } from '#domains/ledger/ledger.duty.ts'
+import { sequenceLedgers } from '#domains/ledger/ledger.job.ts'
 import { createWitnessing } from '#domains/ledger/proofs/witnessing.ts'
 import { type NoteKey, parseVkey } from '#lib/tlog/notes.ts'
 import { parsePolicy } from '#lib/tlog/policy.ts'
-import { runDuty } from './duties.ts'
+import { runDuty } from './background-jobs.ts'
 import { type Pinfold, startPinfold } from './pinfold.ts'
 import { digestOf, plantTag } from './tags.ts'
 

@@ -23,7 +23,7 @@ async function record(): Promise<Release> {
   return release
 }
 
-/** Questions and their names. Looking around leaves traces, so this needs a copy of its own. */
+/** Questions and their names. UpstreamCheck around leaves traces, so this needs a copy of its own. */
 async function questionsTo(release: Release): Promise<{ questions: Questions; names: Record<string, string> }> {
   await using copy = await copyOf(name!)
   await using server = await openCopy(release, copy)

@@ -3,7 +3,7 @@ import type { Query } from './api.ts'
 import { readNext } from './list.ts'
 import { parentOf } from './places.ts'
 
-export type Placed = { uid: string }
+export type Scoped = { uid: string }
 export type Where = 'here' | 'above' | 'below'
 
 /** Query parameter for a scope and everything below it. */
@@ -16,7 +16,7 @@ const size = 200
  * Resources that apply in a scope, from there and above, and those made below it. Only the first thousand of each organization
  * are read.
  */
-export async function readPlaced<T extends Placed>(
+export async function readPlaced<T extends Scoped>(
   path: string,
   member: string,
   {

@@ -2,12 +2,12 @@
 // requests, so there are no sessions and no streams.
 import { afterUnread, answer as reply } from '#edge/answer.ts'
 import { authenticate, onlyAsFarAs } from '#edge/caller.ts'
-import { type Door, type HttpArrival, withVerbs } from '#edge/doors.ts'
+import { type EntryPoint, type HttpArrival, withVerbs } from '#edge/entry-points.ts'
 import { readBody } from '#edge/read-body.ts'
 import { Capability } from '#gen/pinfold/capabilities/capabilities_pb.ts'
 import { toolsMetadataPath, toolsPath } from '#issuer/discovery.ts'
 import { AppError, codes, permissionDenied } from '#lib/errors.ts'
-import { type Api, fail, invoke } from '../door.ts'
+import { type Api, fail, invoke } from '../entry-point.ts'
 import { errorJson } from '../errors.ts'
 import type { Endpoint } from '../methods.ts'
 import { jsonText } from '../transcoding/json-write.ts'
@@ -47,7 +47,7 @@ const cacheable = { ttlMs: 300_000, cacheScope: 'public' }
 type Answer = { code: string; http: number; text: string }
 
 /** Entry point of the tools. */
-export function mcpDoor(api: Api, endpoints: readonly Endpoint[]): Door {
+export function mcpEntryPoint(api: Api, endpoints: readonly Endpoint[]): EntryPoint {
   const tools = createTools(endpoints)
   const ids = new WeakMap<HttpArrival, RequestId>()
   return {

@@ -1,7 +1,7 @@
 // GET /docs: the reference that `npm run gen` writes to docs/api, for readers without the sources.
 import { readdirSync, readFileSync } from 'node:fs'
 import type { Edge } from '#edge/arrival.ts'
-import { type Door, type HttpArrival, withVerbs } from '#edge/doors.ts'
+import { type EntryPoint, type HttpArrival, withVerbs } from '#edge/entry-points.ts'
 import { retryHeaders } from '#lib/errors.ts'
 import { toAppError } from '../errors.ts'
 import { send } from '../ui/page.ts'
@@ -11,7 +11,7 @@ const path = '/docs'
 const docs = new URL('../../../docs/', import.meta.url)
 
 /** Entry point of the reference. */
-export function referenceDoor(edge: Edge): Door {
+export function referenceEntryPoint(edge: Edge): EntryPoint {
   const pages = createPages()
   return {
     name: 'docs',

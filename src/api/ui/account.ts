@@ -1,5 +1,5 @@
 // Account page: the signed-in person, their other sessions, and signing out.
-import type { HttpArrival } from '#edge/doors.ts'
+import type { HttpArrival } from '#edge/entry-points.ts'
 import { endOther, operator, type Session, sessionsOfPerson, signOut } from '#issuer/people/sessions.ts'
 import { notFound } from '#lib/errors.ts'
 import { noCookie } from './cookies.ts'

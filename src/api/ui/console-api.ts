@@ -1,10 +1,10 @@
 // /ui/api/…: methods of the API for the console, which sends a session cookie instead of a token.
 import type { Caller } from '#caller.ts'
 import { callerOf } from '#edge/caller.ts'
-import type { Door, HttpArrival } from '#edge/doors.ts'
+import type { EntryPoint, HttpArrival } from '#edge/entry-points.ts'
 import { sessionOfCookie, tokenOfSession } from '#issuer/people/sessions.ts'
 import { permissionDenied, unauthenticated } from '#lib/errors.ts'
-import type { Api } from '../door.ts'
+import type { Api } from '../entry-point.ts'
 import type { Endpoint } from '../methods.ts'
 import { openRest } from '../rest.ts'
 import { readCookie } from './cookies.ts'
@@ -17,7 +17,7 @@ const prefix = '/ui/api'
  * Entry point of the console. The path after the prefix is a path of the API, with the permissions of a token of the session. A
  * bearer token is ignored here, and the cookie is ignored anywhere else.
  */
-export function consoleApiDoor(api: Api, endpoints: readonly Endpoint[]): Door {
+export function consoleApiEntryPoint(api: Api, endpoints: readonly Endpoint[]): EntryPoint {
   // The console uses our own names, whichever vendor the settings have.
   const rest = openRest({ ...api, members: undefined }, endpoints)
   return {

@@ -1,5 +1,5 @@
 // Cookies of our pages. They are read below `/ui/` and for a started sign-in; the API and the registry ignore them.
-import type { HttpArrival } from '#edge/doors.ts'
+import type { HttpArrival } from '#edge/entry-points.ts'
 
 /** The session, the browser of a started sign-in, and the codes of an invite and of a program during a sign-in. */
 export type CookieName = 'pinfold' | 'pinfold-signin' | 'pinfold-invite' | 'pinfold-device'

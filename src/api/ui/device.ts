@@ -1,7 +1,7 @@
 // Pages on which a person approves a program: by the code that it shows, or by the link that it prints. The code must always be
 // typed, so that an opened link cannot approve a program that the person does not see.
 import type { Headers } from '#edge/answer.ts'
-import type { HttpArrival } from '#edge/doors.ts'
+import type { HttpArrival } from '#edge/entry-points.ts'
 import { type DeviceCode, decide, findDevice, readUserCode, refuseOperator } from '#issuer/people/devices.ts'
 import { letProgramIn, readHeadlessCode } from '#issuer/people/headless.ts'
 import type { Session } from '#issuer/people/sessions.ts'

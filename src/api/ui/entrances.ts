@@ -1,12 +1,12 @@
 // Sign-in pages: with a provider, with an invite, or as the operator with a code.
-import type { HttpArrival } from '#edge/doors.ts'
+import type { HttpArrival } from '#edge/entry-points.ts'
 import { findByIdpId, findSignInProvider, offered } from '#issuer/people/providers.ts'
 import { enterAsOperator, signOutQuietly } from '#issuer/people/sessions.ts'
 import { forPage } from '#issuer/people/sign-in.ts'
 import { cookie, readCookie } from './cookies.ts'
 import { type Html, html } from './html.ts'
-import { required, sendToProvider } from './oauth-door.ts'
 import { sendOn, sendPage } from './page.ts'
+import { required, sendToProvider } from './sign-in-entry-point.ts'
 import { isLedFromElsewhere, issuingOf, ownPath, readForm, workOf } from './visit.ts'
 
 const unknownOrganization =

@@ -1,5 +1,5 @@
 // GET /: page for people who open the address of the registry in a browser.
-import type { HttpArrival } from '#edge/doors.ts'
+import type { HttpArrival } from '#edge/entry-points.ts'
 import { sessionOfCookie } from '#issuer/people/sessions.ts'
 import { readCookie } from './cookies.ts'
 import { html } from './html.ts'

@@ -1,6 +1,6 @@
 // Invites in addresses. They count only after the person has agreed, since a foreign page may have led the browser there.
 import { hash } from 'node:crypto'
-import type { HttpArrival } from '#edge/doors.ts'
+import type { HttpArrival } from '#edge/entry-points.ts'
 import { offerOf } from '#issuer/people/invites.ts'
 import { newSecret } from '#issuer/people/sign-in.ts'
 import { cookie, readCookie } from './cookies.ts'

@@ -1,7 +1,7 @@
 // Pages for people: their host name, style, and a policy that lets nothing run on them.
 import { createHash } from 'node:crypto'
 import { afterUnread, answer, type Headers } from '#edge/answer.ts'
-import type { HttpArrival } from '#edge/doors.ts'
+import type { HttpArrival } from '#edge/entry-points.ts'
 import { type Html, html, raw, textOf } from './html.ts'
 
 const style = `:root{color-scheme:light dark;background:light-dark(#fff,#161616);color:light-dark(#161616,#f0f0f0)}

@@ -1,7 +1,7 @@
 // Requests to pages: the actor of their changes, and a check that they come from our own pages.
 import type { Work } from '#app.ts'
 import { nobody } from '#edge/caller.ts'
-import type { HttpArrival } from '#edge/doors.ts'
+import type { HttpArrival } from '#edge/entry-points.ts'
 import { isForm, maxAnonymousBytes, readBody } from '#edge/read-body.ts'
 import type { Issuing } from '#issuer/exchange.ts'
 import { permissionDenied } from '#lib/errors.ts'

@@ -155,13 +155,13 @@ function remoteOf({ env }: Terminal, { api }: Options, url: string): string {
 
 /** On a port of its own that only this machine can reach, and with a token that only this process has. */
 async function serveHere(app: App, opened: AsyncDisposableStack): Promise<Omit<Target, 'url'>> {
-  const [{ startServer }, { dutiesOfCommands, startWorkers }] = await Promise.all([
+  const [{ startServer }, { jobsOfCommands, startWorkers }] = await Promise.all([
     import('#api/server.ts'),
     import('#workers.ts'),
   ])
   const config = { ...app.config, listen: { host: '127.0.0.1', port: 0 }, tlsCert: '', tlsKey: '' }
   const server = opened.adopt(await startServer({ ...app, config }), (one) => one.close())
-  opened.adopt(await startWorkers(app, { duties: dutiesOfCommands }), (one) => one.close())
+  opened.adopt(await startWorkers(app, { jobs: jobsOfCommands }), (one) => one.close())
   return { app, origin: server.localUrl, audience: server.url, ownMachine: true }
 }
 

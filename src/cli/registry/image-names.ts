@@ -63,7 +63,7 @@ export async function pathsOf(api: ApiReader, repos: readonly Repo[]): Promise<M
 
 /** The uid of the repo that a path names. Throws CliError when there is none, or not only one, that the caller may see. */
 export async function findImage(api: ApiReader, path: string): Promise<string> {
-  const found = await lookForImage(api, path)
+  const found = await findImageIfVisible(api, path)
   if (found !== undefined) return found
   throw new NothingNamed(
     `no image ${path} was found at ${registryOf(api.session)}: it does not exist, or you do not have access to it\npinfold images list lists the images that you can see`,
@@ -71,7 +71,7 @@ export async function findImage(api: ApiReader, path: string): Promise<string> {
 }
 
 /** The same, but `undefined` when there is none. */
-export async function lookForImage(api: ApiReader, path: string): Promise<string | undefined> {
+export async function findImageIfVisible(api: ApiReader, path: string): Promise<string | undefined> {
   if (isUid(path)) return path
   const wanted = path.split('/')
   const { items } = await api.list<Repo>('/registry/v2/repos', 'repos', { name: wanted.at(-1)! })

@@ -5,7 +5,7 @@ import { type Options, outputOption, type Terminal } from '../framework/command.
 import { registryOf } from '../framework/session.ts'
 import { limitOf, limitOption } from '../framework/verbs.ts'
 import { findDeletedImage } from './deleted-images.ts'
-import { imageNameOf, lookForImage } from './image-names.ts'
+import { findImageIfVisible, imageNameOf } from './image-names.ts'
 import { timeOf, withDigest } from './image-options.ts'
 
 type Moved = {
@@ -99,7 +99,7 @@ function wishOf(given: Options) {
 /** Path of the image's history in the API, or of the history of a deleted image if none has this path now. */
 async function historyOf(terminal: Terminal, api: ApiReader, options: Options) {
   const { path, tag } = imageNameOf(String(options.image), registryOf(api.session))
-  const living = options.deleted === true ? undefined : await lookForImage(api, path)
+  const living = options.deleted === true ? undefined : await findImageIfVisible(api, path)
   const list = options.told === true ? 'toldTagHistory' : 'tagHistory'
   if (living !== undefined) return { path, tag, at: `/registry/v2/repos/${living}/${list}` }
   const deleted = await findDeletedImage(api.list, path)

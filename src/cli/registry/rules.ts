@@ -7,7 +7,7 @@ import { type Command, type Commands, type OptionSpec, type Options, outputOptio
 import { actorsOf, checkNamed, groupAbove, groupOf, type Kind, NothingNamed, onlyOf } from '../framework/names.ts'
 import { registryOf } from '../framework/session.ts'
 import { bodyOf, type Field, limitOf, limitOption, optionOf } from '../framework/verbs.ts'
-import { lookForImage } from './image-names.ts'
+import { findImageIfVisible } from './image-names.ts'
 import { momentOf } from './image-options.ts'
 
 /** Option for the scope of a rule. */
@@ -28,7 +28,7 @@ export async function scopeOf(api: ApiReader, options: Options): Promise<string 
 export async function placeNamed(api: ApiReader, text: string): Promise<string> {
   const registry = `${registryOf(api.session)}/`
   const given = text.startsWith(registry) ? text.slice(registry.length) : text
-  const repo = given.includes('/') ? await lookForImage(api, given) : undefined
+  const repo = given.includes('/') ? await findImageIfVisible(api, given) : undefined
   if (repo !== undefined) return repo
   return groupOf(api, given).catch((error: unknown) => {
     if (!(error instanceof NothingNamed && given.includes('/'))) throw error

@@ -12,7 +12,7 @@ import { type Command, outputOption } from '../framework/command.ts'
 import { plain } from '../framework/plain-text.ts'
 import { progressOf } from '../framework/progress.ts'
 import { type Problem, sayRefused } from '../imports/import-batches.ts'
-import { type BundlePlace, bundlePlace } from './bundle-places.ts'
+import { type BundleLocation, bundleLocation } from './bundle-locations.ts'
 import { messageOf, registryCredentials, sourceOptions, sourcesOf } from './source-options.ts'
 
 export const vulnerabilitiesPack: Command = {
@@ -34,7 +34,7 @@ configure), a token of your session is used.`,
       terminal.say(`pinfold: ${plain(name)} was left out: its license (${licence}) forbids redistribution`)
     }
     const outgoing = createOutgoing(way)
-    const place = await bundlePlace(String(options.target), (registry) =>
+    const place = await bundleLocation(String(options.target), (registry) =>
       registryCredentials(terminal, options, registry),
     )
     const folder = await mkdtemp(join(tmpdir(), 'pinfold-pack-'))
@@ -101,7 +101,7 @@ async function packOne(
   }
 }
 
-async function writeBundle(place: BundlePlace, packed: readonly PackedSource[]): Promise<string> {
+async function writeBundle(place: BundleLocation, packed: readonly PackedSource[]): Promise<string> {
   const { config, manifest } = bundleOf(packed)
   try {
     await place.putDocument(config)

@@ -22,7 +22,7 @@ import {
   sayRefused,
   sendSome,
 } from '../imports/import-batches.ts'
-import { type BundlePlace, bundlePlace } from './bundle-places.ts'
+import { type BundleLocation, bundleLocation } from './bundle-locations.ts'
 import { registryCredentials, requireSource, sourceOptions, sourcesOf } from './source-options.ts'
 
 export const vulnerabilitiesSync: Command = {
@@ -70,7 +70,9 @@ function bySources(terminal: Terminal, options: Options): Way {
 
 /** A bundle lists its sources; --source selects some of them. */
 async function byBundle(terminal: Terminal, options: Options): Promise<Way> {
-  const place = await bundlePlace(String(options.from), (registry) => registryCredentials(terminal, options, registry))
+  const place = await bundleLocation(String(options.from), (registry) =>
+    registryCredentials(terminal, options, registry),
+  )
   const packed = await readPlace(place)
   const names = (options.source as readonly string[] | undefined) ?? packed.map(({ name }) => name)
   return {
@@ -83,7 +85,7 @@ async function byBundle(terminal: Terminal, options: Options): Promise<Way> {
   }
 }
 
-async function readPlace(place: BundlePlace): Promise<PackedSource[]> {
+async function readPlace(place: BundleLocation): Promise<PackedSource[]> {
   try {
     return await readBundle(await place.manifest(), place)
   } catch (error) {

@@ -1,6 +1,6 @@
 import { type Found, type ImageFile, Unreadable } from '../packages.ts'
 import { ImageTree } from './image-tree.ts'
-import { UnreadPlaces } from './unread-places.ts'
+import { UnreadPaths } from './unread-paths.ts'
 import { type Watch, watchOf } from './watched.ts'
 
 type KeepLimits = {
@@ -28,12 +28,12 @@ export class LayerFiles {
   /** Separate, since there may be many, and they are optional. */
   readonly #owned = new ImageTree<Uint8Array>()
   readonly #found = new ImageTree<Found>()
-  readonly #unread: UnreadPlaces
+  readonly #unread: UnreadPaths
   readonly #limits: KeepLimits
 
   constructor(limits: KeepLimits) {
     this.#limits = limits
-    this.#unread = new UnreadPlaces(limits.languageFiles)
+    this.#unread = new UnreadPaths(limits.languageFiles)
   }
 
   nextLayer(): void {

@@ -26,5 +26,5 @@ export const advisories: Domain = {
   ],
   eventBodies: [],
   resources,
-  duties: [],
+  jobs: [],
 }

@@ -7,6 +7,7 @@ import { Subscriptions } from '#gen/pinfold/events/v1/subscriptions_pb.ts'
 import { SubscriptionsService } from '#gen/pinfold/events/v2/subscriptions_pb.ts'
 import { audit } from './audit/audit.control.ts'
 import { deliveries, deliveryEvents } from './delivery/deliveries.control.ts'
+import { eventsHooks } from './events.hooks.ts'
 import {
   deliverEvents,
   sweepAuditLog,
@@ -14,8 +15,7 @@ import {
   sweepRefusals,
   sweepSubscriptions,
   writeRefusals,
-} from './events.duty.ts'
-import { eventsHooks } from './events.hooks.ts'
+} from './events.job.ts'
 import { openEvents } from './open-parts.ts'
 import { refusals } from './refusals/refusals.control.ts'
 import { resources } from './resources.ts'
@@ -36,5 +36,5 @@ export const events: Domain = {
   eventBodies: [...subscriptionEvents, ...subscriptionEventsV1, ...deliveryEvents],
   resources,
   hooks: eventsHooks,
-  duties: [deliverEvents, writeRefusals, sweepSubscriptions, sweepEvents, sweepRefusals, sweepAuditLog],
+  jobs: [deliverEvents, writeRefusals, sweepSubscriptions, sweepEvents, sweepRefusals, sweepAuditLog],
 }

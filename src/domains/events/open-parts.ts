@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks'
 import type { Ground } from '#app.ts'
 import { createRegistryEvents } from '#domains/outbox/emit-registry.ts'
-import { aPull, aPush } from '#domains/outbox/registry-events.model.ts'
+import { toPullResource, toPushResource } from '#domains/outbox/registry-events.model.ts'
 import { createDropped } from '#lib/batches/dropped.ts'
 import { allowedAddresses } from '#lib/net/private-addresses.ts'
 import { createSinkClient } from '#lib/net/sink-client.ts'
@@ -33,8 +33,8 @@ function openRegistryEvents(ground: Ground, events: EventsParts['events'], openi
   const { config, db, clock, eventTable, failures, fleet, log, metrics, monotonic, vendor } = ground
   const audienceOf = (type: string) => createAudience(db, type, clock, () => performance.now(), vendor?.token)
   const audiences = {
-    pulls: audienceOf(eventTable.find('registry.pull', undefined, aPull.kind).type),
-    'refused pushes': audienceOf(eventTable.find('registry.push', undefined, aPush.kind).type),
+    pulls: audienceOf(eventTable.find('registry.pull', undefined, toPullResource.kind).type),
+    'refused pushes': audienceOf(eventTable.find('registry.push', undefined, toPushResource.kind).type),
   }
   const droppedOf = (what: string, warn: (count: number) => void) => {
     const count = (by: number) => metrics.registryDropped.inc({ what }, by)

@@ -35,16 +35,16 @@ import { access } from './explanations/explanations.control.ts'
 import { groupEventsV1, groupsV1 } from './groups/groups.v1.ts'
 import { groupEvents, groups } from './groups/groups.v2.ts'
 import { organizationQuotas, quotaEvents } from './groups/quotas.control.ts'
+import { iamHooks } from './iam.hooks.ts'
 import {
   endUntrustedSessions,
   readKeys,
   rotateKeys,
-  sweepPushTokensDuty,
+  sweepPushTokensJob,
   sweepRequestIds,
-  sweepSessionsDuty,
+  sweepSessionsJob,
   writeLastSeen,
-} from './iam.duty.ts'
-import { iamHooks } from './iam.hooks.ts'
+} from './iam.job.ts'
 import { claimChecks } from './identities/claim-checks.control.ts'
 import { eventsIdentitiesV1 } from './identities/events-identities.v1.ts'
 import { identitiesV1, identityEventsV1 } from './identities/identities.v1.ts'
@@ -130,12 +130,12 @@ export const iam: Domain = {
   ],
   resources,
   hooks: iamHooks,
-  duties: [
+  jobs: [
     writeLastSeen,
     readKeys,
     rotateKeys,
-    sweepSessionsDuty,
-    sweepPushTokensDuty,
+    sweepSessionsJob,
+    sweepPushTokensJob,
     sweepRequestIds,
     endUntrustedSessions,
   ],

@@ -1,6 +1,6 @@
 import type { Domain } from '#domain.ts'
 import { LedgersService } from '#gen/pinfold/control/registry/v1/ledgers_pb.ts'
-import { backfillLedgers, compareLedgers, countLedgers, sequenceLedgers, witnessLedgers } from './ledger.duty.ts'
+import { backfillLedgers, compareLedgers, countLedgers, sequenceLedgers, witnessLedgers } from './ledger.job.ts'
 import { ledgerEvents, ledgers } from './ledgers/ledgers.control.ts'
 import { openLedger } from './open-parts.ts'
 import { resources } from './resources.ts'
@@ -10,5 +10,5 @@ export const ledger: Domain = {
   services: [{ desc: LedgersService, handlers: ledgers }],
   eventBodies: [...ledgerEvents],
   resources,
-  duties: [sequenceLedgers, compareLedgers, countLedgers, backfillLedgers, witnessLedgers],
+  jobs: [sequenceLedgers, compareLedgers, countLedgers, backfillLedgers, witnessLedgers],
 }

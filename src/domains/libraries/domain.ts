@@ -15,5 +15,5 @@ export const libraries: Domain = {
   ],
   eventBodies: [],
   resources,
-  duties: [],
+  jobs: [],
 }

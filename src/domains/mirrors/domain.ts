@@ -2,12 +2,12 @@ import type { Domain } from '#domain.ts'
 import { FollowsService } from '#gen/pinfold/control/registry/v1/follows_pb.ts'
 import { UpstreamsService } from '#gen/pinfold/control/registry/v1/upstreams_pb.ts'
 import { Registry } from '#gen/pinfold/registry/v1/registry_pb.ts'
-import { copyRepos } from './copies/syncs.duty.ts'
+import { copyRepos } from './copies/syncs.job.ts'
 import { syncsV1 } from './copies/syncs.v1.ts'
-import { fetchFollowed } from './follows/fetches.duty.ts'
+import { fetchFollowed } from './follows/fetches.job.ts'
 import { followEvents, follows } from './follows/follows.control.ts'
-import { followUpstreams } from './follows/follows.duty.ts'
-import { askForHistories } from './follows/histories.duty.ts'
+import { followUpstreams } from './follows/follows.job.ts'
+import { askForHistories } from './follows/histories.job.ts'
 import { upstreamEvents, upstreams } from './follows/upstreams.control.ts'
 import { mirrorsHooks } from './mirrors.hooks.ts'
 import { openMirrors } from './open-parts.ts'
@@ -23,5 +23,5 @@ export const mirrors: Domain = {
   eventBodies: [...upstreamEvents, ...followEvents],
   resources,
   hooks: mirrorsHooks,
-  duties: [copyRepos, followUpstreams, fetchFollowed, askForHistories],
+  jobs: [copyRepos, followUpstreams, fetchFollowed, askForHistories],
 }

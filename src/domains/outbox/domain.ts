@@ -1,10 +1,10 @@
 import type { Domain } from '#domain.ts'
 import { registryEvents } from './registry-events.control.ts'
-import { writeRegistryEvents } from './registry-events.duty.ts'
+import { writeRegistryEvents } from './registry-events.job.ts'
 
 export const outbox: Domain = {
   services: [],
   eventBodies: [...registryEvents],
   resources: [],
-  duties: [writeRegistryEvents],
+  jobs: [writeRegistryEvents],
 }

@@ -8,9 +8,6 @@ import { rootOf } from '#lib/uid.ts'
 import { emit, type NewEvent, newEvent, queueEvents } from './emit.ts'
 import {
   type Audience,
-  aContentDeletion,
-  aPull,
-  aPush,
   type Deleted,
   type EventRepo,
   type Origin,
@@ -18,6 +15,9 @@ import {
   type Pushed,
   type RegistryEvents,
   type Transfer,
+  toContentDeletionResource,
+  toPullResource,
+  toPushResource,
 } from './registry-events.model.ts'
 
 export type { Judgement, Origin, Pulled, Pushed } from './registry-events.model.ts'
@@ -46,7 +46,7 @@ export async function emitDeletion(
   await emit(tx, work, 'control.registry.content.deleted', {
     subject: repo.uid,
     group: repo.group,
-    resource: aContentDeletion({ repo, ...what }),
+    resource: toContentDeletionResource({ repo, ...what }),
     source: origin.host,
     extensions: { digest: what.digest },
   })
@@ -182,12 +182,12 @@ function createShare(perMinute: () => number) {
 
 function pushEvent(app: Table, cause: Cause, repo: EventRepo, origin: Origin, pushed: Pushed): NewEvent {
   const transfer = { cause, repo, origin, what: cutTag(pushed) }
-  return newEvent(app, cause, 'registry.push', createBody(transfer, aPush(transfer)))
+  return newEvent(app, cause, 'registry.push', createBody(transfer, toPushResource(transfer)))
 }
 
 function pullEvent(app: Table, cause: Cause, repo: EventRepo, origin: Origin, pulled: Pulled): NewEvent {
   const transfer = { cause, repo, origin, what: cutTag(pulled) }
-  return newEvent(app, cause, 'registry.pull', createBody(transfer, aPull(transfer)))
+  return newEvent(app, cause, 'registry.pull', createBody(transfer, toPullResource(transfer)))
 }
 
 /** Longest tag in an event. Tags of refused requests may be any text, and the headers of a delivery must stay short. */

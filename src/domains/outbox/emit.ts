@@ -3,7 +3,7 @@ import type { App, Work } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
 import type { EventName } from '#gen/event-names.ts'
 import type { Cause } from '#lib/cause.ts'
-import { aDeletion, type Resource } from '#lib/events/event-body.ts'
+import { type Resource, toDeletionResource } from '#lib/events/event-body.ts'
 import { newUid, parentOf } from '#lib/uid.ts'
 import { isAudited, maxUserAgent } from './audit.model.ts'
 import { insertEntry } from './audit.store.ts'
@@ -49,7 +49,7 @@ export async function emit(
 
 /** Queues the event of a deletion for the subscriptions of the parent. */
 export function emitDeleted(tx: Tx, work: Pick<Work, 'app' | 'cause'>, name: EventName, uid: string): Promise<void> {
-  return emit(tx, work, name, { subject: uid, resource: aDeletion({ uid }) })
+  return emit(tx, work, name, { subject: uid, resource: toDeletionResource({ uid }) })
 }
 
 /** Queues several events of one kind with few statements. Throws for an audited kind. */

@@ -7,16 +7,23 @@ import {
 } from '#gen/pinfold/registry/events_pb.ts'
 import { type EventBody, eventBody } from '#lib/events/event-body.ts'
 import { maxUserAgent } from './audit.model.ts'
-import { aContentDeletion, aPull, aPush, type Pulled, type Pushed, type Transfer } from './registry-events.model.ts'
+import {
+  type Pulled,
+  type Pushed,
+  type Transfer,
+  toContentDeletionResource,
+  toPullResource,
+  toPushResource,
+} from './registry-events.model.ts'
 
 export const registryEvents: readonly EventBody[] = [
-  eventBody(PushEventSchema, aPush, (pushed) => ({
+  eventBody(PushEventSchema, toPushResource, (pushed) => ({
     $typeName: 'pinfold.registry.PushEvent' as const,
     ...common(pushed),
     ...(pushed.origin.repository === pushed.repo.path ? {} : { displayName: pushed.repo.path }),
     ...(pushed.what.previousDigest ? { tagPreviousDigest: pushed.what.previousDigest } : {}),
   })),
-  eventBody(PullEventSchema, aPull, (pulled) => ({
+  eventBody(PullEventSchema, toPullResource, (pulled) => ({
     $typeName: 'pinfold.registry.PullEvent' as const,
     ...common(pulled),
     method: pulled.what.method,
@@ -29,7 +36,7 @@ export const registryEvents: readonly EventBody[] = [
     })),
     ...(pulled.origin.view === undefined ? {} : { view: pulled.origin.view }),
   })),
-  eventBody(ContentDeletedEventSchema, aContentDeletion, ({ repo, type, digest }) => ({
+  eventBody(ContentDeletedEventSchema, toContentDeletionResource, ({ repo, type, digest }) => ({
     $typeName: 'pinfold.control.registry.v1.ContentDeletedEvent' as const,
     repository: repo.path,
     repoId: repo.uid,

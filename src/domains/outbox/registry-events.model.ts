@@ -25,9 +25,9 @@ export type Transfer<What> = { cause: Cause; repo: EventRepo; origin: Origin; wh
 /** Deleted manifest or blob of a repository. */
 export type Deleted = { repo: EventRepo } & Pick<Content, 'type' | 'digest'>
 
-export const aContentDeletion = kindOf<Deleted>('content deletion')
-export const aPush = kindOf<Transfer<Pushed>>('push')
-export const aPull = kindOf<Transfer<Pulled>>('pull')
+export const toContentDeletionResource = kindOf<Deleted>('content deletion')
+export const toPushResource = kindOf<Transfer<Pushed>>('push')
+export const toPullResource = kindOf<Transfer<Pulled>>('pull')
 
 /**
  * Events outside of transactions. Recording one is cheap. A background job writes them together, a little later. `flush` returns

@@ -11,5 +11,5 @@ export const ping: Domain = {
   ],
   eventBodies: [],
   resources: [],
-  duties: [],
+  jobs: [],
 }

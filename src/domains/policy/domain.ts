@@ -15,7 +15,7 @@ import { pullRuleEvents, pullRules } from './pull-rules/pull-rules.control.ts'
 import { views } from './pull-rules/resolve-tag.control.ts'
 import { resources } from './resources.ts'
 import { retentionPlanEvents, retentionPlans } from './retention/plans.control.ts'
-import { sweepRetention } from './retention/plans.duty.ts'
+import { sweepRetention } from './retention/plans.job.ts'
 import { retention, retentionEvents } from './retention/retention.control.ts'
 
 export const policy: Domain = {
@@ -32,5 +32,5 @@ export const policy: Domain = {
   eventBodies: [...gateEvents, ...retentionEvents, ...retentionPlanEvents, ...pullRuleEvents],
   resources,
   hooks: policyHooks,
-  duties: [sweepRetention],
+  jobs: [sweepRetention],
 }

@@ -2,15 +2,15 @@ import type { App } from '#app.ts'
 import { deleteRulesAt, endExceptionsAt } from '#domains/rules/rules.store.ts'
 import type { DomainHooks } from '#hooks.ts'
 import { rootOf } from '#lib/uid.ts'
+import { deleteFormerRulesAt, raiseLaw } from './retention/retention.store.ts'
 import {
-  promiseAssigned,
-  promiseLeft,
-  promiseUntagged,
+  lockDigestAssigned,
+  lockDigestLeft,
+  lockDigestUntagged,
   requireDeletable,
   requireMovable,
   requireUnkept,
-} from './retention/promises.service.ts'
-import { deleteFormerRulesAt, raiseLaw } from './retention/retention.store.ts'
+} from './retention/retention-locks.service.ts'
 
 export const policyHooks = (app: App): DomainHooks => ({
   /** Fills the cache of retention rules, because it does not cache reads in a transaction. */
@@ -19,13 +19,13 @@ export const policyHooks = (app: App): DomainHooks => ({
   },
 
   async manifestPushed(tx, { cause }, repo, { digest, tags }) {
-    if (tags.length === 0) await promiseUntagged(tx, { app }, repo, digest, cause.now)
+    if (tags.length === 0) await lockDigestUntagged(tx, { app }, repo, digest, cause.now)
   },
 
   mayAssignTag: (tx, repo, move) => requireMovable(tx, { app }, repo, move),
   mayDeleteTag: (tx, repo, tag) => requireDeletable(tx, { app }, repo, tag),
-  tagAssigning: (tx, repo, assigned, now) => promiseAssigned(tx, { app }, repo, assigned, now),
-  tagLeft: (tx, repo, left) => promiseLeft(tx, { app }, repo, left),
+  tagAssigning: (tx, repo, assigned, now) => lockDigestAssigned(tx, { app }, repo, assigned, now),
+  tagLeft: (tx, repo, left) => lockDigestLeft(tx, { app }, repo, left),
   mayDelete: (tx, { caller, cause }, repo, digest) => requireUnkept(tx, { app, caller, cause }, repo, digest),
 
   /** Deletes the rules of the repository and ends its exemptions. Quarantines stay as a record. */

@@ -8,16 +8,16 @@ import { Registry } from '#gen/pinfold/registry/v1/registry_pb.ts'
 import { ImagesService } from '#gen/pinfold/registry/v2/images_pb.ts'
 import { ReposService } from '#gen/pinfold/registry/v2/repos_pb.ts'
 import { TagsService } from '#gen/pinfold/registry/v2/tags_pb.ts'
-import { collectBlobs, scheduleCollections } from './blobs/collect-blobs.duty.ts'
+import { collectBlobs, scheduleCollections } from './blobs/collect-blobs.job.ts'
 import { collection } from './blobs/collection.control.ts'
 import { deletionsV1 } from './deletions/deletions.v1.ts'
 import { deletions } from './deletions/deletions.v2.ts'
-import { removeRepos } from './deletions/removals.duty.ts'
+import { removeRepos } from './deletions/removals.job.ts'
 import { deploymentsV1 } from './deployments/deployments.v1.ts'
 import { imagesV1 } from './images/images.v1.ts'
 import { images } from './images/images.v2.ts'
-import { readAgain, readImages } from './images/read-images.duty.ts'
-import { judgeTags } from './lifecycles/eol-tags.duty.ts'
+import { readAgain, readImages } from './images/read-images.job.ts'
+import { judgeTags } from './lifecycles/eol-tags.job.ts'
 import { lifecycles } from './lifecycles/lifecycles.control.ts'
 import { lifecyclesV1 } from './lifecycles/lifecycles.v1.ts'
 import { openRegistry } from './open-parts.ts'
@@ -27,12 +27,12 @@ import { repoEventsV1, reposV1 } from './repos/repos.v1.ts'
 import { repoEvents, repos } from './repos/repos.v2.ts'
 import { resources } from './resources.ts'
 import { settingsV1 } from './settings/settings.v1.ts'
-import { indexTags } from './tags/index-tags.duty.ts'
+import { indexTags } from './tags/index-tags.job.ts'
 import { tagHistory } from './tags/tag-history.control.ts'
 import { tagSearch } from './tags/tag-search.control.ts'
 import { tagEventsV1, tagsV1 } from './tags/tags.v1.ts'
 import { tagEvents, tags } from './tags/tags.v2.ts'
-import { sweepUsage, writeUsage } from './usage/digest-usage.duty.ts'
+import { sweepUsage, writeUsage } from './usage/digest-usage.job.ts'
 
 export const registry: Domain = {
   parts: openRegistry,
@@ -61,7 +61,7 @@ export const registry: Domain = {
   eventBodies: [...repoEvents, ...repoEventsV1, ...tagEvents, ...tagEventsV1],
   resources,
   hooks: registryHooks,
-  duties: [
+  jobs: [
     readImages,
     readAgain,
     writeUsage,

@@ -2,15 +2,15 @@
 import type { App, Call } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
 import { type EventName, emit } from '#domains/outbox/emit.ts'
-import type { Duty } from '#duty.ts'
+import type { Job } from '#job.ts'
 import { ownCause } from '#lib/cause.ts'
 import { found, refuseIfAny } from '#lib/errors.ts'
 import type { Kind } from '#lib/events/event-body.ts'
 import type { Listed, Page } from '#lib/lists/paging.ts'
 import { newUid, rootOf } from '#lib/uid.ts'
-import { groupOf, groupOfRow, limitReached, listBelow } from './places.service.ts'
 import { type Ending, maxReason } from './rules.model.ts'
 import type { EndingTable } from './rules.store.ts'
+import { groupOf, groupOfRow, limitReached, listBelow } from './scopes.service.ts'
 
 /** Members that `createEnding` sets. */
 type Set = 'uid' | 'scopeUid' | 'actor' | 'createTime' | 'endTime' | 'endActor' | 'endReason'
@@ -100,7 +100,7 @@ export async function listEndings<T extends Ending>(
 const mostExpired = 100
 
 /** Background job that ends expired records of one kind, and emits their events. */
-export const expiryDuty = <T extends Ending>(name: string, kind: EndingKind<T, never>): Duty => ({
+export const expiryJob = <T extends Ending>(name: string, kind: EndingKind<T, never>): Job => ({
   name,
   // Twice in the 30 s that an expiry may take.
   everyMs: 15_000,

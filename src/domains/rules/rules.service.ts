@@ -3,13 +3,13 @@ import type { Call } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
 import { type EventName, emit } from '#domains/outbox/emit.ts'
 import { found } from '#lib/errors.ts'
-import { aDeletion, type Kind } from '#lib/events/event-body.ts'
+import { type Kind, toDeletionResource } from '#lib/events/event-body.ts'
 import { applyPatch, type Fields, type Patch } from '#lib/fields.ts'
 import type { Listed, Page } from '#lib/lists/paging.ts'
 import { newUid, rootOf } from '#lib/uid.ts'
-import { groupOf, groupOfRow, limitReached, listBelow } from './places.service.ts'
 import type { Rule } from './rules.model.ts'
 import type { RuleTable } from './rules.store.ts'
+import { groupOf, groupOfRow, limitReached, listBelow } from './scopes.service.ts'
 
 type Before<V extends string, N = EventName> = N extends `${infer B}.${V}` ? B : never
 
@@ -87,7 +87,7 @@ export async function deleteRule<T extends Rule, Text extends object>(
     const group = await groupOfRow(tx, before)
     await table.delete(tx, uid)
     await kind.changed?.(tx, { group, now: call.now }, { before })
-    await emit(tx, call, `${kind.event}.deleted`, { subject: uid, group, resource: aDeletion({ uid }) })
+    await emit(tx, call, `${kind.event}.deleted`, { subject: uid, group, resource: toDeletionResource({ uid }) })
   })
   call.log.info('rule deleted', { uid, type })
 }

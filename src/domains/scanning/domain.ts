@@ -9,10 +9,10 @@ import { VulnerabilitySourcesService } from '#gen/pinfold/control/scanning/v1/so
 import { Registry } from '#gen/pinfold/registry/v1/registry_pb.ts'
 import { Vulnerabilities } from '#gen/pinfold/registry/v1/vulnerabilities_pb.ts'
 import { vulnerabilityEvents } from './changes/changes.control.ts'
-import { tellVulnerabilities } from './changes/changes.duty.ts'
-import { sweepScanning } from './cleanup/cleanup.duty.ts'
+import { tellVulnerabilities } from './changes/changes.job.ts'
+import { sweepScanning } from './cleanup/cleanup.job.ts'
 import { findingsExports } from './exports/exports.control.ts'
-import { matchPackages } from './findings/match.duty.ts'
+import { matchPackages } from './findings/match.job.ts'
 import { scannedImages } from './images/images.control.ts'
 import { openScanning } from './open-parts.ts'
 import { findings } from './reports/findings.control.ts'
@@ -20,16 +20,16 @@ import { vulnReportV1 } from './reports/vuln-report.v1.ts'
 import { vulnReports } from './reports/vuln-reports.v1.ts'
 import { resources } from './resources.ts'
 import { riskAcceptances, riskEvents } from './risks/risks.control.ts'
-import { expireRisksDuty } from './risks/risks.duty.ts'
+import { expireRisksJob } from './risks/risks.job.ts'
 import { scanReports } from './scan-reports/scan-reports.control.ts'
-import { askScanners } from './scanners/ask-scanners.duty.ts'
+import { askScanners } from './scanners/ask-scanners.job.ts'
 import { scanners, scanRequests } from './scanners/scanners.control.ts'
 import { scanningHooks } from './scanning.hooks.ts'
-import { readReports } from './signers/read-reports.duty.ts'
+import { readReports } from './signers/read-reports.job.ts'
 import { signerEvents, vexSigners } from './signers/signers.control.ts'
-import { expireSignersDuty } from './signers/signers.duty.ts'
+import { expireSignersJob } from './signers/signers.job.ts'
 import { vulnerabilitySources } from './sources/sources.control.ts'
-import { syncSources } from './sources/sync.duty.ts'
+import { syncSources } from './sources/sync.job.ts'
 
 export const scanning: Domain = {
   parts: openScanning,
@@ -47,14 +47,14 @@ export const scanning: Domain = {
   eventBodies: [...riskEvents, ...signerEvents, ...vulnerabilityEvents],
   resources,
   hooks: scanningHooks,
-  duties: [
+  jobs: [
     matchPackages,
     readReports,
     askScanners,
     sweepScanning,
     tellVulnerabilities,
-    expireRisksDuty,
-    expireSignersDuty,
+    expireRisksJob,
+    expireSignersJob,
     syncSources,
   ],
 }

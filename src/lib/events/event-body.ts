@@ -13,7 +13,7 @@ export function kindOf<T>(kind: string): Kind<T> {
 }
 
 /** Body of the event of a deletion, which has only the uid. */
-export const aDeletion = kindOf<{ uid: string }>('deletion')
+export const toDeletionResource = kindOf<{ uid: string }>('deletion')
 
 /** Converts a resource of one kind into the body of an event. */
 export type EventBody = {
@@ -48,5 +48,5 @@ export function deletionBody<D extends DescMethod>(
 ): EventBody {
   const [member] = of.input.fields
   const toMessage = ({ uid }: { uid: string }) => create(of.input, { [member!.localName]: uid } as never)
-  return { of, kind: aDeletion.kind, toMessage }
+  return { of, kind: toDeletionResource.kind, toMessage }
 }

@@ -9,10 +9,10 @@ import { UpstreamError } from './upstream-error.ts'
 export type HistoryApi = 'service' | 'draft'
 
 /** Times are ISO texts. `checkedBefore` is set if the upstream itself only knows that the tag moved after it. */
-export type ToldMove = { time: string; digest: string; isDeletion: boolean; checkedBefore: string }
+export type ReportedMove = { time: string; digest: string; isDeletion: boolean; checkedBefore: string }
 
 /** Oldest first, without two of one time. `next` asks for the next page, where there is one. */
-export type HistoryPage = { moves: ToldMove[]; next: string | undefined }
+export type HistoryPage = { moves: ReportedMove[]; next: string | undefined }
 
 /** Path of the first page of the history after a time; of the whole history if `after` is empty. */
 export function firstPageOf(api: HistoryApi, tag: string, after: string): string {
@@ -47,7 +47,7 @@ export async function readHistory(api: HistoryApi, read: Read, answer: StreamAns
 
 function readService(body: Record<string, unknown>, { tag, after, now }: Read): HistoryPage {
   const records = listOf(body.history)
-  const listed = records.map(({ updateTimestamp, digest, checkedBefore }): ToldMove => {
+  const listed = records.map(({ updateTimestamp, digest, checkedBefore }): ReportedMove => {
     const time = timeOf(updateTimestamp, now)
     const before = checkedBefore === undefined ? '' : timeOf(checkedBefore, now)
     if (before > time) throw new UpstreamError('malformed')
@@ -62,7 +62,7 @@ function readService(body: Record<string, unknown>, { tag, after, now }: Read): 
 const annotation = 'org.opencontainers.distribution.tag'
 
 function readDraft(body: Record<string, unknown>, { tag, after, now }: Read, link: string): HistoryPage {
-  const listed = listOf(body.manifests).map(({ digest, annotations }): ToldMove => {
+  const listed = listOf(body.manifests).map(({ digest, annotations }): ReportedMove => {
     const values = isObject(annotations) ? annotations : {}
     const event = values[`${annotation}.event`]
     if (event !== 'created' && event !== 'updated' && event !== 'deleted') throw new UpstreamError('malformed')
@@ -112,11 +112,11 @@ function digestOf(value: unknown): string {
   return value
 }
 
-function requireOrder(moves: readonly ToldMove[]): void {
+function requireOrder(moves: readonly ReportedMove[]): void {
   if (moves.some(({ time }, i) => i > 0 && time < moves[i - 1]!.time)) throw new UpstreamError('malformed')
 }
 
 /** Keeps the later one of two moves within a millisecond. */
-function dropEarlier(moves: readonly ToldMove[]): ToldMove[] {
+function dropEarlier(moves: readonly ReportedMove[]): ReportedMove[] {
   return moves.filter(({ time }, i) => time !== moves[i + 1]?.time)
 }

@@ -1,7 +1,7 @@
 // Resolves the path that a client wrote to the path of the repository. Removes the view, and adds the path prefix that is
 // configured for the host.
 import { looksLikeView, readView, type View, ViewProblem } from '#domains/policy/views/views.model.ts'
-import type { HttpArrival } from '#edge/doors.ts'
+import type { HttpArrival } from '#edge/entry-points.ts'
 import { OciError } from '../errors.ts'
 import type { Named, Registry } from '../visit.ts'
 

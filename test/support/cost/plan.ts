@@ -1,7 +1,7 @@
 // Selection of the inputs that are sent: all of them, or in the short version a few for each method and entry point.
 
 import { httpOf } from '../../../scripts/openapi-annotations.ts'
-import { declaredKinds, doorInputs } from './doors.ts'
+import { declaredKinds, doorInputs } from './entry-points.ts'
 import type { Input } from './input.ts'
 import { libraryInputs, libraryTargets } from './library-services.ts'
 import { endpoints, methodInputs } from './methods.ts'

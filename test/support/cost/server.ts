@@ -2,13 +2,13 @@
 // process plays the calls of the reference first, so that requests find resources. It takes commands as messages of its parent
 // process.
 
-import { openApi } from '#api/door.ts'
+import { openApi } from '#api/entry-point.ts'
 import { buildEndpoints } from '#api/methods.ts'
-import { openDoors } from '#api/server.ts'
+import { openEntryPoints } from '#api/server.ts'
 import { services } from '#api/services.ts'
 import { createEdge } from '#edge/arrival.ts'
 import { newKeyPair, noteKey } from '#lib/tlog/notes.ts'
-import { duties } from '#workers.ts'
+import { jobs } from '#workers.ts'
 import { type Call, changes, deletions, reads } from '../../reference/calls.ts'
 import { filled, run } from '../../reference/run-calls.ts'
 import { startWorld, type World } from '../../reference/world.ts'
@@ -108,7 +108,7 @@ async function factsOf(world: World): Promise<Facts> {
   const { pinfold } = world
   const { app, url, org, seed } = pinfold
   const endpoints = buildEndpoints(services)
-  const doors = openDoors(openApi(createEdge(app, url), endpoints), endpoints)
+  const doors = openEntryPoints(openApi(createEdge(app, url), endpoints), endpoints)
   const scim = await openScim(world)
   const cookie = await cookieOf(world)
   const calls = await play(world)
@@ -151,7 +151,7 @@ const world = await startWorld({
   witnessLogs: [log],
   ledgerProofs: 'public',
   securityContact: 'mailto:security@example.com',
-  duties,
+  jobs,
 })
 // Rate limits would answer before the work that is measured.
 Object.assign(world.pinfold.app.limits, { check() {}, look() {} })

@@ -10,7 +10,7 @@ import { Table } from '../../ui/table.tsx'
 import { Badge, Time } from '../../ui/text.tsx'
 import { words } from '../../words.ts'
 import { GroupFrame } from '../groups/group-frame.tsx'
-import { type Kind, linesOf, PlacedList, sendTo, type Values, WithPermission } from '../rules/placed-list.tsx'
+import { type Kind, linesOf, ScopedList, sendTo, type Values, WithPermission } from '../rules/placed-list.tsx'
 import { Copies } from './copies.tsx'
 
 export function MirrorsScreen({ names }: { names: readonly string[] }) {
@@ -23,7 +23,7 @@ export function MirrorsScreen({ names }: { names: readonly string[] }) {
           <h2>{words.copies}</h2>
           <Copies group={uid} />
           <WithPermission at={{ uid, groups }}>
-            <PlacedList at={{ uid, groups }} kind={upstreams} />
+            <ScopedList at={{ uid, groups }} kind={upstreams} />
           </WithPermission>
         </>
       )}

@@ -5,15 +5,15 @@ import type { Field } from '../../ui/form.tsx'
 import { Badge } from '../../ui/text.tsx'
 import { words } from '../../words.ts'
 import { createExemptionKind } from './exemptions.tsx'
-import { type At, type Kind, PlacedList, Rules, sendTo, type Values } from './placed-list.tsx'
+import { type At, type Kind, ScopedList, Rules, sendTo, type Values } from './placed-list.tsx'
 
 export function AdmissionPolicies({ at, query }: { at: At; query: URLSearchParams }) {
   return (
     <Rules at={at} query={query} text={words.gatesText} needs="policies.policy.list">
       {(asked) => (
         <>
-          <PlacedList at={at} kind={gates} />
-          {can('policies.override.list', at.uid) && <PlacedList at={at} kind={{ ...exemptions, ...asked }} />}
+          <ScopedList at={at} kind={gates} />
+          {can('policies.override.list', at.uid) && <ScopedList at={at} kind={{ ...exemptions, ...asked }} />}
         </>
       )}
     </Rules>

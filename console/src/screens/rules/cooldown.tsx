@@ -7,7 +7,7 @@ import {
   type At,
   type Kind,
   linesOf,
-  PlacedList,
+  ScopedList,
   Rules,
   sendTo,
   tagFields,
@@ -20,8 +20,8 @@ export function CooldownPolicies({ at, query }: { at: At; query: URLSearchParams
     <Rules at={at} query={query} text={words.cooldownText}>
       {(asked) => (
         <>
-          <PlacedList at={at} kind={pullRules} />
-          <PlacedList at={at} kind={{ ...exemptions, ...asked }} />
+          <ScopedList at={at} kind={pullRules} />
+          <ScopedList at={at} kind={{ ...exemptions, ...asked }} />
         </>
       )}
     </Rules>

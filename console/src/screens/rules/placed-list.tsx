@@ -5,7 +5,7 @@ import { paths } from '../../app/paths.ts'
 import { here } from '../../app/route.ts'
 import { can, isKnown } from '../../app/session.ts'
 import { ask, type Query } from '../../data/api.ts'
-import { type Placed, readPlaced, type Scope, whereOf } from '../../data/placed.ts'
+import { type Scoped, readPlaced, type Scope, whereOf } from '../../data/placed.ts'
 import { namesOfPlace, parentOf } from '../../data/places.ts'
 import type { CapabilityName } from '../../data/rights.ts'
 import type { Group } from '../../data/types.ts'
@@ -20,7 +20,7 @@ export type Values = Record<string, string>
 export type At = { uid: string; groups: readonly Group[] }
 
 /** Kind of resource that belongs to a group or repo. */
-export type Kind<T extends Placed> = {
+export type Kind<T extends Scoped> = {
   title: string
   empty: string
   path: string
@@ -47,11 +47,11 @@ export type Kind<T extends Placed> = {
 const ofSettings: CapabilityName = 'registry.settings.update'
 
 /** Checks if this person can change or end one of them. */
-function canAct<T extends Placed>({ needs, update }: Kind<T>, at: string): boolean {
+function canAct<T extends Scoped>({ needs, update }: Kind<T>, at: string): boolean {
   return can(needs?.end ?? ofSettings, at) || (update !== undefined && can(needs?.update ?? ofSettings, at))
 }
 
-export function PlacedList<T extends Placed>({ kind, at }: { kind: Kind<T>; at: At }) {
+export function ScopedList<T extends Scoped>({ kind, at }: { kind: Kind<T>; at: At }) {
   const { title, path, member, scope, query = {} } = kind
   const [made, setMade] = useState(0)
   const read = useLoad(`${path} ${at.uid} ${JSON.stringify(query)}`, (signal) =>
@@ -96,7 +96,7 @@ export function PlacedList<T extends Placed>({ kind, at }: { kind: Kind<T>; at: 
   )
 }
 
-const whereColumn = <T extends Placed>(at: At): Column<T> => ({
+const whereColumn = <T extends Scoped>(at: At): Column<T> => ({
   title: words.scope,
   cell: ({ uid }) => {
     const where = whereOf(uid, at.uid)
@@ -119,7 +119,7 @@ function PlaceName({ uid }: { uid: string }) {
   )
 }
 
-const actionsColumn = <T extends Placed>(
+const actionsColumn = <T extends Scoped>(
   { nameOf, create, update, end, needs }: Kind<T>,
   at: At,
   reload: () => void,
@@ -204,10 +204,10 @@ export const sendTo = (path: string) => ({
   },
   update:
     (bodyOf: (values: Values) => object) =>
-    async ({ uid }: Placed, values: Values) => {
+    async ({ uid }: Scoped, values: Values) => {
       await ask('PATCH', `${path}/${uid}`, { body: bodyOf(values) })
     },
-  delete: async ({ uid }: Placed) => {
+  delete: async ({ uid }: Scoped) => {
     await ask('DELETE', `${path}/${uid}`)
   },
 })

@@ -8,7 +8,7 @@ import {
   type At,
   type Kind,
   linesOf,
-  PlacedList,
+  ScopedList,
   Rules,
   sendTo,
   tagFields,
@@ -22,10 +22,10 @@ export function Retention({ at, query }: { at: At; query: URLSearchParams }) {
     <Rules at={at} query={query} text={words.retentionText}>
       {(asked) => (
         <>
-          <PlacedList at={at} kind={retentionRules} />
-          <PlacedList at={at} kind={tagRules} />
-          <PlacedList at={at} kind={{ ...holds, ...asked }} />
-          <PlacedList at={at} kind={{ ...quarantined, ...asked }} />
+          <ScopedList at={at} kind={retentionRules} />
+          <ScopedList at={at} kind={tagRules} />
+          <ScopedList at={at} kind={{ ...holds, ...asked }} />
+          <ScopedList at={at} kind={{ ...quarantined, ...asked }} />
           <Plans at={at.uid} chosen={query.get('plan') ?? ''} />
         </>
       )}

@@ -7,7 +7,7 @@ import { useLoad } from '../../ui/load.ts'
 import type { Column } from '../../ui/table.tsx'
 import { Badge, Digest, Time } from '../../ui/text.tsx'
 import { words } from '../../words.ts'
-import { type At, type Kind, PlacedList, Rules } from './placed-list.tsx'
+import { type At, type Kind, ScopedList, Rules } from './placed-list.tsx'
 import { timeOf, untilField } from './until.ts'
 
 export function Risks({ at, query }: { at: At; query: URLSearchParams }) {
@@ -15,8 +15,8 @@ export function Risks({ at, query }: { at: At; query: URLSearchParams }) {
     <Rules at={at} query={query} text={words.risksText} needs="vuln_reports.list">
       {(asked) => (
         <>
-          <PlacedList at={at} kind={{ ...risks, ...asked }} />
-          <PlacedList at={at} kind={{ ...signers, ...asked }} />
+          <ScopedList at={at} kind={{ ...risks, ...asked }} />
+          <ScopedList at={at} kind={{ ...signers, ...asked }} />
         </>
       )}
     </Rules>

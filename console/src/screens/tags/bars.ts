@@ -1,8 +1,8 @@
 // Bar of the timeline that a key selects.
-import type { Stay } from './moves.ts'
+import type { Assignment } from './moves.ts'
 
 /** Left and right move through time, up and down between bars of the same digest, Home and End to the ends. */
-export function nextBar(stays: readonly Pick<Stay, 'digest'>[], at: number, key: string): number | undefined {
+export function nextBar(stays: readonly Pick<Assignment, 'digest'>[], at: number, key: string): number | undefined {
   const last = stays.length - 1
   const inLane = (by: 1 | -1) => {
     for (let i = at + by; i >= 0 && i <= last; i += by) if (stays[i]!.digest === stays[at]!.digest) return i

@@ -43,10 +43,10 @@ export const isDeletion = ({ event }: Move): boolean => event === 'EVENT_DELETED
 export const isFromUpstream = ({ source }: Move): boolean => source === 'SOURCE_UPSTREAM'
 
 /** Time during which a tag pointed to a digest. `end` is missing for the current digest. */
-export type Stay = { digest: string; start: number; end: number | undefined; move: Move }
+export type Assignment = { digest: string; start: number; end: number | undefined; move: Move }
 
 /** Converts records to stays, the oldest first. */
-export function staysOf(records: readonly Move[]): Stay[] {
+export function staysOf(records: readonly Move[]): Assignment[] {
   return records
     .filter((one) => !isDeletion(one))
     .map((move) => ({

@@ -15,7 +15,7 @@ import { Badge, Copy, Digest, timeText } from '../../ui/text.tsx'
 import { words } from '../../words.ts'
 import { pinOf } from '../start/start.tsx'
 import { Delta } from './delta.tsx'
-import { isDeletion, readMoveAt, readMoves, type Stay, staysOf } from './moves.ts'
+import { isDeletion, readMoveAt, readMoves, type Assignment, staysOf } from './moves.ts'
 import { Proof } from './proof.tsx'
 import { ReportedHistory } from './reported-history.tsx'
 import { TagView } from './tag-view.tsx'
@@ -129,8 +129,8 @@ function DigestAtTime({ names, repo, tag, at }: AsOfProps) {
 type HistoryProps = { names: readonly string[]; repo: string; items: readonly Move[]; at: string | undefined }
 
 function History({ names, repo, items, at }: HistoryProps) {
-  const [picked, setPicked] = useState<Stay>()
-  const pick = (stay: Stay, isSecond: boolean) => {
+  const [picked, setPicked] = useState<Assignment>()
+  const pick = (stay: Assignment, isSecond: boolean) => {
     if (isSecond && picked && picked.digest !== stay.digest) return go(paths.diff(names, picked.digest, stay.digest))
     setPicked(stay)
     go(paths.with(here(), { at: stay.move.time }))

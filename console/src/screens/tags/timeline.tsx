@@ -4,17 +4,17 @@ import { useState } from 'preact/hooks'
 import { dayText, short } from '../../ui/text.tsx'
 import { words } from '../../words.ts'
 import { nextBar } from './bars.ts'
-import type { Stay } from './moves.ts'
+import type { Assignment } from './moves.ts'
 import { whenText } from './when.tsx'
 
 const lane = { height: 26, gap: 4, left: 150, width: 900 }
 const maxLanes = 12
 
 type Props = {
-  stays: readonly Stay[]
+  stays: readonly Assignment[]
   at: number | undefined
   now: number
-  onPick: (stay: Stay, isSecond: boolean) => void
+  onPick: (stay: Assignment, isSecond: boolean) => void
 }
 
 export function Timeline({ stays, at, now, onPick }: Props) {
@@ -82,7 +82,7 @@ export function Timeline({ stays, at, now, onPick }: Props) {
 }
 
 type BarProps = {
-  stay: Stay
+  stay: Assignment
   x: (time: number) => number
   y: number
   end: number

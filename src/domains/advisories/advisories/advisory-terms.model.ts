@@ -74,10 +74,10 @@ export function termsOf(advisory: Advisory): Term[] {
 
 /** True if the advisory documents include the advisory. They cannot express a patch or a move of the component. */
 function isPublished({ events }: Pick<Advisory, 'events'>): boolean {
-  return events.some(isTold)
+  return events.some(isPublishedEvent)
 }
 
-export function isTold({ reviewState, type }: Advisory['events'][number]): boolean {
+export function isPublishedEvent({ reviewState, type }: Advisory['events'][number]): boolean {
   return reviewState === reviewStates.approved && type !== 'patched' && type !== moved
 }
 

@@ -5,7 +5,7 @@ import { findOrganization } from '#domains/iam/groups/groups.service.ts'
 import { type Listed, type Page, toListed } from '#lib/lists/paging.ts'
 import { type Advisory, type AdvisoryEvent, reviewStates } from './advisories.model.ts'
 import { findAdvisory } from './advisories.store.ts'
-import { isTold } from './advisory-terms.model.ts'
+import { isPublishedEvent } from './advisory-terms.model.ts'
 import * as store from './publication.store.ts'
 
 export type { Advisory, AdvisoryEvent } from './advisories.model.ts'
@@ -45,7 +45,13 @@ export async function listPublications(
 }
 
 /** The group with the public advisories. Returns undefined if it does not exist. */
-export async function publicPlace({ db, config }: { db: Reader; config: App['config'] }): Promise<string | undefined> {
+export async function findPublicOrganization({
+  db,
+  config,
+}: {
+  db: Reader
+  config: App['config']
+}): Promise<string | undefined> {
   return (await findOrganization(db, config.publicOrg))?.uid
 }
 
@@ -89,5 +95,5 @@ function countWithinLimit(origins: readonly store.PublishedOrigin[]): number {
 
 function withApproved(advisory: Advisory): Advisory {
   const { events } = advisory
-  return { ...advisory, events: events.filter(isTold) }
+  return { ...advisory, events: events.filter(isPublishedEvent) }
 }

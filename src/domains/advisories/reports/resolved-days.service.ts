@@ -7,7 +7,7 @@ import { movesBefore, movesBetween } from '#domains/registry/tags/tag-history.st
 import { invalid } from '#lib/errors.ts'
 import { Walk } from '#lib/scheduling/walk.ts'
 import { isAtOrBelow, rootOf } from '#lib/uid.ts'
-import { type Advisory, advisoriesAbout, publicPlace } from '../advisories/publication.service.ts'
+import { type Advisory, advisoriesAbout, findPublicOrganization } from '../advisories/publication.service.ts'
 import { affects, namesOf } from './affected.ts'
 import { dayMs, maxMoves, movesBack, reportWalk } from './resolved-reports.model.ts'
 
@@ -158,7 +158,7 @@ class AdvisoriesOf {
    */
   async #placesThatCount(): Promise<readonly string[]> {
     const { app, caller } = this.#call
-    const published = await publicPlace(app)
+    const published = await findPublicOrganization(app)
     const own = caller.rights.roots([listAdvisories]).flatMap((place) => {
       return isAtOrBelow(this.#root, place) ? [this.#root] : isAtOrBelow(place, this.#root) ? [place] : []
     })

@@ -3,7 +3,7 @@
 // work.
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { App } from '#app.ts'
-import type { DutySite } from '#duty.ts'
+import type { JobContext } from '#job.ts'
 import { createTrust, type Heartbeats, type Trust, watchHeartbeats } from '#lib/heartbeats.ts'
 import * as queueStore from '../routing/queues.store.ts'
 import { anyUnrouted } from '../routing/routing.store.ts'
@@ -34,7 +34,7 @@ const rowLocks = { isolation: 'rowLocks' } as const
 const routes = { isolation: 'rowLocks', durability: 'later' } as const
 
 /** Resolves once the worker is running. */
-export async function startDeliveries(app: App, site: DutySite): Promise<Deliveries> {
+export async function startDeliveries(app: App, site: JobContext): Promise<Deliveries> {
   const worker = new DeliveryWorker(app, site)
   await worker.start()
   return worker
@@ -42,7 +42,7 @@ export async function startDeliveries(app: App, site: DutySite): Promise<Deliver
 
 class DeliveryWorker implements Deliveries {
   readonly #app: App
-  readonly #site: DutySite
+  readonly #site: JobContext
   readonly #queues = new Map<number, SinkQueue>()
   readonly #results: Results
   readonly #owners: Heartbeats<number>
@@ -57,7 +57,7 @@ class DeliveryWorker implements Deliveries {
   #lookTimer: NodeJS.Timeout | undefined
   #lookTime = Infinity
 
-  constructor(app: App, site: DutySite) {
+  constructor(app: App, site: JobContext) {
     this.#app = app
     this.#site = site
     this.#leaseMs = app.config.deliveryTimeoutMs * 2

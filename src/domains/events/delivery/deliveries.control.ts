@@ -17,7 +17,6 @@ import { type EventBody, eventBody } from '#lib/events/event-body.ts'
 import { readPage } from '#lib/lists/paging.ts'
 import { toIso } from '#lib/timestamp.ts'
 import {
-  aTestEvent,
   changedSettings,
   type Delivery,
   type DeliveryAttempt,
@@ -28,6 +27,7 @@ import {
   pausedSettings,
   resumedSettings,
   type ShownSettings,
+  toTestEventResource,
 } from './deliveries.model.ts'
 import * as service from './deliveries.service.ts'
 import { replayEvents } from './replays.service.ts'
@@ -91,7 +91,7 @@ export const deliveryEvents: readonly EventBody[] = [
   eventBody(method.rotateSubscriptionSecret, newSecretSettings, (settings) => {
     return toRotated({ settings: toShown(settings) })
   }),
-  eventBody(TestEventSchema, aTestEvent, messageOf(TestEventSchema)),
+  eventBody(TestEventSchema, toTestEventResource, messageOf(TestEventSchema)),
 ]
 
 const states: readonly (readonly [DeliveryState, Delivery_State])[] = [

@@ -55,7 +55,7 @@ export const newSecretSettings = kindOf<ShownSettings>('new-secret')
 
 /** Event that tests a sink. */
 export type TestEvent = { subscription: string; message: string }
-export const aTestEvent = kindOf<TestEvent>('test')
+export const toTestEventResource = kindOf<TestEvent>('test')
 
 /** Delivery of an event to a subscription, as shown in the API. */
 export type Delivery = {

@@ -89,7 +89,7 @@ export async function sendTestEvent(call: Call, uid: string): Promise<model.Deli
   const { db } = call.app
   const { subscriber } = await requireSettings(db, uid)
   const target = found(await store.findTargetOf(db, subscriber.id), subscriptionType, uid)
-  const resource = model.aTestEvent({ subscription: uid, message: 'test event requested over the API' })
+  const resource = model.toTestEventResource({ subscription: uid, message: 'test event requested over the API' })
   const about = { subject: uid, group: subscriber.group, resource }
   const event = withId(newEvent(call.app, call.cause, 'control.events.subscription.test', about))
   const outcome = await attempt(call.app, call.url, target, { ...event, id: 0, extensions: '' })

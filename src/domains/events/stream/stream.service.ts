@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { StreamCall } from '#app.ts'
 import type { Caller } from '#caller.ts'
 import { requireGroup } from '#domains/iam/groups/groups.service.ts'
-import { aPull, aPush } from '#domains/outbox/registry-events.model.ts'
+import { toPullResource, toPushResource } from '#domains/outbox/registry-events.model.ts'
 import { AppError, type FieldViolation, permissionDenied, refuseIfAny } from '#lib/errors.ts'
 import { isAtOrBelow, isUid, lineage, top } from '#lib/uid.ts'
 import { attributesOf, bodyOf, tokenOf } from '../delivery/cloud-event.ts'
@@ -133,8 +133,8 @@ export async function announce(
   { group, types }: { group: string; types: readonly string[] },
 ): Promise<Announced> {
   const { db, config, vendor, clock, eventTable, log } = call.app
-  const pull = eventTable.find('registry.pull', undefined, aPull.kind)
-  const push = eventTable.find('registry.push', undefined, aPush.kind)
+  const pull = eventTable.find('registry.pull', undefined, toPullResource.kind)
+  const push = eventTable.find('registry.push', undefined, toPushResource.kind)
   if (![pull, push].some(({ type }) => matchesType(types, type, vendor?.token))) {
     return { renew: async () => {}, [Symbol.asyncDispose]: async () => {} }
   }

@@ -10,7 +10,7 @@ export type Subscription = {
   updateTime: string
 }
 
-export const aSubscription = kindOf<Subscription>('subscription')
+export const toSubscriptionResource = kindOf<Subscription>('subscription')
 
 export const subscriptionType = 'events.pinfold.dev/Subscription'
 

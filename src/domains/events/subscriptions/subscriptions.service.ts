@@ -12,10 +12,10 @@ import { newUid, rootOf } from '#lib/uid.ts'
 import { routeBacklog, routeEverything, tellRouted } from '../routing/routing.ts'
 import { newSecret } from './secrets.ts'
 import {
-  aSubscription,
   type Subscription,
   subscriptionFields,
   subscriptionType,
+  toSubscriptionResource,
   withoutSecrets,
 } from './subscriptions.model.ts'
 import * as store from './subscriptions.store.ts'
@@ -54,7 +54,7 @@ export async function createSubscription(call: Call, parent: string, sink: strin
       requireRoom(limits, 'subscriptions', await store.countOf(tx, rootOf(parent)))
       requireRoom(limits, 'sink_subscriptions', await store.countOfSink(tx, rootOf(parent), sink))
       await store.insertSubscription(tx, created, secret, call.vendor?.token ?? '')
-      const resource = aSubscription(created)
+      const resource = toSubscriptionResource(created)
       await emit(tx, call, 'events.subscription.created', { subject: created.uid, resource })
       return routed
     },

@@ -7,9 +7,9 @@ import {
 } from '#gen/pinfold/events/v1/subscriptions_pb.ts'
 import { creating, deleting } from '#lib/contract/handlers.ts'
 import { messageOf, required } from '#lib/contract/messages.ts'
-import { aDeletion, type EventBody, eventBody } from '#lib/events/event-body.ts'
+import { type EventBody, eventBody, toDeletionResource } from '#lib/events/event-body.ts'
 import { wholeList } from '#lib/lists/lists.ts'
-import { aSubscription, withoutSecrets } from './subscriptions.model.ts'
+import { toSubscriptionResource, withoutSecrets } from './subscriptions.model.ts'
 import * as service from './subscriptions.service.ts'
 
 const { method } = Subscriptions
@@ -27,6 +27,6 @@ export const subscriptionsV1: Handlers<typeof Subscriptions> = {
 }
 
 export const subscriptionEventsV1: readonly EventBody[] = [
-  eventBody(method.create, aSubscription, (subscription) => toMessage(withoutSecrets(subscription))),
-  eventBody(method.delete, aDeletion, () => null),
+  eventBody(method.create, toSubscriptionResource, (subscription) => toMessage(withoutSecrets(subscription))),
+  eventBody(method.delete, toDeletionResource, () => null),
 ]

@@ -7,7 +7,7 @@ import {
 import { creating, deleting, getting, listing } from '#lib/contract/handlers.ts'
 import { messageOf, required } from '#lib/contract/messages.ts'
 import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.ts'
-import { aSubscription, subscriptionFields, withoutSecrets } from './subscriptions.model.ts'
+import { subscriptionFields, toSubscriptionResource, withoutSecrets } from './subscriptions.model.ts'
 import * as service from './subscriptions.service.ts'
 
 const { method } = SubscriptionsService
@@ -24,6 +24,8 @@ export const subscriptions: Handlers<typeof SubscriptionsService> = {
 
 /** Event bodies. All subscribers of the group, and readers of the audit log, see them. */
 export const subscriptionEvents: readonly EventBody[] = [
-  eventBody(method.createSubscription, aSubscription, (subscription) => toMessage(withoutSecrets(subscription))),
+  eventBody(method.createSubscription, toSubscriptionResource, (subscription) =>
+    toMessage(withoutSecrets(subscription)),
+  ),
   deletionBody(method.deleteSubscription),
 ]

@@ -8,7 +8,7 @@ import {
 import { deleting, listing } from '#lib/contract/handlers.ts'
 import { messageOf } from '#lib/contract/messages.ts'
 import { type EventBody, eventBody } from '#lib/events/event-body.ts'
-import { accessRequestFields, anAccessRequest, anAnsweredRequest } from './access-requests.model.ts'
+import { accessRequestFields, toAccessRequestResource, toAnsweredRequestResource } from './access-requests.model.ts'
 import * as service from './access-requests.service.ts'
 
 const { method } = AccessRequestsService
@@ -35,10 +35,10 @@ export const accessRequests: Handlers<typeof AccessRequestsService> = {
 }
 
 export const accessRequestEvents: readonly EventBody[] = [
-  eventBody(AccessRequestCreatedSchema, anAccessRequest, (request) => {
+  eventBody(AccessRequestCreatedSchema, toAccessRequestResource, (request) => {
     return toCreated({ accessRequest: toMessage(request) })
   }),
-  eventBody(AccessRequestAnsweredSchema, anAnsweredRequest, ({ request, roleUid }) => {
+  eventBody(AccessRequestAnsweredSchema, toAnsweredRequestResource, ({ request, roleUid }) => {
     return toAnswered({ accessRequest: toMessage(request), approved: roleUid !== '', roleUid })
   }),
 ]

@@ -21,10 +21,10 @@ export type AccessRequest = {
 
 export const accessRequestType = 'iam.pinfold.dev/AccessRequest'
 
-export const anAccessRequest = kindOf<AccessRequest>('access-request')
+export const toAccessRequestResource = kindOf<AccessRequest>('access-request')
 /** Answer to a request. `roleUid` is empty if the request was refused. */
 export type AnsweredRequest = { request: AccessRequest; roleUid: string }
-export const anAnsweredRequest = kindOf<AnsweredRequest>('answered-access-request')
+export const toAnsweredRequestResource = kindOf<AnsweredRequest>('answered-access-request')
 
 export const accessRequestFields = {
   uid: { column: 'uid', sort: true },

@@ -11,17 +11,17 @@ import { type Group, groupType, ready } from '../groups/groups.model.ts'
 import { findOrganization, requireGroup } from '../groups/groups.service.ts'
 import { listFrom } from '../groups/list-nodes.ts'
 import { joinOrganization } from '../roles/consent.service.ts'
-import { aBinding } from '../roles/role-bindings.model.ts'
+import { toBindingResource } from '../roles/role-bindings.model.ts'
 import { findBinding, insertBinding } from '../roles/role-bindings.store.ts'
 import { requireGrantableRole } from '../roles/roles.service.ts'
 import {
   type AccessRequest,
   accessRequestType,
-  anAccessRequest,
-  anAnsweredRequest,
   companyDomain,
   maxWaitingRequests,
   requestLife,
+  toAccessRequestResource,
+  toAnsweredRequestResource,
 } from './access-requests.model.ts'
 import * as store from './access-requests.store.ts'
 
@@ -86,10 +86,10 @@ export async function requestAccess(call: Call, groupUid: string): Promise<void>
       expireTime: after(now, requestLife.waits),
     }
     await store.putRequest(tx, request)
-    const event = { subject: request.uid, group: group.uid, resource: anAccessRequest(request) }
+    const event = { subject: request.uid, group: group.uid, resource: toAccessRequestResource(request) }
     // The caller is not a member yet, so the event does not tell their origin.
-    const untold = { app, cause: { ...call.cause, act: undefined, source: '', userAgent: '' } }
-    await emit(tx, untold, 'control.iam.access_request.created', event)
+    const listUnannounced = { app, cause: { ...call.cause, act: undefined, source: '', userAgent: '' } }
+    await emit(tx, listUnannounced, 'control.iam.access_request.created', event)
   })
   call.log.info('access requested', { group: group.uid })
 }
@@ -140,7 +140,7 @@ async function bind(tx: Tx, call: Call, group: string, identityUid: string, role
   const uid = newUid(group)
   const made = { accepted: true, createdBy: call.caller.uid, createTime: call.now, updateTime: call.now }
   if (!(await insertBinding(tx, { uid, identityUid, roleUid, ...made }))) return ''
-  const resource = aBinding((await findBinding(tx, uid))!)
+  const resource = toBindingResource((await findBinding(tx, uid))!)
   await emit(tx, call, 'iam.rolebindings.created', { subject: uid, group, resource })
   return uid
 }
@@ -185,7 +185,7 @@ async function emitAnswer(tx: Tx, call: Call, request: AccessRequest, roleUid: s
   const event = {
     subject: request.uid,
     group: parentOf(request.uid),
-    resource: anAnsweredRequest({ request, roleUid }),
+    resource: toAnsweredRequestResource({ request, roleUid }),
   }
   await emit(tx, call, 'control.iam.access_request.answered', event)
 }

@@ -32,7 +32,7 @@ export type AccountAssociation = Accounts & {
   updateTime: string
 }
 
-export const anAssociation = kindOf<AccountAssociation>('association')
+export const toAssociationResource = kindOf<AccountAssociation>('association')
 
 export const accountAssociationType = 'iam.pinfold.dev/AccountAssociation'
 

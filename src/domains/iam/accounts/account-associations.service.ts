@@ -2,7 +2,7 @@ import type { Call } from '#app.ts'
 import type { Reader } from '#db/sql.ts'
 import { emit } from '#domains/outbox/emit.ts'
 import { alreadyExists, type FieldViolation, found } from '#lib/errors.ts'
-import { aDeletion } from '#lib/events/event-body.ts'
+import { toDeletionResource } from '#lib/events/event-body.ts'
 import { applyPatch, checkFields, type Patch } from '#lib/fields.ts'
 import type { ListQuery } from '#lib/lists/lists.ts'
 import type { Listed } from '#lib/lists/paging.ts'
@@ -17,9 +17,9 @@ import {
   accountAssociationFields,
   accountAssociationType,
   accountPatterns,
-  anAssociation,
   emptyAccounts,
   maxAccounts,
+  toAssociationResource,
 } from './account-associations.model.ts'
 import * as store from './account-associations.store.ts'
 
@@ -52,7 +52,7 @@ export async function createAccountAssociation(
     await emit(tx, call, 'iam.account_associations.created', {
       subject: group,
       group,
-      resource: anAssociation(created),
+      resource: toAssociationResource(created),
     })
   })
   call.log.info('account association created', { group })
@@ -70,7 +70,11 @@ export async function updateAccountAssociation(
     const after = { ...fillEmpty(patched), updateTime: call.now }
     await checkAssociation(tx, after)
     await store.patchAssociation(tx, before, after)
-    await emit(tx, call, 'iam.account_associations.updated', { subject: group, group, resource: anAssociation(after) })
+    await emit(tx, call, 'iam.account_associations.updated', {
+      subject: group,
+      group,
+      resource: toAssociationResource(after),
+    })
     return after
   })
   call.log.info('account association updated', { group, paths: patch.paths })
@@ -83,7 +87,7 @@ export async function deleteAccountAssociation(call: Call, group: string): Promi
     const association = await store.findAssociation(tx, group)
     if (!association) return false
     await store.deleteAssociation(tx, association)
-    const resource = aDeletion({ uid: group })
+    const resource = toDeletionResource({ uid: group })
     await emit(tx, call, 'iam.account_associations.deleted', { subject: group, group, resource })
     return true
   })

@@ -9,9 +9,9 @@ import {
 import { deleting } from '#lib/contract/handlers.ts'
 import { messageOf } from '#lib/contract/messages.ts'
 import { invalid } from '#lib/errors.ts'
-import { aDeletion, type EventBody, eventBody } from '#lib/events/event-body.ts'
+import { type EventBody, eventBody, toDeletionResource } from '#lib/events/event-body.ts'
 import { wholeList } from '#lib/lists/lists.ts'
-import { anAssociation } from './account-associations.model.ts'
+import { toAssociationResource } from './account-associations.model.ts'
 import * as service from './account-associations.service.ts'
 import { readAccounts } from './accounts-on-the-wire.ts'
 
@@ -48,9 +48,9 @@ export const accountAssociationsV1: Handlers<typeof GroupAccountAssociations> = 
 }
 
 export const accountAssociationEventsV1: readonly EventBody[] = [
-  eventBody(GroupAccountAssociations.method.create, anAssociation, toMessage),
-  eventBody(GroupAccountAssociations.method.update, anAssociation, toMessage),
-  eventBody(GroupAccountAssociations.method.delete, aDeletion, () => null),
+  eventBody(GroupAccountAssociations.method.create, toAssociationResource, toMessage),
+  eventBody(GroupAccountAssociations.method.update, toAssociationResource, toMessage),
+  eventBody(GroupAccountAssociations.method.delete, toDeletionResource, () => null),
 ]
 
 function cloudOf(type: AccountType): 'amazon' | 'google' | 'azure' {

@@ -9,8 +9,8 @@ import {
 import { creating, deleting, getting, listing, updating } from '#lib/contract/handlers.ts'
 import { messageOf, required } from '#lib/contract/messages.ts'
 import { invalid } from '#lib/errors.ts'
-import { aDeletion, type EventBody, eventBody } from '#lib/events/event-body.ts'
-import { accountAssociationFields, anAssociation } from './account-associations.model.ts'
+import { type EventBody, eventBody, toDeletionResource } from '#lib/events/event-body.ts'
+import { accountAssociationFields, toAssociationResource } from './account-associations.model.ts'
 import * as service from './account-associations.service.ts'
 import { readAccounts } from './accounts-on-the-wire.ts'
 
@@ -48,9 +48,9 @@ export const accountAssociations: Handlers<typeof AccountAssociationsService> = 
 }
 
 export const accountAssociationEvents: readonly EventBody[] = [
-  eventBody(method.createAccountAssociation, anAssociation, toMessage),
-  eventBody(method.updateAccountAssociation, anAssociation, toMessage),
-  eventBody(method.deleteAccountAssociation, aDeletion, () => null),
+  eventBody(method.createAccountAssociation, toAssociationResource, toMessage),
+  eventBody(method.updateAccountAssociation, toAssociationResource, toMessage),
+  eventBody(method.deleteAccountAssociation, toDeletionResource, () => null),
 ]
 
 function cloudOf(type: AccountProviderType): 'amazon' | 'google' | 'azure' {

@@ -18,7 +18,7 @@ export type Group = {
   updateTime: string
 }
 
-export const aGroup = kindOf<Group>('group')
+export const toGroupResource = kindOf<Group>('group')
 
 export const groupType = 'iam.pinfold.dev/Group'
 

@@ -20,7 +20,15 @@ import { reservedReason } from '#lib/oci-names.ts'
 import { isUid, lineage, newUid, parentOf, rootOf, top } from '#lib/uid.ts'
 import { capabilityNumber } from '../access/capabilities.ts'
 import { requireWholeToken } from '../access/requirements.ts'
-import { aGroup, domainPattern, type Group, groupFields, groupType, maxGroupDepth, ready } from './groups.model.ts'
+import {
+  domainPattern,
+  type Group,
+  groupFields,
+  groupType,
+  maxGroupDepth,
+  ready,
+  toGroupResource,
+} from './groups.model.ts'
 import * as store from './groups.store.ts'
 import { limitsOf, type QuotaLimits, requireRoom } from './limits.service.ts'
 import { listNodes } from './list-nodes.ts'
@@ -115,7 +123,11 @@ export async function addGroup(
     updateTime: now,
   }
   if (!(await store.insertGroup(tx, created))) throw nameTaken(input.name, parent)
-  await emit(tx, work, 'iam.group.created', { subject: created.uid, group: created.uid, resource: aGroup(created) })
+  await emit(tx, work, 'iam.group.created', {
+    subject: created.uid,
+    group: created.uid,
+    resource: toGroupResource(created),
+  })
   return created
 }
 
@@ -134,7 +146,7 @@ export async function updateGroup(call: Call, uid: string, patch: Patch<Group>):
     }
     if (!(await store.patchGroup(tx, before, after))) throw nameTaken(after.name, parentOf(uid))
     if (before.kind !== after.kind) await store.setKindBelow(tx, uid, after.kind)
-    await emit(tx, call, 'iam.group.updated', { subject: uid, group: uid, resource: aGroup(after) })
+    await emit(tx, call, 'iam.group.updated', { subject: uid, group: uid, resource: toGroupResource(after) })
     return after
   })
   call.log.info('group updated', { uid, paths: patch.paths })

@@ -5,7 +5,7 @@ import { deleting } from '#lib/contract/handlers.ts'
 import { contentOf, messageOf } from '#lib/contract/messages.ts'
 import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.ts'
 import { wholeList } from '#lib/lists/lists.ts'
-import { aGroup, type Group, shownLimits } from './groups.model.ts'
+import { type Group, shownLimits, toGroupResource } from './groups.model.ts'
 import * as service from './groups.service.ts'
 
 export const groupsV1: Handlers<typeof Groups> = {
@@ -27,8 +27,8 @@ export const groupsV1: Handlers<typeof Groups> = {
 }
 
 export const groupEventsV1: readonly EventBody[] = [
-  eventBody(Groups.method.create, aGroup, groupToV1),
-  eventBody(Groups.method.update, aGroup, groupToV1),
+  eventBody(Groups.method.create, toGroupResource, groupToV1),
+  eventBody(Groups.method.update, toGroupResource, groupToV1),
   deletionBody(Groups.method.delete),
 ]
 

@@ -3,7 +3,7 @@ import { type Group as GroupMessage, GroupSchema, GroupsService } from '#gen/pin
 import { deleting, getting, listing, updating } from '#lib/contract/handlers.ts'
 import { contentOf, messageOf } from '#lib/contract/messages.ts'
 import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.ts'
-import { aGroup, type Group, groupFields, shownLimits } from './groups.model.ts'
+import { type Group, groupFields, shownLimits, toGroupResource } from './groups.model.ts'
 import * as service from './groups.service.ts'
 
 const { method } = GroupsService
@@ -23,8 +23,8 @@ export const groups: Handlers<typeof GroupsService> = {
 }
 
 export const groupEvents: readonly EventBody[] = [
-  eventBody(method.createGroup, aGroup, groupToV2),
-  eventBody(method.updateGroup, aGroup, groupToV2),
+  eventBody(method.createGroup, toGroupResource, groupToV2),
+  eventBody(method.updateGroup, toGroupResource, groupToV2),
   deletionBody(method.deleteGroup),
 ]
 

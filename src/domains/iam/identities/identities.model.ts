@@ -59,7 +59,7 @@ export type Identity = Relationship & {
   updateTime: string
 }
 
-export const anIdentity = kindOf<Identity>('identity')
+export const toIdentityResource = kindOf<Identity>('identity')
 
 export const identityType = 'iam.pinfold.dev/Identity'
 
@@ -82,7 +82,7 @@ export type PersonProfile = {
   jobTitle: string
 }
 
-export const aProfile = kindOf<PersonProfile>('person-profile')
+export const toProfileResource = kindOf<PersonProfile>('person-profile')
 
 export const profileFields = {
   uid: { column: 'uid' },

@@ -12,8 +12,6 @@ import { requireGroup } from '../groups/groups.service.ts'
 import { listNodes } from '../groups/list-nodes.ts'
 import type { IdentityDeletion } from '../hooks.ts'
 import {
-  anIdentity,
-  aProfile,
   type Identity,
   identityFields,
   identityType,
@@ -22,6 +20,8 @@ import {
   profileFields,
   type Relationship,
   relationshipKind,
+  toIdentityResource,
+  toProfileResource,
 } from './identities.model.ts'
 import * as store from './identities.store.ts'
 import { vouchedBy } from './identities.store.ts'
@@ -88,7 +88,7 @@ export async function createIdentity(
   await call.app.db.tx(async (tx) => {
     await requireGroup(tx, parent)
     await store.insertIdentity(tx, identity)
-    await emit(tx, call, 'iam.identity.created', { subject: identity.uid, resource: anIdentity(identity) })
+    await emit(tx, call, 'iam.identity.created', { subject: identity.uid, resource: toIdentityResource(identity) })
   })
   call.log.info('identity created', { uid: identity.uid })
   return identity
@@ -115,7 +115,7 @@ export async function updateIdentity(
     checkIdentity(after, life, before)
     if (kind && JSON.stringify(before[kind]) !== JSON.stringify(after[kind])) await checkTakeover(tx, call, uid)
     await store.patchIdentity(tx, before, after)
-    await emit(tx, call, 'iam.identity.updated', { subject: uid, resource: anIdentity(after) })
+    await emit(tx, call, 'iam.identity.updated', { subject: uid, resource: toIdentityResource(after) })
     return after
   })
   call.log.info('identity updated', { uid, paths: patch.paths })
@@ -179,7 +179,11 @@ export async function updateProfile(call: Call, patch: Patch<PersonProfile>): Pr
     const after = applyPatch<PersonProfile>(profileFields, before, patch)
     checkFields<PersonProfile>(profileFields, after)
     await store.patchProfile(tx, identity, { ...identity, company: after.company, updateTime: now }, after.jobTitle)
-    await emit(tx, call, 'iam.identity.metadata.updated', { subject: uid, group: top, resource: aProfile(after) })
+    await emit(tx, call, 'iam.identity.metadata.updated', {
+      subject: uid,
+      group: top,
+      resource: toProfileResource(after),
+    })
     return after
   })
   call.log.info('profile updated', { paths: patch.paths })

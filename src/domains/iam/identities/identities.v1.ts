@@ -6,7 +6,7 @@ import { contentOf, messageOf } from '#lib/contract/messages.ts'
 import { withFieldNames } from '#lib/errors.ts'
 import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.ts'
 import { wholeList } from '#lib/lists/lists.ts'
-import { anIdentity, type Identity, keyLife } from './identities.model.ts'
+import { type Identity, keyLife, toIdentityResource } from './identities.model.ts'
 import * as service from './identities.service.ts'
 import { type RelationshipMessage, readRelationship, showRelationship } from './relationships-on-the-wire.ts'
 
@@ -48,8 +48,8 @@ export const identitiesV1: Handlers<typeof Identities> = {
 }
 
 export const identityEventsV1: readonly EventBody[] = [
-  eventBody(Identities.method.create, anIdentity, toMessage),
-  eventBody(Identities.method.update, anIdentity, toMessage),
+  eventBody(Identities.method.create, toIdentityResource, toMessage),
+  eventBody(Identities.method.update, toIdentityResource, toMessage),
   deletionBody(Identities.method.delete),
 ]
 

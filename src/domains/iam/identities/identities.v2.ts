@@ -10,7 +10,13 @@ import {
 import { creating, deleting, getting, listing, updating } from '#lib/contract/handlers.ts'
 import { contentOf, messageOf } from '#lib/contract/messages.ts'
 import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.ts'
-import { anIdentity, aProfile, type Identity, identityFields, relationshipTypes } from './identities.model.ts'
+import {
+  type Identity,
+  identityFields,
+  relationshipTypes,
+  toIdentityResource,
+  toProfileResource,
+} from './identities.model.ts'
 import * as service from './identities.service.ts'
 import { updateProfile } from './identities.service.ts'
 import { readRelationship, showRelationship } from './relationships-on-the-wire.ts'
@@ -49,10 +55,10 @@ export const identities: Handlers<typeof IdentitiesService> = {
 }
 
 export const identityEvents: readonly EventBody[] = [
-  eventBody(method.createIdentity, anIdentity, toMessage),
-  eventBody(method.updateIdentity, anIdentity, toMessage),
+  eventBody(method.createIdentity, toIdentityResource, toMessage),
+  eventBody(method.updateIdentity, toIdentityResource, toMessage),
   deletionBody(method.deleteIdentity),
-  eventBody(method.updateIdentityMetadata, aProfile, toMetadata),
+  eventBody(method.updateIdentityMetadata, toProfileResource, toMetadata),
 ]
 
 function filterOf({ name, relationshipType }: ListIdentitiesRequest) {

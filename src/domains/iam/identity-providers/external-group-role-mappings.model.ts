@@ -13,7 +13,7 @@ export type GroupMapping = {
   createTime: string
 }
 
-export const aGroupMapping = kindOf<GroupMapping>('mapping')
+export const toGroupMappingResource = kindOf<GroupMapping>('mapping')
 /** Some of the mappings of one identity provider, which is their parent. */
 export type GroupMappings = { parent: string; mappings: readonly GroupMapping[] }
 export const someGroupMappings = kindOf<GroupMappings>('mappings')

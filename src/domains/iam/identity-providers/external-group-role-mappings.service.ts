@@ -1,7 +1,7 @@
 import type { Call } from '#app.ts'
 import { emit } from '#domains/outbox/emit.ts'
 import { alreadyExists, type FieldViolation, found, invalid } from '#lib/errors.ts'
-import { aDeletion } from '#lib/events/event-body.ts'
+import { toDeletionResource } from '#lib/events/event-body.ts'
 import { checkFields } from '#lib/fields.ts'
 import type { ListQuery } from '#lib/lists/lists.ts'
 import type { Listed } from '#lib/lists/paging.ts'
@@ -11,12 +11,12 @@ import { groupExists } from '../groups/groups.service.ts'
 import { listNodes } from '../groups/list-nodes.ts'
 import { requireGrantableRole } from '../roles/roles.service.ts'
 import {
-  aGroupMapping,
   type GroupMapping,
   groupMappingFields,
   groupMappingType,
   maxMappingBatch,
   someGroupMappings,
+  toGroupMappingResource,
 } from './external-group-role-mappings.model.ts'
 import * as store from './external-group-role-mappings.store.ts'
 import { requireProvider } from './identity-providers.service.ts'
@@ -61,7 +61,7 @@ export async function createGroupMapping(call: Call, parent: string, input: NewM
     await emit(tx, call, 'iam.external_group_role_mappings.created', {
       subject: mapping.uid,
       group: rootOf(parent),
-      resource: aGroupMapping(mapping),
+      resource: toGroupMappingResource(mapping),
       extensions: { identityprovider: parent },
     })
   })
@@ -77,7 +77,7 @@ export async function deleteGroupMapping(call: Call, uid: string): Promise<void>
     await emit(tx, call, 'iam.external_group_role_mappings.deleted', {
       subject: uid,
       group: rootOf(uid),
-      resource: aDeletion({ uid }),
+      resource: toDeletionResource({ uid }),
       extensions: { identityprovider: parentOf(uid) },
     })
   })

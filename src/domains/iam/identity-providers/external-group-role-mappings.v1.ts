@@ -9,14 +9,14 @@ import {
 import { deleting, getting } from '#lib/contract/handlers.ts'
 import { messageOf, required } from '#lib/contract/messages.ts'
 import { withFieldNames } from '#lib/errors.ts'
-import { aDeletion, type EventBody, eventBody } from '#lib/events/event-body.ts'
+import { type EventBody, eventBody, toDeletionResource } from '#lib/events/event-body.ts'
 import { wholeList } from '#lib/lists/lists.ts'
 import { parentOf } from '#lib/uid.ts'
 import {
-  aGroupMapping,
   type GroupMapping,
   type GroupMappings,
   someGroupMappings,
+  toGroupMappingResource,
 } from './external-group-role-mappings.model.ts'
 import * as service from './external-group-role-mappings.service.ts'
 
@@ -46,8 +46,8 @@ export const externalGroupRoleMappingsV1: Handlers<typeof ExternalGroupRoleMappi
 }
 
 export const groupMappingEventsV1: readonly EventBody[] = [
-  eventBody(ExternalGroupRoleMappings.method.create, aGroupMapping, toMessage),
-  eventBody(ExternalGroupRoleMappings.method.delete, aDeletion, () => null),
+  eventBody(ExternalGroupRoleMappings.method.create, toGroupMappingResource, toMessage),
+  eventBody(ExternalGroupRoleMappings.method.delete, toDeletionResource, () => null),
   eventBody(ExternalGroupRoleMappings.method.batchDelete, someGroupMappings, toBatch),
 ]
 

@@ -10,11 +10,11 @@ import { contentOf, messageOf } from '#lib/contract/messages.ts'
 import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.ts'
 import { parentOf } from '#lib/uid.ts'
 import {
-  aGroupMapping,
   type GroupMapping,
   type GroupMappings,
   groupMappingFields,
   someGroupMappings,
+  toGroupMappingResource,
 } from './external-group-role-mappings.model.ts'
 import * as service from './external-group-role-mappings.service.ts'
 
@@ -46,7 +46,7 @@ export const externalGroupRoleMappings: Handlers<typeof ExternalGroupRoleMapping
 }
 
 export const groupMappingEvents: readonly EventBody[] = [
-  eventBody(method.createExternalGroupRoleMapping, aGroupMapping, toMessage),
+  eventBody(method.createExternalGroupRoleMapping, toGroupMappingResource, toMessage),
   deletionBody(method.deleteExternalGroupRoleMapping),
   eventBody(method.batchDeleteExternalGroupRoleMappings, someGroupMappings, toBatch),
 ]

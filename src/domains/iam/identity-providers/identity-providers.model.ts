@@ -37,7 +37,7 @@ export type ProviderInput = Pick<IdentityProvider, 'name' | 'description' | 'def
   oidc?: (Oidc & { clientSecret?: string }) | undefined
 }
 
-export const aProvider = kindOf<IdentityProvider>('provider')
+export const toProviderResource = kindOf<IdentityProvider>('provider')
 
 export const identityProviderType = 'iam.pinfold.dev/IdentityProvider'
 

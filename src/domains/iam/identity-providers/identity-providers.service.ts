@@ -16,7 +16,6 @@ import { endAllOfProvider } from '../sessions/sessions.service.ts'
 import { deleteSessionsOfProvider } from '../sessions/sessions.store.ts'
 import { deleteMapping, mappingsOfProvider } from './external-group-role-mappings.store.ts'
 import {
-  aProvider,
   type Discovery,
   emptyOidc,
   type IdentityProvider,
@@ -28,6 +27,7 @@ import {
   providerLimits,
   scopePattern,
   subjectRule,
+  toProviderResource,
 } from './identity-providers.model.ts'
 import * as store from './identity-providers.store.ts'
 import { checkDiscovery } from './provider-discovery.ts'
@@ -98,7 +98,7 @@ export async function createIdentityProvider(
   await call.app.db.tx(async (tx) => {
     await checkPlace(tx)
     if (!(await store.insertProvider(tx, provider, sealed))) throw nameTaken(name)
-    const resource = aProvider(provider)
+    const resource = toProviderResource(provider)
     await emit(tx, call, 'iam.identity_providers.created', { subject: provider.uid, resource })
   })
   call.log.info('identity provider created', { uid: provider.uid })
@@ -132,7 +132,7 @@ export async function updateIdentityProvider(
       await endAllOfProvider(tx, call, uid, {}, 'ended')
       await endPushTokensOfProvider(tx, call, uid)
     }
-    const resource = aProvider(after)
+    const resource = toProviderResource(after)
     await emit(tx, call, 'iam.identity_providers.updated', { subject: uid, resource })
     return after
   })

@@ -15,10 +15,16 @@ import { messageOf, required } from '#lib/contract/messages.ts'
 import { withFieldNames } from '#lib/errors.ts'
 import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.ts'
 import { wholeList } from '#lib/lists/lists.ts'
-import { aProvider, type IdentityProvider, type ProviderInput } from './identity-providers.model.ts'
+import { type IdentityProvider, type ProviderInput, toProviderResource } from './identity-providers.model.ts'
 import * as service from './identity-providers.service.ts'
 import { readProvider, scimTokenHandlers, showProvider } from './identity-providers-on-the-wire.ts'
-import { aScimState, aScimToken, describeIssued, describeReplaced, type Shown } from './scim-settings.model.ts'
+import {
+  describeIssued,
+  describeReplaced,
+  type Shown,
+  toScimStateResource,
+  toScimTokenResource,
+} from './scim-settings.model.ts'
 
 /** Fields that a PUT replaces. A PUT without a secret keeps the stored one. */
 const replaced = ['name', 'description', 'default_role', 'oidc']
@@ -60,13 +66,13 @@ export const identityProvidersV1: Handlers<typeof IdentityProviders> = {
 }
 
 export const identityProviderEventsV1: readonly EventBody[] = [
-  eventBody(method.create, aProvider, (provider) => toMessage(provider)),
-  eventBody(method.update, aProvider, (provider) => toMessage(provider)),
+  eventBody(method.create, toProviderResource, (provider) => toMessage(provider)),
+  eventBody(method.update, toProviderResource, (provider) => toMessage(provider)),
   deletionBody(method.delete),
-  eventBody(method.generateScimToken, aScimToken, (issued) => scim.issued(describeIssued(issued))),
-  eventBody(method.regenerateScimToken, aScimToken, (issued) => scim.replaced(describeReplaced(issued))),
-  eventBody(method.revokeScimToken, aScimState, scim.revoked),
-  eventBody(method.setScimEnabled, aScimState, scim.switched),
+  eventBody(method.generateScimToken, toScimTokenResource, (issued) => scim.issued(describeIssued(issued))),
+  eventBody(method.regenerateScimToken, toScimTokenResource, (issued) => scim.replaced(describeReplaced(issued))),
+  eventBody(method.revokeScimToken, toScimStateResource, scim.revoked),
+  eventBody(method.setScimEnabled, toScimStateResource, scim.switched),
 ]
 
 function fromMessage(provider: ProviderMessage | undefined): ProviderInput {

@@ -14,14 +14,20 @@ import { messageOf, required } from '#lib/contract/messages.ts'
 import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.ts'
 import { listResponse, readList } from '#lib/lists/lists.ts'
 import {
-  aProvider,
   type IdentityProvider,
   identityProviderFields,
   type ProviderInput,
+  toProviderResource,
 } from './identity-providers.model.ts'
 import * as service from './identity-providers.service.ts'
 import { readProvider, scimTokenHandlers, showProvider } from './identity-providers-on-the-wire.ts'
-import { aScimState, aScimToken, describeIssued, describeReplaced, type Shown } from './scim-settings.model.ts'
+import {
+  describeIssued,
+  describeReplaced,
+  type Shown,
+  toScimStateResource,
+  toScimTokenResource,
+} from './scim-settings.model.ts'
 
 const rules = { fields: identityProviderFields, defaultOrder: 'uid' }
 
@@ -68,13 +74,13 @@ export const identityProviders: Handlers<typeof IdentityProvidersService> = {
 }
 
 export const identityProviderEvents: readonly EventBody[] = [
-  eventBody(method.createIdentityProvider, aProvider, (provider) => toMessage(provider)),
-  eventBody(method.updateIdentityProvider, aProvider, (provider) => toMessage(provider)),
+  eventBody(method.createIdentityProvider, toProviderResource, (provider) => toMessage(provider)),
+  eventBody(method.updateIdentityProvider, toProviderResource, (provider) => toMessage(provider)),
   deletionBody(method.deleteIdentityProvider),
-  eventBody(method.generateScimToken, aScimToken, (issued) => scim.issued(describeIssued(issued))),
-  eventBody(method.regenerateScimToken, aScimToken, (issued) => scim.replaced(describeReplaced(issued))),
-  eventBody(method.revokeScimToken, aScimState, scim.revoked),
-  eventBody(method.setScimEnabled, aScimState, scim.switched),
+  eventBody(method.generateScimToken, toScimTokenResource, (issued) => scim.issued(describeIssued(issued))),
+  eventBody(method.regenerateScimToken, toScimTokenResource, (issued) => scim.replaced(describeReplaced(issued))),
+  eventBody(method.revokeScimToken, toScimStateResource, scim.revoked),
+  eventBody(method.setScimEnabled, toScimStateResource, scim.switched),
 ]
 
 function fromMessage(provider: ProviderMessage | undefined): ProviderInput {

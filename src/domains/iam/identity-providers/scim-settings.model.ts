@@ -33,8 +33,8 @@ export type IssuedToken = {
 
 export type ScimState = { provider: string; etag: string; enabled: boolean; time: string }
 
-export const aScimToken = kindOf<IssuedToken>('scimToken')
-export const aScimState = kindOf<ScimState>('scimState')
+export const toScimTokenResource = kindOf<IssuedToken>('scimToken')
+export const toScimStateResource = kindOf<ScimState>('scimState')
 
 const prefix = 'pfscim_'
 

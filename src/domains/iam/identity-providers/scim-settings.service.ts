@@ -13,14 +13,14 @@ import { identityProviderType } from './identity-providers.model.ts'
 import { requireMappedRoles, requireProvider } from './identity-providers.service.ts'
 import { saveSettings } from './identity-providers.store.ts'
 import {
-  aScimState,
-  aScimToken,
   type IssuedToken,
   type ScimSettings,
   type ScimState,
   tokenHashOf,
   tokenText,
   tokenTimes,
+  toScimStateResource,
+  toScimTokenResource,
 } from './scim-settings.model.ts'
 
 /** Life of a token: until a time, without an end, or a year by default. */
@@ -52,7 +52,7 @@ export async function generateScimToken(
       previousExpireTime: '',
     })
     const issued = { provider, etag: settings.etag, expireTime, previousExpireTime: '', overlap: 0 }
-    await emitChange(tx, call, 'iam.identity_providers.scim_token.generated', provider, aScimToken(issued))
+    await emitChange(tx, call, 'iam.identity_providers.scim_token.generated', provider, toScimTokenResource(issued))
     return issued
   })
   call.log.info('scim token generated', { provider })
@@ -85,7 +85,7 @@ export async function regenerateScimToken(
       previousExpireTime: lingers,
     })
     const issued = { provider, etag: next, expireTime, previousExpireTime: lingers, overlap }
-    await emitChange(tx, call, 'iam.identity_providers.scim_token.regenerated', provider, aScimToken(issued))
+    await emitChange(tx, call, 'iam.identity_providers.scim_token.regenerated', provider, toScimTokenResource(issued))
     return issued
   })
   call.log.info('scim token regenerated', { provider })
@@ -102,7 +102,7 @@ export async function revokeScimToken(call: Call, provider: string): Promise<Sci
     const none = { tokenHash: '', tokenExpireTime: '', previousHash: '', previousExpireTime: '' }
     const { enabled, etag } = await save(tx, provider, { enabled: before.enabled, ...none })
     const state = { provider, etag, enabled, time: call.now }
-    await emitChange(tx, call, 'iam.identity_providers.scim_token.revoked', provider, aScimState(state))
+    await emitChange(tx, call, 'iam.identity_providers.scim_token.revoked', provider, toScimStateResource(state))
     return state
   })
   call.log.info('scim token revoked', { provider })
@@ -131,7 +131,7 @@ export async function setScimEnabled(
     }
     const after = await save(tx, provider, { ...before, enabled })
     const state = { provider, etag: after.etag, enabled, time: call.now }
-    await emitChange(tx, call, 'iam.identity_providers.scim_enabled.updated', provider, aScimState(state))
+    await emitChange(tx, call, 'iam.identity_providers.scim_enabled.updated', provider, toScimStateResource(state))
     return state
   })
   call.log.info('scim endpoint enabled or disabled', { provider, enabled })

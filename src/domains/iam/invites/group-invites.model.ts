@@ -25,7 +25,7 @@ export type HydratedInvite = GroupInvite & {
   role: { uid: string; name: string; description: string; capabilities: number[] } | undefined
 }
 
-export const anInvite = kindOf<GroupInvite>('invite')
+export const toInviteResource = kindOf<GroupInvite>('invite')
 
 export const groupInviteType = 'iam.pinfold.dev/GroupInvite'
 

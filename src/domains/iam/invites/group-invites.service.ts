@@ -12,12 +12,12 @@ import { listNodes } from '../groups/list-nodes.ts'
 import { holdsByBindings } from '../roles/grants.ts'
 import { requireGrantableRole } from '../roles/roles.service.ts'
 import {
-  anInvite,
   type GroupInvite,
   groupInviteFields,
   groupInviteType,
   type HydratedInvite,
   maxInviteLife,
+  toInviteResource,
 } from './group-invites.model.ts'
 import * as store from './group-invites.store.ts'
 import { writeInviteCode } from './invite-code.ts'
@@ -95,7 +95,7 @@ async function addInvite(tx: Tx, call: Call, parent: string, input: NewInvite): 
   await requireLasting(tx, call, parent, [...invites, ...role.capabilities])
   await store.sweepInvites(tx, parent, new Date(Date.parse(call.now) - keptAfter).toISOString())
   await store.insertInvite(tx, created, publicKey)
-  await emit(tx, call, 'iam.group_invite.created', { subject: uid, resource: anInvite(created) })
+  await emit(tx, call, 'iam.group_invite.created', { subject: uid, resource: toInviteResource(created) })
   return { invite: withoutUnknown((await store.findInvite(tx, uid))!), code }
 }
 

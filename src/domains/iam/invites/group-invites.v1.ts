@@ -16,7 +16,7 @@ import { everywhere, wholeList } from '#lib/lists/lists.ts'
 import { isUid } from '#lib/uid.ts'
 import { milliseconds } from '#lib/wire.ts'
 import { roleToV1 } from '../roles/roles.v1.ts'
-import { anInvite, type GroupInvite, type HydratedInvite } from './group-invites.model.ts'
+import { type GroupInvite, type HydratedInvite, toInviteResource } from './group-invites.model.ts'
 import * as service from './group-invites.service.ts'
 
 const toInvite = messageOf(GroupInviteSchema, { id: 'uid', expiration: 'expirationTime' })
@@ -49,7 +49,7 @@ export const groupInvitesV1: Handlers<typeof GroupInvites> = {
 }
 
 export const groupInviteEventsV1: readonly EventBody[] = [
-  eventBody(GroupInvites.method.create, anInvite, toEventBody),
+  eventBody(GroupInvites.method.create, toInviteResource, toEventBody),
   deletionBody(GroupInvites.method.delete),
 ]
 

@@ -8,7 +8,7 @@ import { creating, deleting, getting, listing } from '#lib/contract/handlers.ts'
 import { messageOf, required } from '#lib/contract/messages.ts'
 import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.ts'
 import { milliseconds } from '#lib/wire.ts'
-import { anInvite, type GroupInvite, groupInviteFields, type HydratedInvite } from './group-invites.model.ts'
+import { type GroupInvite, groupInviteFields, type HydratedInvite, toInviteResource } from './group-invites.model.ts'
 import * as service from './group-invites.service.ts'
 
 const { method } = GroupInvitesService
@@ -29,7 +29,7 @@ export const groupInvites: Handlers<typeof GroupInvitesService> = {
 }
 
 export const groupInviteEvents: readonly EventBody[] = [
-  eventBody(method.createGroupInvite, anInvite, toEventBody),
+  eventBody(method.createGroupInvite, toInviteResource, toEventBody),
   deletionBody(method.deleteGroupInvite),
 ]
 

@@ -16,7 +16,7 @@ import { type InviteCode, isSignedBy, readInviteCode } from './invite-code.ts'
 
 /** A new account and the group that it joined. `group` is empty for none. */
 export type Registration = { identity: string; group: string }
-export const aRegistration = kindOf<Registration>('registration')
+export const toRegistrationResource = kindOf<Registration>('registration')
 
 /** A person whom a trusted provider vouches for. */
 export type Person = {
@@ -66,7 +66,7 @@ export function readCode(text: string): InviteCode | undefined {
 
 /** Emits the event of a registration. Without a group, only the operator gets it. */
 export async function tellRegistered(tx: Tx, work: EventWork, identity: string, group: string): Promise<void> {
-  const resource = aRegistration({ identity, group })
+  const resource = toRegistrationResource({ identity, group })
   await emit(tx, work, 'auth.registered', { subject: identity, group: group || top, resource, actor: identity })
 }
 

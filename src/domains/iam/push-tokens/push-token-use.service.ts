@@ -6,7 +6,7 @@ import { emit } from '#domains/outbox/emit.ts'
 import { isPushSecret } from '#lib/crypto/push-secret.ts'
 import { hashOf } from '#lib/crypto/secret-hash.ts'
 import { isGood } from './live-push-tokens.ts'
-import { aRevokedPushToken, noteUseSeconds, type PushToken, type RevokeReason } from './push-tokens.model.ts'
+import { noteUseSeconds, type PushToken, type RevokeReason, toRevokedPushTokenResource } from './push-tokens.model.ts'
 import * as store from './push-tokens.store.ts'
 
 type EventWork = Pick<Work, 'app' | 'cause'>
@@ -44,7 +44,7 @@ export async function removePushToken(
   reason: RevokeReason,
 ): Promise<boolean> {
   if (!(await store.deletePushToken(tx, token.uid))) return false
-  const event = { subject: token.uid, group: token.group, resource: aRevokedPushToken({ token, reason }) }
+  const event = { subject: token.uid, group: token.group, resource: toRevokedPushTokenResource({ token, reason }) }
   await emit(tx, work, 'control.iam.push_token.revoked', event)
   return true
 }

@@ -9,7 +9,7 @@ import { deleting, listing } from '#lib/contract/handlers.ts'
 import { messageOf } from '#lib/contract/messages.ts'
 import { type EventBody, eventBody } from '#lib/events/event-body.ts'
 import { empty, milliseconds } from '#lib/wire.ts'
-import { aPushToken, aRevokedPushToken, pushTokenFields } from './push-tokens.model.ts'
+import { pushTokenFields, toPushTokenResource, toRevokedPushTokenResource } from './push-tokens.model.ts'
 import * as service from './push-tokens.service.ts'
 
 const { method } = PushTokensService
@@ -43,8 +43,8 @@ export const pushTokens: Handlers<typeof PushTokensService> = {
 }
 
 export const pushTokenEvents: readonly EventBody[] = [
-  eventBody(PushTokenCreatedSchema, aPushToken, (token) => toCreated({ pushToken: toMessage(token) })),
-  eventBody(PushTokenRevokedSchema, aRevokedPushToken, ({ token, reason }) => {
+  eventBody(PushTokenCreatedSchema, toPushTokenResource, (token) => toCreated({ pushToken: toMessage(token) })),
+  eventBody(PushTokenRevokedSchema, toRevokedPushTokenResource, ({ token, reason }) => {
     return toRevoked({ pushToken: toMessage(token), reason })
   }),
 ]

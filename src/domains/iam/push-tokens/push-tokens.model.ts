@@ -33,11 +33,11 @@ export type PushToken = {
 
 export const pushTokenType = 'iam.pinfold.dev/PushToken'
 
-export const aPushToken = kindOf<PushToken>('push-token')
+export const toPushTokenResource = kindOf<PushToken>('push-token')
 /** `session`: revoked with the session in which it was created, since its creator may not be the maker. */
 export type RevokeReason = 'revoked' | 'provider' | 'session'
 export type RevokedPushToken = { token: PushToken; reason: RevokeReason }
-export const aRevokedPushToken = kindOf<RevokedPushToken>('revoked-push-token')
+export const toRevokedPushTokenResource = kindOf<RevokedPushToken>('revoked-push-token')
 
 export const pushTokenFields = {
   uid: { column: 'uid', sort: true },

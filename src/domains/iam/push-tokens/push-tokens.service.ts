@@ -26,7 +26,7 @@ import { listFrom } from '../groups/list-nodes.ts'
 import { holdsByBindings } from '../roles/grants.ts'
 import { after, findLiveSession } from '../sessions/sessions.service.ts'
 import { removePushToken } from './push-token-use.service.ts'
-import { aPushToken, life, most, type PushToken, pushTokenFields, pushTokenType } from './push-tokens.model.ts'
+import { life, most, type PushToken, pushTokenFields, pushTokenType, toPushTokenResource } from './push-tokens.model.ts'
 import * as store from './push-tokens.store.ts'
 
 const needs = {
@@ -85,7 +85,7 @@ export async function createPushToken(call: Call, input: NewPushToken): Promise<
     await emit(tx, call, 'control.iam.push_token.created', {
       subject: created.uid,
       group,
-      resource: aPushToken(created),
+      resource: toPushTokenResource(created),
     })
     return created
   })

@@ -12,7 +12,7 @@ import { requireWholeToken } from '../access/requirements.ts'
 import { listFrom } from '../groups/list-nodes.ts'
 import { maxPending, type PendingBinding } from './pending-bindings.model.ts'
 import * as pending from './pending-bindings.store.ts'
-import { aBinding, type HydratedBinding, type RoleBinding, roleBindingType } from './role-bindings.model.ts'
+import { type HydratedBinding, type RoleBinding, roleBindingType, toBindingResource } from './role-bindings.model.ts'
 import * as store from './role-bindings.store.ts'
 
 const answering = 'accept or decline role bindings'
@@ -52,7 +52,7 @@ export async function joinOrganization(
     const before = (await store.findBinding(tx, uid))!
     await store.patchBinding(tx, before, { ...before, accepted: true, updateTime: work.cause.now })
     const after = (await store.findBinding(tx, uid))!
-    const event = { subject: uid, group: parentOf(uid), resource: aBinding(after), actor }
+    const event = { subject: uid, group: parentOf(uid), resource: toBindingResource(after), actor }
     await emit(tx, work, 'iam.rolebindings.updated', event)
     accepted.push(after)
   }
@@ -87,8 +87,8 @@ export async function refusePendingBinding(call: Call, uid: string): Promise<voi
     if (binding.accepted) throw notFound(roleBindingType, uid)
     await store.deleteBinding(tx, binding)
     const { app, cause } = call
-    const untold = { app, cause: { ...cause, act: undefined, source: '', userAgent: '' } }
-    await emitDeleted(tx, untold, 'iam.rolebindings.deleted', uid)
+    const listUnannounced = { app, cause: { ...cause, act: undefined, source: '', userAgent: '' } }
+    await emitDeleted(tx, listUnannounced, 'iam.rolebindings.deleted', uid)
   })
   call.log.info('role binding declined', { uid })
 }

@@ -31,7 +31,7 @@ export type HydratedBinding = RoleBinding & {
   role: { uid: string; name: string; description: string }
 }
 
-export const aBinding = kindOf<HydratedBinding>('binding')
+export const toBindingResource = kindOf<HydratedBinding>('binding')
 export const someBindings = kindOf<readonly HydratedBinding[]>('bindings')
 
 export const roleBindingType = 'iam.pinfold.dev/RoleBinding'

@@ -22,13 +22,13 @@ import { identityExists } from '../identities/identities.service.ts'
 import { consentFor } from './consent.service.ts'
 import { keepAnOwner } from './owners.service.ts'
 import {
-  aBinding,
   type HydratedBinding,
   maxBatch,
   type RoleBinding,
   roleBindingFields,
   roleBindingType,
   someBindings,
+  toBindingResource,
 } from './role-bindings.model.ts'
 import * as store from './role-bindings.store.ts'
 import type { Role } from './roles.model.ts'
@@ -73,7 +73,7 @@ export async function createRoleBinding(call: Call, parent: string, input: NewBi
   checkInput(parent, input)
   const binding = await call.app.db.tx(async (tx) => {
     const created = await insert(tx, call, parent, input)
-    await emit(tx, call, 'iam.rolebindings.created', { subject: created.uid, resource: aBinding(created) })
+    await emit(tx, call, 'iam.rolebindings.created', { subject: created.uid, resource: toBindingResource(created) })
     return created
   })
   call.log.info('role binding created', { uid: binding.uid })
@@ -126,7 +126,7 @@ export async function updateRoleBinding(call: Call, uid: string, patch: Patch<Ro
     const consent = moved ? await consentFor(tx, call, parentOf(uid), identityUid) : undefined
     await store.patchBinding(tx, before, { ...before, ...consent, identityUid, roleUid, updateTime: call.now })
     const after = (await store.findBinding(tx, uid))!
-    await emit(tx, call, 'iam.rolebindings.updated', { subject: uid, resource: aBinding(after) })
+    await emit(tx, call, 'iam.rolebindings.updated', { subject: uid, resource: toBindingResource(after) })
     return after
   })
   call.log.info('role binding updated', { uid, paths: patch.paths })

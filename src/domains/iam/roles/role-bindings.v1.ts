@@ -15,7 +15,7 @@ import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.
 import { wholeList } from '#lib/lists/lists.ts'
 import { parentOf } from '#lib/uid.ts'
 import { groupToV1 } from '../groups/groups.v1.ts'
-import { aBinding, type RoleBinding, someBindings } from './role-bindings.model.ts'
+import { type RoleBinding, someBindings, toBindingResource } from './role-bindings.model.ts'
 import * as service from './role-bindings.service.ts'
 import { roleToV1 } from './roles.v1.ts'
 
@@ -58,9 +58,9 @@ export const roleBindingsV1: Handlers<typeof RoleBindings> = {
 }
 
 export const roleBindingEventsV1: readonly EventBody[] = [
-  eventBody(RoleBindings.method.create, aBinding, toMessage),
+  eventBody(RoleBindings.method.create, toBindingResource, toMessage),
   eventBody(RoleBindings.method.createBatch, someBindings, toBatch),
-  eventBody(RoleBindings.method.update, aBinding, toMessage),
+  eventBody(RoleBindings.method.update, toBindingResource, toMessage),
   deletionBody(RoleBindings.method.delete),
 ]
 

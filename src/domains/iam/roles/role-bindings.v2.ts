@@ -10,7 +10,7 @@ import { creating, deleting, getting, listing, updating } from '#lib/contract/ha
 import { contentOf, messageOf } from '#lib/contract/messages.ts'
 import { invalid } from '#lib/errors.ts'
 import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.ts'
-import { aBinding, roleBindingFields, someBindings } from './role-bindings.model.ts'
+import { roleBindingFields, someBindings, toBindingResource } from './role-bindings.model.ts'
 import * as service from './role-bindings.service.ts'
 
 const { method } = RoleBindingsService
@@ -43,9 +43,9 @@ export const roleBindings: Handlers<typeof RoleBindingsService> = {
 }
 
 export const roleBindingEvents: readonly EventBody[] = [
-  eventBody(method.createRoleBinding, aBinding, toMessage),
+  eventBody(method.createRoleBinding, toBindingResource, toMessage),
   eventBody(method.batchCreateRoleBindings, someBindings, (created) => toBatch({ roleBindings: created })),
-  eventBody(method.updateRoleBinding, aBinding, toMessage),
+  eventBody(method.updateRoleBinding, toBindingResource, toMessage),
   deletionBody(method.deleteRoleBinding),
 ]
 

@@ -12,7 +12,7 @@ export type Role = {
   updateTime: string
 }
 
-export const aRole = kindOf<Role>('role')
+export const toRoleResource = kindOf<Role>('role')
 
 export const roleType = 'iam.pinfold.dev/Role'
 

@@ -20,7 +20,7 @@ import { capabilities, capabilityNumber } from '../access/capabilities.ts'
 import { requireRecentSignIn } from '../access/requirements.ts'
 import { requireGroup } from '../groups/groups.service.ts'
 import { listNodes } from '../groups/list-nodes.ts'
-import { aRole, type Role, roleFields, roleType } from './roles.model.ts'
+import { type Role, roleFields, roleType, toRoleResource } from './roles.model.ts'
 import * as store from './roles.store.ts'
 
 export type NewRole = Pick<Role, 'name' | 'description' | 'capabilities'>
@@ -56,7 +56,7 @@ export async function createRole(call: Call, parent: string, input: NewRole): Pr
     const times = { createTime: call.now, updateTime: call.now }
     const created: Role = { ...input, capabilities: wanted, uid: newUid(parent), ...times }
     if (!(await store.insertRole(tx, created))) throw nameTaken(input.name)
-    await emit(tx, call, 'iam.roles.created', { subject: created.uid, resource: aRole(created) })
+    await emit(tx, call, 'iam.roles.created', { subject: created.uid, resource: toRoleResource(created) })
     return created
   })
   call.log.info('role created', { uid: role.uid })
@@ -73,7 +73,7 @@ export async function updateRole(call: Call, uid: string, patch: Patch<Role>): P
     checkRole(after, before)
     checkGrantable(call, parentOf(uid), after.capabilities, before.capabilities)
     if (!(await store.patchRole(tx, before, after))) throw nameTaken(after.name)
-    await emit(tx, call, 'iam.roles.updated', { subject: uid, resource: aRole(withoutUnknown(after)) })
+    await emit(tx, call, 'iam.roles.updated', { subject: uid, resource: toRoleResource(withoutUnknown(after)) })
     return withoutUnknown(after)
   })
   call.log.info('role updated', { uid, paths: patch.paths })

@@ -8,7 +8,7 @@ import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.
 import { everywhere, type UidpFilter, wholeList } from '#lib/lists/lists.ts'
 import { isUid, top } from '#lib/uid.ts'
 import { capabilities, grantableNumbers } from '../access/capabilities.ts'
-import { aRole, type Role } from './roles.model.ts'
+import { type Role, toRoleResource } from './roles.model.ts'
 import * as service from './roles.service.ts'
 
 const replaced = ['name', 'description', 'capabilities']
@@ -27,8 +27,8 @@ export const rolesV1: Handlers<typeof Roles> = {
 }
 
 export const roleEventsV1: readonly EventBody[] = [
-  eventBody(Roles.method.create, aRole, roleToV1),
-  eventBody(Roles.method.update, aRole, roleToV1),
+  eventBody(Roles.method.create, toRoleResource, roleToV1),
+  eventBody(Roles.method.update, toRoleResource, roleToV1),
   deletionBody(Roles.method.delete),
 ]
 

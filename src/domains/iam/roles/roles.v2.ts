@@ -3,7 +3,7 @@ import { type Role as RoleMessage, RoleSchema, RolesService } from '#gen/pinfold
 import { creating, deleting, getting, listing, updating } from '#lib/contract/handlers.ts'
 import { contentOf, messageOf } from '#lib/contract/messages.ts'
 import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.ts'
-import { aRole, roleFields } from './roles.model.ts'
+import { roleFields, toRoleResource } from './roles.model.ts'
 import * as service from './roles.service.ts'
 
 const { method } = RolesService
@@ -19,8 +19,8 @@ export const roles: Handlers<typeof RolesService> = {
 }
 
 export const roleEvents: readonly EventBody[] = [
-  eventBody(method.createRole, aRole, toMessage),
-  eventBody(method.updateRole, aRole, toMessage),
+  eventBody(method.createRole, toRoleResource, toMessage),
+  eventBody(method.updateRole, toRoleResource, toMessage),
   deletionBody(method.deleteRole),
 ]
 

@@ -33,7 +33,7 @@ export function asksForEmails(filter: ScimFilter): boolean {
 const unique: readonly FilterAttribute[] = ['id', 'userName', 'externalId']
 
 /** True if at most one person matches the filter, and an index finds them. */
-export function looksUpOne(filter: ScimFilter): boolean {
-  if (filter.kind === 'and') return filter.parts.some(looksUpOne)
+export function selectsOneUser(filter: ScimFilter): boolean {
+  if (filter.kind === 'and') return filter.parts.some(selectsOneUser)
   return filter.kind === 'compare' && filter.op === 'eq' && unique.includes(filter.attribute)
 }

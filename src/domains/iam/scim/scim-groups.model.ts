@@ -44,7 +44,7 @@ export type ChangedGroup = {
   removed: readonly string[]
 }
 
-export const aScimGroup = kindOf<ChangedGroup>('scimGroup')
+export const toScimGroupResource = kindOf<ChangedGroup>('scimGroup')
 
 /** Name of a group in role mappings: the external ID, which tokens of such providers have, or else the display name. */
 export function groupKeyOf({ displayName, externalId }: Pick<ScimGroupInput, 'displayName' | 'externalId'>): string {

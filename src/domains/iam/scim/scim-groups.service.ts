@@ -8,7 +8,6 @@ import { alreadyExists, found, invalid, limitExceeded } from '#lib/errors.ts'
 import { parentOf } from '#lib/uid.ts'
 import type { ScimFilter } from './scim-filter.model.ts'
 import {
-  aScimGroup,
   type ChangedGroup,
   type GroupOfUser,
   type MemberChange,
@@ -18,6 +17,7 @@ import {
   type ScimMember,
   scimGroupLimits,
   scimGroupType,
+  toScimGroupResource,
 } from './scim-groups.model.ts'
 import * as store from './scim-groups.store.ts'
 
@@ -202,6 +202,6 @@ async function emitChange(
   changed: ChangedGroup,
 ): Promise<void> {
   const { provider } = changed.group
-  const input = { subject: provider, group: parentOf(provider), resource: aScimGroup(changed) }
+  const input = { subject: provider, group: parentOf(provider), resource: toScimGroupResource(changed) }
   await emit(tx, work, `control.iam.scim_group.${what}`, { ...input, source: `/scim/v2/${provider}` })
 }

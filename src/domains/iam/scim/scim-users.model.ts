@@ -26,7 +26,7 @@ export const scimUserType = 'iam.pinfold.dev/ScimUser'
 /** Most people of one provider, including deprovisioned people who stay blocked. */
 export const maxScimUsers = 50_000
 
-export const aScimUser = kindOf<ScimUser>('scimUser')
+export const toScimUserResource = kindOf<ScimUser>('scimUser')
 
 /** An address of a person, as used in filters. */
 export type ScimEmail = { value: string; type: string; isPrimary: boolean }

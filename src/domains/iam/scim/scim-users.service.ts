@@ -12,10 +12,10 @@ import { findProvider } from '../identity-providers/identity-providers.store.ts'
 import { opens } from '../identity-providers/scim-settings.model.ts'
 import { endPushTokensOfProvider } from '../push-tokens/push-token-use.service.ts'
 import { endAllOfProvider } from '../sessions/sessions.service.ts'
-import { asksForEmails, looksUpOne, type ScimFilter } from './scim-filter.model.ts'
+import { asksForEmails, type ScimFilter, selectsOneUser } from './scim-filter.model.ts'
 import { leaveScimGroups } from './scim-groups.service.ts'
 import { deleteAllGroups } from './scim-groups.store.ts'
-import { aScimUser, maxScimUsers, type ScimInput, type ScimUser, scimUserType } from './scim-users.model.ts'
+import { maxScimUsers, type ScimInput, type ScimUser, scimUserType, toScimUserResource } from './scim-users.model.ts'
 import * as store from './scim-users.store.ts'
 
 /**
@@ -46,7 +46,7 @@ export async function listScimUsers(
   page: Page,
 ): Promise<Found> {
   if (filter && asksForEmails(filter)) await completeEmails(app, provider)
-  if (filter) return looksUpOne(filter) ? lookUp(app, provider, filter, page) : search(app, provider, filter, page)
+  if (filter) return selectsOneUser(filter) ? lookUp(app, provider, filter, page) : search(app, provider, filter, page)
   const total = await store.countUsers(app.db, provider)
   const users = page.limit === 0 || total === 0 ? [] : await store.listUsers(app.db, provider, page)
   return { total, users }
@@ -189,6 +189,6 @@ async function requireRoom(tx: Tx, provider: string): Promise<void> {
 }
 
 async function emitChange(tx: Tx, work: Work, what: 'created' | 'updated' | 'deleted', user: ScimUser): Promise<void> {
-  const input = { subject: user.provider, group: parentOf(user.provider), resource: aScimUser(user) }
+  const input = { subject: user.provider, group: parentOf(user.provider), resource: toScimUserResource(user) }
   await emit(tx, work, `control.iam.scim_user.${what}`, { ...input, source: `/scim/v2/${user.provider}` })
 }

@@ -12,8 +12,8 @@ import {
 } from '#gen/pinfold/control/iam/v1/scim_events_pb.ts'
 import { messageOf } from '#lib/contract/messages.ts'
 import { type EventBody, eventBody } from '#lib/events/event-body.ts'
-import { aScimGroup, type ChangedGroup, groupKeyOf } from './scim-groups.model.ts'
-import { aScimUser } from './scim-users.model.ts'
+import { type ChangedGroup, groupKeyOf, toScimGroupResource } from './scim-groups.model.ts'
+import { toScimUserResource } from './scim-users.model.ts'
 
 const toUser = messageOf(ScimUserSchema, { identityProviderUid: 'provider' })
 const toGroup = messageOf(ScimGroupSchema, { identityProviderUid: 'provider' })
@@ -21,11 +21,11 @@ const toGroup = messageOf(ScimGroupSchema, { identityProviderUid: 'provider' })
 export const scimEvents: readonly EventBody[] = [
   ...[ScimUserCreatedEventSchema, ScimUserUpdatedEventSchema, ScimUserDeletedEventSchema].map((of) => {
     const toMessage = messageOf(of)
-    return eventBody(of, aScimUser, (user) => toMessage({ user: toUser(user) }))
+    return eventBody(of, toScimUserResource, (user) => toMessage({ user: toUser(user) }))
   }),
   ...[ScimGroupCreatedEventSchema, ScimGroupUpdatedEventSchema, ScimGroupDeletedEventSchema].map((of) => {
     const toMessage = messageOf(of)
-    return eventBody(of, aScimGroup, (changed) => toMessage({ group: groupMessage(changed) }))
+    return eventBody(of, toScimGroupResource, (changed) => toMessage({ group: groupMessage(changed) }))
   }),
 ]
 

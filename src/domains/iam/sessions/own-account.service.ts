@@ -25,8 +25,8 @@ export async function deleteOwnAccount(call: Call, id: string): Promise<void> {
     if (!identity) throw permissionDenied('you can delete only your own account')
     await requireReach(tx, id, caller.session?.organization ?? '')
     // Organizations get the events of their own losses, without the person's address and sign-in.
-    const untold = { ...call.cause, act: undefined, source: '', userAgent: '' }
-    await removeIdentity(tx, call, { identity, cause: call.cause, toGroups: untold })
+    const listUnannounced = { ...call.cause, act: undefined, source: '', userAgent: '' }
+    await removeIdentity(tx, call, { identity, cause: call.cause, toGroups: listUnannounced })
   })
   call.log.info('account deleted by its owner', { uid: id })
 }

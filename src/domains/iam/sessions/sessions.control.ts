@@ -11,7 +11,7 @@ import { messageOf } from '#lib/contract/messages.ts'
 import { type EventBody, eventBody } from '#lib/events/event-body.ts'
 import { timestamp } from '#lib/timestamp.ts'
 import { empty } from '#lib/wire.ts'
-import { aSessionEnd, aSignIn, type Session, sessionFields } from './sessions.model.ts'
+import { type Session, sessionFields, toSessionEndResource, toSignInResource } from './sessions.model.ts'
 import * as service from './sessions.service.ts'
 
 const { method } = SessionsService
@@ -45,10 +45,10 @@ export const sessions: Handlers<typeof SessionsService> = {
 }
 
 export const sessionEvents: readonly EventBody[] = [
-  eventBody(SessionStartedSchema, aSignIn, ({ session, ...signIn }) => {
+  eventBody(SessionStartedSchema, toSignInResource, ({ session, ...signIn }) => {
     return toStarted({ ...signIn, session: toMessage(session) })
   }),
-  eventBody(SessionEndedSchema, aSessionEnd, ({ session, reason }) => {
+  eventBody(SessionEndedSchema, toSessionEndResource, ({ session, reason }) => {
     return toEnded({ uid: session.uid, organization: session.organization, reason })
   }),
 ]

@@ -47,8 +47,8 @@ export type Session = {
 export const sessionType = 'iam.pinfold.dev/Session'
 
 /** Event resources: a sign-in, and the end of a session with its reason. */
-export const aSignIn = kindOf<SignIn>('sign-in')
-export const aSessionEnd = kindOf<EndedSession>('session-end')
+export const toSignInResource = kindOf<SignIn>('sign-in')
+export const toSessionEndResource = kindOf<EndedSession>('session-end')
 /** A role that an external group gives for one session. */
 export type GroupRole = { scope: string; roleUid: string; externalGroupId: string }
 export type SignIn = { session: Session; groupRoles: readonly GroupRole[]; groupsLeftOut: boolean }

@@ -11,8 +11,6 @@ import { requireWholeToken } from '../access/requirements.ts'
 import { requireGroup } from '../groups/groups.service.ts'
 import { listFrom } from '../groups/list-nodes.ts'
 import {
-  aSessionEnd,
-  aSignIn,
   consoleCodeSeconds,
   type EndReason,
   isStillTrusted,
@@ -24,6 +22,8 @@ import {
   type SessionBound,
   type SignIn,
   sessionType,
+  toSessionEndResource,
+  toSignInResource,
   trustedNames,
   untrustedSeconds,
 } from './sessions.model.ts'
@@ -79,7 +79,11 @@ export async function beginSession(
     cookieHash: cookie === undefined ? null : hashOf(cookie),
     idToken: idToken ?? null,
   })
-  const event = { subject: session.uid, group: session.organization || top, resource: aSignIn({ session, ...groups }) }
+  const event = {
+    subject: session.uid,
+    group: session.organization || top,
+    resource: toSignInResource({ session, ...groups }),
+  }
   const cause = { ...work.cause, actor: session.identityUid, act: session.act }
   await emit(tx, { app: work.app, cause }, 'control.iam.session.started', event)
   return session
@@ -210,7 +214,7 @@ async function endFound(call: Call, uid: string, isTheirs: (session: Session) =>
 export async function end(tx: Tx, work: EventWork, session: Session, reason: EndReason): Promise<void> {
   if (!(await store.deleteSession(tx, session.uid))) return
   const { uid, organization } = session
-  const resource = aSessionEnd({ session, reason })
+  const resource = toSessionEndResource({ session, reason })
   await emit(tx, work, 'control.iam.session.ended', { subject: uid, group: organization || top, resource })
 }
 

@@ -13,7 +13,7 @@ import { mappingsOfGroups } from '../identity-providers/external-group-role-mapp
 import { createAccount, type Person, readCode, redeem, tellRegistered } from '../invites/registration.service.ts'
 import { joinOrganization } from '../roles/consent.service.ts'
 import { isMember } from '../roles/pending-bindings.store.ts'
-import { aBinding } from '../roles/role-bindings.model.ts'
+import { toBindingResource } from '../roles/role-bindings.model.ts'
 import { findBinding, insertBinding } from '../roles/role-bindings.store.ts'
 import { rolesByUid } from '../roles/roles.service.ts'
 import { hasProvisioned, standingOf } from '../scim/scim-users.store.ts'
@@ -176,7 +176,7 @@ async function enterOrganization(tx: Tx, work: EventWork, uid: string, proven: P
   const binding = { uid: newUid(organization), identityUid: uid, roleUid: defaultRole }
   const made = { accepted: true, createdBy: uid, createTime: now, updateTime: now }
   if (!(await insertBinding(tx, { ...binding, ...made }))) return
-  const resource = aBinding((await findBinding(tx, binding.uid))!)
+  const resource = toBindingResource((await findBinding(tx, binding.uid))!)
   await emit(tx, work, 'iam.rolebindings.created', { subject: binding.uid, group: organization, resource, actor: uid })
 }
 

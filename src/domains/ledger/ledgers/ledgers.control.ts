@@ -12,7 +12,7 @@ import { getting, listing } from '#lib/contract/handlers.ts'
 import { messageOf } from '#lib/contract/messages.ts'
 import { type EventBody, eventBody } from '#lib/events/event-body.ts'
 import { parentOf } from '#lib/uid.ts'
-import { aLogKey, anErasedLedger, resumedLogs } from '../proofs/logs.model.ts'
+import { resumedLogs, toErasedLedgerResource, toLogKeyResource } from '../proofs/logs.model.ts'
 import * as service from './ledgers.service.ts'
 
 const { method } = LedgersService
@@ -46,9 +46,9 @@ export const ledgers: Handlers<typeof LedgersService> = {
 }
 
 export const ledgerEvents: readonly EventBody[] = [
-  eventBody(method.eraseLedger, anErasedLedger, toErased),
+  eventBody(method.eraseLedger, toErasedLedgerResource, toErased),
   eventBody(method.resumeLedgerLogs, resumedLogs, toResumed),
-  eventBody(method.rotateLedgerLogKey, aLogKey, toRotated),
+  eventBody(method.rotateLedgerLogKey, toLogKeyResource, toRotated),
 ]
 
 function toMessage(repo: DeletedRepo): DeletedRepoMessage {

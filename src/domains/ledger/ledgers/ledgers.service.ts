@@ -9,7 +9,13 @@ import { failedPrecondition, found } from '#lib/errors.ts'
 import type { ListQuery } from '#lib/lists/lists.ts'
 import type { Listed } from '#lib/lists/paging.ts'
 import { parentOf } from '#lib/uid.ts'
-import { aLogKey, anErasedLedger, type ErasedLedger, ledgerLogType, resumedLogs } from '../proofs/logs.model.ts'
+import {
+  type ErasedLedger,
+  ledgerLogType,
+  resumedLogs,
+  toErasedLedgerResource,
+  toLogKeyResource,
+} from '../proofs/logs.model.ts'
 import { endLogs, suspendedOrganizations } from '../proofs/logs.store.ts'
 import { rotateLogKey } from '../proofs/sequence.service.ts'
 
@@ -39,7 +45,7 @@ export async function eraseLedger(call: Call, repoUid: string): Promise<ErasedLe
     const records = await deleteHistory(tx, ledger)
     await store.deleteLedger(tx, ledger)
     const all: ErasedLedger = { repoUid, paths: [...new Set(gone.map(({ path }) => path))], records }
-    const about = { subject: repoUid, group: parentOf(repoUid), resource: anErasedLedger(all) }
+    const about = { subject: repoUid, group: parentOf(repoUid), resource: toErasedLedgerResource(all) }
     await emit(tx, call, 'control.registry.ledger.erased', about)
     return all
   }, ofAnySize)
@@ -67,7 +73,7 @@ export async function rotateLedgerLogKey(call: Call, organization: string): Prom
   const key = await call.app.db.tx(
     async (tx) => {
       const made = found(await rotateLogKey(tx, call.app, organization), ledgerLogType, organization)
-      const about = { subject: organization, group: organization, resource: aLogKey({ key: made }) }
+      const about = { subject: organization, group: organization, resource: toLogKeyResource({ key: made }) }
       await emit(tx, call, 'control.registry.ledger.key_rotated', about)
       return made
     },

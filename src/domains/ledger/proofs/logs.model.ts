@@ -32,7 +32,7 @@ export function checkpointName(origin: string): string {
 
 /** Bodies of events about ended logs and new log keys. */
 export const resumedLogs = kindOf<{ logs: number }>('resumed-ledger-logs')
-export const aLogKey = kindOf<{ key: string }>('ledger-log-key')
+export const toLogKeyResource = kindOf<{ key: string }>('ledger-log-key')
 
 export const ledgerLogType = 'registry.pinfold.dev/LedgerLog'
 
@@ -69,4 +69,4 @@ export function saltedBy({ ledger, path }: { ledger: number; path: string }, beg
 
 /** Erased records of a ledger. `paths` are the paths at which its repository was deleted. */
 export type ErasedLedger = { repoUid: string; paths: string[]; records: number }
-export const anErasedLedger = kindOf<ErasedLedger>('erased ledger')
+export const toErasedLedgerResource = kindOf<ErasedLedger>('erased ledger')

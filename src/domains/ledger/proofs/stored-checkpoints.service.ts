@@ -202,14 +202,11 @@ async function suspend(by: By, tx: Db['tx'], log: LedgerLog, stored: string): Pr
     by.log.debug('a transparency log was read from a database server that lags', { ledgerLog: log.id })
   if (is !== 'new') return is
   by.checkpointGuard.suspended++
-  by.log.error(
-    'the database lost entries of a transparency log, so its signing is suspended; run pinfold server complete-restore',
-    {
-      ledgerLog: log.id,
-      origin: log.origin,
-      reason,
-    },
-  )
+  by.log.error('the database lost entries of a transparency log; run pinfold server complete-restore', {
+    ledgerLog: log.id,
+    origin: log.origin,
+    reason,
+  })
   return is
 }
 

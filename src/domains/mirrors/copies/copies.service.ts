@@ -4,8 +4,8 @@ import type { Work } from '#app.ts'
 import type { Lease } from '#db/leases.ts'
 import type { Tx } from '#db/sql.ts'
 import { emit } from '#domains/outbox/emit.ts'
-import { promiseUntagged } from '#domains/policy/retention/promises.service.ts'
 import { quarantinedAs } from '#domains/policy/retention/quarantine.service.ts'
+import { lockDigestUntagged } from '#domains/policy/retention/retention-locks.service.ts'
 import { findRepoBlobs, inRepo, linkBlob, lockRepo, repoExists } from '#domains/registry/blobs/blobs.store.ts'
 import { requireBytes } from '#domains/registry/blobs/usage.service.ts'
 import { queueContents } from '#domains/registry/images/image-contents.service.ts'
@@ -14,7 +14,7 @@ import { type Manifest, type ManifestDocument, maxIndexesWith } from '#domains/r
 import * as manifests from '#domains/registry/manifests/manifests.store.ts'
 import type { RepoRow } from '#domains/registry/repos/repos.store.ts'
 import { assignTag } from '#domains/registry/tags/tag-moves.service.ts'
-import { aTag, everyShape, shapeOf, type Tag } from '#domains/registry/tags/tags.model.ts'
+import { everyShape, shapeOf, type Tag, toTagResource } from '#domains/registry/tags/tags.model.ts'
 import * as tags from '#domains/registry/tags/tags.store.ts'
 import { AppError } from '#lib/errors.ts'
 import { rootOf } from '#lib/uid.ts'
@@ -134,7 +134,7 @@ async function copyTag(copying: Copying, tag: Tag): Promise<boolean> {
       const mover = { now: work.cause.now, actor, source: 'sync', inNameOf: work.caller.uid } as const
       const { tag: assigned, changed } = await assignTag(tx, work, { ...mover, repo: to, name: one, digest }, also)
       if (!changed) continue
-      const event = { subject: assigned.uid, group: rootOf(to.uid), resource: aTag(assigned) }
+      const event = { subject: assigned.uid, group: rootOf(to.uid), resource: toTagResource(assigned) }
       await emit(tx, work, 'registry.tag.created', event)
     }
     return true
@@ -214,7 +214,7 @@ async function copyManifest(copying: Copying, digest: string, as: CopiedAs = 'un
 }
 
 async function promiseCopied({ work, lease, to }: Copying, digest: string): Promise<void> {
-  await lease.tx((tx) => promiseUntagged(tx, work, to, digest, work.cause.now), inRepo)
+  await lease.tx((tx) => lockDigestUntagged(tx, work, to, digest, work.cause.now), inRepo)
 }
 
 async function insertCopy(
@@ -253,7 +253,7 @@ async function insertCopy(
     await manifests.insertLinks(tx, to.id, digest, 0, document.blobs)
     await manifests.insertLinks(tx, to.id, digest, 1, document.manifests)
     // Retention is that of a manifest pushed by its digest alone.
-    if (as === 'untagged') await promiseUntagged(tx, work, to, digest, now)
+    if (as === 'untagged') await lockDigestUntagged(tx, work, to, digest, now)
     await queueContents(tx, to.id, digest, document, now)
     return true
   }, inRepo)

@@ -14,12 +14,18 @@ import {
 import { deleting } from '#lib/contract/handlers.ts'
 import { messageOf } from '#lib/contract/messages.ts'
 import { invalid, noKnownValue } from '#lib/errors.ts'
-import { aDeletion, type EventBody, eventBody } from '#lib/events/event-body.ts'
+import { type EventBody, eventBody, toDeletionResource } from '#lib/events/event-body.ts'
 import { listResponse } from '#lib/lists/lists.ts'
 import { changedOrders } from '#lib/lists/orders.ts'
 import { readPage } from '#lib/lists/paging.ts'
 import { duration, milliseconds } from '#lib/wire.ts'
-import { aFollow, anUpstreamMove, type FollowStatus, type HistoryApi, historyApis } from './follows.model.ts'
+import {
+  type FollowStatus,
+  type HistoryApi,
+  historyApis,
+  toFollowResource,
+  toUpstreamMoveResource,
+} from './follows.model.ts'
 import * as service from './follows.service.ts'
 import { type SyncState, syncStates } from './sync-states.model.ts'
 import { storedPatternProblem, tagLimits } from './tag-patterns.ts'
@@ -53,9 +59,13 @@ export const follows: Handlers<typeof FollowsService> = {
 }
 
 export const followEvents: readonly EventBody[] = [
-  eventBody(FollowsService.method.followRepo, aFollow, toMessage),
-  eventBody(FollowsService.method.unfollowRepo, aDeletion, messageOf(UnfollowRepoRequestSchema, { repoUid: 'uid' })),
-  eventBody(UpstreamMovedSchema, anUpstreamMove, messageOf(UpstreamMovedSchema, places)),
+  eventBody(FollowsService.method.followRepo, toFollowResource, toMessage),
+  eventBody(
+    FollowsService.method.unfollowRepo,
+    toDeletionResource,
+    messageOf(UnfollowRepoRequestSchema, { repoUid: 'uid' }),
+  ),
+  eventBody(UpstreamMovedSchema, toUpstreamMoveResource, messageOf(UpstreamMovedSchema, places)),
 ]
 
 function modeOf(mode: Follow_Mode): FollowMode {

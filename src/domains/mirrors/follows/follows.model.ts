@@ -62,8 +62,8 @@ export type FollowStatus = Follow &
 export const historyApis = { unknown: 0, service: 1, draft: 2, none: 3 } as const
 export type HistoryApi = (typeof historyApis)[keyof typeof historyApis]
 /** Most assignments that are stored from upstream tag history, for one tag and for one repository. */
-export const maxToldOfTag = 10_000
-export const maxTold = 100_000
+export const maxReportedOfTag = 10_000
+export const maxReported = 100_000
 
 /** Progress of a new mirror, which is due at once. */
 export function newProgress(now: string): FollowProgress {
@@ -109,8 +109,8 @@ export type UpstreamMove = {
   checkedBefore: string
 }
 
-export const aFollow = kindOf<FollowStatus>('follow')
-export const anUpstreamMove = kindOf<UpstreamMove>('upstream move')
+export const toFollowResource = kindOf<FollowStatus>('follow')
+export const toUpstreamMoveResource = kindOf<UpstreamMove>('upstream move')
 
 export const followType = 'registry.pinfold.dev/Follow'
 

@@ -188,7 +188,7 @@ export async function makeDue(tx: Tx, repo: string, now: string, before: string)
 }
 
 /** Sets the state to in progress. A failed state stays until a check succeeds. Does nothing if the configuration has changed. */
-export async function noteLookBegun(tx: Tx, { repo, updateTime }: Follow, now: string): Promise<void> {
+export async function recordCheckStart(tx: Tx, { repo, updateTime }: Follow, now: string): Promise<void> {
   await tx.run(sql`
     UPDATE follow_states SET state = ${syncStates.inProgress}, state_time = ${now}
      WHERE repo_uid = ${repo} AND state <> ${syncStates.failed} AND ${isStill(repo, updateTime)}`)

@@ -8,9 +8,9 @@ import { findRepoRow } from '#domains/registry/repos/repos.store.ts'
 import * as told from '#domains/registry/tags/upstream-history.store.ts'
 import { chunks } from '#lib/chunks.ts'
 import type { Upstream as Asked } from '#lib/registries/registry-client.ts'
-import type { HistoryApi, HistoryPage, ToldMove } from '#lib/registries/registry-histories.ts'
+import type { HistoryApi, HistoryPage, ReportedMove } from '#lib/registries/registry-histories.ts'
 import { UpstreamError, type UpstreamReason } from '#lib/registries/upstream-error.ts'
-import { type FollowStatus, historyApis, maxTold, maxToldOfTag } from './follows.model.ts'
+import { type FollowStatus, historyApis, maxReported, maxReportedOfTag } from './follows.model.ts'
 import { findFollowAlone } from './follows.store.ts'
 import * as store from './histories.store.ts'
 import { FollowEnded, requireFollow } from './upstream-moves.service.ts'
@@ -91,7 +91,7 @@ async function wayOf(app: App, follow: FollowStatus): Promise<Way | undefined> {
 async function askFor(one: AskingOne, way: Way): Promise<AskedOne> {
   const { app, lease, asking } = one
   const { follow, teller } = way
-  const last = await told.lastTold(app.db, teller, asking.tag)
+  const last = await told.findLastReported(app.db, teller, asking.tag)
   const after = last?.time ?? ''
   const found = await firstPage(one, way, after)
   if (!found) {
@@ -101,15 +101,15 @@ async function askFor(one: AskingOne, way: Way): Promise<AskedOne> {
   const { api, page } = found
   const { moves, isAll, waits } = page ? await restOf(one, way, { api, page, after }) : noMoves
   const room = Math.min(
-    maxTold - (await told.countTold(app.db, teller.ledger)),
-    maxToldOfTag - (await told.countOfTag(app.db, teller.ledger, asking.tag)),
+    maxReported - (await told.countReported(app.db, teller.ledger)),
+    maxReportedOfTag - (await told.countOfTag(app.db, teller.ledger, asking.tag)),
   )
   const now = isoOf(app)
   let sum = 0
   for (const some of chunks(moves.slice(0, Math.max(room, 0)), rowsAtOnce)) {
     sum += await lease.tx(async (tx) => {
       await requireFollow(tx, follow)
-      return told.addTold(tx, teller, asking.tag, some, now)
+      return told.addReported(tx, teller, asking.tag, some, now)
     }, inRepo)
   }
   const isFull = moves.length > room
@@ -124,7 +124,7 @@ async function askFor(one: AskingOne, way: Way): Promise<AskedOne> {
   return { told: sum, failed: 0, waitsFor: waits ? follow.upstream : '' }
 }
 
-const tooMuch = `only ${maxToldOfTag} updates of a tag and ${maxTold} of a repository are imported from an upstream`
+const tooMuch = `only ${maxReportedOfTag} updates of a tag and ${maxReported} of a repository are imported from an upstream`
 
 type Api = Exclude<(typeof historyApis)[keyof typeof historyApis], 0 | 3>
 const ways: Record<Api, HistoryApi> = { [historyApis.service]: 'service', [historyApis.draft]: 'draft' }
@@ -164,7 +164,7 @@ function ask({ app, lease, asking }: AskingOne, way: Way, { api, after, page, pa
 }
 
 type Pages = { api: Api; page: HistoryPage; after: string }
-type Moves = { moves: ToldMove[]; isAll: boolean; waits: boolean }
+type Moves = { moves: ReportedMove[]; isAll: boolean; waits: boolean }
 const noMoves: Moves = { moves: [], isAll: true, waits: false }
 
 /**

@@ -10,7 +10,14 @@ import { maxPathLength } from '#lib/oci-names.ts'
 import { createYielder } from '#lib/scheduling/yielder.ts'
 import { lineage, parentOf } from '#lib/uid.ts'
 import { followerWork, oneFlight } from './follower.service.ts'
-import { aFollow, type Follow, freshMs, newProgress, usualIntervalMs, usualStaleForMs } from './follows.model.ts'
+import {
+  type Follow,
+  freshMs,
+  newProgress,
+  toFollowResource,
+  usualIntervalMs,
+  usualStaleForMs,
+} from './follows.model.ts'
 import * as store from './follows.store.ts'
 import { lookMs } from './pull-through.service.ts'
 import { matchesNames } from './tag-patterns.ts'
@@ -89,7 +96,7 @@ async function createMirror(app: App, below: RepoBelow, { upstream, path }: Sour
       const times = { intervalMs: usualIntervalMs, staleForMs: usualStaleForMs, createTime: now, updateTime: now }
       const follow: Follow = { ...what, ...times, setter }
       await store.saveFollow(tx, follow, newProgress(now))
-      const resource = aFollow((await store.findFollow(tx, uid))!)
+      const resource = toFollowResource((await store.findFollow(tx, uid))!)
       await emit(tx, work, 'control.registry.follow.updated', { subject: uid, group, resource })
       return true
     })

@@ -8,14 +8,14 @@ import { lockRepoRow, type RepoRow } from '#domains/registry/repos/repos.store.t
 import { timeAfter } from '#domains/registry/tags/tag-history.model.ts'
 import { lastTime } from '#domains/registry/tags/tag-history.store.ts'
 import { assignTag, removeTag } from '#domains/registry/tags/tag-moves.service.ts'
-import { aTag, type Mover } from '#domains/registry/tags/tags.model.ts'
+import { type Mover, toTagResource } from '#domains/registry/tags/tags.model.ts'
 import { findTagNamed } from '#domains/registry/tags/tags.store.ts'
 import { ownCause } from '#lib/cause.ts'
 import { AppError } from '#lib/errors.ts'
 import { UpstreamError } from '#lib/registries/upstream-error.ts'
 import { parentOf, rootOf } from '#lib/uid.ts'
 import { queueFetch } from './fetches.store.ts'
-import { anUpstreamMove, type FollowStatus, followerActor } from './follows.model.ts'
+import { type FollowStatus, followerActor, toUpstreamMoveResource } from './follows.model.ts'
 import * as store from './follows.store.ts'
 import { queueHistories } from './histories.store.ts'
 import { namedTags } from './tag-patterns.ts'
@@ -60,7 +60,16 @@ export async function recordMove({ app, tx: run, follow, path }: Recording, move
       const checkedBefore = previousDigest === '' && move.checkedBefore <= last ? '' : move.checkedBefore
       if (checkedBefore !== '') await store.insertObservation(tx, repo.ledger, { tag, time, checkedBefore })
       const { repo: uid, upstream } = follow
-      const resource = anUpstreamMove({ repo: uid, upstream, path, tag, digest, previousDigest, time, checkedBefore })
+      const resource = toUpstreamMoveResource({
+        repo: uid,
+        upstream,
+        path,
+        tag,
+        digest,
+        previousDigest,
+        time,
+        checkedBefore,
+      })
       await emit(tx, by, 'control.registry.upstream.moved', { subject: uid, group: parentOf(uid), resource })
     }
     if (written && digest !== '' && follow.mode === followModes.full) await queueFetch(tx, follow.repo, digest, now)
@@ -99,7 +108,7 @@ async function writeMove(
   }
   const { tag, previousDigest, changed } = await assignTag(tx, by, { ...to, digest })
   if (!changed) return undefined
-  const event = { subject: tag.uid, group: rootOf(tag.uid), resource: aTag(tag) }
+  const event = { subject: tag.uid, group: rootOf(tag.uid), resource: toTagResource(tag) }
   await emit(tx, by, 'registry.tag.created', event)
   return { time: tag.assignTime, previousDigest }
 }

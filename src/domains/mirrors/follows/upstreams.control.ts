@@ -8,7 +8,7 @@ import { creating, deleting, getting, listing, updating } from '#lib/contract/ha
 import { contentOf, messageOf } from '#lib/contract/messages.ts'
 import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.ts'
 import { pathLimits, storedPatternProblem } from './tag-patterns.ts'
-import { anUpstream, type Upstream, type UpstreamInput, upstreamFields } from './upstreams.model.ts'
+import { toUpstreamResource, type Upstream, type UpstreamInput, upstreamFields } from './upstreams.model.ts'
 import * as service from './upstreams.service.ts'
 
 const { method } = UpstreamsService
@@ -25,8 +25,8 @@ export const upstreams: Handlers<typeof UpstreamsService> = {
 }
 
 export const upstreamEvents: readonly EventBody[] = [
-  eventBody(method.createUpstream, anUpstream, toMessage),
-  eventBody(method.updateUpstream, anUpstream, toMessage),
+  eventBody(method.createUpstream, toUpstreamResource, toMessage),
+  eventBody(method.updateUpstream, toUpstreamResource, toMessage),
   deletionBody(method.deleteUpstream),
 ]
 

@@ -27,7 +27,7 @@ export type UpstreamInput = Pick<
   'name' | 'url' | 'prefix' | 'username' | 'allow' | 'requestsPerSecond' | 'makeRepos'
 > & { password: string }
 
-export const anUpstream = kindOf<Upstream>('upstream')
+export const toUpstreamResource = kindOf<Upstream>('upstream')
 
 export const upstreamType = 'registry.pinfold.dev/Upstream'
 

@@ -14,11 +14,11 @@ import { newUid, parentOf, rootOf } from '#lib/uid.ts'
 import { beginAnew, countByUpstream } from './follows.store.ts'
 import { matchesNames, pathLimits, patternProblems } from './tag-patterns.ts'
 import {
-  anUpstream,
   maxAllowed,
   maxPassword,
   maxRequestsPerSecond,
   maxUpstreams,
+  toUpstreamResource,
   type Upstream,
   type UpstreamInput,
   upstreamFields,
@@ -53,7 +53,7 @@ export async function createUpstream(call: Call, parent: string, input: Upstream
     const used = await store.countUpstreams(tx, rootOf(parent))
     if (used >= maxUpstreams) throw limitExceeded('upstreams', 'upstreams', used, maxUpstreams)
     if (!(await store.insertUpstream(tx, created, sealed))) throw createNameTaken(created.name)
-    const resource = anUpstream(created)
+    const resource = toUpstreamResource(created)
     await emit(tx, call, 'control.registry.upstream.created', { subject: created.uid, group: parent, resource })
   })
   call.log.info('upstream created', { uid: created.uid })
@@ -85,7 +85,7 @@ export async function updateUpstream(call: Call, uid: string, patch: Patch<Upstr
     if (!(await store.patchUpstream(tx, before, after, sealed))) throw createNameTaken(after.name)
     // Earlier checks at another address are not valid for the new one.
     if (before.url !== after.url || before.prefix !== after.prefix) await beginAnew(tx, uid, call.now)
-    const event = { subject: uid, group: parentOf(uid), resource: anUpstream(after) }
+    const event = { subject: uid, group: parentOf(uid), resource: toUpstreamResource(after) }
     await emit(tx, call, 'control.registry.upstream.updated', event)
     return after
   }, ofAnySize)

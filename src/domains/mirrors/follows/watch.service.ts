@@ -42,8 +42,8 @@ type Listing = {
 export type Listings = Map<string, Listing>
 
 /** One mirror to check. `turnIsOver` is true if others are to be served. */
-export type Looking = { app: App; lease: Lease; follow: FollowStatus; listings: Listings; turnIsOver(): boolean }
-export type Looked = { looks: number; moves: number; failed: boolean }
+export type UpstreamCheck = { app: App; lease: Lease; follow: FollowStatus; listings: Listings; turnIsOver(): boolean }
+export type UpstreamCheckResult = { looks: number; moves: number; failed: boolean }
 
 const tagsAtOnce = 50
 /** Longest wait for the rate limit of a host within a turn. */
@@ -61,16 +61,16 @@ const write = { isolation: 'rowLocks', durability: 'later' } as const
  * Checks what is due, for at least one turn, and schedules the next check. Throws only if the lease is lost or for internal
  * errors.
  */
-export async function lookAtUpstream(looking: Looking): Promise<Looked> {
+export async function checkUpstream(looking: UpstreamCheck): Promise<UpstreamCheckResult> {
   const { app, lease, follow } = looking
-  const looked: Looked = { looks: 0, moves: 0, failed: false }
+  const looked: UpstreamCheckResult = { looks: 0, moves: 0, failed: false }
   const progress: FollowProgress = { ...follow }
   let failure: UpstreamError | undefined
   try {
     const repo = await findRepoRow(app.db, { uid: follow.repo })
     const upstream = await findUpstream(app.db, follow.upstream)
     if (!repo || !upstream) return looked
-    await lease.tx((tx) => store.noteLookBegun(tx, follow, isoOf(app)), write)
+    await lease.tx((tx) => store.recordCheckStart(tx, follow, isoOf(app)), write)
     const asking = { ...looking, repo, ...(await askedFor(app, upstream, follow.path)) }
     const isListDue = follow.listDue <= isoOf(app)
     const unlisted = isListDue ? await startRound(asking, progress).then(() => undefined, ofOne) : undefined
@@ -95,7 +95,7 @@ export async function lookAtUpstream(looking: Looking): Promise<Looked> {
 }
 
 /** Records that a mirror could not be checked because of an internal error, so that it does not delay others. */
-export async function noteLookFailed(looking: Looking): Promise<void> {
+export async function recordFailedCheck(looking: UpstreamCheck): Promise<void> {
   await saveTurn(looking, looking.follow, new UpstreamError('unavailable'), false)
 }
 
@@ -114,7 +114,7 @@ const later = (time: string, ms: number): string => new Date(Date.parse(time) + 
 const retryMs = (failures: number): number => Math.min(firstRetryMs * 2 ** Math.min(failures - 1, 10), longestRetryMs)
 
 async function saveTurn(
-  { app, lease, follow, listings }: Looking,
+  { app, lease, follow, listings }: UpstreamCheck,
   progress: FollowProgress,
   failure: UpstreamError | undefined,
   patient: boolean,
@@ -140,7 +140,7 @@ async function saveTurn(
   await lease.tx((tx) => store.noteFollowProgress(tx, follow, patch), write)
 }
 
-type Asking = Looking & { repo: RepoRow; upstream: Asked; path: string }
+type Asking = UpstreamCheck & { repo: RepoRow; upstream: Asked; path: string }
 
 /** Updates the set of watched tags. */
 async function startRound(asking: Asking, progress: FollowProgress): Promise<void> {
@@ -232,7 +232,7 @@ function listingOf({ app, lease, upstream, path, follow, listings }: Asking): Li
 }
 
 /** Returns the last failure. A failed tag is postponed. The turn ends if the failure concerns all tags. */
-async function checkTags(asking: Asking, looked: Looked): Promise<UpstreamError | undefined> {
+async function checkTags(asking: Asking, looked: UpstreamCheckResult): Promise<UpstreamError | undefined> {
   const { app, lease, follow, turnIsOver } = asking
   let failure: UpstreamError | undefined
   while (lease.holds()) {

@@ -13,8 +13,8 @@ import { type FieldViolation, found, invalid, refuseIfAny } from '#lib/errors.ts
 import { type Listed, listedUpTo, type Page, toListed } from '#lib/lists/paging.ts'
 import { isUid } from '#lib/uid.ts'
 import { keptOf, Look, undecided } from '../retention/kept.service.ts'
-import { factsOf } from '../retention/promises.store.ts'
 import type { Kept } from '../retention/retention.model.ts'
+import { factsOf } from '../retention/retention-locks.store.ts'
 import {
   defaultDays,
   lookedAt,

@@ -26,13 +26,13 @@ import { invalid, noKnownValue } from '#lib/errors.ts'
 import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.ts'
 import { readPage } from '#lib/lists/paging.ts'
 import {
-  aGate,
-  aGateException,
   type Gate,
   type GateRule,
   type GateText,
   type Mode,
   type Severity,
+  toGateExceptionResource,
+  toGateResource,
   type UnknownSeverity,
   type VulnerabilityRule,
   type VulnerabilityText,
@@ -79,11 +79,11 @@ export const gates: Handlers<typeof GatesService> = {
 }
 
 export const gateEvents: readonly EventBody[] = [
-  eventBody(GatesService.method.createGate, aGate, toMessage),
-  eventBody(GatesService.method.updateGate, aGate, toMessage),
+  eventBody(GatesService.method.createGate, toGateResource, toMessage),
+  eventBody(GatesService.method.updateGate, toGateResource, toMessage),
   deletionBody(GatesService.method.deleteGate),
-  eventBody(GatesService.method.createGateException, aGateException, exceptionMessage),
-  eventBody(GatesService.method.revokeGateException, aGateException, exceptionMessage),
+  eventBody(GatesService.method.createGateException, toGateExceptionResource, exceptionMessage),
+  eventBody(GatesService.method.revokeGateException, toGateExceptionResource, exceptionMessage),
 ]
 
 const modes = ['OFF', 'DRY_RUN', 'ENFORCE'] as const satisfies readonly Mode[]

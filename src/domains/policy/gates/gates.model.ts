@@ -70,8 +70,8 @@ export type GateCache = RuleCache<Gate> & {
   verdict(key: string, judge: () => Promise<Verdict>): Promise<Verdict>
 }
 
-export const aGate = kindOf<Gate>('gate')
-export const aGateException = kindOf<DigestException>('gate-exception')
+export const toGateResource = kindOf<Gate>('gate')
+export const toGateExceptionResource = kindOf<DigestException>('gate-exception')
 
 export const gateType = 'registry.pinfold.dev/Gate'
 export const gateExceptionType = 'registry.pinfold.dev/GateException'

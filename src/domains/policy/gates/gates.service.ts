@@ -6,8 +6,6 @@ import { createAged } from '#lib/caches/brief-cache.ts'
 import { type FieldViolation, refuseIfAny } from '#lib/errors.ts'
 import { type Patch, snakeCase, violationsOf } from '#lib/fields.ts'
 import {
-  aGate,
-  aGateException,
   anyVulnerability,
   type Gate,
   type GateCache,
@@ -22,6 +20,8 @@ import {
   maxExemptDays,
   maxMonths,
   mostGates,
+  toGateExceptionResource,
+  toGateResource,
   type UnknownSeverity,
   type Verdict,
 } from './gates.model.ts'
@@ -30,7 +30,7 @@ import { gateExceptionTable, gateTable } from './gates.store.ts'
 export const gateKind: RuleKind<Gate, GateText> = {
   type: gateType,
   event: 'control.scanning.gate',
-  resource: aGate,
+  resource: toGateResource,
   table: gateTable,
   quota: { name: 'gates', most: mostGates },
   fields: gateFields,
@@ -48,7 +48,7 @@ export const gateExceptionKind = exceptionKind(
       created: 'control.scanning.gate.exception.created',
       ended: 'control.scanning.gate.exception.revoked',
     },
-    resource: aGateException,
+    resource: toGateExceptionResource,
     table: gateExceptionTable,
   },
   { field: 'gate_exception', quota: 'exceptions from gates', days: maxExceptionDays },

@@ -9,7 +9,7 @@ import type { RepoRef } from '#domains/registry/repo-ref.model.ts'
 import { digestAbout } from '#domains/registry/tags/tags.model.ts'
 import { isAtOrBelow, rootOf } from '#lib/uid.ts'
 import { isEligible, rowsOf } from '../views/resolve.service.ts'
-import { type Age, defaultHold, type Looks, someLooks, timePlus } from '../views/views.model.ts'
+import { type Age, createReadBudget, defaultHold, type ReadBudget, timePlus } from '../views/views.model.ts'
 import { tagsWith } from '../views/views.store.ts'
 import { mostRules, type PullRule, strictest } from './pull-rules.model.ts'
 import { pullRuleTable } from './pull-rules.store.ts'
@@ -91,7 +91,7 @@ export class Passing {
   readonly #rules: readonly PullRule[]
   readonly #accepted: ReadonlySet<string>
   readonly #known = new Map<string, boolean>()
-  readonly #looks: Looks = someLooks()
+  readonly #looks: ReadBudget = createReadBudget()
 
   constructor(work: Work, repo: RepoRef, rules: readonly PullRule[], accepted: readonly string[]) {
     this.#work = work

@@ -18,7 +18,13 @@ import {
 } from '#gen/pinfold/control/registry/v1/pull_rules_pb.ts'
 import { invalid, noKnownValue } from '#lib/errors.ts'
 import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.ts'
-import { aPullRule, aPullRuleException, type Mode, type PullRule, type PullRuleText } from './pull-rules.model.ts'
+import {
+  type Mode,
+  type PullRule,
+  type PullRuleText,
+  toPullRuleExceptionResource,
+  toPullRuleResource,
+} from './pull-rules.model.ts'
 import { pullRuleExceptionKind, pullRuleKind, textOf } from './pull-rules.service.ts'
 
 const rules = ruleHandlers(pullRuleKind, {
@@ -45,11 +51,11 @@ export const pullRules: Handlers<typeof PullRulesService> = {
 }
 
 export const pullRuleEvents: readonly EventBody[] = [
-  eventBody(PullRulesService.method.createPullRule, aPullRule, toMessage),
-  eventBody(PullRulesService.method.updatePullRule, aPullRule, toMessage),
+  eventBody(PullRulesService.method.createPullRule, toPullRuleResource, toMessage),
+  eventBody(PullRulesService.method.updatePullRule, toPullRuleResource, toMessage),
   deletionBody(PullRulesService.method.deletePullRule),
-  eventBody(PullRulesService.method.createPullRuleException, aPullRuleException, exceptionMessage),
-  eventBody(PullRulesService.method.revokePullRuleException, aPullRuleException, exceptionMessage),
+  eventBody(PullRulesService.method.createPullRuleException, toPullRuleExceptionResource, exceptionMessage),
+  eventBody(PullRulesService.method.revokePullRuleException, toPullRuleExceptionResource, exceptionMessage),
 ]
 
 const modes = ['SERVE_OLDER', 'DENY', 'OBSERVE'] as const satisfies readonly Mode[]

@@ -29,8 +29,8 @@ export type PullRuleText = Omit<PullRule, keyof Rule | 'age' | 'mode'> & {
   mode: Mode | ''
 }
 
-export const aPullRule = kindOf<PullRule>('pull-rule')
-export const aPullRuleException = kindOf<DigestException>('pull-rule-exception')
+export const toPullRuleResource = kindOf<PullRule>('pull-rule')
+export const toPullRuleExceptionResource = kindOf<DigestException>('pull-rule-exception')
 
 export const pullRuleType = 'registry.pinfold.dev/PullRule'
 export const pullRuleExceptionType = 'registry.pinfold.dev/PullRuleException'

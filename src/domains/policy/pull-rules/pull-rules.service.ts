@@ -9,8 +9,6 @@ import { violationsOf } from '#lib/fields.ts'
 import { isUid, rootOf } from '#lib/uid.ts'
 import { defaultHold, durationText, maxAge, maxHold, readDuration } from '../views/views.model.ts'
 import {
-  aPullRule,
-  aPullRuleException,
   maxExceptionDays,
   maxIdentities,
   mostRules,
@@ -19,13 +17,15 @@ import {
   pullRuleExceptionType,
   pullRuleFields,
   pullRuleType,
+  toPullRuleExceptionResource,
+  toPullRuleResource,
 } from './pull-rules.model.ts'
 import { pullRuleExceptionTable, pullRuleTable } from './pull-rules.store.ts'
 
 export const pullRuleKind: RuleKind<PullRule, PullRuleText> = {
   type: pullRuleType,
   event: 'control.registry.pull_rule',
-  resource: aPullRule,
+  resource: toPullRuleResource,
   table: pullRuleTable,
   quota: { name: 'rules of pulls', most: mostRules },
   fields: pullRuleFields,
@@ -40,7 +40,7 @@ export const pullRuleExceptionKind = exceptionKind(
       created: 'control.registry.pull_rule.exception.created',
       ended: 'control.registry.pull_rule.exception.revoked',
     },
-    resource: aPullRuleException,
+    resource: toPullRuleExceptionResource,
     table: pullRuleExceptionTable,
   },
   { field: 'pull_rule_exception', quota: 'exceptions from rules of pulls', days: maxExceptionDays },

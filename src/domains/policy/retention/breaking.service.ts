@@ -1,7 +1,7 @@
 // Deletion of protected content, with a reason for the audit log, and the query for what protects a manifest.
 import type { Call } from '#app.ts'
 import { emit } from '#domains/outbox/emit.ts'
-import { deleteManifest, deleteRepo, type InPlaceOfRules } from '#domains/registry/deletions/deletions.service.ts'
+import { deleteManifest, deleteRepo, type RetentionOverride } from '#domains/registry/deletions/deletions.service.ts'
 import { imageType } from '#domains/registry/images/images.model.ts'
 import { pathIn } from '#domains/registry/repos/paths.service.ts'
 import { repoType } from '#domains/registry/repos/repos.model.ts'
@@ -11,10 +11,10 @@ import { isDigest } from '#lib/digest.ts'
 import { found, invalid, notFound, refuseIfAny } from '#lib/errors.ts'
 import { parentOf } from '#lib/uid.ts'
 import { keptOf, Look } from './kept.service.ts'
-import { requireUnheld } from './promises.service.ts'
-import { factsOf } from './promises.store.ts'
-import { aBrokenPromise, type BrokenPromise, type Kept, mostTagsNamed } from './retention.model.ts'
+import { type BrokenPromise, type Kept, mostTagsNamed, toBrokenPromiseResource } from './retention.model.ts'
 import { problemsOfReason } from './retention.service.ts'
+import { requireUnheld } from './retention-locks.service.ts'
+import { factsOf } from './retention-locks.store.ts'
 
 /**
  * Deletes a manifest although a retention rule protects it, or the whole repository if `digest` is empty. Throws
@@ -27,10 +27,10 @@ export async function breakPromises(
   refuseIfAny(problemsOfReason(reason, 'reason'))
   if (digest !== '' && !isDigest(digest)) throw invalid({ field: 'digest', description: 'is not a digest' })
   let broken: BrokenPromise = { repo, digest, reason, until: '', rule: '' }
-  const breaking: InPlaceOfRules = async (tx, row) => {
+  const breaking: RetentionOverride = async (tx, row) => {
     const kept = await requireUnheld(tx, call, row, digest || undefined)
     broken = { ...broken, until: kept?.until ?? '', rule: kept?.rule ?? '' }
-    const about = { subject: repo, group: parentOf(repo), resource: aBrokenPromise(broken) }
+    const about = { subject: repo, group: parentOf(repo), resource: toBrokenPromiseResource(broken) }
     await emit(tx, call, 'control.registry.retention.promise.broken', about)
   }
   if (digest === '') await deleteRepo(call, repo, breaking)

@@ -4,8 +4,8 @@ import { linkedFrom, storedManifests } from '#domains/registry/manifests/manifes
 import { namesWith } from '#domains/registry/tags/tags.store.ts'
 import type { Look } from './kept.service.ts'
 import { type LetGo, whys } from './plans.model.ts'
-import * as store from './promises.store.ts'
-import { type Dated, latestOf, mostMoves, type TagStay, untaggedUntil, untilAfter } from './retention.model.ts'
+import { type Dated, latestOf, mostMoves, type TagAssignment, untaggedUntil, untilAfter } from './retention.model.ts'
+import * as store from './retention-locks.store.ts'
 
 /** Most levels of parents that are followed up from one manifest. A manifest with more levels stays. */
 const mostLevels = 50
@@ -90,7 +90,7 @@ export class LettingGo {
    * Every tag that the manifest has had must be covered by a rule with `keep_days_after` or `keep_last`. Otherwise the manifest
    * stays.
    */
-  #left(stays: readonly TagStay[]): Own | 'kept' {
+  #left(stays: readonly TagAssignment[]): Own | 'kept' {
     const { rules } = this.look
     const dates: Dated[] = []
     let notLast = ''

@@ -4,7 +4,6 @@ import type { App } from '#app.ts'
 import type { Reader } from '#db/sql.ts'
 import { subjectOfTag, type TagRepo } from '#domains/registry/tags/tags.model.ts'
 import { namesWith } from '#domains/registry/tags/tags.store.ts'
-import * as store from './promises.store.ts'
 import {
   type Asked,
   type Dated,
@@ -19,8 +18,9 @@ import {
   mostMoves,
   mostTagsNamed,
   type RetentionRule,
-  type TagStay,
+  type TagAssignment,
 } from './retention.model.ts'
+import * as store from './retention-locks.store.ts'
 
 type By = { app: Pick<App, 'laws'> }
 
@@ -41,7 +41,7 @@ export class Look {
   readonly repo: TagRepo
   readonly now: string
   readonly #alone = new Map<string, Kept | undefined>()
-  readonly #stays = new Map<string, readonly TagStay[]>()
+  readonly #stays = new Map<string, readonly TagAssignment[]>()
   readonly #last = new Map<string, Set<string> | 'too many'>()
   readonly #moves: store.LedgerMove[] = []
   #areAllMoves = false
@@ -114,7 +114,7 @@ export class Look {
     return { subjects: [...subjects], indexes }
   }
 
-  async stays(digest: string): Promise<readonly TagStay[]> {
+  async stays(digest: string): Promise<readonly TagAssignment[]> {
     const known = this.#stays.get(digest)
     if (known) return known
     const stays = await this.read(store.staysOf(this.reader, this.repo.ledger, digest, mostMoves))
@@ -179,9 +179,9 @@ export class Look {
   }
 
   /** Dates until which a manifest is protected: the stored one, and those from current and former rules. */
-  async #dates(digest: string, stays: readonly TagStay[]): Promise<Dated[]> {
+  async #dates(digest: string, stays: readonly TagAssignment[]): Promise<Dated[]> {
     const { reader, repo, now, rules } = this
-    const stored = await store.promiseOf(reader, repo.id, digest)
+    const stored = await store.findLock(reader, repo.id, digest)
     const untaggedSince = stays.length === 0 ? (await store.factsOf(reader, repo.id, digest))?.createTime : undefined
     const given = datesOf({ rules, former: this.law.former }, { stays, untaggedSince }, now)
     return stored ? [stored, ...given] : given
@@ -256,7 +256,7 @@ function isCounted({ isAbout }: Asked<RetentionRule>, tag: string): boolean {
 export async function keptOf(look: Look, digest: string): Promise<Kept | undefined> {
   const { law, reader, repo, now, rules } = look
   const isLawless = rules.length + law.former.length + law.tagRules.length + law.holds.length === 0
-  if (isLawless && !(await store.latestPromise(reader, repo.id, now))) return undefined
+  if (isLawless && !(await store.findLatestLock(reader, repo.id, now))) return undefined
   for await (const one of look.withAbove(digest)) {
     const kept = one === undefined ? undecided(digest) : await look.alone(one)
     if (kept) return kept
@@ -328,7 +328,7 @@ export async function heldIn(look: Look): Promise<Kept | undefined> {
  */
 export async function keptIn(look: Look): Promise<Kept | undefined> {
   const { law, reader, repo, now, rules } = look
-  const stored = await store.latestPromise(reader, repo.id, now)
+  const stored = await store.findLatestLock(reader, repo.id, now)
   if (stored) return { by: 'PROMISED', ...stored, tags: [], with: '' }
   const immutable = law.tagRules.filter(({ says }) => says.immutable)
   if (rules.length + law.former.length + immutable.length + law.holds.length === 0) return undefined

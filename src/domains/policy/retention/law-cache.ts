@@ -1,7 +1,7 @@
 // Cache of retention rules, tag rules, holds and quarantines, by organization. Reads their version at most twice a second.
 import type { Reader } from '#db/sql.ts'
 import { rootOf } from '#lib/uid.ts'
-import { type Law, lawFrom, noLaw, sizeOf } from './retention.model.ts'
+import { type Law, lawFrom, noRules, sizeOf } from './retention.model.ts'
 import { lawVersion, readLaw } from './retention.store.ts'
 
 /** Age limit of a cached answer in ms, so that a change on another node takes effect within a second. */
@@ -48,7 +48,7 @@ export function createLawCache(db: Reader, monotonic: () => number): LawCache {
 
   return {
     async of(reader, place, { fresh } = { fresh: false }) {
-      if (!fresh && isFresh(none)) return noLaw
+      if (!fresh && isFresh(none)) return noRules
       const organization = rootOf(place)
       const known = entries.get(organization)
       if (!fresh && known && known.epoch === epoch && isFresh(known.at)) return known.law
@@ -56,7 +56,7 @@ export function createLawCache(db: Reader, monotonic: () => number): LawCache {
       const { version, any } = await lawVersion(reader, organization)
       // The version is read before the rules, so the rules can be newer than their version but never older.
       const law =
-        known?.version === version ? known.law : version === 0 ? noLaw : lawFrom(await readLaw(reader, organization))
+        known?.version === version ? known.law : version === 0 ? noRules : lawFrom(await readLaw(reader, organization))
       if (reader !== db) return law
       if (!any && started === epoch) none = at
       else if (any) remember(organization, { law, version, size: sizeOf(law), at, epoch: started })

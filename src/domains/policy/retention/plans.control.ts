@@ -16,7 +16,7 @@ import { listResponse } from '#lib/lists/lists.ts'
 import { exceptionOrders } from '#lib/lists/orders.ts'
 import { readPage } from '#lib/lists/paging.ts'
 import { nameOf } from '#lib/naming/numbered.ts'
-import { aRetentionPlan, outcomes, type Plan, planStates, whys } from './plans.model.ts'
+import { outcomes, type Plan, planStates, toRetentionPlanResource, whys } from './plans.model.ts'
 import * as service from './plans.service.ts'
 
 const toPlan = messageOf(RetentionPlanSchema, { left: 'leftOver' })
@@ -49,8 +49,8 @@ export const retentionPlans: Handlers<typeof RetentionPlansService> = {
 
 const { method } = RetentionPlansService
 export const retentionPlanEvents: readonly EventBody[] = [
-  eventBody(method.planRetention, aRetentionPlan, planMessage),
-  eventBody(method.applyRetention, aRetentionPlan, planMessage),
+  eventBody(method.planRetention, toRetentionPlanResource, planMessage),
+  eventBody(method.applyRetention, toRetentionPlanResource, planMessage),
 ]
 
 function planMessage(plan: Plan): PlanMessage {

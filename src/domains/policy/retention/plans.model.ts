@@ -50,7 +50,7 @@ export type PlannedDeletion = LetGo & {
   outcome: Outcome
 }
 
-export const aRetentionPlan = kindOf<Plan>('retention-plan')
+export const toRetentionPlanResource = kindOf<Plan>('retention-plan')
 export const retentionPlanType = 'registry.pinfold.dev/RetentionPlan'
 
 /** Days until a plan expires. */

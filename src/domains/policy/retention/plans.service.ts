@@ -1,18 +1,18 @@
 // Creates, lists and applies retention plans. A background job does the work.
 import type { Call } from '#app.ts'
 import { emit } from '#domains/outbox/emit.ts'
-import { groupOf, limitReached, listBelow } from '#domains/rules/places.service.ts'
+import { groupOf, limitReached, listBelow } from '#domains/rules/scopes.service.ts'
 import { failedPrecondition, found } from '#lib/errors.ts'
 import { type Listed, type Page, toListed } from '#lib/lists/paging.ts'
 import { isAtOrBelow, newUid, parentOf, rootOf } from '#lib/uid.ts'
 import {
-  aRetentionPlan,
   mostPlans,
   type Plan,
   type PlannedDeletion,
   planDays,
   planStates,
   retentionPlanType,
+  toRetentionPlanResource,
 } from './plans.model.ts'
 import * as store from './plans.store.ts'
 import { daysAfter } from './retention.model.ts'
@@ -37,7 +37,7 @@ export async function planRetention(call: Call, scope: string): Promise<Plan> {
       { uid, scopeUid: scope, state, actor: call.caller.uid, ...times },
     )
     const made = (await store.findPlan(tx, uid))!
-    const about = { subject: uid, group, resource: aRetentionPlan(made) }
+    const about = { subject: uid, group, resource: toRetentionPlanResource(made) }
     if (!isRuled) await emit(tx, call, 'control.registry.retention.planned', about)
     return made
   })

@@ -18,11 +18,6 @@ import { changedOrders, createdOrders } from '#lib/lists/orders.ts'
 import { timestamp } from '#lib/timestamp.ts'
 import { breakPromises, getPromise } from './breaking.service.ts'
 import {
-  aBrokenPromise,
-  aHold,
-  aQuarantine,
-  aRetentionRule,
-  aTagRule,
   type BrokenPromise,
   type Kept,
   type Mark,
@@ -33,6 +28,11 @@ import {
   type RetentionRule,
   type TagLaw,
   type TagRule,
+  toBrokenPromiseResource,
+  toHoldResource,
+  toQuarantineResource,
+  toRetentionRuleResource,
+  toTagRuleResource,
 } from './retention.model.ts'
 import { holdKind, quarantineKind, retentionRuleKind, tagRuleKind } from './retention.service.ts'
 
@@ -93,17 +93,17 @@ export const retention: Handlers<typeof RetentionService> = {
 
 const { method } = RetentionService
 export const retentionEvents: readonly EventBody[] = [
-  eventBody(method.createRetentionRule, aRetentionRule, ruleMessage),
-  eventBody(method.updateRetentionRule, aRetentionRule, ruleMessage),
+  eventBody(method.createRetentionRule, toRetentionRuleResource, ruleMessage),
+  eventBody(method.updateRetentionRule, toRetentionRuleResource, ruleMessage),
   deletionBody(method.deleteRetentionRule),
-  eventBody(method.createTagRule, aTagRule, tagRuleMessage),
-  eventBody(method.updateTagRule, aTagRule, tagRuleMessage),
+  eventBody(method.createTagRule, toTagRuleResource, tagRuleMessage),
+  eventBody(method.updateTagRule, toTagRuleResource, tagRuleMessage),
   deletionBody(method.deleteTagRule),
-  eventBody(method.createHold, aHold, holdMessage),
-  eventBody(method.releaseHold, aHold, holdMessage),
-  eventBody(method.quarantine, aQuarantine, quarantineMessage),
-  eventBody(method.releaseQuarantine, aQuarantine, quarantineMessage),
-  eventBody(method.breakPromises, aBrokenPromise, brokenMessage),
+  eventBody(method.createHold, toHoldResource, holdMessage),
+  eventBody(method.releaseHold, toHoldResource, holdMessage),
+  eventBody(method.quarantine, toQuarantineResource, quarantineMessage),
+  eventBody(method.releaseQuarantine, toQuarantineResource, quarantineMessage),
+  eventBody(method.breakPromises, toBrokenPromiseResource, brokenMessage),
 ]
 
 const modes = ['OFF', 'DRY_RUN', 'ENFORCE'] as const satisfies readonly RetentionMode[]

@@ -38,9 +38,9 @@ export type TagLaw = {
 }
 
 /** A rule with its settings. */
-export type Placed<T> = Rule & { says: T }
-export type RetentionRule = Placed<Retention>
-export type TagRule = Placed<TagLaw>
+export type Scoped<T> = Rule & { says: T }
+export type RetentionRule = Scoped<Retention>
+export type TagRule = Scoped<TagLaw>
 
 /** Settings of an enforced rule until it was changed or deleted. The dates that the rule had given by then stay. */
 export type FormerRule = Pick<RetentionRule, 'uid' | 'scopeUid' | 'says'> & { endTime: string }
@@ -65,7 +65,7 @@ export type Law = {
   quarantined: readonly Mark[]
 }
 
-export const noLaw: Law = { rules: [], former: [], tagRules: [], holds: [], quarantined: [] }
+export const noRules: Law = { rules: [], former: [], tagRules: [], holds: [], quarantined: [] }
 
 /** Compiles the tag patterns of stored rules. A hold on a digest matches no tag. */
 export function lawFrom(stored: {
@@ -114,11 +114,11 @@ export type Kept = {
 /** Protected content that was deleted with a reason. */
 export type BrokenPromise = { repo: string; digest: string; reason: string; until: string; rule: string }
 
-export const aRetentionRule = kindOf<RetentionRule>('retention-rule')
-export const aTagRule = kindOf<TagRule>('tag-rule')
-export const aHold = kindOf<Mark>('hold')
-export const aQuarantine = kindOf<Mark>('quarantine')
-export const aBrokenPromise = kindOf<BrokenPromise>('broken-promise')
+export const toRetentionRuleResource = kindOf<RetentionRule>('retention-rule')
+export const toTagRuleResource = kindOf<TagRule>('tag-rule')
+export const toHoldResource = kindOf<Mark>('hold')
+export const toQuarantineResource = kindOf<Mark>('quarantine')
+export const toBrokenPromiseResource = kindOf<BrokenPromise>('broken-promise')
 
 export const retentionRuleType = 'registry.pinfold.dev/RetentionRule'
 export const tagRuleType = 'registry.pinfold.dev/TagRule'
@@ -201,10 +201,10 @@ export function untaggedUntil({ uid, says }: Pick<RetentionRule, 'uid' | 'says'>
 export type Dated = { until: string; rule: string }
 
 /** A stay of a digest under a tag. `left` is empty while the stay lasts. */
-export type TagStay = { tag: string; came: string; left: string }
+export type TagAssignment = { tag: string; came: string; left: string }
 
 /** History of a manifest. `untaggedSince` is its creation time if it never had a tag, and undefined otherwise. */
-export type Past = { stays: readonly TagStay[]; untaggedSince: string | undefined }
+export type Past = { stays: readonly TagAssignment[]; untaggedSince: string | undefined }
 
 /** Retention dates of a manifest from the given rules, and from former rules for the time until they ended. */
 export function datesOf(

@@ -3,18 +3,14 @@
 import type { Tx } from '#db/sql.ts'
 import { type EndingKind, limitHolding, problemOfReason } from '#domains/rules/endings.service.ts'
 import { maxPatterns } from '#domains/rules/patterns.model.ts'
-import { limitReached } from '#domains/rules/places.service.ts'
 import type { RuleKind } from '#domains/rules/rules.service.ts'
+import { limitReached } from '#domains/rules/scopes.service.ts'
 import { isDigest } from '#lib/digest.ts'
 import { type FieldViolation, refuseIfAny } from '#lib/errors.ts'
 import type { Kind } from '#lib/events/event-body.ts'
 import { checkFields, type Fields } from '#lib/fields.ts'
 import { isUid, rootOf } from '#lib/uid.ts'
 import {
-  aHold,
-  aQuarantine,
-  aRetentionRule,
-  aTagRule,
   type FormerRule,
   givesAllOf,
   holdType,
@@ -30,25 +26,29 @@ import {
   mostPatterns,
   mostRules,
   type NewMark,
-  type Placed,
   patternsOf,
   quarantineType,
   type Retention,
   type RetentionRule,
   retentionFields,
   retentionRuleType,
+  type Scoped,
   type TagLaw,
   tagLawFields,
   tagRuleType,
+  toHoldResource,
+  toQuarantineResource,
+  toRetentionRuleResource,
+  toTagRuleResource,
 } from './retention.model.ts'
 import * as store from './retention.store.ts'
 
 /** Common parts of the kinds of retention rules and tag rules. */
 function placedKind<T extends Retention | TagLaw>(
-  kind: Pick<RuleKind<Placed<T>, T>, 'type' | 'event' | 'table' | 'changed'> & { resource: Kind<Placed<T>> },
+  kind: Pick<RuleKind<Scoped<T>, T>, 'type' | 'event' | 'table' | 'changed'> & { resource: Kind<Scoped<T>> },
   fields: Fields<T>,
   check: (says: T) => void,
-): RuleKind<Placed<T>, T> {
+): RuleKind<Scoped<T>, T> {
   return {
     ...{ ...kind, fields, quota: { name: 'rules of this kind', most: mostRules } },
     textOf: ({ says }) => says,
@@ -69,7 +69,7 @@ export const retentionRuleKind = placedKind<Retention>(
   {
     type: retentionRuleType,
     event: 'control.registry.retention.rule',
-    resource: aRetentionRule,
+    resource: toRetentionRuleResource,
     table: store.retentionRuleTable,
     async changed(tx, at, { before, after }) {
       if (before) await keepFormer(tx, at, before, after?.says)
@@ -83,7 +83,7 @@ export const tagRuleKind = placedKind<TagLaw>(
   {
     type: tagRuleType,
     event: 'control.registry.retention.tag_rule',
-    resource: aTagRule,
+    resource: toTagRuleResource,
     table: store.tagRuleTable,
   },
   tagLawFields,
@@ -120,11 +120,11 @@ function markKind(
   }
 }
 
-export const holdKind = markKind('hold', { type: holdType, table: store.holdTable, resource: aHold })
+export const holdKind = markKind('hold', { type: holdType, table: store.holdTable, resource: toHoldResource })
 
 /** A quarantine refuses all pulls of a digest at its scope. */
 export const quarantineKind = markKind('quarantine', {
-  ...{ type: quarantineType, table: store.quarantineTable, resource: aQuarantine },
+  ...{ type: quarantineType, table: store.quarantineTable, resource: toQuarantineResource },
 })
 
 /**

@@ -10,23 +10,23 @@ import { removeManifest } from '#domains/registry/deletions/deletions.service.ts
 import { pathIn } from '#domains/registry/repos/paths.service.ts'
 import { findRepoRow, type RepoRow, servedHost } from '#domains/registry/repos/repos.store.ts'
 import { wasAskedSince } from '#domains/registry/usage/digest-usage.store.ts'
-import { groupOfRow } from '#domains/rules/places.service.ts'
+import { groupOfRow } from '#domains/rules/scopes.service.ts'
 import { ownCause } from '#lib/cause.ts'
 import { parentOf } from '#lib/uid.ts'
 import { LettingGo } from './deletable.service.ts'
 import { Look } from './kept.service.ts'
 import {
-  aRetentionPlan,
   mostDeletions,
   type Outcome,
   outcomes,
   type Plan,
   type PlannedDeletion,
   planStates,
+  toRetentionPlanResource,
 } from './plans.model.ts'
 import * as store from './plans.store.ts'
-import { factsOf } from './promises.store.ts'
 import { enforced, lawAt } from './retention.model.ts'
+import { factsOf } from './retention-locks.store.ts'
 
 const manifestsAtOnce = 500
 const reposAtOnce = 100
@@ -148,7 +148,7 @@ async function tell(
   plan: Plan,
   actor: string,
 ): Promise<void> {
-  const about = { subject: plan.uid, group: await groupOfRow(tx, plan), resource: aRetentionPlan(plan) }
+  const about = { subject: plan.uid, group: await groupOfRow(tx, plan), resource: toRetentionPlanResource(plan) }
   await emit(tx, { app, cause: ownCause(app.clock, actor) }, name, about)
 }
 

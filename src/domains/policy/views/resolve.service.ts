@@ -2,7 +2,15 @@
 // from the newest on, and long stays are found by probing one time after another.
 
 import type { Reader } from '#db/sql.ts'
-import { type Age, type Looks, problemOf, type Skipped, type Stay, someLooks, timePlus } from './views.model.ts'
+import {
+  type Age,
+  type Assignment,
+  createReadBudget,
+  problemOf,
+  type ReadBudget,
+  type Skipped,
+  timePlus,
+} from './views.model.ts'
 import * as store from './views.store.ts'
 
 /**
@@ -14,7 +22,7 @@ export type Question = {
   isNow?: boolean
   age: Age | undefined
   accepted?: readonly string[]
-  looks?: Looks
+  looks?: ReadBudget
 }
 
 /** Assignments of a tag have increasing times, so the last one can be later than the clock of this server. */
@@ -42,7 +50,7 @@ export type Served = { chosen: Chosen; latest: Chosen; heldUntil: string }
 export type Nothing = Exclude<Resolved, { chosen: object }>
 
 type Repo = store.LedgerRepo
-type Aged = { age: Age; cut: string; until: string; accepted: readonly string[]; looks: Looks }
+type Aged = { age: Age; cut: string; until: string; accepted: readonly string[]; looks: ReadBudget }
 
 /** Newest rows that are read at once. Most tags need no more. */
 const pageRows = 64
@@ -63,7 +71,7 @@ export async function resolveTag(reader: Reader, repo: Repo, tag: string, questi
   if (last.deleted) return { why: 'deleted', time: last.time, digest: last.digest }
   const latest = chosenOf(last)
   if (!age) return last.here ? { chosen: latest, latest, passed: [] } : { why: 'gone', latest, passed: [] }
-  const { accepted = [], looks = someLooks() } = question
+  const { accepted = [], looks = createReadBudget() } = question
   const aged = { age, until, cut: timePlus(question.until, -age.ms), accepted, looks }
   // If the tag has kept its digest for long enough, nothing else is read.
   if (last.here && (last.since <= aged.cut || aged.accepted.includes(last.digest))) {
@@ -131,7 +139,7 @@ async function newestStay(
   return undefined
 }
 
-function stayIn(tag: string, page: readonly store.Row[], i: number): Stay {
+function stayIn(tag: string, page: readonly store.Row[], i: number): Assignment {
   const [row, next] = [page[i]!, page[i - 1]]
   const end = next && { time: next.time, deleted: next.deleted, digest: next.digest }
   return { tag, digest: row.digest, begin: row.time, since: row.since, end }
@@ -141,7 +149,7 @@ function stayIn(tag: string, page: readonly store.Row[], i: number): Stay {
 async function counts(
   reader: Reader,
   repo: Repo,
-  stay: Stay,
+  stay: Assignment,
   { age, looks }: Pick<Aged, 'age' | 'looks'>,
 ): Promise<boolean> {
   if (problemOf(stay, age.hold) !== undefined || looks.left-- <= 0) return false
@@ -192,7 +200,7 @@ async function firstStay(
   repo: Repo,
   digest: string,
   tag: string,
-  { age, began, until, looks, isAny }: { age: Age; began: string; until: string; looks: Looks; isAny: boolean },
+  { age, began, until, looks, isAny }: { age: Age; began: string; until: string; looks: ReadBudget; isAny: boolean },
 ): Promise<string | undefined> {
   const under = age.countFrom === 'tag' ? tag : undefined
   let first: string | undefined
@@ -243,7 +251,7 @@ export async function explain(
   question: Question,
   resolved: Resolved,
 ): Promise<Explanation> {
-  const { age, looks = someLooks() } = question
+  const { age, looks = createReadBudget() } = question
   const until = rowsOf(question)
   const skipped: Skipped[] = []
   if (!age || !('passed' in resolved)) return { skipped, next: undefined }
@@ -261,9 +269,9 @@ export async function explain(
 async function skippedOf(
   reader: Reader,
   repo: Repo,
-  stay: Stay,
+  stay: Assignment,
   { here }: store.Row,
-  { until, age, looks }: { until: string; age: Age; looks: Looks },
+  { until, age, looks }: { until: string; age: Age; looks: ReadBudget },
 ): Promise<Skipped> {
   const { digest, begin: time, tag } = stay
   if (!here) return { digest, time, reason: 'gone' }

@@ -3,7 +3,7 @@
 import type { Reader } from '#db/sql.ts'
 import { chunks } from '#lib/chunks.ts'
 import { type Question, resolveTag } from './resolve.service.ts'
-import { someLooks, timePlus } from './views.model.ts'
+import { createReadBudget, timePlus } from './views.model.ts'
 import * as store from './views.store.ts'
 
 /** Limits on the names that are checked for one answer, and on those that are resolved one by one. */
@@ -50,7 +50,7 @@ async function resolving(
 ): Promise<{ names: string[]; stopped: string | undefined }> {
   const old = await olderOf(reader, repo, listing, rows)
   const names: string[] = []
-  const looks = someLooks()
+  const looks = createReadBudget()
   let resolved = 0
   let last = ''
   for (const row of rows) {

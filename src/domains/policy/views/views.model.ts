@@ -90,7 +90,7 @@ export function timePlus(time: string, ms: number): string {
   return new Date(sum).toISOString()
 }
 
-export type Stay = {
+export type Assignment = {
   tag: string
   digest: string
   begin: string
@@ -101,7 +101,7 @@ export type Stay = {
 }
 
 /** Reason why a stay does not count, as far as the stay itself shows. A rollback as its end needs a lookup in the tag history. */
-export function problemOf({ since, end }: Stay, hold: number): 'deleted' | 'short' | undefined {
+export function problemOf({ since, end }: Assignment, hold: number): 'deleted' | 'short' | undefined {
   if (!end) return undefined
   if (end.deleted) return 'deleted'
   return end.time < timePlus(since, hold) ? 'short' : undefined
@@ -114,8 +114,8 @@ export type SkipReason = 'young' | 'short' | 'deleted' | 'rolled back' | 'gone'
 export type Skipped = { digest: string; time: string; reason: SkipReason; eligible?: string }
 
 /** Number of stays that one request can still check. If none is left, unchecked digests count as too young. */
-export type Looks = { left: number }
+export type ReadBudget = { left: number }
 
-export function someLooks(): Looks {
+export function createReadBudget(): ReadBudget {
   return { left: 3000 }
 }

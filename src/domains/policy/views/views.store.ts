@@ -2,7 +2,7 @@
 import { join, list, type Reader, type Sql, sql } from '#db/sql.ts'
 import { eventNumbers, sourceNumbers } from '#domains/registry/tags/tag-history.model.ts'
 import { lineage } from '#lib/uid.ts'
-import type { Stay } from './views.model.ts'
+import type { Assignment } from './views.model.ts'
 
 /** A repository, with the number of its tag history. */
 export type LedgerRepo = { id: number; uid: string; ledger: number }
@@ -161,9 +161,9 @@ type StoredStay = Record<'tag' | 'digest' | 'begin', string> & {
   endEvent: number | null
   endDigest: string | null
 }
-export type FoundStay = Stay & { here: boolean; deletion: boolean; imported: boolean }
+export type FoundAssignment = Assignment & { here: boolean; deletion: boolean; imported: boolean }
 
-function stayOf(row: StoredStay): FoundStay {
+function stayOf(row: StoredStay): FoundAssignment {
   const { tag, digest, begin, event, source, here, stored, end, endEvent, endDigest } = row
   const ended = end === null ? undefined : { time: end, deleted: endEvent === eventNumbers.deleted, digest: endDigest! }
   const [deletion, imported] = [event === eventNumbers.deleted, source === sourceNumbers.import]
@@ -194,7 +194,7 @@ export async function staysAt(
   tag: string,
   times: readonly string[],
   until: string,
-): Promise<FoundStay[]> {
+): Promise<FoundAssignment[]> {
   const values = times.map((time) => sql`SELECT CAST(${time} AS TEXT) AS point`)
   const found = sql`
     SELECT DISTINCT CAST(${tag} AS TEXT) AS tag, (
@@ -212,7 +212,7 @@ export async function staysOf(
   repo: LedgerRepo,
   digest: string,
   { tag, began, until, most }: { tag: string | undefined; began: string; until: string; most: number },
-): Promise<FoundStay[]> {
+): Promise<FoundAssignment[]> {
   const under = tag === undefined ? sql`` : sql`AND tag = ${tag}`
   const found = sql`
     SELECT tag, time FROM tag_history
@@ -223,7 +223,12 @@ export async function staysOf(
 }
 
 /** True if the tag pointed to the digest before the stay. */
-export async function hadBefore(reader: Reader, { ledger }: LedgerRepo, stay: Stay, digest: string): Promise<boolean> {
+export async function hadBefore(
+  reader: Reader,
+  { ledger }: LedgerRepo,
+  stay: Assignment,
+  digest: string,
+): Promise<boolean> {
   const row = await reader.get(sql`
     SELECT 1 AS found FROM tag_history
      WHERE repo_id = ${ledger} AND digest = ${digest} AND tag = ${stay.tag} AND time < ${stay.begin} LIMIT 1`)

@@ -8,7 +8,7 @@ import * as store from './blobs.store.ts'
 import { requireBytes } from './usage.service.ts'
 
 /** Dependencies of a read by any kind of caller. */
-type Looking = Pick<Work, 'app' | 'log'>
+type UpstreamCheck = Pick<Work, 'app' | 'log'>
 
 export async function findBlob(
   work: Pick<Work, 'app'>,
@@ -34,7 +34,7 @@ export async function hasContent(work: Work, blob: Blob, asFarAsKnown: boolean):
   return has
 }
 
-function reportLoss({ app, log }: Looking, { digest, location }: Blob): void {
+function reportLoss({ app, log }: UpstreamCheck, { digest, location }: Blob): void {
   app.metrics.blobsMissing.inc()
   log.error('content of a blob is missing; push the blob again to restore it', { digest, location })
 }
@@ -44,7 +44,7 @@ function reportLoss({ app, log }: Looking, { digest, location }: Blob): void {
  * is lost.
  */
 export async function openBlob(
-  work: Looking,
+  work: UpstreamCheck,
   repo: Pick<RepoRef, 'id'>,
   blob: Blob,
   reading?: Reading,
@@ -62,7 +62,7 @@ export async function openBlob(
 
 /** Bytes of a small blob. Returns undefined if the repository does not have it, or if it has more than `most` bytes. */
 export async function readBlob(
-  work: Looking,
+  work: UpstreamCheck,
   repo: Pick<RepoRef, 'id'>,
   blob: Blob,
   most: number,

@@ -4,7 +4,7 @@ import type { Tx } from '#db/sql.ts'
 import { emit } from '#domains/outbox/emit.ts'
 import { emitDeletion, type Origin } from '#domains/outbox/emit-registry.ts'
 import { found } from '#lib/errors.ts'
-import { aDeletion } from '#lib/events/event-body.ts'
+import { toDeletionResource } from '#lib/events/event-body.ts'
 import { parentOf } from '#lib/uid.ts'
 import { inRepo, lockRepo } from '../blobs/blobs.store.ts'
 import { deleteCharts } from '../deployments/deployments.store.ts'
@@ -24,12 +24,12 @@ import { actorOf } from '../tags/tags.model.ts'
 import { removeAll } from './removals.service.ts'
 
 /** Check in the transaction of a deletion that replaces the hooks which could refuse it. */
-export type InPlaceOfRules = (tx: Tx, repo: TagRepo) => Promise<void>
+export type RetentionOverride = (tx: Tx, repo: TagRepo) => Promise<void>
 
 async function requireDeletion(
   tx: Tx,
   work: Work,
-  { repo, digest, inPlaceOfRules }: { repo: TagRepo; digest?: string; inPlaceOfRules: InPlaceOfRules | undefined },
+  { repo, digest, inPlaceOfRules }: { repo: TagRepo; digest?: string; inPlaceOfRules: RetentionOverride | undefined },
 ): Promise<void> {
   if (inPlaceOfRules) await inPlaceOfRules(tx, repo)
   else for (const mayDelete of work.app.hooks.mayDelete) await mayDelete(tx, work, repo, digest)
@@ -39,7 +39,7 @@ async function requireDeletion(
  * Deletes a repository with its tags. The tag history remains and records the deletion. Throws FAILED_PRECONDITION if some
  * content is retained.
  */
-export async function deleteRepo(call: Call, uid: string, inPlaceOfRules?: InPlaceOfRules): Promise<void> {
+export async function deleteRepo(call: Call, uid: string, inPlaceOfRules?: RetentionOverride): Promise<void> {
   const [{ app, now }, actor] = [call, call.caller.uid]
   await app.db.tx(async (tx) => {
     const row = found(await store.lockRepoRow(tx, uid, 'deleting'), repoType, uid)
@@ -60,7 +60,11 @@ export async function deleteRepo(call: Call, uid: string, inPlaceOfRules?: InPla
     }
     const { createTime } = repo
     await insertDeletedRepo(tx, { uid, id, ledger, path, actor, createTime, deleteTime: removal.deleteTime })
-    await emit(tx, call, 'registry.repo.deleted', { subject: uid, group: parentOf(uid), resource: aDeletion({ uid }) })
+    await emit(tx, call, 'registry.repo.deleted', {
+      subject: uid,
+      group: parentOf(uid),
+      resource: toDeletionResource({ uid }),
+    })
   }, inRepo)
   call.log.info('repo deleted', { uid })
 }
@@ -83,7 +87,7 @@ export async function deleteManifest(
   repo: RepoRef,
   digest: string,
   origin: Origin,
-  inPlaceOfRules?: InPlaceOfRules,
+  inPlaceOfRules?: RetentionOverride,
 ): Promise<boolean> {
   const isFound = await work.app.db.tx(async (tx) => {
     if (!(await lockRepo(tx, repo, 'alone')) || !(await manifests.hasManifest(tx, repo.id, digest))) return false

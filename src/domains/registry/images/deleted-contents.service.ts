@@ -16,7 +16,7 @@ const pageSize = 500
 const atOnce = 100
 
 /** Deletes rows above the limit of each organization, the oldest first. */
-export async function forgetGone(forgetting: Forgetting): Promise<void> {
+export async function deleteRecordsOfDeleted(forgetting: Forgetting): Promise<void> {
   const most = forgetting.app.config.goneContents
   const kept = new Map<string, Kept[]>()
   for await (const { organization, ...one } of keptRows(forgetting)) {

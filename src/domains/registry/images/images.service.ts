@@ -36,7 +36,7 @@ export async function getSize(call: Call, repoUid: string, digest: string, archi
   return sizeOf(call, await requireRepo(call, repoUid, digest), digest, architecture)
 }
 
-async function sizeOf(looking: Looking, repo: Repo, digest: string, architecture: string): Promise<number> {
+async function sizeOf(looking: UpstreamCheck, repo: Repo, digest: string, architecture: string): Promise<number> {
   const { config, layers } = await imageIn(looking, repo, digest, architecture)
   const parts = [config, ...layers]
   const stored = await blobsOf(looking, repo, parts)
@@ -46,7 +46,7 @@ async function sizeOf(looking: Looking, repo: Repo, digest: string, architecture
 }
 
 /** Compressed bytes of an image for the default architecture. Returns undefined if the image was deleted or has none. */
-export async function sizeOfImage(looking: Looking, repo: Repo, digest: string): Promise<number | undefined> {
+export async function sizeOfImage(looking: UpstreamCheck, repo: Repo, digest: string): Promise<number | undefined> {
   try {
     return await sizeOf(looking, repo, digest, defaultArchitecture)
   } catch (error) {
@@ -75,7 +75,7 @@ export async function getConfig(
 
 type Repo = { id: number }
 /** Limits the search by the signal of the request. */
-type Looking = Pick<Call, 'app' | 'log' | 'signal'>
+type UpstreamCheck = Pick<Call, 'app' | 'log' | 'signal'>
 /** An image of one platform with its configuration and layers. */
 export type FoundImage = { repo: Repo; manifest: Manifest; config: Descriptor; layers: readonly Descriptor[] }
 
@@ -89,7 +89,7 @@ export async function requireImage(
   return imageIn(call, await requireRepo(call, repoUid, digest), digest, architecture)
 }
 
-async function imageIn(looking: Looking, repo: Repo, digest: string, architecture: string): Promise<FoundImage> {
+async function imageIn(looking: UpstreamCheck, repo: Repo, digest: string, architecture: string): Promise<FoundImage> {
   const variants = await findVariants(looking, repo, digest)
   const variant = variants?.get(architecture)
   const manifest = variant && (await findManifest(looking.app.db, repo.id, variant))
@@ -110,7 +110,7 @@ async function requireRepo(call: Call, uid: string, digest: string): Promise<Rep
 }
 
 type Search = {
-  call: Looking
+  call: UpstreamCheck
   repo: Repo
   walk: Walk
   /** Digest of the first image for each architecture. */
@@ -122,7 +122,11 @@ type Entry = Pick<Descriptor, 'digest' | 'architecture'>
  * Images behind a digest, by architecture. Returns undefined if the repository does not have the digest. Attestations have no
  * architecture.
  */
-export async function findVariants(call: Looking, repo: Repo, digest: string): Promise<Search['variants'] | undefined> {
+export async function findVariants(
+  call: UpstreamCheck,
+  repo: Repo,
+  digest: string,
+): Promise<Search['variants'] | undefined> {
   const walk = new Walk(imageWalk, call.signal, (limit) => {
     return tooLarge(digest, `the image lists too much: more than ${limit} would have to be read`)
   })
@@ -173,7 +177,7 @@ async function readManifests({ call, repo, walk }: Search, digests: readonly str
   return read
 }
 
-async function blobsOf({ app }: Looking, repo: Repo, parts: readonly Descriptor[]): Promise<Map<string, Blob>> {
+async function blobsOf({ app }: UpstreamCheck, repo: Repo, parts: readonly Descriptor[]): Promise<Map<string, Blob>> {
   const digests = [...new Set(parts.map(({ digest }) => digest))]
   const blobs = await findRepoBlobs(app.db, repo.id, digests)
   return new Map(blobs.map((blob) => [blob.digest, blob]))

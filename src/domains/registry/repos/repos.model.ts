@@ -37,7 +37,7 @@ export type PathCache = {
   clear(): void
 }
 
-export const aRepo = kindOf<Repo>('repo')
+export const toRepoResource = kindOf<Repo>('repo')
 
 export const repoType = 'registry.pinfold.dev/Repo'
 
@@ -79,5 +79,5 @@ export const maxListed = 1000
 
 /** Markdown that is shown with a repository. */
 export type RepoReadme = { uid: string; content: string }
-export const aReadme = kindOf<RepoReadme>('readme')
+export const toReadmeResource = kindOf<RepoReadme>('readme')
 export const maxReadmeBytes = 512 * 1024

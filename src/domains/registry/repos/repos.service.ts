@@ -23,13 +23,13 @@ import type { RepoRef } from '../repo-ref.model.ts'
 import { pathIn } from './paths.service.ts'
 import {
   adminFields,
-  aReadme,
-  aRepo,
   maxListed,
   type Repo,
   type RepoReadme,
   repoFields,
   repoType,
+  toReadmeResource,
+  toRepoResource,
 } from './repos.model.ts'
 import * as store from './repos.store.ts'
 import { emptySync, type SettledSync, type SourceChange } from './sync-config.model.ts'
@@ -185,7 +185,7 @@ async function addRepo(
   if (settled) await saveSync(tx, work, created.uid, settled)
   if (readme !== '') await store.setReadme(tx, created.uid, readme, created.createTime)
   const full: FullRepo = { ...created, readme }
-  await emit(tx, work, 'registry.repo.created', { subject: created.uid, group: parent, resource: aRepo(full) })
+  await emit(tx, work, 'registry.repo.created', { subject: created.uid, group: parent, resource: toRepoResource(full) })
   return full
 }
 
@@ -199,7 +199,11 @@ export async function updateRepo(call: Call, uid: string, patch: Patch<Repo>): P
     const after = await resolveAndSave(tx, call, before, patched, namesSync(patch))
     checkRepo(after)
     await store.patchRepo(tx, before, after)
-    await emit(tx, call, 'registry.repo.updated', { subject: uid, group: parentOf(uid), resource: aRepo(after) })
+    await emit(tx, call, 'registry.repo.updated', {
+      subject: uid,
+      group: parentOf(uid),
+      resource: toRepoResource(after),
+    })
     return after
   })
   call.log.info('repo updated', { uid, paths: patch.paths })
@@ -233,7 +237,11 @@ export async function replaceRepo(work: Work, uid: string, input: Required<NewRe
     }
     await store.patchRepo(tx, before, after)
     const full: FullRepo = { ...after, readme }
-    await emit(tx, work, 'registry.repo.updated', { subject: uid, group: parentOf(uid), resource: aRepo(full) })
+    await emit(tx, work, 'registry.repo.updated', {
+      subject: uid,
+      group: parentOf(uid),
+      resource: toRepoResource(full),
+    })
     return full
   })
   work.log.info('repo replaced', { uid })
@@ -279,7 +287,11 @@ export async function updateRepoReadme(call: Call, uid: string, patch: Patch<Rep
     if (changes) await store.setReadme(tx, uid, content, call.now)
     await store.patchRepo(tx, before, { ...before, updateTime: call.now })
     const after: RepoReadme = { uid, content: changes ? content : await store.readmeOf(tx, uid) }
-    await emit(tx, call, 'registry.repo.updated', { subject: uid, group: parentOf(uid), resource: aReadme(after) })
+    await emit(tx, call, 'registry.repo.updated', {
+      subject: uid,
+      group: parentOf(uid),
+      resource: toReadmeResource(after),
+    })
     return after
   })
   call.log.info('repo readme updated', { uid })

@@ -14,10 +14,10 @@ import {
 } from '#gen/pinfold/registry/v1/repos_pb.ts'
 import { messageOf, required } from '#lib/contract/messages.ts'
 import { invalid, noKnownValue } from '#lib/errors.ts'
-import { aDeletion, type EventBody, eventBody } from '#lib/events/event-body.ts'
+import { type EventBody, eventBody, toDeletionResource } from '#lib/events/event-body.ts'
 import { wholeList } from '#lib/lists/lists.ts'
 import { toIso } from '#lib/timestamp.ts'
-import { aRepo, type Repo } from './repos.model.ts'
+import { type Repo, toRepoResource } from './repos.model.ts'
 import * as service from './repos.service.ts'
 import type { SyncConfig } from './sync-config.model.ts'
 
@@ -55,9 +55,9 @@ export const reposV1: Handlers<typeof Registry> = {
 }
 
 export const repoEventsV1: readonly EventBody[] = [
-  eventBody(Registry.method.createRepo, aRepo, toMessage),
-  eventBody(Registry.method.updateRepo, aRepo, toMessage),
-  eventBody(Registry.method.deleteRepo, aDeletion, ({ uid }) => create(DeleteRepoRequestSchema, { id: uid })),
+  eventBody(Registry.method.createRepo, toRepoResource, toMessage),
+  eventBody(Registry.method.updateRepo, toRepoResource, toMessage),
+  eventBody(Registry.method.deleteRepo, toDeletionResource, ({ uid }) => create(DeleteRepoRequestSchema, { id: uid })),
 ]
 
 async function withReadme(call: Parameters<typeof service.getRepoReadme>[0], repo: Repo): Promise<service.FullRepo> {

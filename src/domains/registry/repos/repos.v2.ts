@@ -13,7 +13,7 @@ import { contentOf, messageOf } from '#lib/contract/messages.ts'
 import { invalid, noKnownValue } from '#lib/errors.ts'
 import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.ts'
 import { refuseOverlay } from './overlays.ts'
-import { aReadme, aRepo, type Repo, repoFields } from './repos.model.ts'
+import { type Repo, repoFields, toReadmeResource, toRepoResource } from './repos.model.ts'
 import * as service from './repos.service.ts'
 import type { SyncConfig } from './sync-config.model.ts'
 
@@ -52,10 +52,10 @@ export const repos: Handlers<typeof ReposService> = {
 }
 
 export const repoEvents: readonly EventBody[] = [
-  eventBody(method.createRepo, aRepo, toMessage),
-  eventBody(method.updateRepo, aRepo, toMessage),
+  eventBody(method.createRepo, toRepoResource, toMessage),
+  eventBody(method.updateRepo, toRepoResource, toMessage),
   deletionBody(method.deleteRepo),
-  eventBody(method.updateRepoReadme, aReadme, toReadme),
+  eventBody(method.updateRepoReadme, toReadmeResource, toReadme),
 ]
 
 /** An update uses only the fields in `paths`; a new repository uses all. */

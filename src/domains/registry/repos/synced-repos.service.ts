@@ -5,7 +5,7 @@ import { emit } from '#domains/outbox/emit.ts'
 import { type FieldViolation, refuseIfAny } from '#lib/errors.ts'
 import { snakeCase } from '#lib/fields.ts'
 import { parentOf } from '#lib/uid.ts'
-import { adminFields, aRepo, type Repo } from './repos.model.ts'
+import { adminFields, type Repo, toRepoResource } from './repos.model.ts'
 import * as store from './repos.store.ts'
 import type { SyncConfig } from './sync-config.model.ts'
 
@@ -54,7 +54,11 @@ export async function followSource(
     const after: Repo = { ...before, catalogTier, bundles, aliases, activeTags, updateTime: work.cause.now }
     await store.setReadme(tx, uid, readme, work.cause.now)
     await store.patchRepo(tx, before, after)
-    await emit(tx, work, 'registry.repo.updated', { subject: uid, group: parentOf(uid), resource: aRepo(after) })
+    await emit(tx, work, 'registry.repo.updated', {
+      subject: uid,
+      group: parentOf(uid),
+      resource: toRepoResource(after),
+    })
   })
   return uniqueTags
 }

@@ -14,7 +14,7 @@ import { readPage } from '#lib/lists/paging.ts'
 import { type Instant, timestamp, toIso } from '#lib/timestamp.ts'
 import { historyFields } from './tag-history.model.ts'
 import * as service from './tag-history.service.ts'
-import { listTold, type ToldRecord } from './tag-history.service.ts'
+import { listReported, type ReportedRecord } from './tag-history.service.ts'
 import { importTagHistory } from './tag-imports.service.ts'
 
 export const tagHistory: Handlers<typeof TagHistoryService> = {
@@ -23,7 +23,7 @@ export const tagHistory: Handlers<typeof TagHistoryService> = {
 
   async listToldTagHistory(call, request) {
     const { page, filter } = readRequest(call, request, newestFirst)
-    const listed = await listTold(call, request.repoUid, page, filter)
+    const listed = await listReported(call, request.repoUid, page, filter)
     const response = 'pinfold.control.registry.v1.ListToldTagHistoryResponse'
     return listResponse(response, 'records', listed, toldMessage, request)
   },
@@ -85,7 +85,7 @@ function toMessage(record: service.NamedRecord): TagHistoryRecord {
   }
 }
 
-function toldMessage(record: ToldRecord): ToldTagHistoryRecord {
+function toldMessage(record: ReportedRecord): ToldTagHistoryRecord {
   const { tag, digest, time, endTime, checkedBefore, upstream, path, origin, toldTime } = record
   return {
     $typeName: 'pinfold.control.registry.v1.ToldTagHistoryRecord',

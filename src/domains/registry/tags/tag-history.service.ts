@@ -121,22 +121,22 @@ async function pageOfRecords(
   )
 }
 
-export type ToldRecord = told.ToldRecord
+export type ReportedRecord = told.ReportedRecord
 const readUpstreams = [capabilityNumber('registry.settings.update')]
 
 /**
  * Lists a page of the tag history that upstreams serve. No rule and no view uses it. `origin` is empty for callers who are not
  * allowed to see upstreams.
  */
-export async function listTold(call: Call, repoUid: string, page: Page, filter: RecordFilter) {
+export async function listReported(call: Call, repoUid: string, page: Page, filter: RecordFilter) {
   checkRequest(page, filter)
   const { db } = call.app
   const { ledger } = found(await findRepoRow(db, { uid: repoUid }), repoType, repoUid)
   const { tag, digest, from, before } = filter
   const window = { from, before, digest: digest || undefined }
-  const rows = await told.listTold(db, ledger, tag || undefined, window, page)
+  const rows = await told.listReported(db, ledger, tag || undefined, window, page)
   const maySee = call.caller.rights.holds(repoUid, readUpstreams)
-  const tieOf = (row: ToldRecord) => (page.order.field === 'time' ? row.tag : row.time)
+  const tieOf = (row: ReportedRecord) => (page.order.field === 'time' ? row.tag : row.time)
   return toListed(
     call,
     page,

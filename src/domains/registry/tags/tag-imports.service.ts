@@ -11,7 +11,7 @@ import { repoType } from '../repos/repos.model.ts'
 import { lockRepoRow } from '../repos/repos.store.ts'
 import * as history from './tag-history.store.ts'
 import { appendPastMoves } from './tag-moves.service.ts'
-import { aTag, type Tag, type TagRepo, tagFields } from './tags.model.ts'
+import { type Tag, type TagRepo, tagFields, toTagResource } from './tags.model.ts'
 
 export type ImportedRecord = { time: string; digest: string }
 /** Records are ordered with the oldest first. */
@@ -40,7 +40,7 @@ export async function importTagHistory(call: Call, uid: string, tags: readonly I
       if (added.tag) moved.push(added.tag)
     }
     const group = rootOf(uid)
-    const inputs = moved.map((tag) => ({ subject: tag.uid, group, resource: aTag(tag) }))
+    const inputs = moved.map((tag) => ({ subject: tag.uid, group, resource: toTagResource(tag) }))
     await emitEach(tx, call, 'registry.tag.created', inputs)
     return total
   }, ofManyRecords)

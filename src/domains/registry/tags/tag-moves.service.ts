@@ -4,7 +4,7 @@
 import type { Work } from '#app.ts'
 import type { Sql, Tx } from '#db/sql.ts'
 import { emitEach } from '#domains/outbox/emit.ts'
-import { aDeletion } from '#lib/events/event-body.ts'
+import { toDeletionResource } from '#lib/events/event-body.ts'
 import { holds, type Precondition, preconditionFailed } from '#lib/preconditions.ts'
 import { newUid, rootOf } from '#lib/uid.ts'
 import { allRows, type Removal } from '../repos/removals.model.ts'
@@ -159,7 +159,7 @@ export function lastMoveIn(tx: Tx, { uid }: Pick<TagRepo, 'uid'>): Promise<strin
 const toldAtOnce = 1000
 
 async function notifyHooks(tx: Tx, by: By, uids: readonly string[]): Promise<void> {
-  const inputs = uids.map((uid) => ({ subject: uid, group: rootOf(uid), resource: aDeletion({ uid }) }))
+  const inputs = uids.map((uid) => ({ subject: uid, group: rootOf(uid), resource: toDeletionResource({ uid }) }))
   await emitEach(tx, by, 'registry.tag.deleted', inputs)
 }
 

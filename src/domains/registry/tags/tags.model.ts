@@ -21,7 +21,7 @@ export type Tag = {
   assignTime: string
 }
 
-export const aTag = kindOf<Tag>('tag')
+export const toTagResource = kindOf<Tag>('tag')
 
 export const tagType = 'registry.pinfold.dev/Tag'
 

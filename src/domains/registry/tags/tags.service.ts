@@ -18,7 +18,6 @@ import { findRepoRow, lockRepoRow } from '../repos/repos.store.ts'
 import { type Assigned, assignTag, removeTag, removeTagNamed, requireTagAt } from './tag-moves.service.ts'
 import {
   actorOf,
-  aTag,
   everyShape,
   type Mover,
   maxBundles,
@@ -28,6 +27,7 @@ import {
   type TagsSummary,
   tagFields,
   tagType,
+  toTagResource,
 } from './tags.model.ts'
 import * as store from './tags.store.ts'
 
@@ -109,7 +109,7 @@ async function setTag(tx: Tx, call: Call, repo: TagRepo, input: NewTag): Promise
 }
 
 function eventOf({ tag }: Assigned) {
-  return { subject: tag.uid, group: rootOf(tag.uid), resource: aTag(tag) }
+  return { subject: tag.uid, group: rootOf(tag.uid), resource: toTagResource(tag) }
 }
 
 export async function deleteTag(call: Call, uid: string): Promise<void> {

@@ -6,11 +6,11 @@ import { Registry } from '#gen/pinfold/registry/v1/registry_pb.ts'
 import { DeleteTagRequestSchema, type Tag as TagMessage, TagSchema } from '#gen/pinfold/registry/v1/tags_pb.ts'
 import { deleting } from '#lib/contract/handlers.ts'
 import { messageOf, required } from '#lib/contract/messages.ts'
-import { aDeletion, type EventBody, eventBody } from '#lib/events/event-body.ts'
+import { type EventBody, eventBody, toDeletionResource } from '#lib/events/event-body.ts'
 import { wholeList } from '#lib/lists/lists.ts'
 import { timestamp, toIso } from '#lib/timestamp.ts'
 import { listMoves } from './tag-history.service.ts'
-import { aTag, everyShape, maxRecords, shapes } from './tags.model.ts'
+import { everyShape, maxRecords, shapes, toTagResource } from './tags.model.ts'
 import * as service from './tags.service.ts'
 
 const toMessage = messageOf(TagSchema, { id: 'uid', lastUpdated: 'updateTime' })
@@ -65,9 +65,9 @@ export const tagsV1: Handlers<typeof Registry> = {
 }
 
 export const tagEventsV1: readonly EventBody[] = [
-  eventBody(Registry.method.createTag, aTag, toMessage),
-  eventBody(Registry.method.updateTag, aTag, toMessage),
-  eventBody(Registry.method.deleteTag, aDeletion, ({ uid }) => create(DeleteTagRequestSchema, { id: uid })),
+  eventBody(Registry.method.createTag, toTagResource, toMessage),
+  eventBody(Registry.method.updateTag, toTagResource, toMessage),
+  eventBody(Registry.method.deleteTag, toDeletionResource, ({ uid }) => create(DeleteTagRequestSchema, { id: uid })),
 ]
 
 type Excluding = { excludeReferrers: boolean; excludeDates: boolean; excludeEpochs: boolean }

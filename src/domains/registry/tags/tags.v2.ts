@@ -9,7 +9,7 @@ import { creating, deleting, getting, listing } from '#lib/contract/handlers.ts'
 import { contentOf, messageOf } from '#lib/contract/messages.ts'
 import { deletionBody, type EventBody, eventBody } from '#lib/events/event-body.ts'
 import { toIso } from '#lib/timestamp.ts'
-import { aTag, shapes, type Tag, tagFields } from './tags.model.ts'
+import { shapes, type Tag, tagFields, toTagResource } from './tags.model.ts'
 import * as service from './tags.service.ts'
 
 const { method } = TagsService
@@ -24,7 +24,7 @@ export const tags: Handlers<typeof TagsService> = {
 }
 
 export const tagEvents: readonly EventBody[] = [
-  eventBody(method.createTag, aTag, toMessage),
+  eventBody(method.createTag, toTagResource, toMessage),
   deletionBody(method.deleteTag),
 ]
 

@@ -5,7 +5,7 @@ import { pageTail, pastCursor } from '#db/listing-beyond.ts'
 import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import type { Page } from '#lib/lists/paging.ts'
 import { nameOf } from '#lib/naming/numbered.ts'
-import type { ToldMove } from '#lib/registries/registry-histories.ts'
+import type { ReportedMove } from '#lib/registries/registry-histories.ts'
 import { eventNumbers, type TagEvent } from './tag-history.model.ts'
 import { type Window, within } from './tag-history.store.ts'
 
@@ -19,7 +19,7 @@ async function findTeller(reader: Reader, { ledger, origin, path }: Teller): Pro
 }
 
 /** Number of stored assignments of all sources for a repository. */
-export async function countTold(reader: Reader, ledger: number): Promise<number> {
+export async function countReported(reader: Reader, ledger: number): Promise<number> {
   const row = await reader.get<{ total: number }>(sql`
     SELECT CAST(coalesce(sum(moves), 0) AS BIGINT) AS total FROM history_tellers WHERE ledger_id = ${ledger}`)
   return row!.total
@@ -28,7 +28,7 @@ export async function countTold(reader: Reader, ledger: number): Promise<number>
 type Last = { time: string; event: number; digest: string }
 
 /** Last assignment of a tag from this source. */
-export async function lastTold(reader: Reader, teller: Teller, tag: string): Promise<Last | undefined> {
+export async function findLastReported(reader: Reader, teller: Teller, tag: string): Promise<Last | undefined> {
   return reader.get<Last>(sql`
     SELECT m.time, m.event, m.digest FROM told_moves m
       JOIN history_tellers w ON w.id = m.teller_id AND w.origin = ${teller.origin} AND w.path = ${teller.path}
@@ -47,11 +47,11 @@ const into = sql`
   INSERT INTO told_moves (ledger_id, tag, time, teller_id, event, digest, checked_before, told_time)`
 
 /** Adds assignments that are later than all from this source for the tag. Returns how many. */
-export async function addTold(
+export async function addReported(
   tx: Tx,
   teller: Teller,
   tag: string,
-  moves: readonly ToldMove[],
+  moves: readonly ReportedMove[],
   now: string,
 ): Promise<number> {
   const { ledger, upstream, origin, path } = teller
@@ -59,7 +59,7 @@ export async function addTold(
     INSERT INTO history_tellers (ledger_id, upstream_uid, origin, path, moves)
     VALUES (${ledger}, ${upstream}, ${origin}, ${path}, 0) ON CONFLICT (ledger_id, origin, path) DO NOTHING`)
   const { id } = (await findTeller(tx, teller))!
-  const last = await lastTold(tx, teller, tag)
+  const last = await findLastReported(tx, teller, tag)
   let isThere = last !== undefined && last.event !== eventNumbers.deleted
   const fresh = moves.filter(({ time }) => time > (last?.time ?? ''))
   const rows = fresh.map(({ time, digest, isDeletion, checkedBefore }) => {
@@ -73,7 +73,7 @@ export async function addTold(
 }
 
 /** `endTime` is the time of the next assignment from the same source. It and `checkedBefore` may be empty. */
-export type ToldRecord = {
+export type ReportedRecord = {
   tag: string
   time: string
   event: TagEvent
@@ -87,18 +87,18 @@ export type ToldRecord = {
   teller: number
 }
 /** The uid of the cursor has the source, a space, and the key that is not the sort order: time or tag. */
-export type ToldPage = Pick<Page, 'order' | 'after' | 'size' | 'skip'>
+export type ReportedPage = Pick<Page, 'order' | 'after' | 'size' | 'skip'>
 
 /** A page of the assignments of a tag, of a digest or of all, ordered by `time` or by `tag`. */
-export async function listTold(
+export async function listReported(
   reader: Reader,
   ledger: number,
   tag: string | undefined,
   window: Window,
-  page: ToldPage,
-): Promise<ToldRecord[]> {
+  page: ReportedPage,
+): Promise<ReportedRecord[]> {
   const keys = keysOf(page, tag)
-  const rows = await reader.all<Omit<ToldRecord, 'event'> & { event: number }>(sql`
+  const rows = await reader.all<Omit<ReportedRecord, 'event'> & { event: number }>(sql`
     SELECT m.tag, m.time, m.event, m.digest, m.checked_before AS "checkedBefore", m.told_time AS "toldTime",
            w.upstream_uid AS upstream, w.origin, w.path, w.id AS teller,
            coalesce((SELECT n.time FROM told_moves n
@@ -132,7 +132,7 @@ function matching(ledger: number, tag: string | undefined, window: Window): Sql 
 type Keys = { columns: readonly Sql[]; values: readonly (string | number)[] }
 
 /** Sort key of a page, and its value at the cursor. */
-function keysOf({ order, after }: ToldPage, tag: string | undefined): Keys {
+function keysOf({ order, after }: ReportedPage, tag: string | undefined): Keys {
   const [teller = '', tie = ''] = after?.uid.split(' ') ?? []
   const [time, name] = order.field === 'time' ? [after?.value ?? '', tie] : [tie, after?.value ?? '']
   if (tag !== undefined) return { columns: [sql`m.time`, sql`m.teller_id`], values: [time, Number(teller)] }

@@ -16,7 +16,7 @@ export type Change = {
 }
 
 /** Content of the event for one repository. */
-export type ToldChange = {
+export type AnnouncedChange = {
   repository: string
   repoId: string
   vulnerability: string
@@ -26,5 +26,5 @@ export type ToldChange = {
   purls: string[]
 }
 
-export const aFoundVulnerability = kindOf<ToldChange>('found-vulnerability')
-export const aResolvedVulnerability = kindOf<ToldChange>('resolved-vulnerability')
+export const toFoundVulnerabilityResource = kindOf<AnnouncedChange>('found-vulnerability')
+export const toResolvedVulnerabilityResource = kindOf<AnnouncedChange>('resolved-vulnerability')

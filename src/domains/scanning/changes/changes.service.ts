@@ -20,7 +20,7 @@ export async function noteChanges({ db }: Pick<App, 'db'>, lease: Lease): Promis
   let noted = 0
   for (const turned of ['came', 'went'] as const) {
     for (let after = 0; lease.holds(); ) {
-      const found = await store.untold(db, turned, after, findingsAtOnce)
+      const found = await store.listUnannounced(db, turned, after, findingsAtOnce)
       const last = found.at(-1)
       if (!last) break
       after = last.findingNo
@@ -65,15 +65,15 @@ async function noteSome(tx: Tx, places: readonly store.FoundPlace[]): Promise<nu
   }
   const isOpen = ({ goneTime }: store.TellableFinding) => goneTime === ''
   const numbers = (those: readonly store.TellableFinding[]) => those.map(({ findingNo }) => findingNo)
-  await store.noteTold(tx, numbers(findings.filter((one) => isOpen(one) && !one.isTold)), 1)
-  await store.noteTold(tx, numbers(findings.filter((one) => !isOpen(one))), 0)
+  await store.markAnnounced(tx, numbers(findings.filter((one) => isOpen(one) && !one.isPublishedEvent)), 1)
+  await store.markAnnounced(tx, numbers(findings.filter((one) => !isOpen(one))), 0)
   return new Set(atRest.map(({ componentNo }) => componentNo)).size
 }
 
 /** Compares the reported vulnerabilities of a package with the present ones. A record that was only rewritten changes nothing. */
 async function noteOne(tx: Tx, findings: readonly store.TellableFinding[]): Promise<void> {
   const certain = findings.filter(({ state }) => state === findingStates.vulnerable)
-  const before = timesOf(certain.filter(({ isTold }) => isTold))
+  const before = timesOf(certain.filter(({ isPublishedEvent }) => isPublishedEvent))
   const now = timesOf(certain.filter(({ goneTime }) => goneTime === ''))
   const { componentNo, place } = findings[0]!
   const news = timesOf(certain.filter(({ goneTime, isFirst }) => goneTime === '' && !isFirst))

@@ -18,7 +18,7 @@ export type Turned = 'came' | 'went'
 export type FoundPlace = StoredComponent & { place: string }
 
 /** Compared packages with a finding to report after the finding `after`, with its number, in order. */
-export async function untold(
+export async function listUnannounced(
   reader: Reader,
   turned: Turned,
   after: number,
@@ -88,7 +88,7 @@ export type TellableFinding = {
   state: number
   foundTime: string
   goneTime: string
-  isTold: boolean
+  isPublishedEvent: boolean
   /** True if the record was part of the first read of its source, so that the finding is no news. */
   isFirst: boolean
   record: NamedRecord
@@ -114,12 +114,12 @@ export async function tellable(reader: Reader, places: readonly FoundPlace[], ow
       JOIN vulnerability_records r ON r.id = a.record_no
       JOIN vulnerability_sources s ON s.id = r.source_id`)
   return rows.map(({ told, first, recordId, aliases, upstream, ...row }) => ({
-    ...{ ...row, isTold: told === 1, isFirst: first === 1 },
+    ...{ ...row, isPublishedEvent: told === 1, isFirst: first === 1 },
     record: toNamed({ recordId, aliases, upstream }),
   }))
 }
 
-export async function noteTold(tx: Tx, findings: readonly number[], told: 0 | 1): Promise<void> {
+export async function markAnnounced(tx: Tx, findings: readonly number[], told: 0 | 1): Promise<void> {
   for (const some of chunks(findings, 400)) {
     await tx.run(sql`UPDATE findings SET told = ${told} WHERE id IN (${list(some)})`)
   }

@@ -22,7 +22,12 @@ import {
   type NamedList,
 } from '../images/images.store.ts'
 import { acceptedAt } from '../risks/accepted.service.ts'
-import { aFoundVulnerability, aResolvedVulnerability, type Change, type ToldChange } from './changes.model.ts'
+import {
+  type AnnouncedChange,
+  type Change,
+  toFoundVulnerabilityResource,
+  toResolvedVulnerabilityResource,
+} from './changes.model.ts'
 import * as store from './changes.store.ts'
 import * as later from './changes.store.ts'
 
@@ -131,7 +136,7 @@ async function findToldChange(
   change: Telling,
   at: RepoAt,
   resolved: Resolved,
-): Promise<ToldChange | undefined> {
+): Promise<AnnouncedChange | undefined> {
   const { db } = app
   const tags = await liveTags(db, at.repo)
   const lists = await change.listsOf(tags)
@@ -215,7 +220,7 @@ async function toToldChange(
   { vulnerability }: Telling,
   { repoUid, name }: RepoAt,
   told: readonly { tag: TaggedImage; found: readonly FoundIn[] }[],
-): Promise<ToldChange> {
+): Promise<AnnouncedChange> {
   const purls = told.flatMap(({ tag, found }) =>
     found.map(({ component }) => packageUrl(component, tag.list.distribution.id)),
   )
@@ -230,10 +235,10 @@ async function toToldChange(
   }
 }
 
-const toEventInput = ({ kind }: Telling, told: ToldChange): EventInput => ({
+const toEventInput = ({ kind }: Telling, told: AnnouncedChange): EventInput => ({
   subject: told.repoId,
   group: parentOf(told.repoId),
-  resource: kind === 'found' ? aFoundVulnerability(told) : aResolvedVulnerability(told),
+  resource: kind === 'found' ? toFoundVulnerabilityResource(told) : toResolvedVulnerabilityResource(told),
   extensions: { vulnerability: told.vulnerability },
 })
 

@@ -145,7 +145,7 @@ export async function sweepSigned(sweeping: Sweeping): Promise<number> {
     after = image
     for (let more = !image.isThere; more; ) {
       const gone = await tx(async (within) => {
-        const gone = await signed.deleteSignedOfGone(within, image, rowsAtOnce)
+        const gone = await signed.deleteSignedOfDeleted(within, image, rowsAtOnce)
         if (gone > 0) await countBytes(within, image.repoUid, -gone * bytesOfSigned)
         return gone
       })

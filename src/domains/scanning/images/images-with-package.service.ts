@@ -11,7 +11,7 @@ import {
   type PackagePattern,
   patternOf,
 } from '#contents/package-pattern.ts'
-import { placesFor } from '#domains/rules/places.service.ts'
+import { findScopes } from '#domains/rules/scopes.service.ts'
 import { type FieldViolation, invalid, refuseIfAny } from '#lib/errors.ts'
 import type { Page } from '#lib/lists/paging.ts'
 import { orderOf } from '../findings/compare.service.ts'
@@ -49,7 +49,7 @@ type Hit = store.ListedComponent & { isUncertain: boolean }
 export async function listImagesWithPackage(call: Call, page: Page, query: PackageQuery): Promise<ImagesWithPackage> {
   const wanted = wantedBy(query)
   const { db } = call.app
-  const searched = await searchedIn(call, await placesFor(call, query.scope))
+  const searched = await searchedIn(call, await findScopes(call, query.scope))
   const found = await seekImages<Hit>(call, page, searched, {
     isForAll: true,
     components: (_, most) => componentsFor(db, wanted, most),

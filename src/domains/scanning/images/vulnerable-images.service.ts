@@ -1,7 +1,7 @@
 // Images that have a vulnerability now, in all repositories that the caller can see.
 import type { Call } from '#app.ts'
 import { packageUrl } from '#contents/package-url.ts'
-import { placesFor } from '#domains/rules/places.service.ts'
+import { findScopes } from '#domains/rules/scopes.service.ts'
 import { invalid } from '#lib/errors.ts'
 import type { Page } from '#lib/lists/paging.ts'
 import { rootOf } from '#lib/uid.ts'
@@ -58,7 +58,7 @@ export async function listVulnerableImages(
 ): Promise<VulnerableImages> {
   const problem = problemOfName(vulnerability)
   if (problem) throw invalid({ field: 'vulnerability', description: problem })
-  const places = await placesFor(call, scope)
+  const places = await findScopes(call, scope)
   const { db } = call.app
   const name = await canonicalName(db, vulnerability, [...new Set(places.map(rootOf))])
   const searched = await searchedIn(call, places)

@@ -8,7 +8,7 @@ import {
   type Advisory,
   advisoriesAfter,
   findForMatching,
-  publicPlace,
+  findPublicOrganization,
 } from '#domains/advisories/advisories/publication.service.ts'
 import { isAtOrBelow, rootOf } from '#lib/uid.ts'
 import { goNamesOf } from '#versions/go-names.ts'
@@ -58,7 +58,7 @@ export async function takeAdvisory(app: App, tx: Tx, sourceNo: number, uid: stri
   const now = app.clock().toISOString()
   const advisory = await findForMatching(tx, uid)
   const root = rootOf(uid)
-  const published = await publicPlace({ db: tx, config: app.config })
+  const published = await findPublicOrganization({ db: tx, config: app.config })
   const place = published !== undefined && isAtOrBelow(uid, published) ? '' : root
   const record = advisory && recordOf(advisory, place === '' ? app.config.advisoryEcosystems : undefined)
   if (!record || record.affected.length === 0) return retire(tx, await findCurrent(tx, sourceNo, [uid]), now)

@@ -20,7 +20,7 @@ import {
 } from '../image-findings/reports.model.ts'
 import { newestOutside } from '../scan-reports/scan-reports.service.ts'
 import { createKnowledge, type ImageKnowledge, type Knowledge, withAcceptedIn } from './image-knowledge.service.ts'
-import { lastLookAt, reportAt, toldAtAll, toldChangesOf } from './report.service.ts'
+import { lastLookAt, publishedChangesOf, reportAt, wasPublished } from './report.service.ts'
 
 /** Filter: a digest in all repositories that the caller can see, the images of a repository, or the image of a tag. */
 export type ReportQuery = { repo: string; digest: string; tag: string; since: string }
@@ -110,7 +110,7 @@ export async function reportAgain(
 function reportOf({ digest, phases, told }: KnownImage, createTime: string): ImageReport | undefined {
   // A report from the middle of an import can still be requested by its time.
   const exact = phases.find(({ from, until, knowledge }) => {
-    return from <= createTime && (until === '' || createTime < until) && toldAtAll(knowledge, createTime)
+    return from <= createTime && (until === '' || createTime < until) && wasPublished(knowledge, createTime)
   })
   if (exact) return reportAt(exact.knowledge, digest, createTime)
   const one = createTime === '' ? told[0] : told.find(({ time }) => time <= createTime)
@@ -140,7 +140,7 @@ type Phase = { knowledge: ImageKnowledge; from: string; until: string }
 /** Times of reports, the newest first. */
 type KnownImage = { digest: string; phases: Phase[]; told: { knowledge: ImageKnowledge; time: string }[] }
 
-async function imageOf(call: Asking, knowledge: Knowledge, { digest, spans, repos }: Placed): Promise<KnownImage> {
+async function imageOf(call: Asking, knowledge: Knowledge, { digest, spans, repos }: Scoped): Promise<KnownImage> {
   const places = [...new Set(repos.map(rootOf))].sort()
   const images = repos.map((repoUid) => ({ repoUid, digest }))
   const phases: Phase[] = []
@@ -154,7 +154,7 @@ async function imageOf(call: Asking, knowledge: Knowledge, { digest, spans, repo
     if (began !== '' && (until === '' || began < until)) until = began
   }
   const told = phases.flatMap((phase) => {
-    const times = toldChangesOf(phase.knowledge, call.now)
+    const times = publishedChangesOf(phase.knowledge, call.now)
     return times.flatMap((time) =>
       phase.until === '' || time < phase.until ? [{ knowledge: phase.knowledge, time }] : [],
     )
@@ -179,12 +179,12 @@ async function imagesFor(call: Call, query: ReportQuery): Promise<KnownImage[]> 
   return found
 }
 
-type Placed = { digest: string; spans: readonly ContentsSpan[]; repos: string[] }
+type Scoped = { digest: string; spans: readonly ContentsSpan[]; repos: string[] }
 /** `numbers` has the numbers of the repositories. */
-type PlacedEverywhere = Placed & { numbers: number[] }
+type PlacedEverywhere = Scoped & { numbers: number[] }
 type Asking = Pick<Call, 'app' | 'now'>
 
-async function contentsFor(call: Call, { repo, digest, tag }: ReportQuery): Promise<Placed[]> {
+async function contentsFor(call: Call, { repo, digest, tag }: ReportQuery): Promise<Scoped[]> {
   const { db } = call.app
   const sees = seenBy(call)
   if (digest !== '') {

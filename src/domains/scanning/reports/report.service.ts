@@ -33,7 +33,7 @@ export function changesOf({ from, found, closed }: ImageKnowledge, now: string):
 }
 
 /** True if the result changed exactly at this time and can be reported. */
-export function toldAtAll(knowledge: ImageKnowledge, time: string): boolean {
+export function wasPublished(knowledge: ImageKnowledge, time: string): boolean {
   const { from, found, closed } = knowledge
   const isChange = time === from || closed.includes(time) || found.some((one) => turnsOf(one).includes(time))
   return time !== '' && isChange && isReported(knowledge, time)
@@ -43,7 +43,7 @@ export function toldAtAll(knowledge: ImageKnowledge, time: string): boolean {
  * Changes that can be reported, the newest first. An image without findings is not reported while it has coverage gaps, because
  * it would look clean.
  */
-export function toldChangesOf(knowledge: ImageKnowledge, now: string): string[] {
+export function publishedChangesOf(knowledge: ImageKnowledge, now: string): string[] {
   return changesOf(knowledge, now).filter((time) => isReported(knowledge, time))
 }
 

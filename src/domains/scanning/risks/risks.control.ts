@@ -6,7 +6,7 @@ import {
   type RiskAcceptance as RiskMessage,
 } from '#gen/pinfold/control/scanning/v1/risks_pb.ts'
 import { type EventBody, eventBody } from '#lib/events/event-body.ts'
-import { anExpiredRisk, aRiskAcceptance, type RiskAcceptance } from './risks.model.ts'
+import { type RiskAcceptance, toExpiredRiskResource, toRiskAcceptanceResource } from './risks.model.ts'
 import { type NewRisk, riskKind } from './risks.service.ts'
 
 const risks = endingHandlers(riskKind, {
@@ -27,9 +27,9 @@ export const riskAcceptances: Handlers<typeof RiskAcceptancesService> = {
 }
 
 export const riskEvents: readonly EventBody[] = [
-  eventBody(RiskAcceptancesService.method.createRiskAcceptance, aRiskAcceptance, toMessage),
-  eventBody(RiskAcceptancesService.method.revokeRiskAcceptance, aRiskAcceptance, toMessage),
-  eventBody(RiskExpiredSchema, anExpiredRisk, (risk) => ({
+  eventBody(RiskAcceptancesService.method.createRiskAcceptance, toRiskAcceptanceResource, toMessage),
+  eventBody(RiskAcceptancesService.method.revokeRiskAcceptance, toRiskAcceptanceResource, toMessage),
+  eventBody(RiskExpiredSchema, toExpiredRiskResource, (risk) => ({
     $typeName: 'pinfold.control.scanning.v1.RiskExpired' as const,
     riskAcceptance: toMessage(risk),
   })),

@@ -16,8 +16,8 @@ export type RiskAcceptance = Ending & {
 
 export const riskAcceptanceType = 'registry.pinfold.dev/RiskAcceptance'
 
-export const aRiskAcceptance = kindOf<RiskAcceptance>('risk-acceptance')
-export const anExpiredRisk = kindOf<RiskAcceptance>('expired-risk')
+export const toRiskAcceptanceResource = kindOf<RiskAcceptance>('risk-acceptance')
+export const toExpiredRiskResource = kindOf<RiskAcceptance>('expired-risk')
 
 export const maxDays = 366
 /**

@@ -8,13 +8,13 @@ import { rootOf } from '#lib/uid.ts'
 import { canonicalName, problemOfName } from '../image-findings/vulnerability-names.service.ts'
 import { adoptedStatement } from '../scan-reports/statements.service.ts'
 import {
-  anExpiredRisk,
-  aRiskAcceptance,
   maxDays,
   mostLive,
   mostOfOne,
   type RiskAcceptance,
   riskAcceptanceType,
+  toExpiredRiskResource,
+  toRiskAcceptanceResource,
 } from './risks.model.ts'
 import * as store from './risks.store.ts'
 
@@ -25,9 +25,9 @@ export type NewRisk = Pick<
 
 export const riskKind: EndingKind<RiskAcceptance, NewRisk> = {
   type: riskAcceptanceType,
-  resource: aRiskAcceptance,
+  resource: toRiskAcceptanceResource,
   events: { created: 'control.scanning.risk.accepted', ended: 'control.scanning.risk.revoked' },
-  expired: { event: 'control.scanning.risk.expired', resource: anExpiredRisk },
+  expired: { event: 'control.scanning.risk.expired', resource: toExpiredRiskResource },
   table: store.riskTable,
   /** Validates the acceptance of a vulnerability, or the adoption of a statement on an image. */
   async read(call, scope, given) {

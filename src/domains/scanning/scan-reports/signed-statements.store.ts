@@ -128,7 +128,7 @@ export async function nextSigned(
 }
 
 /** Deletes some statements of an image or repository that no longer exists. Returns their number. */
-export async function deleteSignedOfGone(tx: Tx, { repoUid, digest }: ImageIn, most: number): Promise<number> {
+export async function deleteSignedOfDeleted(tx: Tx, { repoUid, digest }: ImageIn, most: number): Promise<number> {
   return tx.run(sql`
     DELETE FROM signed_statements
      WHERE id IN (SELECT s.id FROM signed_statements s

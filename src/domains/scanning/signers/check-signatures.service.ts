@@ -30,7 +30,7 @@ const pauseMs = 10
  * Queues some existing documents in the scope of a new signer for verification. Returns the signer, or undefined if there is
  * none.
  */
-export async function lookForNew({ db, clock }: App, write: Write, after: number): Promise<NewSigner | undefined> {
+export async function findNewSigner({ db, clock }: App, write: Write, after: number): Promise<NewSigner | undefined> {
   const signer = (await nextNew(db, after)) ?? (await nextNew(db, 0))
   if (!signer) return undefined
   const ids = await store.signedBelow(db, signer.scopeUid, { after: signer.lastReport, most: reportsAtOnce })

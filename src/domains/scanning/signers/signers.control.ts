@@ -3,7 +3,7 @@ import { endFields, endingHandlers, isoOf } from '#domains/rules/rules.control.t
 import { SignerExpiredSchema, type VexSigner, VexSignersService } from '#gen/pinfold/control/scanning/v1/signers_pb.ts'
 import { type EventBody, eventBody } from '#lib/events/event-body.ts'
 import { exceptionOrders, nameOrder } from '#lib/lists/orders.ts'
-import { anExpiredSigner, aSigner, type Signer } from './signers.model.ts'
+import { type Signer, toExpiredSignerResource, toSignerResource } from './signers.model.ts'
 import { signerKind } from './signers.service.ts'
 
 const signers = endingHandlers(signerKind, {
@@ -25,9 +25,9 @@ export const vexSigners: Handlers<typeof VexSignersService> = {
 }
 
 export const signerEvents: readonly EventBody[] = [
-  eventBody(VexSignersService.method.createVexSigner, aSigner, toMessage),
-  eventBody(VexSignersService.method.revokeVexSigner, aSigner, toMessage),
-  eventBody(SignerExpiredSchema, anExpiredSigner, (signer) => ({
+  eventBody(VexSignersService.method.createVexSigner, toSignerResource, toMessage),
+  eventBody(VexSignersService.method.revokeVexSigner, toSignerResource, toMessage),
+  eventBody(SignerExpiredSchema, toExpiredSignerResource, (signer) => ({
     $typeName: 'pinfold.control.scanning.v1.SignerExpired' as const,
     vexSigner: toMessage(signer),
   })),

@@ -13,8 +13,8 @@ export type Signer = Ending & {
 
 export const signerType = 'registry.pinfold.dev/VexSigner'
 
-export const aSigner = kindOf<Signer>('vex-signer')
-export const anExpiredSigner = kindOf<Signer>('expired-vex-signer')
+export const toSignerResource = kindOf<Signer>('vex-signer')
+export const toExpiredSignerResource = kindOf<Signer>('expired-vex-signer')
 
 export const maxName = 128
 export const maxDays = 366

@@ -4,16 +4,24 @@ import { type EndingKind, problemOfLength, problemOfUntil } from '#domains/rules
 import { maxReason } from '#domains/rules/rules.model.ts'
 import { publicKeyOf } from '#lib/crypto/public-keys.ts'
 import { AppError, type FieldViolation, invalid, refuseIfAny } from '#lib/errors.ts'
-import { anExpiredSigner, aSigner, maxDays, maxName, most, type Signer, signerType } from './signers.model.ts'
+import {
+  maxDays,
+  maxName,
+  most,
+  type Signer,
+  signerType,
+  toExpiredSignerResource,
+  toSignerResource,
+} from './signers.model.ts'
 import * as store from './signers.store.ts'
 
 export type NewSigner = Pick<Signer, 'name' | 'publicKey' | 'reason' | 'expireTime'>
 
 export const signerKind: EndingKind<Signer, NewSigner> = {
   type: signerType,
-  resource: aSigner,
+  resource: toSignerResource,
   events: { created: 'control.scanning.signer.trusted', ended: 'control.scanning.signer.revoked' },
-  expired: { event: 'control.scanning.signer.expired', resource: anExpiredSigner },
+  expired: { event: 'control.scanning.signer.expired', resource: toExpiredSignerResource },
   table: store.signerTable,
   read(call, _scope, given) {
     const key = publicKeyOf(given.publicKey)

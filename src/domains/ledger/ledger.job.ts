@@ -1,0 +1,111 @@
+import { servedHost } from '#domains/registry/repos/repos.store.ts'
+import type { Job } from '#job.ts'
+import { backfillSome } from './proofs/backfill.service.ts'
+import { nextBackfill } from './proofs/backfill.store.ts'
+import { answersTo, askBeforeSigning, collectCosignatures } from './proofs/cosignatures.service.ts'
+import { sequenceEveryMs } from './proofs/logs.model.ts'
+import { isAnythingDue, sequenceSome } from './proofs/sequence.service.ts'
+import { signLogs } from './proofs/signing.service.ts'
+import { compareCheckpoints, countSuspendedLogs } from './proofs/stored-checkpoints.service.ts'
+import { readWalPosition } from './proofs/stored-checkpoints.store.ts'
+
+/** The transaction locks the lease. Queued rows are only ever added by others. */
+const rowLocks = { isolation: 'rowLocks' } as const
+/**
+ * The commit before a checkpoint is stored waits for the disk and makes these commits durable too. Rows of a lost commit are
+ * logged again.
+ */
+const beforeSigning = { ...rowLocks, durability: 'later' } as const
+
+/** Batches of some hundred rows per run. The pauses between them take a second in total, so that no run signs earlier. */
+const batchesPerRun = 50
+/** Time limit of a run, since slow batches would otherwise delay the signature. */
+const runMs = 5000
+
+/** Background job that adds queued rows to the transparency logs, and signs the logs once for all rows since the last run. */
+export const sequenceLedgers: Job = {
+  name: 'ledger.sequence',
+  everyMs: sequenceEveryMs,
+  runsOn: 'one node',
+  wake: ({ sequencing }) => sequencing.left,
+  async run(app, lease) {
+    if (app.config.ledgerProofs === 'off' || !(await isAnythingDue(app))) return {}
+    const host = await servedHost(app.db, app.config.url)
+    if (host === '') return {}
+    // Logs are signed every second or two, and every few seconds on a busy machine, however many rows arrive.
+    let left = batchesPerRun
+    const { monotonic } = app.sequencing
+    const end = monotonic() + runMs
+    const isOver = () => left-- <= 0 || monotonic() > end
+    let mayBeMore = false
+    const entries = await lease.inBatches(async (tx) => {
+      mayBeMore = isOver()
+      return mayBeMore ? 0 : sequenceSome(tx, app, host)
+    }, beforeSigning)
+    const answeredTo = answersTo(app)
+    const { signed, isWaiting } = await signLogs(app, lease, { answeredTo })
+    let checkpoints = signed
+    if (answeredTo && !isWaiting && (await askBeforeSigning(app, lease.tx, lease.signal)) > 0) {
+      checkpoints += (await signLogs(app, lease, { answeredTo })).signed
+    }
+    if (mayBeMore) app.sequencing.left.notify()
+    return { entries, checkpoints }
+  },
+}
+
+/** Background job that asks witnesses to sign the checkpoints of the logs, at most once a minute. */
+export const witnessLedgers: Job = {
+  name: 'ledger.witness',
+  everyMs: 60_000,
+  runsOn: 'one node',
+  async run(app, lease) {
+    if (app.config.ledgerProofs === 'off') return {}
+    return { cosigned: await collectCosignatures(app, lease.tx, lease.signal) }
+  },
+}
+
+/**
+ * Background job that queues the rows of a tag history that are older than its log. New entries wait for it, and `pinfold
+ * restored` requests it while no server runs, so the job runs often.
+ */
+export const backfillLedgers: Job = {
+  name: 'ledger.backfill',
+  everyMs: 5000,
+  runsOn: 'one node',
+  async run({ config, db }, lease) {
+    if (config.ledgerProofs === 'off' || !(await nextBackfill(db))) return {}
+    return { rows: await lease.inBatches(backfillSome, rowLocks) }
+  },
+}
+
+const watchEveryMs = 5000
+
+/**
+ * Background job that compares all logs with their stored checkpoints. It runs once in each process, and after PostgreSQL was set
+ * back by a failover or a recovery. Signing compares each log anyway; this job finds logs without new entries.
+ */
+export const compareLedgers: Job = {
+  name: 'ledger.compare',
+  everyMs: watchEveryMs,
+  runsOn: 'one node',
+  async run(app, lease) {
+    const { checkpointGuard: guard } = app
+    const position = await readWalPosition(app.db)
+    if (app.config.ledgerProofs === 'off' || !guard.isComparisonDue(position)) return {}
+    const found = await compareCheckpoints(app, lease)
+    if (!found) return {}
+    guard.compared(position)
+    return found
+  },
+}
+
+/** Background job that counts the logs whose signing is suspended. */
+export const countLedgers: Job = {
+  name: 'ledger.count',
+  everyMs: watchEveryMs,
+  runsOn: 'every node',
+  async run(app) {
+    await countSuspendedLogs(app)
+    return {}
+  },
+}

@@ -1,0 +1,70 @@
+// Background job that requests the tag history of upstreams. Organizations take turns; several are served at once.
+import type { App } from '#app.ts'
+import type { Lease } from '#db/leases.ts'
+import type { Job } from '#job.ts'
+import { askForOne } from './histories.service.ts'
+import { nextAsking, organizationsAsking } from './histories.store.ts'
+
+const everyMs = 10_000
+/** Longest turn of one organization before others are served. */
+const turnMs = 2_000
+const atOnce = 4
+const organizationsAtOnce = 1000
+
+export const askForHistories: Job = {
+  name: 'registry.follows.histories',
+  everyMs,
+  runsOn: 'one node',
+  wake: ({ follows }) => follows.histories,
+  async run(app, lease) {
+    const sum = { told: 0, failed: 0 }
+    const rests: Rests = new Map()
+    while (lease.holds()) {
+      const most = organizationsAtOnce + rests.size
+      const asking = await organizationsAsking(app.db, app.clock().toISOString(), most)
+      const waiting = asking.filter((one) => !restOf(rests, one)?.isServed)
+      if (waiting.length === 0) break
+      const serve = async () => {
+        for (let one = waiting.shift(); one !== undefined && lease.holds(); one = waiting.shift()) {
+          await turnOf({ app, lease, sum, rests }, one)
+        }
+      }
+      await Promise.all(Array.from({ length: atOnce }, serve))
+    }
+    return sum
+  },
+}
+
+/**
+ * Upstreams of an organization that are skipped for a while because their rate limit is used up. `isServed` is true if all
+ * requests that are due go to these upstreams.
+ */
+type Rest = { until: number; upstreams: string[]; isServed: boolean }
+type Rests = Map<string, Rest>
+type Run = { app: App; lease: Lease; sum: { told: number; failed: number }; rests: Rests }
+
+function restOf(rests: Rests, organization: string): Rest | undefined {
+  const rest = rests.get(organization)
+  if (rest && performance.now() < rest.until) return rest
+  rests.delete(organization)
+  return undefined
+}
+
+async function turnOf({ app, lease, sum, rests }: Run, organization: string): Promise<void> {
+  const until = performance.now() + turnMs
+  do {
+    const rest = restOf(rests, organization)
+    const asking = await nextAsking(app.db, organization, app.clock().toISOString(), rest?.upstreams)
+    if (!asking) {
+      if (rest) rest.isServed = true
+      return
+    }
+    const { told, failed, waitsFor } = await askForOne({ app, lease, asking })
+    sum.told += told
+    sum.failed += failed
+    if (waitsFor !== '') {
+      const upstreams = [...(rest?.upstreams ?? []), waitsFor]
+      rests.set(organization, { until: performance.now() + everyMs, upstreams, isServed: false })
+    }
+  } while (performance.now() < until && lease.holds())
+}

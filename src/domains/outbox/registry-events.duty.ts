@@ -1,9 +1,0 @@
-import type { Duty } from '#duty.ts'
-
-/** Writes the collected pulls and refused pushes. Each node writes its own. */
-export const writeRegistryEvents: Duty = {
-  name: 'events.registry',
-  everyMs: 1000,
-  runsOn: 'every node',
-  run: async ({ registryEvents }) => ({ events: await registryEvents.flush() }),
-}

@@ -1,0 +1,9 @@
+import type { Job } from '#job.ts'
+
+/** Writes the collected pulls and refused pushes. Each node writes its own. */
+export const writeRegistryEvents: Job = {
+  name: 'events.registry',
+  everyMs: 1000,
+  runsOn: 'every node',
+  run: async ({ registryEvents }) => ({ events: await registryEvents.flush() }),
+}

@@ -1,0 +1,282 @@
+// Retention dates that tag moves create, and the checks of tag rules and holds. Every tag move runs these in its own transaction.
+import type { App, Work } from '#app.ts'
+import type { Reader, Tx } from '#db/sql.ts'
+import type { TagAt } from '#domains/registry/hooks.ts'
+import { lastSource } from '#domains/registry/tags/tag-history.store.ts'
+import { actorOf, type Mover, subjectOfTag, type TagRepo } from '#domains/registry/tags/tags.model.ts'
+import { namesWith, tagNames } from '#domains/registry/tags/tags.store.ts'
+import { AppError, failedPrecondition } from '#lib/errors.ts'
+import { isAtOrBelow } from '#lib/uid.ts'
+import { heldIn, heldOf, isHeld, keptIn, keptOf, Look } from './kept.service.ts'
+import {
+  datesOf,
+  enforced,
+  type Kept,
+  type Law,
+  latestOf,
+  lawAt,
+  mostMoves,
+  mostTagsNamed,
+  noEnd,
+  noRules,
+  untaggedUntil,
+  untilAfter,
+} from './retention.model.ts'
+import * as store from './retention-locks.store.ts'
+
+type By = { app: Pick<App, 'laws'> }
+
+/** Rules, holds and quarantines that apply in the repository. Does not query the database if the cache has no rules at all. */
+async function lawOf({ app }: By, reader: Reader, repo: string): Promise<Law> {
+  const law = await app.laws.of(reader, repo)
+  return law === noRules ? law : lawAt(law, repo)
+}
+
+/** Stores the retention date of a digest that a tag no longer points to. */
+export async function lockDigestLeft(tx: Tx, by: By, repo: TagRepo, left: TagAt): Promise<void> {
+  const rules = enforced(await lawOf(by, tx, repo.uid)).filter(({ isAbout }) => isAbout(left.tag))
+  const latest = latestOf(rules.map((rule) => ({ until: untilAfter(rule, left.time), rule: rule.uid })))
+  if (latest) await store.extendLock(tx, repo.id, left.digest, latest)
+}
+
+/**
+ * Stores retention dates when a tag is assigned to a digest. Times of a tag only grow, so the assignment can have a time in the
+ * future. The date of such a stay is stored now, because a rule that ends before that time would not count for it.
+ */
+export async function lockDigestAssigned(tx: Tx, by: By, repo: TagRepo, assigned: TagAt, now: string): Promise<void> {
+  await promiseFirstTag(tx, by, repo, assigned.digest, now)
+  if (assigned.time > now) await lockDigestLeft(tx, by, repo, assigned)
+}
+
+/** Stores the date of a digest that gets its first tag, so that its protection as untagged content is not lost. */
+async function promiseFirstTag(tx: Tx, by: By, repo: TagRepo, digest: string, now: string): Promise<void> {
+  const law = await lawOf(by, tx, repo.uid)
+  const rules = enforced(law).filter(({ says }) => says.untaggedDays > 0)
+  const former = law.former.filter(({ says }) => says.untaggedDays > 0)
+  if (rules.length + former.length === 0) return
+  const untaggedSince = await store.untaggedSince(tx, repo, digest)
+  // A digest that was pushed with its tag was never untagged.
+  if (untaggedSince === undefined || untaggedSince >= now) return
+  const latest = latestOf(datesOf({ rules, former }, { stays: [], untaggedSince }, now))
+  if (latest) await store.extendLock(tx, repo.id, digest, latest)
+}
+
+/** Stores the retention date of a manifest that was pushed without a tag. */
+export async function lockDigestUntagged(
+  tx: Tx,
+  by: By,
+  repo: Pick<TagRepo, 'id' | 'uid'>,
+  digest: string,
+  now: string,
+): Promise<void> {
+  const latest = latestOf(enforced(await lawOf(by, tx, repo.uid)).map((rule) => untaggedUntil(rule, now)))
+  if (latest) await store.extendLock(tx, repo.id, digest, latest)
+}
+
+/** Throws TAG_IMMUTABLE if the tag exists and is immutable. Throws TAG_MOVERS if a tag rule names other identities as movers. */
+export async function requireMovable(
+  tx: Tx,
+  by: By,
+  repo: TagRepo,
+  move: Pick<Mover, 'actor' | 'source'> & { name: string; previousDigest: string },
+): Promise<void> {
+  const { tagRules } = await lawOf(by, tx, repo.uid)
+  const about = tagRules.filter(({ isAbout }) => isAbout(move.name))
+  if (about.length === 0) return
+  // A mirror can move the tags that its upstream has set. It creates tags as the member who set up the mirror.
+  if (move.previousDigest !== '' && (await isOfUpstream(tx, repo, move))) return
+  for (const { uid, says } of about) {
+    if (says.immutable && move.previousDigest !== '') throw createImmutableError(move.name, uid)
+    requireMover(says.movers, move, uid)
+  }
+}
+
+/**
+ * Throws if the tag cannot be deleted. In addition to the checks of a move, a hold on the tag refuses it. A cosign tag stays
+ * while its subject is protected, because signatures cannot be found without their tag.
+ */
+export async function requireDeletable(
+  tx: Tx,
+  by: By,
+  repo: TagRepo,
+  removal: Pick<Mover, 'actor' | 'source' | 'now'> & { name: string; digest: string },
+): Promise<void> {
+  const { tagRules, holds } = await lawOf(by, tx, repo.uid)
+  const [name, tags] = [removal.name, [removal.name]]
+  const about = tagRules.filter(({ isAbout }) => isAbout(name))
+  const hold = holds.find(({ isAbout }) => isAbout(name))
+  const subject = subjectOfTag(name)
+  if (about.length === 0 && !hold && subject === undefined) return
+  if (await isOfUpstream(tx, repo, removal)) return
+  for (const { uid, says } of about) {
+    if (says.immutable)
+      throw createKeptError({ by: 'IMMUTABLE', until: '', rule: uid, tags, with: removal.digest }, name, 'tag')
+    requireMover(says.movers, removal, uid)
+  }
+  if (hold) throw createKeptError({ by: 'HELD', until: '', rule: hold.uid, tags, with: removal.digest }, name, 'tag')
+  // Subjects that the repository no longer has protect nothing.
+  if (subject === undefined || !(await store.factsOf(tx, repo.id, subject))) return
+  const kept = await keptOf(await Look.at(tx, by, repo, removal.now), subject)
+  if (kept) throw createKeptError(kept, name, 'tag')
+}
+
+/** True if a mirror changes a tag that its upstream has set. Tags that were set here are not the mirror's to change. */
+async function isOfUpstream(
+  tx: Tx,
+  repo: TagRepo,
+  { source, name }: Pick<Mover, 'source'> & { name: string },
+): Promise<boolean> {
+  return source === 'upstream' && (await lastSource(tx, repo.ledger, name)) === 'upstream'
+}
+
+/** Throws TAGS_GUARDED if the repository has tags that a tag rule or a hold protects, because an upstream would move them. */
+export async function requireUnguarded(tx: Tx, by: By, repo: TagRepo): Promise<void> {
+  const { tagRules, holds } = await lawOf(by, tx, repo.uid)
+  const guards = [
+    ...tagRules.filter(({ says }) => says.immutable || says.movers.length > 0),
+    ...holds.filter(({ tags }) => tags.length > 0),
+  ]
+  if (guards.length === 0) return
+  const names = await tagNames(tx, repo.id, '', mostMoves)
+  for (const name of names) {
+    const guard = guards.find(({ isAbout }) => isAbout(name))
+    if (guard) throw createGuardedError(`${guard.uid} protects its tag ${name}`, guard.uid, name)
+  }
+  if (names.length < mostMoves) return
+  const { uid } = guards[0]!
+  throw createGuardedError(`it has too many tags to check which of them ${uid} protects`, uid, '')
+}
+
+function createGuardedError(why: string, rule: string, tag: string): AppError {
+  const base = failedPrecondition({
+    type: 'TAGS_GUARDED',
+    subject: tag,
+    description: `the repository cannot become a mirror, because ${why}; change the rule or release the hold first`,
+  })
+  const metadata = { rule, tags: tag }
+  return new AppError('FAILED_PRECONDITION', base.message, { reason: 'TAGS_GUARDED', metadata, details: base.details })
+}
+
+/**
+ * Throws if a hold protects the manifest or, without a digest, anything in the repository. Returns the other protection, if there
+ * is one. Must run in the transaction of the deletion.
+ */
+export async function requireUnheld(
+  tx: Tx,
+  work: Pick<Work, 'app' | 'caller' | 'cause'>,
+  repo: TagRepo,
+  digest?: string,
+): Promise<Kept | undefined> {
+  const look = await Look.at(tx, work, repo, work.cause.now)
+  const held = digest === undefined ? await heldIn(look) : await heldOf(look, digest)
+  if (held) throw createKeptError(held, digest ?? repo.uid, digest === undefined ? 'repo' : 'digest')
+  return digest === undefined ? keptIn(look) : keptOf(look, digest)
+}
+
+/** Throws if anything protects the manifest or the repository, or if the deletion removes tags that the caller must not move. */
+export async function requireUnkept(
+  tx: Tx,
+  work: Pick<Work, 'app' | 'caller' | 'cause'>,
+  repo: TagRepo,
+  digest?: string,
+): Promise<void> {
+  const kept = await requireUnheld(tx, work, repo, digest)
+  if (kept) throw createKeptError(kept, digest ?? repo.uid, digest === undefined ? 'repo' : 'digest')
+  await requireMovers(tx, work, repo, actorOf(work), digest)
+}
+
+/** Throws if the deletion of the manifest, or of the repository, removes tags that only other identities are allowed to move. */
+async function requireMovers(tx: Tx, by: By, repo: TagRepo, actor: string, digest?: string): Promise<void> {
+  const rules = (await lawOf(by, tx, repo.uid)).tagRules.filter(({ says }) => says.movers.length > 0)
+  if (rules.length === 0) return
+  const names = digest === undefined ? tagNames(tx, repo.id, '', mostMoves) : namesWith(tx, repo, digest, mostMoves)
+  const found = await names
+  if (found.length >= mostMoves) requireMover(rules[0]!.says.movers, { actor, name: found[0]! }, rules[0]!.uid)
+  for (const name of found) {
+    for (const { uid, says, isAbout } of rules) if (isAbout(name)) requireMover(says.movers, { actor, name }, uid)
+  }
+}
+
+function requireMover(movers: readonly string[], { actor, name }: { actor: string; name: string }, rule: string): void {
+  if (movers.length === 0 || movers.some((uid) => isAtOrBelow(actor, uid))) return
+  throw new AppError(
+    'PERMISSION_DENIED',
+    `the tag protection rule ${rule} does not allow you to set or delete the tag ${name}; ask an owner to add you to its movers`,
+    {
+      reason: 'TAG_MOVERS',
+      metadata: { rule, tags: name },
+    },
+  )
+}
+
+function createImmutableError(tag: string, rule: string): AppError {
+  const description = `the tag ${tag} was not moved, because it is immutable (tag protection rule ${rule}); use another tag`
+  return new AppError('FAILED_PRECONDITION', description, {
+    reason: 'TAG_IMMUTABLE',
+    metadata: { rule, tags: tag },
+    details: [{ type: 'PreconditionFailure', violations: [{ type: 'TAG_IMMUTABLE', subject: tag, description }] }],
+  })
+}
+
+/** Error for a deletion that is refused. `what` is a digest, a tag or the uid of a repository. */
+function createKeptError(
+  { by, until, rule, tags, ...kept }: Kept,
+  what: string,
+  kind: 'digest' | 'tag' | 'repo',
+): AppError {
+  const isPart =
+    by !== 'UNDECIDED' && (kind === 'repo' || (kept.with !== '' && kept.with !== what && !tags.includes(what)))
+  const parent =
+    kind === 'repo'
+      ? `${kept.with ? `its image ${kept.with}` : 'an image in it'} is`
+      : `it belongs to ${kept.with}, which is`
+  const part = isPart ? `, because ${parent} protected` : ''
+  const because = {
+    PROMISED: `the retention policy ${rule} keeps it ${until === noEnd ? 'forever' : `until ${until}`}`,
+    HELD: `the legal hold ${rule} keeps it until the hold is released`,
+    IMMUTABLE: `the tag ${tags[0]} is immutable (tag protection rule ${rule})`,
+    LISTED: `the tag ${tags[0]} is an index that lists it (tag protection rule ${rule})`,
+    LAST: `the retention policy ${rule} keeps the newest images of a tag, and it is one of them`,
+    UNDECIDED: 'it has too many tags and parents to check that nothing protects it',
+  }[by]
+  const shown = { digest: what, tag: `the tag ${what}`, repo: 'the repository' }[kind]
+  const description = `${shown} cannot be deleted${part}: ${because}.${helpFor(by, kind, rule)}`
+  const base = failedPrecondition({ type: 'CONTENT_KEPT', subject: what, description })
+  const metadata = { until: until === noEnd ? '' : until, rule, tags: tags.slice(0, mostTagsNamed).join(',') }
+  return new AppError('FAILED_PRECONDITION', base.message, { reason: 'CONTENT_KEPT', metadata, details: base.details })
+}
+
+/** Next step after a refused deletion. Tags alone have no command that deletes them in spite of a rule. */
+function helpFor(by: Kept['by'], kind: 'digest' | 'tag' | 'repo', rule: string): string {
+  if (by === 'HELD') return ` To release the hold: pinfold holds release ${rule}`
+  if (kind === 'tag') return ''
+  const image = kind === 'digest' ? 'REPOSITORY@DIGEST' : 'REPOSITORY'
+  return ` To delete it anyway: pinfold images force-delete ${image} --reason TEXT`
+}
+
+/**
+ * Time after which a manifest can be deleted, if only a retention date protects it. Does not query manifests if no rule gives
+ * dates. Returns undefined if the digest had too many tags, or if `keep_last` may cover it: deciding that would read the moves of
+ * other tags on each pull.
+ */
+export async function sunsetOf({ app }: Pick<Work, 'app'>, repo: TagRepo, digest: string): Promise<string | undefined> {
+  const { db } = app
+  const law = await lawOf({ app }, db, repo.uid)
+  const [rules, { former }] = [enforced(law), law]
+  if (rules.length + former.length === 0) return undefined
+  const manifest = await store.loneManifest(db, repo, digest)
+  if (!manifest) return undefined
+  const stays = await store.staysOf(db, repo.ledger, digest, mostStaysTold)
+  if (stays.length === mostStaysTold) return undefined
+  const names = [...new Set(stays.map(({ tag }) => tag))]
+  const mayBeLast = rules.some(({ says, isAbout }) => says.keepLast > 0 && names.some(isAbout))
+  if (mayBeLast || names.some(subjectOfTag) || law.holds.some((hold) => isHeld(hold, digest, names))) return undefined
+  const untaggedSince = stays.length === 0 ? manifest.createTime : undefined
+  const stored = await store.findLock(db, repo.id, digest)
+  const given = datesOf({ rules, former }, { stays, untaggedSince }, app.clock().toISOString())
+  const until = latestOf(stored ? [stored, ...given] : given)?.until
+  return until === noEnd ? undefined : until
+}
+
+/** Most stays of a digest that a pull reads. */
+const mostStaysTold = 1000

@@ -1,0 +1,171 @@
+// Entry points of the port over HTTP: selects one by path, and runs the request.
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { AppError } from '#lib/errors.ts'
+import type { Called } from '#lib/net/hosts.ts'
+import { isProxy } from '#lib/net/source-address.ts'
+import { Arrival, declareMethods, type Edge, type Rules, type Wishes } from './arrival.ts'
+import { problemOf } from './request-limits.ts'
+import { setRequestId } from './safe-headers.ts'
+
+/** Entry point: one part of what the port serves over HTTP. */
+export type EntryPoint = Rules & {
+  /** Names of all methods of its requests, for the metrics. */
+  readonly methods: readonly string[]
+  /** True if the entry point serves this path, which has no query. */
+  matches(path: string): boolean
+  /** Serves a request and responds. Errors go to `refuse`. */
+  serve(arrival: HttpArrival): void | Promise<void>
+  /**
+   * Responds with an error, in the format of the entry point. May be called again after the deadline, and must do nothing then.
+   */
+  refuse(arrival: HttpArrival, error: unknown): void | Promise<void>
+}
+
+/**
+ * Passes each request to the first matching entry point; the last one must match every path. The returned function ends the
+ * request with an error.
+ */
+export function serveEntryPoints(edge: Edge, doors: readonly EntryPoint[]) {
+  for (const door of doors) declareMethods(edge, door)
+  return (req: IncomingMessage, res: ServerResponse): ((error: AppError) => void) => {
+    // A host in the request target overrides the header (RFC 9112, 3.2.2).
+    const { target, authority } = originForm(req.url ?? '/')
+    req.url = target
+    const mark = target.indexOf('?')
+    const path = mark < 0 ? target : target.slice(0, mark)
+    const door = doors.find((one) => one.matches(path))!
+    const search = mark < 0 ? '' : target.slice(mark + 1)
+    const arrival = new HttpArrival(edge, door, req, res, { path, search, authority })
+    void arrival.run()
+    return (error) => arrival.end(error)
+  }
+}
+
+type Target = { path: string; search: string; authority: string | undefined }
+
+/** Request target without the scheme and host that clients of proxies put before it. */
+function originForm(url: string): { target: string; authority: string | undefined } {
+  const [start, authority] = /^https?:\/\/([^/?#]*)/i.exec(url) ?? []
+  if (start === undefined) return { target: url, authority: undefined }
+  const rest = url.slice(start.length)
+  return { target: rest.startsWith('/') ? rest : `/${rest}`, authority }
+}
+
+/** One request over HTTP. */
+export class HttpArrival extends Arrival {
+  readonly req: IncomingMessage
+  readonly res: ServerResponse
+  readonly path: string
+  /** Query, without the question mark. */
+  readonly search: string
+  readonly #door: EntryPoint
+  /** Host of an absolute request target. */
+  readonly #authority: string | undefined
+  #called: { as: Called | undefined } | undefined
+  /** True while the body is being read. The reader of the body sets it. */
+  awaitsBody = false
+
+  constructor(
+    edge: Edge,
+    door: EntryPoint,
+    req: IncomingMessage,
+    res: ServerResponse,
+    { path, search, authority }: Target,
+  ) {
+    const { headers } = req
+    super(edge, door, {
+      peer: req.socket.remoteAddress ?? '',
+      forwardedFor: headers['x-forwarded-for']?.toString(),
+      requestId: headers['x-request-id']?.toString(),
+      userAgent: headers['user-agent'],
+      authorization: headers.authorization,
+      traceparent: headers.traceparent?.toString(),
+    })
+    this.req = req
+    this.res = res
+    this.path = path
+    this.search = search
+    this.#door = door
+    this.#authority = authority
+    setRequestId(res, this.requestId)
+  }
+
+  /** HTTP method from a closed set. All unknown methods are `other`. */
+  get verb(): string {
+    const { method = '' } = this.req
+    return verbs.has(method) ? method : 'other'
+  }
+
+  /** Names the request by its HTTP method and its kind, which must be one that the entry point declares. */
+  named(what: string): void {
+    const name = `${this.verb} ${what}`
+    this.method = { name, fullName: name }
+  }
+
+  override get wishes(): Wishes {
+    const { headers } = this.req
+    const idempotencyKey = headers['idempotency-key']?.toString()
+    return { ifMatch: headers['if-match'], ifNoneMatch: headers['if-none-match'], idempotencyKey }
+  }
+
+  /** Host name of ours that the client has used. Undefined for any other name. */
+  get called(): Called | undefined {
+    this.#called ??= { as: this.#findCalled() }
+    return this.#called.as
+  }
+
+  #findCalled(): Called | undefined {
+    const { headers, socket } = this.req
+    const { hosts, proxies } = this.edge
+    const host = String(headers[':authority'] ?? this.#authority ?? headers.host ?? '')
+    const believed = isProxy(socket.remoteAddress ?? '', proxies) ? headers : undefined
+    return hosts.find({
+      host,
+      forwardedHost: believed?.['x-forwarded-host']?.toString(),
+      forwardedProto: believed?.['x-forwarded-proto']?.toString(),
+    })
+  }
+
+  /** Responds with an error from outside of its work, unless there is a response already. */
+  end(error: AppError): void {
+    void this.refuse(error)
+  }
+
+  protected override serve(): void | Promise<void> {
+    const problem = problemOf(this.req, this.#authority)
+    if (problem) throw problem
+    return this.#door.serve(this)
+  }
+
+  protected override async refuse(error: unknown): Promise<void> {
+    try {
+      await this.#door.refuse(this, error)
+    } catch (cause) {
+      this.edge.app.log.error('error response could not be sent', { requestId: this.requestId, error: cause })
+      this.res.destroy()
+    }
+  }
+
+  protected override whenGone(listener: () => void): void {
+    if (this.res.destroyed) listener()
+    else this.res.once('close', listener)
+  }
+
+  /** Error after the deadline. If the client has not sent its body in time, the error says so, and the connection is closed. */
+  protected override late(): AppError {
+    if (!this.awaitsBody) return super.late()
+    if (this.req.httpVersionMajor === 1) this.res.shouldKeepAlive = false
+    return new AppError('DEADLINE_EXCEEDED', 'the request body did not arrive in time', { http: 408 })
+  }
+
+  protected override codeOfAnswer(): string {
+    return String(this.res.statusCode)
+  }
+}
+
+const verbs = new Set(['GET', 'HEAD', 'PUT', 'POST', 'PATCH', 'DELETE', 'OPTIONS'])
+
+/** Method names of an entry point: each HTTP method with each kind of request. */
+export function withVerbs(kinds: readonly string[]): string[] {
+  return [...verbs, 'other'].flatMap((verb) => kinds.map((kind) => `${verb} ${kind}`))
+}
