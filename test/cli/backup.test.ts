@@ -116,7 +116,7 @@ for (const [store, skip] of [
       cpSync(join(to, 'blobs'), blobs, { recursive: true })
       const back = { PINFOLD_BLOBS: blobs }
       // The server refuses to start until the restore was completed.
-      await assert.rejects(startProcess(place, { env: back }), /has its blobs in another folder/)
+      await assert.rejects(startProcess(place, { env: back }), /the blobs of this database are in another folder/)
       const settled = await command(['server', 'complete-restore'], back)
       assert.deepEqual([settled.code, settled.stderr], [0, ''], settled.stdout)
       assert.match(settled.stdout, /^the event stream continues at position 100000\d+$/m)

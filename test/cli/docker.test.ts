@@ -118,7 +118,7 @@ test('a pull token is made, listed, pulls but does not push, and ends with its i
   const none = await it.cli('tokens', 'pull', 'list', '--in', 'acme', '--expired')
   assert.deepEqual([none.code, none.stdout], [0, ''])
   const other = await it.cli('tokens', 'pull', 'delete', it.identity.uid)
-  assert.deepEqual([other.code, other.stderr], [64, `pinfold: ${it.identity.uid} is not a pull token\n`])
+  assert.deepEqual([other.code, other.stderr], [64, `pinfold: nothing was deleted: ${it.identity.uid} is not a pull token; pinfold tokens pull list lists pull tokens\n`])
   const lines = (await it.cli('tokens', 'pull', 'create', '--name', 'cron', '-o', 'env')).stdout
   const [, cron, secret] = /^export PINFOLD_OCI_IDENTITY_ID='(.*)'\nexport PINFOLD_OCI_TOKEN='(.*)'\n$/.exec(lines)!
   assert.deepEqual(await it.accessWith(cron!, secret!), ['pull'])

@@ -258,10 +258,10 @@ test('reports errors at once that a retry would not change', async () => {
   const stranger = await pinfold.tokenFor((await pinfold.seed.person()).uid)
   const earlier = await pinfold.tokenFor(operatorUid, { now: new Date(Date.now() - 2 * 60 * 60 * 1000) })
   const cases: [args: string[], token: string, code: number, says: RegExp][] = [
-    [['--in', org], stranger, 77, /does not hold/],
+    [['--in', org], stranger, 77, /does not have the required capabilities/],
     [[], earlier, 77, /expired/],
     [['--after', '00000000-0000-4000-8000-000000000000'], token, 1, /no longer stored/],
-    [['--type', 'Not A Type'], token, 1, /types: must be types of events/],
+    [['--type', 'Not A Type'], token, 1, /types: must be event types/],
     [['--in', 'x'], token, 1, /no organi[sz]ation .*x/],
     [['--forward', 'nowhere'], token, 64, /--forward must be an http or https URL/],
     [

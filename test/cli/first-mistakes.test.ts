@@ -65,7 +65,7 @@ test('error messages include the next step', async () => {
   const answers: [args: string[], env: Record<string, string>, code: number, says: RegExp][] = [
     [['images', 'list'], { PINFOLD_TOKEN: 'x' }, 77, /set PINFOLD_TOKEN to a token of this server/],
     [['images', 'list'], { PINFOLD_API: away, PINFOLD_TOKEN: 'x' }, 69, /check that the server runs/],
-    [['migrate', '--database', database], key, 69, /not available.*; look whether it runs, and whether the URL/],
+    [['migrate', '--database', database], key, 69, /unavailable.*; check that it runs, and that the URL/],
     [
       ['orgs', 'delete', 'acme', '--yes'],
       {},
@@ -73,7 +73,7 @@ test('error messages include the next step', async () => {
       /still has repos[\s\S]*delete its content first; to list it: .*pinfold repos list --in acme/,
     ],
     [['orgs', 'delete', '', '--yes'], {}, 64, /the name of the organization is empty/],
-    [['tags', 'digest', 'app:1.0'], {}, 64, /name it as acme\/app/],
+    [['tags', 'digest', 'app:1.0'], {}, 64, /give ORG\/NAME or ORG\/FOLDER\/NAME, such as acme\/app/],
     [['image', 'list'], {}, 64, /unknown command 'image'[\s\S]*Did you mean images/],
   ]
   for (const [args, env, wanted, says] of answers) {

@@ -147,7 +147,7 @@ test('people are provisioned with a token that is printed alone, and ends', asyn
       keep: 'token',
     },
     { words: `${scim} token generate people`, code: 1 },
-    { words: `${scim} enable people`, code: 1, says: /2 identities must be bound directly as owners/ },
+    { words: `${scim} enable people`, code: 1, says: /needs at least 2 direct owners/ },
     { words: 'identities create one --in acme --identity-issuer https://a.example --subject 1 --role owner' },
     { words: 'identities create two --in acme --identity-issuer https://a.example --subject 2 --role owner' },
     { words: `${scim} enable people` },

@@ -146,7 +146,7 @@ test('names file, line and field of an invalid package, and imports nothing of i
   const expected = [
     `${file}:20: packages[1].versions[1].files[0].size: must be a whole number`,
     `${file}:39: packages[4].versions: must be a list`,
-    `${file}:42: packages[5].name: must be a text that is not empty`,
+    `${file}:42: packages[5].name: must be a string that is not empty`,
     `${file}:47: packages[6]: must be an object`,
     `${file}:57: packages[8].versions[0].uploadTime: must be a time in the format of RFC 3339`,
     `${file}:61: packages[9]: must be an object`,

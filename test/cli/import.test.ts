@@ -177,7 +177,7 @@ test('vulnerabilities that are wrong are named with file, line and field', async
     '2 id',
     '3 references[0].type',
     '4 affected[0].severity',
-    '5 published must be a time',
+    '5 published must be a valid time',
     '6 id',
     '7 is not valid JSON',
   ])

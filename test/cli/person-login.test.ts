@@ -295,7 +295,7 @@ test('without a browser, and with --device, the code is typed in elsewhere', asy
   await answer(second.code, 'refuse')
   const refused = await second.signingIn.done
   assert.deepEqual([refused.code, refused.stdout], [77, ''])
-  assert.match(refused.stderr, /pinfold: the sign-in failed: the sign-in was refused\n$/)
+  assert.match(refused.stderr, /pinfold: the sign-in failed: the user denied the sign-in\n$/)
   assert.equal((await me.command('whoami')).code, 0)
 })
 

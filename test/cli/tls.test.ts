@@ -85,7 +85,7 @@ test('with a certificate the one port serves REST, HTTP/2 and gRPC inside of TLS
   const address = ['--listen', new URL(server.url).host]
   assert.equal((await run(['health', ...address, ...flags('first.crt', 'first.key')])).code, 0)
   const plain = await run(['health', ...address])
-  assert.match(plain.stderr, /not ready: 400/)
+  assert.match(plain.stderr, /not ready: \/readyz answered 400/)
   await assert.rejects(handshake(server.url, { minVersion: 'TLSv1.1', maxVersion: 'TLSv1.1' }))
 })
 

@@ -112,7 +112,7 @@ test('the tour of the registry works as written', async (t) => {
   const outputs = await paste(blocks, place, hosts, { quiet: false, env: home.env })
   const [bound, signedIn, pushed, looked, pulled, attached, open, imported, moments] = outputs
   assert.equal(JSON.parse(bound![0]!).role.name, 'registry.push')
-  assert.match(signedIn!.join('\n'), /^may +registry\.push in shipyard$/m)
+  assert.match(signedIn!.join('\n'), /^permission +registry\.push in shipyard$/m)
   const digests = pushed!.flatMap((line) => /@(sha256:[0-9a-f]{64})$/.exec(line)?.[1] ?? [])
   assert.equal(new Set(digests).size, 5)
   assert.deepEqual(digestsOf(JSON.parse(looked![0]!).history), digests)

@@ -52,12 +52,12 @@ test('vulnerabilities images lists the images with a vulnerability', async () =>
   assert.equal((await cli('vulnerabilities', 'images', 'a b')).code, 1)
 })
 
-test('an empty list of images reports in text and exit code if everything was compared', async () => {
+test('an empty list of images reports in text and exit code if everything was scanned', async () => {
   await readSource(registry.app, 'Alpine:v3.19', [recordAbout('CVE-2026-3', 'Alpine:v3.19', 'nowhere', '9')])
   const whole = await cli('vulnerabilities', 'images', 'CVE-2026-3')
   assert.deepEqual(
     [whole.code, whole.stdout.trim().split('\n').at(-1)],
-    [0, 'no known image has CVE-2026-3; everything was compared'],
+    [0, 'no known image has CVE-2026-3; everything was scanned'],
   )
   const unheard = await cli('vulnerabilities', 'images', 'CVE-1999-1')
   assert.equal(unheard.code, 1)
@@ -75,11 +75,11 @@ test('an empty list of images reports in text and exit code if everything was co
   assert.equal(found.code, 0)
   assert.match(found.stderr, /not scanned: Alpine:v3\.18: no data source covers it \(NO_SOURCE\)/)
   const same = await cli('images', 'diff', 'acme/app', 'acme/app')
-  assert.match(same.stdout, /^no vulnerability differs; everything was compared$/m)
+  assert.match(same.stdout, /^no vulnerability differs; everything was scanned$/m)
   const silentPair = await cli('images', 'diff', 'acme/older', 'acme/older')
   assert.match(
     silentPair.stdout,
-    /^no known vulnerability differs, but not everything was compared: image: not scanned: Alpine:v3\.18 has no/m,
+    /^no known vulnerability differs, but not everything was scanned: image: not scanned: Alpine:v3\.18 has no/m,
   )
   const json = await cli('vulnerabilities', 'images', 'CVE-2026-3', '-o', 'json')
   assert.deepEqual([json.code, JSON.parse(json.stdout).coverage.state], [1, 'NOT_SCANNED'])

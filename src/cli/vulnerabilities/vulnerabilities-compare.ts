@@ -70,8 +70,8 @@ function noneText({ coverage, baseCoverage }: Comparison): string {
     ...(coverage && coverage.state !== 'COMPARED' ? [`image: ${coverage.summary}`] : []),
     ...(baseCoverage && baseCoverage.state !== 'COMPARED' ? [`base: ${baseCoverage.summary}`] : []),
   ]
-  if (left.length > 0) return `no known vulnerability differs, but not everything was compared: ${left.join('; ')}`
-  return 'no vulnerability differs; everything was compared'
+  if (left.length > 0) return `no known vulnerability differs, but not everything was scanned: ${left.join('; ')}`
+  return 'no vulnerability differs; everything was scanned'
 }
 
 const cellsOf = ({ vulnerability, severity, purls = [] }: Vulnerability): string[] => [
