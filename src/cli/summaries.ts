@@ -28,7 +28,7 @@ export const summaries = {
   login: 'Sign in with your browser, or as an identity of your CI, cluster or cloud',
   logout: 'Sign out: end your session on the server and delete the stored tokens',
   whoami: 'Show who is signed in, and their permissions',
-  status: 'Show whether the server is ready, its version, and who is signed in',
+  status: 'Show whether the server is ready, and who is signed in',
   docker: 'Credentials of Docker and compatible clients on this machine',
   'docker configure': 'Configure Docker to sign in to the registry with your Pinfold session',
   tokens: 'Access tokens, push tokens and pull tokens',
