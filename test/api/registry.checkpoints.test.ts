@@ -130,7 +130,7 @@ for (const { store, skip, settings } of stores) {
       await runDuty(at.app, countLedgers)
       const ready = await at.pinfold.anonymous.get('/readyz')
       assert.deepEqual([ready.status, ready.text.split('\n')[0]], [200, 'ok'])
-      assert.match(ready.text, /signing has stopped for 1 transparency log;/)
+      assert.match(ready.text, /signing is suspended for 1 transparency log;/)
       const metrics = await at.app.metrics.registry.metrics()
       assert.match(metrics, /^pinfold_ledger_logs_suspended 1$/m)
       assert.deepEqual(await at.findings(), [['log does not extend its stored checkpoint', false]])

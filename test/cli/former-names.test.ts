@@ -116,14 +116,14 @@ test('an option takes the value of its former option or argument, with a warning
   const now = await parse('members', 'add', 'ci', '--in', 'acme', '--from', 'x', '--tag', 'a', '--tag', 'b')
   const expected = { identity: 'ci', in: 'acme', from: 'x', tag: ['a', 'b'] }
   assert.deepEqual([now.code, now.options, now.said], [0, expected, []])
-  const former = ['--identity', 'ci', '--in', 'acme', '--tags', 'a', '--tags', 'b']
+  const former = ['--identity', 'ci', '--parent', 'acme', '--tags', 'a', '--tags', 'b']
   const then = await parse('iam', 'role-bindings', 'create', ...former)
   const { from: _, ...withoutFrom } = expected
   assert.deepEqual([then.code, then.options], [0, withoutFrom])
   assert.deepEqual(then.said, [
     'pinfold: pinfold iam role-bindings create is deprecated; use pinfold members add',
     'pinfold: --identity is deprecated; use the argument <identity>',
-    'pinfold: --in is deprecated; use --in',
+    'pinfold: --parent is deprecated; use --in',
     'pinfold: --tags is deprecated; use --tag',
   ])
   const positional = await parse('members', 'add', 'ci', 'x', '--in', 'acme')
@@ -133,12 +133,12 @@ test('an option takes the value of its former option or argument, with a warning
 
 test("the user's default counts for a current option, and less than a former one", async () => {
   assert.equal((await parse('members', 'add', 'ci')).options?.in, 'preferred')
-  assert.equal((await parse('members', 'add', 'ci', '--in', 'acme')).options?.in, 'acme')
+  assert.equal((await parse('members', 'add', 'ci', '--parent', 'acme')).options?.in, 'acme')
 })
 
 test('refuses a value that is missing, or given by the former and the current name', async () => {
   assert.equal((await parse('members', 'add', '--in', 'acme')).code, "missing required argument 'identity'")
-  const both = await parse('members', 'add', 'ci', '--in', 'acme', '--in', 'acme')
+  const both = await parse('members', 'add', 'ci', '--in', 'acme', '--parent', 'acme')
   assert.equal(both.code, 'give --in once')
   const twice = await parse('members', 'add', 'ci', '--identity', 'ci', '--in', 'acme')
   assert.equal(twice.code, 'give identity once, without --identity')

@@ -98,7 +98,7 @@ for (const [store, skip] of [
       const older = await serve(place, listen, env)
       const before = await older.noteAt(path)
       for (const tag of ['w1', 'w2', 'w3']) await older.push(tag)
-      await eventually(older.ready, (text) => text.includes('signing has stopped for 1 transparency log'))
+      await eventually(older.ready, (text) => text.includes('signing is suspended for 1 transparency log'))
       assert.equal(await older.noteAt(path), before, 'nothing is signed')
       await older.push('w4')
       const found = await command('server', 'verify', '--only', 'checkpoints')

@@ -199,7 +199,7 @@ test(
     const own = { ...place, env: { ...place.env, PINFOLD_LEASE_MS: '1600' } }
     await using first = await startProcess(own, { args: ['--url', 'https://one.example.com'] })
     const other = ['--url', 'https://two.example.com']
-    await assert.rejects(refuses(own, other), /uses this database as https:\/\/one\.example\.com/)
+    await assert.rejects(refuses(own, other), /uses this database with the URL https:\/\/one\.example\.com/)
     assert.deepEqual(await urlsOf(place), ['https://one.example.com'], 'what is refused leaves no sign of life behind')
     {
       await using _same = await startProcess(own, { args: ['--url', 'https://one.example.com'] })

@@ -73,7 +73,7 @@ test('an empty list of images reports in text and exit code if everything was sc
   assert.match(silent.stdout, /, but not scanned: Alpine:v3\.18 has no data source$/m)
   const found = await cli('vulnerabilities', 'images', 'CVE-2026-1')
   assert.equal(found.code, 0)
-  assert.match(found.stderr, /not scanned: Alpine:v3\.18: no data source covers it \(NO_SOURCE\)/)
+  assert.match(found.stderr, /not scanned: Alpine:v3\.18: no data source covers this ecosystem \(NO_SOURCE\)/)
   const same = await cli('images', 'diff', 'acme/app', 'acme/app')
   assert.match(same.stdout, /^no vulnerability differs; everything was scanned$/m)
   const silentPair = await cli('images', 'diff', 'acme/older', 'acme/older')

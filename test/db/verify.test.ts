@@ -336,7 +336,7 @@ test('one repair is at work at a time, and all of many wrong totals are correcte
     }
   })
   const other = await holdContents(registry.app.db, registry.app.skew, 'repair')
-  await assert.rejects(look(registry, { repair: true }), /another repair is at work/)
+  await assert.rejects(look(registry, { repair: true }), /another repair is running/)
   assert.equal((await look(registry)).verified.totals.found, 1100)
   await other.end()
   assert.equal((await look(registry, { repair: true })).verified.totals.repaired, 1100)

@@ -180,7 +180,7 @@ test('a flood takes no space from others: between writes, in the table, or by pa
   }
   const count = async (organization: string) => {
     const rows = await app.db.all<{ outsider: number; n: number }>(sql`
-      SELECT outsider, count(*) AS n FROM refusals WHERE organization = ${organization}
+      SELECT outsider, count(*) AS n FROM refusals WHERE organisation = ${organization}
        GROUP BY outsider ORDER BY outsider`)
     return rows.map(({ outsider, n }) => [outsider, n])
   }
@@ -193,7 +193,7 @@ test('a flood takes no space from others: between writes, in the table, or by pa
     'that of its own identity is still there',
   )
   const oldest = await app.db.get<{ time: string }>(sql`
-    SELECT min(last_time) AS time FROM refusals WHERE organization = ${one} AND outsider = 1`)
+    SELECT min(last_time) AS time FROM refusals WHERE organisation = ${one} AND outsider = 1`)
   assert.equal(oldest!.time, '2026-03-02T12:00:07.000Z', 'the latest are kept')
   assert.deepEqual(await count(two), [[1, 1]])
   for (let i = 0; i < 1000; i++) log.note(request(two, '', { path: `acme/${i}` }))
@@ -208,7 +208,7 @@ test("between two writes, strangers take no room of an organization's people, no
   const [one, quiet] = [newUid('/'), newUid('/')]
   const from = async (organization: string, outsider: number) => {
     const rows = await app.db.all<{ caller: string }>(sql`
-      SELECT caller FROM refusals WHERE organization = ${organization} AND outsider = ${outsider}`)
+      SELECT caller FROM refusals WHERE organisation = ${organization} AND outsider = ${outsider}`)
     return rows.map(({ caller }) => caller)
   }
   for (let i = 0; i < 150; i++) log.note(request(one, newUid('/')))

@@ -12,10 +12,10 @@ export async function addRefusals(tx: Tx, refusals: readonly Refusal[]): Promise
                 ${one.count}, ${one.lastTime})`
   })
   const into = sql`
-    INSERT INTO refusals (organization, place, outsider, repository, caller, action, code, hour, reference, reason,
+    INSERT INTO refusals (organisation, place, outsider, repository, caller, action, code, hour, reference, reason,
                           remote_address, count, last_time)`
   const after = sql`
-    ON CONFLICT (organization, place, repository, caller, action, code, hour) DO UPDATE
+    ON CONFLICT (organisation, place, repository, caller, action, code, hour) DO UPDATE
        SET count = refusals.count + excluded.count, outsider = excluded.outsider, reference = excluded.reference, reason = excluded.reason,
            remote_address = excluded.remote_address, last_time = excluded.last_time`
   for (const statement of insertsOf(into, rows, after)) await tx.run(statement)
@@ -25,7 +25,7 @@ export async function addRefusals(tx: Tx, refusals: readonly Refusal[]): Promise
 export async function keepLatest(tx: Tx, organization: string, outsider: boolean, most = maxKept): Promise<number> {
   return tx.run(sql`
     DELETE FROM refusals WHERE id IN (
-      SELECT id FROM refusals WHERE organization = ${organization} AND outsider = ${Number(outsider)}
+      SELECT id FROM refusals WHERE organisation = ${organization} AND outsider = ${Number(outsider)}
        ORDER BY last_time DESC, id DESC LIMIT 100000 OFFSET ${most})`)
 }
 
@@ -36,8 +36,8 @@ export async function countAll(reader: Reader): Promise<number> {
 /** Organization with the most rows. */
 export async function largest(reader: Reader): Promise<{ organization: string; total: number } | undefined> {
   return reader.get(sql`
-    SELECT organization, count(*) AS total FROM refusals
-     GROUP BY organization ORDER BY total DESC, organization LIMIT 1`)
+    SELECT organisation AS organization, count(*) AS total FROM refusals
+     GROUP BY organisation ORDER BY total DESC, organisation LIMIT 1`)
 }
 
 export async function deleteBefore(tx: Tx, time: string, limit: number): Promise<number> {
@@ -55,7 +55,7 @@ export async function listRefusals(reader: Reader, group: string, page: Page): P
   const past = order.desc ? sql`<` : sql`>`
   const from = after ? [sql`(last_time, id) ${past} (${after.value}, ${Number(after.uid)})`] : []
   const rows = await reader.all<Row>(sql`
-    SELECT id, organization, place, outsider, repository, caller, action, code, reference, reason,
+    SELECT id, organisation AS organization, place, outsider, repository, caller, action, code, reference, reason,
            remote_address AS "remoteAddress", count, last_time AS "lastTime"
       FROM refusals WHERE ${join([...within(group), ...from], ' AND ')}
      ORDER BY last_time ${dir}, id ${dir} LIMIT ${size + 1} OFFSET ${skip}`)
@@ -68,5 +68,5 @@ export async function countRefusals(reader: Reader, group: string): Promise<numb
 
 function within(group: string): Sql[] {
   const [from, to] = [`${group}/`, `${group}0`]
-  return [sql`organization = ${rootOf(group)}`, sql`(place = ${group} OR (place > ${from} AND place < ${to}))`]
+  return [sql`organisation = ${rootOf(group)}`, sql`(place = ${group} OR (place > ${from} AND place < ${to}))`]
 }
