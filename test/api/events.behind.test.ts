@@ -48,7 +48,7 @@ test('a paused subscription keeps its position, and gets its events in order and
   )
   const after = await eventually(
     () => settingsOf(pinfold, uid),
-    ({ waiting }) => waiting === '0',
+    ({ waiting, behindTime }) => waiting === '0' && behindTime === undefined,
   )
   assert.equal(after.behindTime, undefined)
   const next = await seed.repo(org.uid)

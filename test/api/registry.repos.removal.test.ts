@@ -91,7 +91,7 @@ test('a large repo disappears for everybody at once, and its name can be used ag
   }
   const refused = await operator.delete(`/iam/v2/groups/${org.uid}`)
   assert.equal(refused.status, 400)
-  assert.match(refused.text, /still has repo removals below it/)
+  assert.match(refused.text, /still has deletions of repositories that have not finished; wait until they have finished/)
   assert.deepEqual(await problems(registry), [], 'what is on its way is no damage')
 
   // The same name, and a tag that the old one had.

@@ -70,7 +70,7 @@ test('error messages include the next step', async () => {
       ['orgs', 'delete', 'acme', '--yes'],
       {},
       1,
-      /still has repos[\s\S]*delete its content first; to list it: .*pinfold repos list --in acme/,
+      /still has repositories[\s\S]*delete its content first; to list it: .*pinfold repos list --in acme/,
     ],
     [['orgs', 'delete', '', '--yes'], {}, 64, /the name of the organization is empty/],
     [['tags', 'digest', 'app:1.0'], {}, 64, /give ORG\/NAME or ORG\/FOLDER\/NAME, such as acme\/app/],

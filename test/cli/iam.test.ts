@@ -295,7 +295,7 @@ test('deletions require --yes without a terminal, and groups that are not empty 
   assert.equal(asked.code, 64)
   assert.match(asked.stderr, /would delete the organization oscorp.*add --yes/)
   const kept = await attempt('orgs', 'delete', 'oscorp', '--yes')
-  assert.match(kept.stderr, /still has groups; delete them first/)
+  assert.match(kept.stderr, /still has folders; delete them first/)
   await iam('folders', 'delete', 'oscorp/lab', '--yes')
   await iam('orgs', 'delete', 'oscorp', '--yes')
 })

@@ -163,6 +163,13 @@ export async function replaceGroup(call: Call, uid: string, value: NewGroup): Pr
   return updateGroup(call, uid, { paths: ['name', 'description', ...staffOnly], value })
 }
 
+/** Names of the contents of a group in errors, where they differ from the names of tables. */
+const contentNames: Readonly<Record<string, string>> = {
+  groups: 'folders',
+  repos: 'repositories',
+  repo_removals: 'deletions of repositories that have not finished',
+}
+
 /** Most resources that an error names as blocking the deletion of a group. */
 const mostNamed = 5
 
@@ -175,7 +182,8 @@ export async function deleteGroup(call: Call, uid: string): Promise<void> {
     const blockers = call.app.resources.filter(({ groupDeletion }) => groupDeletion === 'blocks')
     const left = await store.resourcesBelow(tx, uid, blockers)
     const violations = left.map(({ table }): PreconditionViolation => {
-      const description = `the group still has ${table.replaceAll('_', ' ')}; delete them first`
+      const next = table === 'repo_removals' ? 'wait until they have finished' : 'delete them first'
+      const description = `the group still has ${contentNames[table] ?? table.replaceAll('_', ' ')}; ${next}`
       return { type: 'RESOURCE_NOT_EMPTY', subject: uid, description }
     })
     for (const { table } of call.app.resources.filter(({ groupDeletion }) => groupDeletion === 'released')) {
