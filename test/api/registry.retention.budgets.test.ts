@@ -61,6 +61,6 @@ test('keeps manifests that a check cannot decide, counts them, and shows their n
   )
   const env = { PINFOLD_API: pinfold.url, PINFOLD_TOKEN: pinfold.operator.token! }
   const shown = await run(['policies', 'retention', 'plans', 'describe', made.uid], { env })
-  assert.match(shown.stderr, /1 manifests go.*; 1 more stay, since too much would have to be read to decide on them/)
+  assert.match(shown.stderr, /1 manifests to delete.*; 1 more are kept, because a decision would have to read too many records/)
   assert.equal(shown.code, 0, uid)
 })

@@ -57,7 +57,7 @@ test('shows a coverage gap for an entry without a version, beside the findings o
   const broken = { ...layer, 'lib/apk/db/installed': `${layer['lib/apk/db/installed']}\nP:musl\nA:x86_64\n` }
   assert.deepEqual(await scan(broken), {
     found: ['CVE-2026-openssl'],
-    gaps: ['lib/apk/db/installed UNIDENTIFIED: a package of apk without a version: musl'],
+    gaps: ['lib/apk/db/installed UNIDENTIFIED: an apk package without a version: musl'],
   })
 })
 

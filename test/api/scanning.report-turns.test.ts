@@ -34,7 +34,7 @@ async function readAll(): Promise<string[]> {
   const order: string[] = []
   const { info } = registry.app.log
   registry.app.log.info = (message, fields) => {
-    if (message === 'report read') order.push(String(fields?.digest))
+    if (message === 'scanner report read') order.push(String(fields?.digest))
     info(message, fields)
   }
   await runDuty(registry.app, readReports)

@@ -37,7 +37,7 @@ test('the setting lists each algorithm once, and at least one', () => {
   assert.deepEqual(read('RS256, ES256'), ['RS256', 'ES256'])
   assert.deepEqual(read('RS256'), ['RS256'])
   for (const wrong of ['HS256', 'ES256,ES256', 'ES256,none', ',', 'ES256,']) {
-    assert.throws(() => read(wrong), /PINFOLD_SIGNING_ALGORITHMS must list some of ES256, RS256/, wrong)
+    assert.throws(() => read(wrong), /PINFOLD_SIGNING_ALGORITHMS must be one or more of ES256, RS256/, wrong)
   }
 })
 

@@ -392,7 +392,7 @@ test('removals require servers of other versions to stop, and migrations with `-
   await breaking('9998-all')
   await using server = await startProcess(place, { env })
   await breaking(last.id)
-  await assert.rejects(breaking('9998-all'), /migration 9998-all .* one has started, as http/)
+  await assert.rejects(breaking('9998-all'), /migration 9998-all .* one has started as http/)
   await place.query(`UPDATE ${place.schema}.nodes SET version = '0.0.1'`)
   await assert.rejects(breaking(last.id), /a server of version 0\.0\.1 has started as http:.*; stop it first/)
   server.kill('SIGTERM')
