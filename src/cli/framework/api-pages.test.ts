@@ -13,7 +13,7 @@ function printed(options: Options, answer?: Answer): { code: number; out: string
 const answer: Answer = { json: { a: 1 }, head: ['A', 'B'], rows: [['1', '2']], below: 'end', more: true, code: 1 }
 
 test('prints rows below their heading, then the line below, and a note that there are more', () => {
-  const more = 'pinfold: there is more; --limit shows it'
+  const more = 'pinfold: the list has more items; a larger --limit shows them'
   const { code, out, err } = printed({}, { ...answer, notes: (say) => say('note') })
   assert.deepEqual([code, out, err], [1, ['A  B', '1  2', 'end'], [more, 'note']])
 })
