@@ -70,7 +70,7 @@ test('a command warns once of each former name on standard error', async () => {
 test('a server warns of a former name on standard error and in the log', async () => {
   await using place = await makePlace()
   await using server = await startProcess(place, { env: { PINFOLD_AUDIT_DAYS: '7' } })
-  const logged = /"setting has a deprecated name","former":"PINFOLD_AUDIT_DAYS","name":"PINFOLD_AUDIT_RETENTION_DAYS"/
+  const logged = /"setting has a deprecated name",.*"former":"PINFOLD_AUDIT_DAYS","name":"PINFOLD_AUDIT_RETENTION_DAYS"/
   await eventually(
     async () => server.output.stderr,
     (text) => logged.test(text),
