@@ -3,23 +3,29 @@ import { chunks } from '#lib/chunks.ts'
 import type { Page } from '#lib/lists/paging.ts'
 import { ident, join, type Reader, type Sql, sql, type Tx } from './sql.ts'
 
-/** SQLite takes longer for each parameter the more a statement has, and a statement for one row costs as much as ten rows. */
+/**
+ * Number of parameters in one statement. In SQLite, the cost of a parameter grows with their number, but a statement for one row
+ * costs as much as ten rows.
+ */
 const valuesPerStatement = 400
 
-/** The statements that insert all rows, none when there are none; each row is a list of values in parentheses. */
+/** Statements that insert all rows. Empty if there are no rows. Each row is a list of values in parentheses. */
 export function insertsOf(into: Sql, rows: readonly Sql[], after: Sql = sql``): Sql[] {
   const perRow = Math.max(1, rows[0]?.values.length ?? 1)
   const perStatement = Math.max(1, Math.floor(valuesPerStatement / perRow))
   return chunks(rows, perStatement).map((some) => sql`${into} VALUES ${join(some, ', ')} ${after}`)
 }
 
-/** Condition of a DELETE for rows that match `which`. With a limit, it selects at most `limit` rows, identified by `key`. */
+/**
+ * Condition of a DELETE for rows that match `which`. If `limit` is finite, the condition selects at most `limit` rows by their
+ * `key`.
+ */
 export function atMost(limit: number, table: string, key: string, which: Sql): Sql {
   if (limit === Number.POSITIVE_INFINITY) return which
   return sql`${which} AND ${ident(key)} IN (SELECT ${ident(key)} FROM ${ident(table)} WHERE ${which} LIMIT ${limit})`
 }
 
-/** The rows of a query that asks for some of the values at a time. */
+/** Runs a query for all values, a limited number at a time, and returns all rows. */
 export async function allOf<Row, V>(
   reader: Reader,
   values: readonly V[],
@@ -31,12 +37,12 @@ export async function allOf<Row, V>(
   return rows
 }
 
-/** True if a row is found; `from` begins with `FROM`. */
+/** True if the query finds a row. `from` begins with `FROM`. */
 export async function exists(reader: Reader, from: Sql): Promise<boolean> {
   return (await reader.get(sql`SELECT 1 AS found ${from} LIMIT 1`)) !== undefined
 }
 
-/** Number of rows that are found; `from` begins with `FROM`. */
+/** Number of rows that the query finds. `from` begins with `FROM`. */
 export async function countRows(reader: Reader, from: Sql): Promise<number> {
   return (await reader.get<{ total: number }>(sql`SELECT count(*) AS total ${from}`))!.total
 }
@@ -55,8 +61,8 @@ export function deleteOldest(
 }
 
 /**
- * List of the rows of one group in the order of their uids. `at` returns the condition of a group on the table `t`; `join` adds
- * tables for the columns.
+ * Functions that list and count the rows of one group, in the order of their uids. `at` returns the condition for the rows of a
+ * group. `join` adds tables that the columns need.
  */
 export function listByUid<Row, T, P>(
   { table, columns, join }: { table: string; columns: Sql; join?: Sql },
@@ -65,7 +71,7 @@ export function listByUid<Row, T, P>(
 ) {
   const rows = sql`FROM ${ident(table)} t`
   return {
-    /** One row more than the page has room for. */
+    /** Returns a page and one extra row, which shows that another page follows. */
     async list(reader: Reader, [place]: readonly P[], page: Page): Promise<T[]> {
       const { desc } = page.order
       const after = page.after ? sql`AND t.uid ${desc ? sql`<` : sql`>`} ${page.after.uid}` : sql``

@@ -1,9 +1,10 @@
 import { type Reader, sql, type Tx } from './sql.ts'
 
 /**
- * Facts that one process stores for others. The URL that the server was last started with, its own address and the network of
- * that address. The fingerprint of the master key, the id of the database, the folder of its blobs, and the time of the last
- * restore. The version of the built-in roles, and the number up to which repositories were searched for many tags.
+ * Facts that one process stores for others. The last server start stores its URL, its own address, and the network of that
+ * address. Facts about the data are the fingerprint of the master key, the ID of the database, the folder of its blobs, and the
+ * time of the last restore. Upgrades store the version of the built-in roles, and the number of the last repository that was
+ * checked for many tags.
  */
 export type Fact =
   | 'url'
@@ -26,7 +27,7 @@ export async function writeFact(tx: Tx, name: Fact, value: string): Promise<void
         ON CONFLICT (name) DO UPDATE SET value = excluded.value`)
 }
 
-/** Stores a fact unless it has a value. Returns the value that it has then. */
+/** Stores a fact if it has no value yet. Returns the stored value. */
 export async function keepFact(tx: Tx, name: Fact, value: string): Promise<string> {
   await tx.run(sql`INSERT INTO facts (name, value) VALUES (${name}, ${value}) ON CONFLICT (name) DO NOTHING`)
   return (await readFact(tx, name))!

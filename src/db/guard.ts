@@ -1,24 +1,24 @@
-// Guarantees of both engines for a transaction, whatever its work does.
+// Common rules of transactions on both engines, such as that a failed statement always ends the transaction.
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Meeting, Sql, Tx } from './sql.ts'
 
-/** The engine's side of a Tx. */
+/** Functions of the engine that a Tx calls. */
 export type Steps = {
   all<T>(query: Sql): Promise<T[]>
   run(query: Sql): Promise<number>
-  /** Absent if the engine has no meetings. May throw, which ends the transaction. */
+  /** Enters a lock of this process. May throw, which ends the transaction. Undefined if the engine has no such locks. */
   meet?(meeting: Meeting): void
-  /** Called before each statement, which then waits for the returned promise. */
+  /** Called before each statement. If it returns a promise, the statement waits for it. */
   pause?(): Promise<void> | undefined
 }
 
-/** `stepError` is the first error of a statement; the work may have wrapped it, or swallowed it. */
+/** `stepError` is the first error of a statement. `error` may differ, since the work may have wrapped or caught that error. */
 export type Outcome<T> =
   | { ok: true; value: T; after: readonly (() => void)[] }
   | { ok: false; error: unknown; stepError: unknown }
 
 export type Guard = {
-  /** Throws when called from inside a work, where `db` would wait for itself or miss the work's own writes. */
+  /** Throws if called inside a transaction. There, `db` would wait for the transaction itself, or would not see its writes. */
   outside(method: string): void
   run<T>(steps: Steps, shard: number, work: (tx: Tx) => Promise<T>, limitMs?: number): Promise<Outcome<T>>
 }
@@ -27,7 +27,7 @@ export function createGuard(engine: Tx['engine']): Guard {
   const running = new AsyncLocalStorage<{ open: boolean }>()
   return {
     outside(method) {
-      // `open` matters: code that a transaction left behind, such as a timer, still has the store after the transaction ended.
+      // `open` is checked, since code that outlives a transaction, such as a timer, still has this async context.
       if (running.getStore()?.open) throw new Error(`db.${method} called inside a transaction; use its tx`)
     },
 
@@ -38,7 +38,8 @@ export function createGuard(engine: Tx['engine']): Guard {
       try {
         const working = running.run(state, work, tx)
         const value = limitMs === undefined ? await working : await Promise.race([working, expiry(limitMs)])
-        // A caught error has left the transaction half done, and PostgreSQL would roll it back without a word.
+        // If the work has caught the error of a statement, the transaction is incomplete, and PostgreSQL would roll it back
+        // without an error. So it fails with that error.
         return state.failed ? failure(state.stepError) : { ok: true, value, after: state.after }
       } catch (error) {
         return failure(error)
@@ -67,7 +68,7 @@ function openTx(steps: Steps, of: Pick<Tx, 'engine' | 'shard'>, state: State): T
   async function step<T, A extends unknown[]>(run: (...args: A) => T | Promise<T>, ...args: A): Promise<T> {
     const pausing = state.open ? steps.pause?.() : undefined
     if (pausing) await pausing
-    // The work may have taken too long meanwhile.
+    // The time limit of the transaction may have passed during the pause.
     if (!state.open) throw new Error('the transaction has ended')
     if (state.failed) throw new Error('a statement of this transaction has failed', { cause: state.stepError })
     try {

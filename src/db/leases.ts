@@ -1,33 +1,36 @@
-// Leases for work that only one node may do. A lease is a row with an owner who raises `beat`. A node that sees the beat
-// unchanged for the length of a lease takes it over and raises `fence`. A former owner that was only stalled has an outdated
-// fence, so its transactions fail.
+// Leases for work that only one node may do. A lease is a row whose owner regularly raises the number `beat`. If a node sees the
+// same `beat` for the length of a lease, it takes the lease over and raises `fence`. A former owner that was only slow still has
+// the old fence, so its transactions fail.
 import { createTrust, watchHeartbeats } from '#lib/heartbeats.ts'
 import { beatNode, deleteNode, type NodeBeat, type NodeFacts, nodeBeats } from './nodes.ts'
 import { locking } from './row-locks.ts'
 import type { Skew } from './skew.ts'
 import { type Db, type Reader, sql, type Tx, type TxOptions } from './sql.ts'
 
-/** The lease is another node's by now. */
+/** Error of an owner whose lease another node has taken over. */
 export class LeaseLost extends Error {
   override name = 'LeaseLost'
 }
 
-/** Lease of a run of a background job. Jobs that run on every node have one with fence 0, which no other node takes over. */
+/**
+ * Lease of one run of a background job. A job that runs on every node has a lease with fence 0, which no other node can take
+ * over.
+ */
 export type Lease = {
   /** Id of this process among those that share the database. */
   readonly node: string
   readonly fence: number
   /** Aborted when the server stops. */
   readonly signal: AbortSignal
-  /** False once the run should end: the server stops, or another node may have the lease. */
+  /** True while the run may continue. False if the server stops, or if another node may have the lease. */
   holds(): boolean
-  /** Throws LeaseLost unless `holds`. */
+  /** Throws LeaseLost if `holds` returns false. */
   check(): void
-  /** A transaction of the database that throws LeaseLost when another node has the lease. */
+  /** Runs a transaction. Throws LeaseLost if another node has the lease. */
   tx: Db['tx']
-  /** Runs transactions, with a pause after each, until one finds nothing. Returns the sum of their results. Throws LeaseLost. */
+  /** Repeats a transaction, with a pause after each, until it returns 0. Returns the sum of the results. Throws LeaseLost. */
   inBatches(batch: (tx: Tx) => Promise<number>, options?: TxOptions): Promise<number>
-  /** True if a node has not beaten for the length of a lease, so that its work is left to others. */
+  /** True if a node has sent no heartbeat for the length of a lease, so that other nodes may take over its work. */
   isGone(node: string): boolean
 }
 
@@ -38,17 +41,17 @@ export type Taken = { name: string; last: LastRun }
 export type Leases = {
   /** Lease for jobs that every node runs. */
   everyNode: Lease
-  /** `undefined` while another node has it. */
+  /** Lease of this job. `undefined` if another node has it. */
   find(name: string): Lease | undefined
   /** Writes a heartbeat of this node, without taking leases. */
   announce(): Promise<void>
-  /** Writes a heartbeat of this node, renews its leases, and takes leases without an owner. Returns the new ones. */
+  /** Writes a heartbeat of this node, renews its leases, and takes over leases without a live owner. Returns the new leases. */
   look(): Promise<Taken[]>
-  /** Notes a run; does nothing when the lease is another node's. */
+  /** Records a run. Does nothing if another node has the lease. */
   record(name: string, run: LastRun): Promise<void>
   /** Number of live servers, this one included. */
   livingNodes(): number
-  /** Releases all leases, so that other nodes need not wait. */
+  /** Releases all leases, so that other nodes can take them at once. */
   release(): Promise<void>
 }
 
@@ -57,31 +60,31 @@ export type LeaseOptions = {
   leaseMs: number
   monotonic: () => number
   skew: Skew
-  /** Leases that this node takes if they are free. */
+  /** Names of the leases that this node may take. */
   names: readonly string[]
-  /** Absent for a process that is not a server. */
+  /** Facts for the row of this server. Undefined for a process that is not a server. */
   facts?: NodeFacts | undefined
   signal: AbortSignal
 }
 
 const rowLocks = { isolation: 'rowLocks' } as const
-/** A heartbeat may be lost in a power cut without harm. */
+/** Heartbeats do not wait for the disk, since losing one in a power cut does no harm. */
 const beats = { isolation: 'rowLocks', durability: 'later' } as const
-/** Between batches, so that other writers get their turn. */
+/** Pause between batches in milliseconds, so that other transactions can run. */
 const pauseMs = 20
 
 export function createLeases(db: Db, options: LeaseOptions): Leases {
   const { node, leaseMs, monotonic, skew, names, facts, signal } = options
   const quick = db.quick ?? db
-  // A database with one process has no other owners: a lease in it is left over from a process that has ended.
+  // With only one process, a lease of another owner is left over from an ended process, and can be taken at once.
   const watchedMs = db.shared ? leaseMs : 0
   const owners = watchHeartbeats<string>(watchedMs, monotonic)
   const nodes = watchHeartbeats<string>(watchedMs, monotonic)
-  // The margin of a quarter is for clocks that run at different speeds, and for a last step that was begun in time.
+  // An owner relies on its lease for three quarters of the time. Clocks may differ, and a statement may still be running.
   const trust = createTrust(leaseMs * 0.75, monotonic)
   const held = new Map<string, Lease>()
   let seen = new Map<string, NodeBeat>()
-  /** Claimed, and not yet reported, so that a claim that fails after another does not hide that one. */
+  /** Leases that were taken but not returned yet. If taking the next lease fails, the following call returns them. */
   const listUnannounced: Taken[] = []
 
   const isTrusted = () => !signal.aborted && (!db.shared || trust.holds())
@@ -157,9 +160,8 @@ export function createLeases(db: Db, options: LeaseOptions): Leases {
 type Owned = { name: string; owner: string; beat: number }
 
 /**
- * Keeps the row locked until the transaction ends, so that no other node takes the lease over before its writes are visible.
- * Heartbeats continue meanwhile, so a transaction that waits for long, such as for a repository, does not cost its node all
- * leases.
+ * Checks the lease and locks its row until the transaction ends, so that no other node can take the lease over before the writes
+ * are visible. The lock does not block heartbeats. So a long transaction does not cost its node the leases.
  */
 async function isOwner(tx: Tx, name: string, node: string, fence: number): Promise<boolean> {
   const row = await tx.get(sql`
@@ -168,11 +170,11 @@ async function isOwner(tx: Tx, name: string, node: string, fence: number): Promi
   return row !== undefined
 }
 
-/** Takes a lease as it was seen; `undefined` when something has happened to it since. */
+/** Takes a lease over. Returns `undefined` if the lease was renewed or taken since it was read. */
 async function claim(tx: Tx, was: Owned, node: string): Promise<(LastRun & { fence: number }) | undefined> {
-  // Waits for the transactions of the owner, and then checks if it has beaten meanwhile. The lock `deleting` makes the following
-  // update count as a change of the key. A transaction that has read the row before, and locks its key afterwards (`isOwner`),
-  // then reads it again instead of using the old version.
+  // Waits for running transactions of the owner, and then checks whether it has sent a heartbeat meanwhile. After the lock
+  // `deleting`, PostgreSQL treats the update as a change of the key. So a transaction of the owner that then locks the key
+  // (`isOwner`) reads the new row, not an old version.
   await tx.all(sql`SELECT 1 AS found FROM duties WHERE name = ${was.name} ${locking(tx, 'deleting')}`)
   return tx.get(sql`
     INSERT INTO duties (name, owner, beat, fence) VALUES (${was.name}, ${node}, 1, 1)
@@ -181,7 +183,7 @@ async function claim(tx: Tx, was: Owned, node: string): Promise<(LastRun & { fen
     RETURNING fence, run_start AS "start", run_end AS "end", run_result AS "result", run_status AS "status"`)
 }
 
-/** Rows of these jobs, with empty values for jobs that have no row yet. */
+/** Rows of these jobs. A job without a row gets empty values. */
 async function rowsOf(reader: Reader, names: readonly string[]): Promise<Owned[]> {
   const rows = await reader.all<Owned>(sql`SELECT name, owner, beat FROM duties`)
   const known = new Map(rows.map((row) => [row.name, row]))
@@ -203,7 +205,9 @@ function raiseBeats(
   }, beats)
 }
 
-/** Runs batches one after the other while they find something; a run that was cut short has not succeeded. */
+/**
+ * Repeats a batch until it returns 0. Throws if the lease is lost before, so that an interrupted run does not count as a success.
+ */
 function batches(tx: Db['tx'], check: () => void): Lease['inBatches'] {
   return async (batch, txOptions = rowLocks) => {
     let sum = 0
@@ -216,7 +220,7 @@ function batches(tx: Db['tx'], check: () => void): Lease['inBatches'] {
   }
 }
 
-/** Transactions that change nothing unless the lease is ours when they begin. */
+/** Transactions that fail before any change if this node does not have the lease. */
 function guardedBy(db: Db, name: string, isOurs: (tx: Tx) => Promise<boolean>): Db['tx'] {
   return (work, txOptions) =>
     db.tx(async (tx) => {

@@ -1,15 +1,15 @@
-// Lists of nodes after a value of one member, such as those changed since a time, in any order. Also has the parts of the query
-// for a page of any other list.
+// Lists of nodes with a minimum for one member, such as nodes changed since a time, in any order. Also has the parts of page
+// queries for other lists.
 import type { Page } from '#lib/lists/paging.ts'
 import { afterKey, direction, type Listing, mergedPage } from './listing.ts'
 import { ident, join, list, type Reader, type Sql, sql } from './sql.ts'
 
-/** Only nodes that come after `value` in the order of `column`, for which there are keys. */
+/** Selects nodes whose `column` has a greater value than `value`. The column must have keys in `list_keys`. */
 export type Beyond = { column: string; value: string }
 
 /**
- * Returns one page and one row more, from some groups. Nodes after `beyond` are found by their keys, and sorted if the page has
- * another order.
+ * Returns a page of the selected nodes and one extra row. Finds the nodes by their keys, and sorts them if the page has another
+ * order.
  */
 export async function listBeyond<T>(
   reader: Reader,
@@ -26,7 +26,7 @@ function beyondQuery(listing: Listing, place: string, page: Page, { column, valu
   const dir = direction(page)
   const inPlace = sql`k.list = ${`${listing.kind}.${column}`} AND k.place = ${place} AND k.value > ${value}`
   if (page.order.column === 'uid') {
-    // The keys alone have the order, so that only the rows of the page are read.
+    // Sorts only the keys, so the rows of nodes outside of the page are never read.
     const past = page.after ? sql`k.uid ${page.order.desc ? sql`<` : sql`>`} ${page.after.uid}` : sql`1 = 1`
     const ids = sql`
       SELECT k.id FROM list_keys k
@@ -44,7 +44,7 @@ function beyondQuery(listing: Listing, place: string, page: Page, { column, valu
      ORDER BY ${order} ${dir}, k.uid ${dir}`
 }
 
-/** Total number of the nodes. */
+/** Total number of the selected nodes. */
 export async function countBeyond(
   reader: Reader,
   listings: readonly Pick<Listing, 'kind'>[],
@@ -58,7 +58,7 @@ export async function countBeyond(
   return row?.total ?? 0
 }
 
-/** Condition for rows behind the cursor, if `keys`, the order and its tie-breaker, have these values. */
+/** Condition for rows after the cursor. `keys` are the sort columns, and `values` are their values at the cursor. */
 export function pastCursor(
   { order, after }: Pick<Page, 'order' | 'after'>,
   keys: readonly Sql[],
@@ -68,7 +68,7 @@ export function pastCursor(
   return sql`(${join(keys, ', ')}) ${order.desc ? sql`<` : sql`>`} (${list(values)})`
 }
 
-/** The end of a query for one page and one row more, with all keys in the direction of the page. */
+/** Sorts by `keys`, all in the direction of the page, and limits the query to one page and one extra row. */
 export function pageTail(page: Pick<Page, 'order' | 'size' | 'skip'>, keys: readonly Sql[]): Sql {
   return sql`${orderOf(page, keys)} LIMIT ${page.size + 1} OFFSET ${page.skip}`
 }

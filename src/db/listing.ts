@@ -1,7 +1,7 @@
-// Lists of nodes in any order, of any part of the hierarchy and of any size, always from an index. Two tables serve every kind of
-// resource. `list_keys` has, for each sortable member of each node, one row for every list that the node is part of; its primary
-// key is the order of the list. `list_counts` has the number of nodes in each list. Every database connection adds to a row of
-// its own, so no row is a bottleneck.
+// Lists of nodes in any order, for any part of the hierarchy, and of any size. Every list is read from an index. Two tables serve
+// all kinds of resources. `list_keys` has one row for each node, sortable member and list; its primary key has the order of the
+// list. `list_counts` has the number of nodes in each list. Each database connection adds to a row of its own, so no row is a
+// bottleneck.
 
 import { type Branch, compareTexts, type Page } from '#lib/lists/paging.ts'
 import { lineage, parentOf, top } from '#lib/uid.ts'
@@ -9,9 +9,9 @@ import { insertsOf } from './bulk.ts'
 import { ident, join, list, quoted, type Reader, type Sql, sql, type Tx } from './sql.ts'
 
 /**
- * Storage of a kind of node. `columns` selects the columns of a row, named as in the model, and `join` adds the tables that they
- * need. If several kinds share a table, `only` selects the rows of this kind. A kind with few nodes in each group is `unkeyed`.
- * It has neither keys nor totals, so orders other than that of the uid are sorted.
+ * Storage of one kind of node. `columns` are the selected columns, named as in the model, and `join` adds the tables that they
+ * need. If several kinds share a table, `only` selects the rows of this kind. `unkeyed` is true for kinds with few nodes in each
+ * group. They have no rows in `list_keys` and `list_counts`, so the database sorts their lists.
  */
 export type Listing = {
   kind: string
@@ -24,42 +24,42 @@ export type Listing = {
 }
 
 /**
- * Keys of a filter that matches many nodes: those called `name`, starting with `from` and ending before `before`, if these are
- * given.
+ * Range of keys for a filter that matches many nodes. `name` is the name of the key. If given, `from` is the first value, and
+ * `before` is the first value after the range.
  */
 export type KeyRange = { name: string; from?: string; before?: string }
 
-/** The members that a list can be ordered by, other than the uid, with their present values. */
+/** Current values of the members that a list can be sorted by, except the uid. */
 export type Keys = Record<string, string>
 
-/** Node with lists of its own, such as an ecosystem, rather than those of a part of the hierarchy. */
+/** Node with the names of its lists. Lists outside of the hierarchy are possible, such as the list of an ecosystem. */
 export type Entry = { uid: string; id: number; keys: Keys; places: readonly string[] }
 
-/** Lists that contain a node: everything, the descendants of each node above it, and the children of its parent. */
+/** Names of a node's lists: the list of everything, the descendants of each ancestor, and the children of its parent. */
 export function placesOf(uid: string): string[] {
   const parent = parentOf(uid)
   const above = parent === top ? [] : lineage(parent)
   return [top, ...above, childrenPlace(parent)]
 }
 
-/** Like `placesOf`, for nodes that have none below them. The parent then needs one list and not two. */
+/** Like `placesOf`, for nodes without descendants. Their parent needs one list for both its children and its descendants. */
 export function placesOfLeaf(uid: string): string[] {
   return [top, ...lineage(parentOf(uid))]
 }
 
 const childrenPlace = (uid: string): string => `${uid}:`
 
-/** Makes a new node listable and countable. Call it in the transaction that inserts the node. */
+/** Adds a new node to its lists and their totals. Call it in the transaction that inserts the node. */
 export async function addToLists(tx: Tx, kind: string, uid: string, id: number, keys: Keys): Promise<void> {
   await addToPlaces(tx, kind, [{ uid, id, keys, places: placesOf(uid) }])
 }
 
-/** Adds many nodes at once, each to its own lists. */
+/** Adds many nodes at once to the lists that each entry names. */
 export async function addToPlaces(tx: Tx, kind: string, entries: readonly Entry[]): Promise<void> {
   const found = entries.flatMap(({ uid, id, keys, places }) =>
     places.flatMap((place) => Object.entries(keys).map(([key, value]) => ({ key, place, value, uid, id }))),
   )
-  // Neighboring entries are written together.
+  // Sorts the rows, so that neighbors in the index are written together.
   if (entries.length > 1) {
     found.sort((a, b) => compareTexts(a.key, b.key) || compareTexts(a.place, b.place) || compareTexts(a.value, b.value))
   }
@@ -76,7 +76,7 @@ export async function addToPlaces(tx: Tx, kind: string, entries: readonly Entry[
   )
 }
 
-/** Moves a node within the orders whose value differs between `before` and `after`. */
+/** Updates the position of a node in the lists that are sorted by a changed member. */
 export async function moveInLists(
   tx: Tx,
   kind: string,
@@ -94,7 +94,7 @@ export async function moveInLists(
   }
 }
 
-/** Forgets a node that is being deleted. */
+/** Removes a node from its lists. Call it when the node is deleted. */
 export async function removeFromLists(
   tx: Tx,
   kind: string,
@@ -110,10 +110,10 @@ export async function removeFromLists(
   await count(tx, kind, places, -1)
 }
 
-/** Nodes of one kind that are deleted together, from the same lists: the rows of `table t` that `where` selects. */
+/** Nodes of one kind in the same lists, to be deleted together. `where` selects their rows in `table`, named `t`. */
 export type Many = { kind: string; places: readonly string[]; table: string; where: Sql; total: number }
 
-/** Removes many nodes from lists at once, before their rows are deleted. `columns` are those that the kind can be ordered by. */
+/** Removes many nodes from lists, before their rows are deleted. `columns` are the sortable columns of the kind. */
 export async function removeManyFromLists(tx: Tx, many: Many, columns: readonly string[]): Promise<void> {
   for (const column of columns) {
     const gone = sql`SELECT ${ident(`t.${column}`)}, t.uid FROM ${ident(many.table)} t WHERE ${many.where}`
@@ -136,8 +136,8 @@ async function count(tx: Tx, kind: string, places: readonly string[], by: number
 }
 
 /**
- * Returns one page and one row more, which shows if another page follows. Several listings are read as one list. With `walk`,
- * filters that match many nodes are evaluated on one node after the other, in the order of the list.
+ * Returns a page and one extra row, which shows that another page follows. Merges several listings into one list. With `walk`,
+ * reads nodes in the order of the list and filters each, for filters that match many nodes.
  */
 export async function listPage<T>(
   reader: Reader,
@@ -156,7 +156,7 @@ export async function listPage<T>(
   return queries.length === 0 ? [] : reader.all<T>(mergedPage(queries, page))
 }
 
-/** Page of the rows of several queries. Each query is in the order of the page, and starts behind its cursor. */
+/** Page of the merged rows of several queries. Each query has the order of the page and starts after its cursor. */
 export function mergedPage(queries: readonly Sql[], page: Page): Sql {
   const [only, ...more] = queries
   if (only && more.length === 0) return sql`${only} LIMIT ${page.size + 1} OFFSET ${page.skip}`
@@ -167,13 +167,13 @@ export function mergedPage(queries: readonly Sql[], page: Page): Sql {
      LIMIT ${page.size + 1} OFFSET ${page.skip}`
 }
 
-/** Each is read no further than a page can need, then the few rows are brought into one order. */
+/** Merges queries. Each is limited to the rows that the page can need, and the rows of all of them are sorted. */
 function mergeQueries(queries: readonly Sql[], enough: number, order: Sql): Sql {
   const arms = queries.map((query, i) => sql`SELECT * FROM (${query} LIMIT ${enough}) AS ${ident(`b${i}`)}`)
   return sql`SELECT * FROM (${union(arms)}) AS merged ORDER BY ${order}`
 }
 
-/** SQLite combines at most 500 SELECTs at once, and a caller may have bindings on more groups than that. */
+/** Combines queries in groups of 400. SQLite combines at most 500, and a caller may have bindings on more groups. */
 export function union(arms: readonly Sql[]): Sql {
   if (arms.length <= 400) return join(arms, ' UNION ALL ')
   const some = Array.from({ length: Math.ceil(arms.length / 400) }, (_, i) => arms.slice(i * 400, (i + 1) * 400))
@@ -191,7 +191,7 @@ function byKeys({ keys, unkeyed }: Listing, page: Page, filters: readonly Sql[],
   return keys !== undefined || (page.order.column !== 'uid' && (filters.length === 0 || walk))
 }
 
-/** Nodes that are listed from a group, in the order of the page and after its cursor. Filters are evaluated on each row. */
+/** Query for the nodes of one list, in the order of the page and after its cursor. Each row is filtered. */
 export function placeQuery(listing: Listing, place: string, page: Page, filters: readonly Sql[] = []): Sql {
   const dir = direction(page)
   return sql`
@@ -201,7 +201,7 @@ export function placeQuery(listing: Listing, place: string, page: Page, filters:
      ORDER BY k.value ${dir}, k.uid ${dir}`
 }
 
-/** Listings of one table for a page with skipped nodes: in the order of keys, starting from `keys` if they are set. */
+/** Listings of one table, and the lists to read, for a page that skips nodes. They are read in the order of their keys. */
 type Skipped = { kinds: readonly [Listing, ...Listing[]]; places: readonly string[] }
 
 function skippedFrom(kinds: readonly Listing[], branches: readonly Branch[], page: Page): Skipped | undefined {
@@ -212,10 +212,10 @@ function skippedFrom(kinds: readonly Listing[], branches: readonly Branch[], pag
   return places.length === 0 || places.includes('') ? undefined : { kinds: [first, ...others], places }
 }
 
-/** Returns a page after skipped nodes. Reads only keys of the skipped nodes, from the end of the list if that is nearer. */
+/** Returns a page after skipped nodes. Reads only keys of skipped nodes, from the end of the list if that is nearer. */
 async function skippedPage<T>(reader: Reader, { kinds, places }: Skipped, page: Page): Promise<T[]> {
   const names = kinds.map(({ kind }) => kind)
-  // The number of nodes behind a cursor, or in a range of keys, is unknown.
+  // With a cursor or a range of keys, the number of remaining nodes is unknown, so the list is read from its start.
   const isCounted = !page.after && !kinds.some(({ keys }) => keys)
   const total = isCounted ? await countAt(reader, names, places) : Number.POSITIVE_INFINITY
   const left = Math.max(0, total - page.skip)
@@ -239,10 +239,10 @@ async function skippedPage<T>(reader: Reader, { kinds, places }: Skipped, page: 
   return isFromEnd ? rows.reverse() : rows
 }
 
-/** Condition for the keys of a list, behind the cursor of the page. */
+/** Conditions for the keys of a list that come after the cursor of the page. */
 function inPlace({ kind, keys }: Listing, place: string, page: Page): Sql[] {
   const { column, desc } = page.order
-  // The cursor is within the range, so it replaces the bound on its side.
+  // The cursor is inside the range, so one of the two bounds is not needed.
   const from = page.after && !desc ? undefined : keys?.from
   const before = page.after && desc ? undefined : keys?.before
   const at = sql`k.list = ${`${kind}.${keys?.name ?? column}`} AND k.place = ${place}`
@@ -254,7 +254,7 @@ function keyBounds(from: string | undefined, before: string | undefined): Sql[] 
   return before === undefined ? low : [...low, sql`k.value < ${before}`]
 }
 
-/** In the order of the uid, and wherever a filter picks few rows, the table's own indexes serve. */
+/** Query on the table of the nodes, for the order of the uid and for filters that match few rows. */
 function tableQuery(listing: Listing, branch: Branch, page: Page, filters: readonly Sql[]): Sql {
   const column = ident(`t.${page.order.column}`)
   const dir = direction(page)
@@ -271,8 +271,8 @@ function ofKind({ only }: Pick<Listing, 'only'>): Sql[] {
 }
 
 /**
- * Bounds of the rows that a branch is read from. In the order of the uid, group and cursor become one range, since SQLite
- * searches only by the first of two lower bounds.
+ * Conditions for the rows of a branch. In the order of the uid, branch and cursor become one range, since SQLite searches only by
+ * the first of two lower bounds.
  */
 export function bounds(branch: Branch, page: Page): Sql[] {
   if (!('below' in branch) || page.order.column !== 'uid' || !page.after) {
@@ -285,7 +285,7 @@ export function bounds(branch: Branch, page: Page): Sql[] {
   return [sql`t.uid > ${low}`, ...(high === undefined ? [] : [sql`t.uid < ${high}`])]
 }
 
-/** As the page sorts. */
+/** Sort direction of the page. */
 export function direction(page: Pick<Page, 'order'>): Sql {
   return page.order.desc ? sql`DESC` : sql`ASC`
 }
@@ -295,7 +295,7 @@ export function after(page: Page, key: Sql, uid: Sql): Sql {
   return sql`${uid} ${page.order.desc ? sql`<` : sql`>`} ${page.after.uid}`
 }
 
-/** Past the cursor, where `uid` breaks ties of `key`. */
+/** Condition for rows after the cursor. If two rows have the same `key`, their order is that of `uid`. */
 export function afterKey(page: Page, key: Sql, uid: Sql): Sql {
   if (!page.after) return sql`1 = 1`
   return sql`(${key}, ${uid}) ${page.order.desc ? sql`<` : sql`>`} (${page.after.value}, ${page.after.uid})`
@@ -305,7 +305,7 @@ export function placeOf(branch: { below: string } | { childrenOf: string }): str
   return 'below' in branch ? branch.below : childrenPlace(branch.childrenOf)
 }
 
-/** As a range of uids: `0` is the character after `/`, so nothing but descendants lies between the two bounds. */
+/** Condition for the nodes of a branch. Descendants are a range of uids, since `0` is the character after `/`. */
 function within(branch: Branch): Sql {
   if ('uids' in branch) return sql`t.uid IN (${list(branch.uids)})`
   if ('childrenOf' in branch) return sql`t.parent_uid = ${branch.childrenOf}`
@@ -338,7 +338,7 @@ export async function countNodes(
   return total
 }
 
-/** The same for filters that may fit any number of nodes: counts no further than `most`, and answers `undefined` beyond. */
+/** Like `countNodes`, for filters that may match many nodes. Returns `undefined` if there are more than `most`. */
 export async function countUpTo(
   reader: Reader,
   listing: Pick<Listing, 'kind' | 'table' | 'keys'>,
@@ -369,9 +369,7 @@ export async function countUpTo(
   return total
 }
 
-/**
- * The two queries of a list: a page of nodes with one more, and the total. `where` returns the conditions of a filter on a row.
- */
+/** Lists and counts nodes. `list` returns a page and one extra row. `where` returns the conditions of a filter. */
 export function nodeList<Row, T, F>(listing: Listing, fromRow: (row: Row) => T, where: (filter: F) => Sql[]) {
   return {
     async list(reader: Reader, branches: readonly Branch[], page: Page, filter: F): Promise<T[]> {
@@ -383,7 +381,7 @@ export function nodeList<Row, T, F>(listing: Listing, fromRow: (row: Row) => T, 
   }
 }
 
-/** Total number of nodes that are listed from these groups. */
+/** Total number of nodes in these lists. */
 export async function countAt(
   reader: Reader,
   kinds: string | readonly string[],

@@ -1,5 +1,5 @@
-// Migrates a database to the schema that this build expects. Changes of the schema are made in one transaction. Changes that
-// other builds can run beside have a transaction each. Backfills fill the new columns and tables in batches.
+// Migrates a database to the schema of this build. Schema changes share one transaction. Changes that other builds can run beside
+// have one transaction each. Backfills fill new columns and tables in batches.
 import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { phaseOf } from './migration-ids.ts'
@@ -8,42 +8,39 @@ import { type Db, ident, type Reader, raw, sql, type Tx } from './sql.ts'
 import { type Words, words } from './words.ts'
 
 /**
- * Never edited after release. Each string of `up` is one statement. The name contains the phase (`phaseOf`): an expansion adds
- * tables and columns that earlier builds ignore, a backfill fills them, a contraction removes those that only earlier builds
- * need.
+ * Migration, which is never edited after its release. Each string of `up` is one statement. The ID contains the phase
+ * (`phaseOf`). An expansion adds tables and columns that earlier builds ignore. A backfill fills them. A contraction removes
+ * tables and columns that only earlier builds need.
  */
 export type Migration = SchemaChange | Backfill
 export type SchemaChange = { id: string; up: (t: Words) => string[] }
 /**
- * Batches of a migration. `batch` does a part of the work and returns its amount, or 0 if nothing is left. Each batch is
+ * Migration of rows in batches. `batch` migrates some rows and returns their number, or 0 if none are left. Each batch is
  * committed.
  */
 export type Backfill = { id: string; batch: (tx: Tx) => Promise<number> }
 
 export type MigrateOptions = {
-  /** Also applies contractions: no build that needs the removed tables and columns may be running, or come back. */
+  /** Applies contractions too. No build that needs the removed tables and columns may be running or be started later. */
   finish?: boolean
   /**
-   * Called in the transaction of a change that would break servers of an earlier build, before the change. If it throws, the
-   * migration ends.
+   * Called in the transaction of a change that would break running servers of an earlier build, before the change. If it throws,
+   * the migration stops.
    */
   mayBreak?(tx: Tx, id: string): Promise<void>
-  /** Reports the migration that runs, and the number of rows that a backfill has done. */
+  /** Reports the running migration, and the number of rows that a backfill has migrated. */
   progress?(id: string, rows: number): void
 }
 
-/**
- * Number of attempts of a change that waits too long for a lock. It must not wait longer, since all other statements would wait
- * behind it.
- */
+/** Number of attempts of a change that waits for a lock. Each wait is short, since all other statements wait behind it. */
 const lockTries = 60
 const lockPauseMs = 500
-/** An index of all rows of a table is sorted first. */
+/** Building an index sorts all rows of its table, so temporary data is kept on disk and there is no time limit. */
 const ofAnySize = { aside: 'disk', timeLimit: 'none' } as const
 
 /**
- * Applies missing migrations and returns their ids. Refuses a database with unknown migrations, except for expansions and
- * backfills of a newer build. A contraction, and every migration after it, waits for `finish`.
+ * Applies missing migrations and returns their IDs. Throws for a database with unknown migrations, except expansions and
+ * backfills of a newer build. Without `finish`, stops before the first contraction.
  */
 export async function migrate(
   db: Db,
@@ -55,7 +52,7 @@ export async function migrate(
   const applied = await appliedBefore(db)
   const last = finish ? -1 : firstContraction(applied, migrations)
   const wanted = last < 0 ? migrations : migrations.slice(0, last)
-  // No other process waits for a database that is empty, or that one process has for itself.
+  // If the database is empty, or only one process uses it, no other process waits for the migration.
   const isWaitedFor = db.shared && applied.size > 0
   const isApart = ({ id }: Migration): boolean => isWaitedFor && phaseOf(id) !== 'whole'
   const done: string[] = []
@@ -81,14 +78,17 @@ async function appliedBefore(db: Db): Promise<Map<string, string>> {
   return (await hasTable(db, 'schema_migrations')) ? appliedIn(db) : new Map()
 }
 
-/** The first one that is not there yet and not for now; -1 when there is none. */
+/** Position of the first contraction that is missing in the database. -1 if there is none. */
 function firstContraction(applied: ReadonlyMap<string, string>, migrations: readonly Migration[]): number {
-  // No server of an earlier build can use an empty database.
+  // An empty database has no servers of an earlier build, so contractions can be applied at once.
   if (applied.size === 0) return -1
   return migrations.findIndex(({ id }) => phaseOf(id) === 'contract' && !applied.has(id))
 }
 
-/** The first that is missing, and for now, of the changes that no earlier build can be beside. */
+/**
+ * First missing change that would break running servers of an earlier build. Without `finish`, ignores changes after the first
+ * contraction.
+ */
 export async function breakingChange(db: Db, ids: readonly string[], finish: boolean): Promise<string | undefined> {
   const applied = await appliedBefore(db)
   if (applied.size === 0) return undefined
@@ -99,7 +99,9 @@ export async function breakingChange(db: Db, ids: readonly string[], finish: boo
 
 type Parts = SplitChange & { id: string; checksum: string }
 
-/** Splits a change into statements for its transaction, and indexes that are built after it if other servers are running. */
+/**
+ * Splits a change into the statements of its transaction, and the indexes that are built afterwards if other servers are running.
+ */
 function partsOf(db: Db, { id, up }: SchemaChange, isApart: boolean): Parts {
   const statements = up(words[db.engine])
   const split = isApart ? splitIndexes(statements) : { now: statements, later: [] }
@@ -145,7 +147,7 @@ async function applyAll(
           throw new Error(`migration ${id} was changed after it was applied`)
         continue
       }
-      // No server can use a database that was empty.
+      // If the database was empty, no server can be using it, so the change breaks none.
       if (applied.size > 0 && ['whole', 'contract'].includes(phaseOf(id))) await mayBreak?.(tx, id)
       progress?.(id, 0)
       for (const statement of now) await apply(tx, id, statement)
@@ -156,7 +158,10 @@ async function applyAll(
   }, ofAnySize)
 }
 
-/** Runs in batches, so that no other process waits for all of it. A backfill that was interrupted continues where it stopped. */
+/**
+ * Runs a backfill in batches, so that other processes wait for one batch at most. An interrupted backfill continues where it
+ * stopped.
+ */
 async function backfill(db: Db, one: Backfill, progress?: MigrateOptions['progress']): Promise<boolean> {
   if ((await appliedIn(db)).has(one.id)) return false
   for (let rows = 0, some = 1; some > 0; rows += some) {
@@ -186,13 +191,14 @@ export async function schemaState(db: Db, ids: readonly string[]): Promise<'none
   if (!(await hasTable(db, 'schema_migrations'))) return 'none'
   const applied = await appliedIn(db)
   checkKnown(ids, applied)
-  // Contractions wait until the operator confirms that no earlier build comes back.
+  // The first missing contraction, and all migrations after it, do not count. They wait until the operator confirms that no
+  // earlier build will run again.
   const first = ids.findIndex((id) => phaseOf(id) === 'contract' && !applied.has(id))
   const wanted = first < 0 ? ids : ids.slice(0, first)
   return wanted.every((id) => !isBegun(applied.get(id) ?? begunOf(''))) ? 'current' : 'old'
 }
 
-/** Throws if a newer build has made a change that this build cannot run beside. */
+/** Throws if a newer build has made a change that breaks this build. */
 export async function requireKnown(reader: Reader, ids: readonly string[]): Promise<void> {
   checkKnown(ids, await appliedIn(reader))
 }
@@ -231,19 +237,19 @@ function checkKnown(ids: readonly string[], applied: Map<string, string>): void 
   }
 }
 
-/** Preparation of the migrating transaction by engine, so that only one node applies changes. */
+/** Prepares the migrating transaction, so that only one node applies changes. */
 const prepare: Record<Db['engine'], (tx: Tx) => Promise<void>> = {
-  // The one immediate transaction is the lock.
+  // SQLite has one write transaction at a time, so it needs no other lock.
   async sqlite() {},
 
   async postgres(tx) {
-    // A serializable snapshot would be older than the lock, and would not show the migrations that the other node has just
-    // applied.
+    // A serializable snapshot is older than the lock. It would not show migrations that another node has just applied.
     await tx.run(sql`SET TRANSACTION ISOLATION LEVEL READ COMMITTED`)
-    // If a change waits for a table, all later statements wait behind it.
+    // Limits the wait for a table lock, since all later statements on the table wait behind it.
     await tx.run(sql`SET LOCAL lock_timeout = 2000`)
     await tx.all(sql`SELECT pg_advisory_xact_lock(7420001, hashtext(current_setting('search_path'))) IS NULL`)
-    // Reads from a table, since a connection with an earlier snapshot sees new schemas of others only after it locks a table.
+    // Locks a table first. Otherwise a connection with an earlier snapshot would not see schemas that another process has just
+    // created.
     const schema = await tx.get<{ current: string | null; wanted: string }>(
       sql`SELECT current_schema() AS current, current_setting('search_path') AS wanted FROM pg_namespace LIMIT 1`,
     )

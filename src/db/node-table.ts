@@ -1,4 +1,4 @@
-// Tables of nodes: one row for each, found by its uid and shown in lists.
+// Tables of nodes, with one row for each node. Nodes are found by their uids and shown in lists.
 import { chunks } from '#lib/chunks.ts'
 import { camelCase } from '#lib/fields.ts'
 import { parentOf } from '#lib/uid.ts'
@@ -6,8 +6,8 @@ import { addToLists, type Keys, type Listing, moveInLists, nodeList, removeFromL
 import { ident, join, list, type Reader, type Sql, sql, type Tx, type Value } from './sql.ts'
 
 /**
- * Storage of nodes of a kind. Lists can be ordered by the columns `sorted`. `filters` has the column of each member of a filter;
- * an empty filter matches every node. Two nodes never have the same values in the columns `unique`.
+ * Storage of one kind of node. Lists can be sorted by the columns in `sorted`. `filters` maps each member of a filter to its
+ * column; an empty filter matches every node. No two nodes have the same values in the columns `unique`.
  */
 export type NodeTable<K extends string, F extends string> = Omit<Listing, 'kind'> & {
   sorted: readonly K[]
@@ -15,7 +15,7 @@ export type NodeTable<K extends string, F extends string> = Omit<Listing, 'kind'
   unique?: readonly string[]
 }
 
-/** Table of nodes whose names differ from those of their siblings. */
+/** Like NodeTable, for nodes whose names are unique among their siblings. */
 export const namedNodes = {
   sorted: ['name', 'create_time', 'update_time'],
   filters: { name: 'name' },
@@ -23,10 +23,10 @@ export const namedNodes = {
 } as const
 
 type Member<K extends string> = K extends `${infer A}_${infer B}` ? `${A}${Capitalize<Member<B>>}` : K
-/** The members of a node that its lists depend on. */
+/** Members of a node that its lists are sorted by. */
 type Listed<K extends string> = { uid: string } & { [key in Member<K>]: string }
 
-/** Statements of a store that are common to all kinds of nodes. `values` has the values of columns. */
+/** Statements that all kinds of nodes need. `values` returns the values of the columns. */
 export function nodeTable<Row, T extends Listed<K>, K extends string, F extends string>(
   { sorted, filters, unique = [], ...stored }: NodeTable<K, F>,
   fromRow: (row: Row) => T,
@@ -55,7 +55,7 @@ export function nodeTable<Row, T extends Listed<K>, K extends string, F extends 
       return row && fromRow(row)
     },
 
-    /** The nodes of these uids that exist, by uid. */
+    /** Nodes with these uids, by uid. Missing nodes are left out. */
     async byUid(reader: Reader, uids: readonly string[]): Promise<Map<string, T>> {
       const found = new Map<string, T>()
       for (const some of chunks([...new Set(uids)], 500)) {
@@ -67,7 +67,7 @@ export function nodeTable<Row, T extends Listed<K>, K extends string, F extends 
       return found
     },
 
-    /** False when another node has the same unique values. */
+    /** Inserts a node. Returns false if another node has the same unique values. */
     async insert(tx: Tx, node: Listed<K>, values: Readonly<Record<string, Value>>): Promise<boolean> {
       const all: Record<string, Value> = { uid: node.uid, parent_uid: parentOf(node.uid), ...values }
       const row = await tx.get<{ id: number }>(sql`
@@ -80,7 +80,7 @@ export function nodeTable<Row, T extends Listed<K>, K extends string, F extends 
       return true
     },
 
-    /** False when a sibling has the new name, where names are unique. */
+    /** Updates a node. Returns false if a sibling already has the new name and names are unique. */
     async update(
       tx: Tx,
       before: Listed<K>,
@@ -98,7 +98,7 @@ export function nodeTable<Row, T extends Listed<K>, K extends string, F extends 
       return true
     },
 
-    /** Returns false if the node was already deleted. */
+    /** Deletes a node. Returns false if it was already deleted. */
     async delete(tx: Tx, node: Listed<K>): Promise<boolean> {
       if ((await tx.run(sql`DELETE FROM ${ident(table)} WHERE uid = ${node.uid}`)) === 0) return false
       await removeFromLists(tx, table, node.uid, keysOf(node))

@@ -36,12 +36,12 @@ export async function deleteSilentNodes(tx: Tx, before: string): Promise<number>
 
 export type SeenNode = { id: string; url: string; version: string; beat: number }
 
-/** Servers that have a row, whether or not they are still running. */
+/** Servers with a row. Some of them may no longer be running. */
 export function listNodes(reader: Reader): Promise<SeenNode[]> {
   return reader.all<SeenNode>(sql`SELECT id, url, version, beat FROM nodes ORDER BY id`)
 }
 
-/** URL of the servers of this database, from the one that has beaten last; empty if there is none. */
+/** URL for clients, from the server with the latest heartbeat. Empty if there is none. */
 export async function servedUrl(reader: Reader): Promise<string> {
   const row = await reader.get<{ url: string }>(sql`
     SELECT url FROM nodes WHERE url <> '' ORDER BY beat_time DESC, id LIMIT 1`)
@@ -49,8 +49,8 @@ export async function servedUrl(reader: Reader): Promise<string> {
 }
 
 /**
- * First server that `concerns` selects and that beats. Returns `undefined` if none of them has beaten for `leaseMs`. Only so can
- * a server that was killed be told from one that runs.
+ * First running server that `concerns` selects. Waits for a heartbeat, since a killed server keeps its row. Returns `undefined`
+ * after `leaseMs` without a heartbeat of any of them.
  */
 export async function livingNode(
   db: Reader,
@@ -61,10 +61,10 @@ export async function livingNode(
   const pauseMs = Math.max(10, leaseMs / 16)
   for (let waited = 0; first.size > 0 && waited <= leaseMs; waited += pauseMs) {
     const now = (await listNodes(db)).filter(concerns)
-    // One that has come since is there for sure.
+    // A server whose row is new is running too.
     const alive = now.find(({ id, beat }) => beat !== first.get(id))
     if (alive) return alive
-    // A server that stops removes its row.
+    // A server that stops deletes its row.
     for (const id of first.keys()) if (!now.some((node) => node.id === id)) first.delete(id)
     if (first.size > 0) await new Promise((resolve) => setTimeout(resolve, pauseMs))
   }
@@ -73,14 +73,14 @@ export async function livingNode(
 
 /**
  * Blocks starts and heartbeats of servers until the transaction ends. Returns the first server that `concerns` selects and that
- * has started or beaten since `still` was read.
+ * has started or sent a heartbeat since `still` was read.
  */
 export async function startedSince(
   tx: Tx,
   still: ReadonlyMap<string, NodeBeat>,
   concerns: (node: SeenNode) => boolean,
 ): Promise<SeenNode | undefined> {
-  // An embedded database has a lock of its own for that.
+  // A SQLite database needs no lock here, since only one server can open its file.
   if (tx.engine === 'sqlite') return undefined
   await tx.run(sql`LOCK TABLE nodes IN EXCLUSIVE MODE`)
   return (await listNodes(tx)).find((node) => concerns(node) && still.get(node.id)?.beat !== node.beat)

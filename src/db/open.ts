@@ -3,30 +3,33 @@ import { dirname } from 'node:path'
 import { makeFolder } from '#lib/files/folders.ts'
 import type { Db } from './sql.ts'
 
-/** Opens PostgreSQL when `database` is a postgres:// URL, else the embedded store in `file`, which only we may read. */
+/**
+ * Opens PostgreSQL if `database` is a postgres:// URL, else the SQLite database in `file`. Only the user of this process can read
+ * that file.
+ */
 export async function openDb(options: {
   database: string
   file: string
   checkpoints?: 'server' | 'external'
 }): Promise<Db> {
-  // Each is loaded when it is the one: commands are short.
+  // Only the needed engine is loaded, so that commands start fast.
   if (options.database) return (await import('./postgres/postgres.ts')).openPostgres(options.database)
   makeFolder(dirname(options.file))
-  // SQLite gives the files beside it, the log above all, the rights of the database.
+  // Created before SQLite opens it, since SQLite copies the file's permissions to its log.
   await (await open(options.file, 'a', 0o600)).close()
   return (await import('./sqlite/sqlite.ts')).openSqlite(options.file, options.checkpoints)
 }
 
 type Urls = { database: string; databaseDirect: string }
 
-/** True if a pooler is between us and the database. Throws if it is a pooler that we cannot use. */
+/** True if the URL leads to a pooler. Throws for a pooler that does not support what we need. */
 export async function checkPooler({ database }: Urls): Promise<boolean> {
   if (database === '' || !(await import('./postgres/postgres-config.ts')).isPooledUrl(database)) return false
   await (await import('./postgres/pooler.ts')).requireNamedStatements(database)
   return true
 }
 
-/** Opens the database for work that needs a session, which a pooler does not keep. */
+/** Opens the database for work that needs a session, such as migrations. A pooler keeps no sessions. */
 export async function openDirect({ database, databaseDirect }: Urls): Promise<Db> {
   const { directUrl } = await import('./postgres/pooler.ts')
   return openDb({ database: await directUrl(database, databaseDirect), file: '' })

@@ -1,4 +1,4 @@
-// Rows that are encrypted under the master key: checks if a key opens them, and encrypts them with another one.
+// Rows that are encrypted with the master key. Checks whether a key decrypts them, and encrypts them with another key.
 import type { Sealer } from '#lib/crypto/seal.ts'
 import { type Purpose, type SealedColumn, sealedColumns } from '#lib/crypto/sealed-columns.ts'
 import { hasTable } from './migrate.ts'
@@ -9,7 +9,7 @@ const columns = Object.entries(sealedColumns).flatMap(([purpose, some]) => {
 })
 const perRead = 200
 
-/** Something is sealed that the key which was given does not open. */
+/** Error for a value that the given key cannot decrypt. */
 export class NotOurSeal extends Error {
   override name = 'NotOurSeal'
 }
@@ -24,7 +24,10 @@ function read(reader: Reader, { table, key, column }: SealedColumn, after: strin
      ORDER BY ${name} LIMIT ${limit}`)
 }
 
-/** True if the key opens the first row of each column; `undefined` if nothing is sealed. The schema may be an older one. */
+/**
+ * True if the key decrypts the first row of each column. Undefined if no row is encrypted. Also works with the schema of an
+ * earlier version.
+ */
 export async function opensRows(db: Db, sealer: Sealer): Promise<boolean | undefined> {
   let answer: boolean | undefined
   for (const column of columns) {
@@ -37,7 +40,7 @@ export async function opensRows(db: Db, sealer: Sealer): Promise<boolean | undef
   return answer
 }
 
-/** Encrypts all values again, and returns their number. Throws NotOurSeal if `from` does not open one of them. */
+/** Encrypts all values with the key `to`, and returns their number. Throws NotOurSeal if `from` cannot decrypt one of them. */
 export async function resealRows(tx: Tx, from: Sealer, to: Sealer): Promise<number> {
   let count = 0
   for (const column of columns) {

@@ -1,34 +1,42 @@
-// Difference between the clock of this machine and that of the database, which all servers share.
+// Difference between the clock of this machine and the clock of the database. All servers use the clock of the database.
 import { performance } from 'node:perf_hooks'
 import { type Db, sql } from './sql.ts'
 
-/** Clocks of a machine, in milliseconds: its time, which can be set, and the time passed, which cannot. */
+/** Clocks of a machine, in milliseconds. `time` is the wall clock, which can be set. `passed` is a monotonic clock. */
 export type Clocks = { time(): number; passed(): number }
 
 export const ownClocks: Clocks = { time: () => Date.now(), passed: () => performance.now() }
 
 export type Skew = {
-  /** By how many milliseconds the database was ahead when it was asked last. */
+  /**
+   * Milliseconds by which the database's clock was ahead of this machine's at the last measurement. Negative if it was behind.
+   */
   offsetMs(): number
-  /** Time of the database, as far as it is known. The clock of the machine may be set meanwhile. */
+  /**
+   * Time of the database, calculated from the last measurement and the monotonic clock. Setting the clock of the machine does not
+   * change it.
+   */
   now(): Date
-  /** Asks the database. */
+  /** Reads the clock of the database. */
   measure(): Promise<void>
-  /** Takes the clock offsets of the other live servers. */
+  /** Sets the clock offsets of the other live servers. */
   compare(others: readonly number[]): void
-  /** True if the clock of the database is wrong: of the database and all servers, most agree with this one on the time. */
+  /**
+   * True if the clock of the database is wrong: it differs from this server's clock, and most of the other servers have the same
+   * difference.
+   */
   isDatabaseOff(): boolean
 }
 
-/** Clocks with at most this difference in milliseconds agree. */
+/** Largest difference in milliseconds of two clocks that agree. */
 const likeMs = 2000
 
-/** An embedded database uses the clock of its machine, and follows its changes. */
+/** For SQLite, the clock of the database is that of the machine. */
 export function createSkew(db: Pick<Db, 'engine' | 'get' | 'quick'>, { time, passed }: Clocks = ownClocks): Skew {
   let offset = 0
   /**
-   * Time of the database when the clock of passed time began. That clock stops while the machine sleeps, until the database is
-   * read again.
+   * Time of the database at the zero of the monotonic clock. The monotonic clock stops while the machine sleeps, so this value is
+   * wrong from then until the next measurement.
    */
   let began: number | undefined
   let others: readonly number[] = []
@@ -40,11 +48,11 @@ export function createSkew(db: Pick<Db, 'engine' | 'get' | 'quick'>, { time, pas
       const sent = passed()
       const row = await (db.quick ?? db).get<{ now: number }>(sql`
         SELECT CAST(floor(EXTRACT(EPOCH FROM clock_timestamp()) * 1000) AS BIGINT) AS now`)
-      // The order matters: a pause between these two lines then only widens the bounds.
+      // The time is read first: a pause between these two lines then makes the bounds wider, never wrong.
       const here = time()
       const received = passed()
       began = adjusted(began, row!.now - received, row!.now + 1 - sent, here - received)
-      // In the time that the machine has now: it may have been set while the database was asked.
+      // Uses the present time of the machine, since the clock may have been set during the measurement.
       offset = adjusted(offset, row!.now - here, row!.now + 1 - here + (received - sent))
     },
     compare(now) {
@@ -57,10 +65,13 @@ export function createSkew(db: Pick<Db, 'engine' | 'get' | 'quick'>, { time, pas
   }
 }
 
-/** Keeps the known difference while it is between the bounds of the answer, so that times do not jump with each measurement. */
+/**
+ * Keeps the known difference if it is between the two bounds of the measurement, so that times do not jump with each measurement.
+ */
 export function adjusted(known: number | undefined, least: number, most: number, guess = 0): number {
   const fits = (one: number): boolean => one >= least && one <= most
   if (known !== undefined && fits(known)) return known
-  // The best guess is that the clocks agree, if it is between the bounds.
+  // If the known difference is outside of the bounds, uses `guess` if it is between them, else the middle. By default, the guess
+  // is that the clocks agree.
   return fits(guess) ? guess : Math.round((least + most) / 2)
 }

@@ -6,8 +6,8 @@ import type { Verb } from '#lib/resource.ts'
 export type Value = string | number | null | Uint8Array
 
 /**
- * Piece of SQL with its parameters; there is always one more part than there are values. `template` identifies its position in
- * the program, where the whole text is the same each time.
+ * Piece of SQL with its parameters. There is one more part of text than there are values. `template` identifies the place in the
+ * source code, where the text is always the same.
  */
 export type Sql = {
   readonly parts: readonly string[]
@@ -15,89 +15,95 @@ export type Sql = {
   readonly template?: TemplateStringsArray | undefined
 }
 
-/** Change of a table by a statement. An INSERT that may update an existing row counts as both. */
+/** Change that a statement makes to a table. An INSERT that may update an existing row is both an insert and an update. */
 export type Change = `${Verb} ${string}`
 
-/** Reads from the database. Db reads committed data, a Tx also its own writes. */
+/** Reads from the database. A Db reads committed data. A Tx also reads its own writes. */
 export type Reader = {
   all<T>(query: Sql): Promise<T[]>
   get<T>(query: Sql): Promise<T | undefined>
 }
 
-/** One transaction. Its first failed statement ends it on both engines, so conflicts are handled with `ON CONFLICT`, not catch. */
+/**
+ * One transaction. On both engines, the first failed statement ends it. So conflicts are handled with `ON CONFLICT`, not with
+ * catch.
+ */
 export type Tx = Reader & {
   readonly engine: 'sqlite' | 'postgres'
-  /** Resolves to the number of rows changed. */
+  /** Runs a statement. Resolves to the number of changed rows. */
   run(query: Sql): Promise<number>
-  /** Counter shard that this connection writes, 0 to 255, so that concurrent writers do not meet in one row. */
+  /**
+   * Counter shard of this connection, 0 to 255. Each connection adds to a row of its own, so concurrent writers do not conflict.
+   */
   readonly shard: number
   /**
-   * Announces that this transaction is about to lock rows that others of this process lock too. As many run at once as the
-   * meeting allows. The others run again when it is their turn, without a connection until then. Rejects with UNAVAILABLE if too
-   * many wait. Has no effect on an embedded database, which has one writer at a time.
+   * Enters a lock of this process, before the transaction locks rows that other transactions of this process lock too. At most
+   * `most` of them run at once. The others release their connection, and run again when it is their turn. Rejects with
+   * UNAVAILABLE if too many wait. Does nothing on SQLite, which has one writer at a time.
    */
   meet(meeting: Meeting): Promise<void>
   /**
-   * Calls back after this transaction succeeded: on SQLite before its commit, so that a transaction started now shares it, on
-   * PostgreSQL after. The callback must not throw.
+   * Calls `callback` if this transaction succeeds. On PostgreSQL, that is after the commit. On SQLite, it is before the commit,
+   * so a transaction that the callback starts shares the commit. The callback must not throw.
    */
   after(callback: () => void): void
 }
 
 export type TxOptions = {
-  /** `rowLocks` is without serializability, for transactions that only share rows that they lock, and so hardly ever conflict. */
+  /** `rowLocks` is not serializable. It is for transactions that share only rows that they lock, so they hardly ever conflict. */
   isolation?: 'rowLocks'
   /**
-   * `later` does not wait for the disk, for data without a guarantee. A power cut may undo the last of such transactions, though
-   * none in part and none out of order; the end of the process undoes nothing. A later transaction that waits for the disk also
-   * stores them.
+   * With `later`, the commit does not wait for the disk, for data without a guarantee. A power cut may undo the latest such
+   * transactions, but always whole ones and the latest first. The end of the process undoes nothing. The next transaction that
+   * waits for the disk also stores the earlier ones.
    */
   durability?: 'later'
   /**
-   * For a transaction that sorts or rewrites an unbounded number of rows: SQLite keeps its temporary data in files, not in
-   * memory. Also for one with very many statements that change very many pages. In memory, SQLite would search all temporary data
-   * at the end of each statement.
+   * `disk` is for transactions that sort or rewrite an unlimited number of rows. SQLite then keeps its temporary data in files
+   * instead of memory. It is also for transactions with very many statements that change very many pages. In memory, SQLite would
+   * search all temporary data after each statement.
    */
   aside?: 'disk'
-  /** `none` lets each statement take as long as it does, for migrations and for reading whole tables. */
+  /** With `none`, statements have no time limit, for migrations and for reading whole tables. */
   timeLimit?: 'none'
-  /** Meeting of this transaction, as for `Tx.meet`; the transaction waits for its turn before it begins, and not inside. */
+  /** Lock of this process, as for `Tx.meet`. The transaction enters it before it begins. */
   meets?: Meeting
 }
 
-/** Name of a lock that several transactions of this process need, and the most that may run at once. */
+/** Lock of this process: its name, and the maximum number of transactions that may have it at once. */
 export type Meeting = { place: string; most: number }
 
 export type Db = Reader & {
   readonly engine: 'sqlite' | 'postgres'
-  /** True if other processes may serve from the same database. */
+  /** True if several processes can use the database at the same time. */
   readonly shared: boolean
   /**
-   * Resolves once the transaction is on disk, unless `durability` has another value. The work may run more than once, so it must
-   * only use its `tx`.
+   * Runs a transaction. Resolves once it is on disk, unless `durability` has another value. The work may be retried, so it must
+   * have no effects outside of its `tx`.
    */
   tx<T>(work: (tx: Tx) => Promise<T>, options?: TxOptions): Promise<T>
   /**
-   * The same for signs of life: a statement fails that is not answered within seconds. Absent where no network is in between.
+   * Like `get` and `tx`, for heartbeats: a statement without a response fails within seconds. Undefined for SQLite, which uses no
+   * network.
    */
   quick?: Pick<Db, 'get' | 'tx'>
   /**
-   * One connection outside of any transaction and without time limits, for operations that do not run in a transaction, such as
-   * building an index beside writers. Absent for a database with one process.
+   * Runs work on one connection, outside of any transaction and without time limits. Building an index while others write needs
+   * this. Undefined for SQLite, which only one process uses.
    */
   alone?<T>(work: (one: Reader) => Promise<T>): Promise<T>
   /**
-   * Calls back after each commit of this process that changed something, before the callers of its transactions continue. Gets
-   * the changes of all transactions in the commit. The listener must not throw.
+   * Calls `listener` after each commit of this process with changes, before the callers of its transactions continue. The
+   * listener gets the changes of all transactions in the commit, and must not throw.
    */
   onCommit(listener: (changes: ReadonlySet<Change>) => void): void
-  /** The engine's plan as text, one step a line, for tests that insist on an index. */
+  /** Query plan as text, one line for each operation. Tests use it to check that an index is used. */
   plan(query: Sql): Promise<string>
-  /** Rejects unless the engine answers, and takes writes. */
+  /** Rejects if the database does not respond, or refuses writes. */
   ping(): Promise<void>
   /**
-   * `refused` counts transactions that got no connection, or could not wait with others. `again` counts retries by cause: the
-   * command and the reason, with a space between them.
+   * `refused` counts transactions that got no connection, or that could not wait for a lock. `again` counts retries by command
+   * and reason, with a space between the two.
    */
   stats(): DbCounts
   close(): Promise<void>
@@ -110,11 +116,11 @@ export type DbCounts = {
   refused: number
   again: ReadonlyMap<string, number>
 }
-/** Commands at which a transaction may have to be retried, and the reasons. */
+/** Commands and reasons by which retries of transactions are counted. */
 export const retriedCommands = ['select', 'insert', 'update', 'delete', 'commit', 'other'] as const
 export const retryReasons = ['conflict', 'constraint'] as const
 
-// A class, so that no object made from a request's JSON can pass for a fragment.
+// A class, so that an object from the JSON of a request can never be used as SQL.
 class Fragment implements Sql {
   readonly parts: readonly string[]
   readonly values: readonly Value[]
@@ -126,7 +132,7 @@ class Fragment implements Sql {
   }
 }
 
-/** Writes a query; every `${}` is a parameter, except fragments, which become part of the text. */
+/** Creates a query. Every `${}` becomes a parameter, except SQL fragments, which become part of the text. */
 export function sql(strings: TemplateStringsArray, ...values: (Value | Sql)[]): Sql {
   if (!values.some((value) => value instanceof Fragment)) return new Fragment(strings, values.map(checked), strings)
   const parts = [strings[0]!]
@@ -142,24 +148,24 @@ export function sql(strings: TemplateStringsArray, ...values: (Value | Sql)[]): 
   return new Fragment(parts, flat)
 }
 
-/** Text that this repository wrote, such as a migration. Nothing from outside may ever come near it. */
+/** SQL from a text of our own code, such as a migration. Never call it with data from outside. */
 export function raw(text: string): Sql {
   return new Fragment([text], [])
 }
 
-/** The name of a column or table, alone or as `table.column`. */
+/** Name of a column or table, or of a column as `table.column`. */
 export function ident(name: string): Sql {
   if (!/^[a-z_][a-z0-9_]*(\.[a-z_][a-z0-9_]*)?$/.test(name)) throw new TypeError(`not an SQL name: ${name}`)
   return raw(name)
 }
 
-/** The name of a result column that is written in camel case. */
+/** Quoted name of a result column, which keeps its camel case. */
 export function quoted(name: string): Sql {
   if (!/^[a-zA-Z][a-zA-Z0-9]*$/.test(name)) throw new TypeError(`not a column name: ${name}`)
   return raw(`"${name}"`)
 }
 
-/** Puts fragments behind one another; `separator` is text of the program, such as `' AND '`. */
+/** Joins fragments. `separator` is a text of our own code, such as `' AND '`. */
 export function join(fragments: readonly Sql[], separator: string): Sql {
   const parts = ['']
   const values: Value[] = []
@@ -171,14 +177,14 @@ export function join(fragments: readonly Sql[], separator: string): Sql {
   return new Fragment(parts, values)
 }
 
-/** The inside of `IN (...)`. An empty list is NULL, which no value is in. */
+/** Values of an `IN (...)`. An empty list becomes NULL, so `IN` matches nothing. */
 export function list(values: readonly Value[]): Sql {
   if (values.length === 0) return raw('NULL')
   const parts = ['', ...Array<string>(values.length - 1).fill(', '), '']
   return new Fragment(parts, values.map(checked))
 }
 
-/** The text with numbered parameters: `?1` for SQLite, `$1` for PostgreSQL. */
+/** SQL text with numbered parameters: `?1` for SQLite, `$1` for PostgreSQL. */
 export function compile(query: Sql, mark: '?' | '$'): string {
   let text = query.parts[0]!
   for (let i = 1; i < query.parts.length; i++) text += mark + i + query.parts[i]!
@@ -191,9 +197,9 @@ function append(parts: string[], values: Value[], fragment: Fragment): void {
   for (const value of fragment.values) values.push(value)
 }
 
-// node:sqlite takes an object for a bag of named parameters and then stores NULL, so nothing unknown may get there.
+// Throws for any other type. node:sqlite would treat an object as named parameters and store NULL.
 function checked(value: unknown): Value {
-  // REST names the field earlier; this is for text that came over gRPC. PostgreSQL would fail on it.
+  // PostgreSQL refuses text with zero bytes. REST refuses it earlier and names the field, so this is for text from gRPC.
   if (typeof value === 'string' && value.includes('\0')) {
     throw invalid({ field: 'request', description: 'a text must not contain a NUL character' })
   }
@@ -203,7 +209,7 @@ function checked(value: unknown): Value {
   throw new TypeError(`not an SQL value: ${what}`)
 }
 
-/** Rows of a query without a limit of time, for queries that read whole tables. It blocks no other work. */
+/** Reads rows without a time limit, for queries that read whole tables. Does not block other work. */
 export function allAtLeisure<T>(db: Db, query: Sql): Promise<T[]> {
   if (db.engine === 'sqlite') return db.all(query)
   return db.tx((tx) => tx.all(query), { isolation: 'rowLocks', timeLimit: 'none' })

@@ -1,17 +1,17 @@
-// Search for a text anywhere in a name, regardless of case; an index finds the candidates. `trigrams` has the rows for each three
-// consecutive characters of a text. The end of a text is padded, so that one or two characters are found as the beginning of
-// three. `trigram_counts` has the number of rows in which one, two or three characters occur, so that the cost of a search is
-// known beforehand.
+// Search for a text anywhere in a name, ignoring case. An index finds the candidates. `trigrams` has a row for each three
+// consecutive characters of a text. The end of a text is padded, so that a search for one or two characters is a search for a
+// prefix. `trigram_counts` has the number of texts that contain each sequence of one, two or three characters, so that the cost
+// of a search is known in advance.
 
 import { insertsOf } from './bulk.ts'
 import { list, type Reader, raw, type Sql, sql, type Tx } from './sql.ts'
 
-/** A row of any table with the text that it is found by. */
+/** Row of any table, and the text that a search finds it by. */
 export type Searchable = { id: number; text: string }
 
-/** Rows that a search reads. */
+/** Rows that a search has to check. */
 export type Candidates = {
-  /** Selects `id` of the candidates, each once: all the matches, and perhaps more. */
+  /** Query for the `id` of each candidate, without duplicates. Contains all matches, and may contain other rows. */
   ids(range?: IdRange): Sql
   /** Number of candidates. */
   total: number
@@ -19,16 +19,16 @@ export type Candidates = {
   exact: boolean
 }
 
-/** Ids above `above` and up to `upTo`. */
+/** Range of IDs greater than `above`, up to and including `upTo`. */
 export type IdRange = { above: number; upTo: number }
 
-/** Fills up the end of a text; it sorts before whatever can be asked for. */
+/** Padding at the end of a text. It sorts before every character that can be searched for. */
 const filler = '\u0001'
 const afterAll = '\u{10ffff}'
-/** More trigrams would not improve the choice of the rarest. */
+/** Maximum number of trigrams from which the rarest is chosen. More would hardly improve the choice. */
 const maxGrams = 50
 
-/** Adds rows to the search. Call it in the transaction that inserts them; `kind` separates tables, or parts of one. */
+/** Makes rows searchable. Call it in the transaction that inserts them. `kind` separates tables, or parts of one table. */
 export async function addTexts(tx: Tx, kind: string, rows: readonly Searchable[]): Promise<void> {
   const found = rows.flatMap(({ id, text }) => {
     return [...gramsOf(text + filler.repeat(2), [3])].map((gram) => sql`(${kind}, ${gram}, ${id})`)
@@ -48,7 +48,7 @@ async function count(tx: Tx, kind: string, rows: readonly Searchable[]): Promise
   for (const insert of insertsOf(into, counted, add)) await tx.run(insert)
 }
 
-/** Candidates that may contain `text`, by the rarest of its parts; `text` must not be empty. */
+/** Candidates that may contain `text`, found by its rarest trigram. `text` must not be empty. */
 export async function candidatesOf(reader: Reader, kind: string, text: string): Promise<Candidates> {
   const characters = [...text.toLowerCase()]
   const short = characters.length < 3
@@ -67,13 +67,13 @@ export async function candidatesOf(reader: Reader, kind: string, text: string): 
   return { ids, total, exact: characters.length <= 3 }
 }
 
-/** Condition that `column`, which has text in lower case, contains `text`. */
+/** Condition that `column` contains `text`. The column must be in lower case. */
 export function holds(column: Sql, text: string): Sql {
   const pattern = `%${text.toLowerCase().replace(/[\\%_]/g, '\\$&')}%`
   return sql`${column} LIKE ${pattern} ESCAPE '\\'`
 }
 
-/** Every run of that many characters, each once, in lower case. */
+/** Character sequences of the given lengths in a text, in lower case and without duplicates. */
 function gramsOf(text: string, lengths: readonly number[]): Set<string> {
   const characters = [...text.toLowerCase()]
   const grams = new Set<string>()

@@ -1,22 +1,22 @@
-/** PostgreSQL's code for a write while it takes none, as a standby does and one that recovers. */
+/** PostgreSQL's error code for a write on a read-only server, such as a standby or a server in recovery. */
 export const readOnly = '25006'
 
-// Node's and PostgreSQL's codes that mean: not now, and not the caller's fault.
+// Error codes of Node and PostgreSQL for a database that is temporarily unavailable.
 const codes = new Set([
   ...['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH'],
-  // shutdown, crash, starting up, connection slots, disk, memory
+  // shutdown, crash, startup, no free connection slot, disk full, out of memory
   ...['57P01', '57P02', '57P03', '53300', '53100', '53200', '53000'],
   readOnly,
-  // slower than the time that a statement, a transaction or the time between two of them, may take
+  // time limit of a statement, of a transaction, or of the time between two statements
   ...['57014', '25P03', '25P04', '57P05'],
-  // still in conflict with other writers after every retry
+  // conflict with other writers after the last retry
   ...['40001', '40P01'],
 ])
 
 // SQLite's primary result codes `SQLITE_BUSY`, `SQLITE_IOERR` and `SQLITE_FULL`.
 const results = new Set([5, 10, 13])
 
-/** Next step if PostgreSQL runs but refuses the connection; `undefined` for every other error. */
+/** Advice for the operator if PostgreSQL is running but refuses the connection. `undefined` for every other error. */
 export function whyRefused(error: unknown): string | undefined {
   const { code } = error as { code?: unknown }
   const look = 'in the URL of PINFOLD_DATABASE or --database'
@@ -38,6 +38,6 @@ export function isUnavailable(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   const { code, errcode, syscall } = error as { code?: unknown; errcode?: unknown; syscall?: unknown }
   if (code === 'ERR_SQLITE_ERROR') return typeof errcode === 'number' && results.has(errcode & 0xff)
-  if (code === 'ENOENT') return syscall === 'connect' // a Unix socket without a server
+  if (code === 'ENOENT') return syscall === 'connect' // Unix socket without a server
   return typeof code === 'string' && (codes.has(code) || /^08[0-9A-Z]{3}$/.test(code))
 }

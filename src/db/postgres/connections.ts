@@ -5,19 +5,19 @@ import { requirePrimary } from './read-only.ts'
 import { drop, NoAnswer, rethrow, type Sends, send } from './send.ts'
 
 export type Times = WatchTimes & {
-  /** Longest wait for the answer to a statement; above `statement_timeout`. */
+  /** Longest wait for the response to a statement, in milliseconds. Must be above `statement_timeout`. */
   answerMs: number
-  /** The same for health checks and heartbeats. */
+  /** Longest wait for the response to a health check or a heartbeat, in milliseconds. */
   quickMs: number
 }
 
 export const defaultTimes: Times = { answerMs: 35_000, quickMs: 5000, silentMs: 3000, watchMs: 1000, sparedMs: 10_000 }
 
-/** Longest wait in milliseconds for the new connection that tests if connections are answered. */
+/** Longest wait for a new connection, which tests whether the server still responds, in milliseconds. */
 const freshMs = 2000
 
 export type Connections = Sends & {
-  /** `kept` is for migrations: the connection is not dropped with the others. */
+  /** `kept` is for migrations: this connection is not closed when lost connections are closed. */
   connect(kept?: 'kept'): Promise<pg.PoolClient>
   close(): Promise<void>
 }
@@ -30,13 +30,13 @@ export function openConnections(config: pg.PoolConfig, isPooled: boolean, times:
   } as const
   const pool = new pg.Pool({
     ...config,
-    // A standby may lag, so nothing is read from it. A pooler gives each transaction another connection, so it is not asked.
+    // Refuses a standby, since its data may be old. Skipped behind a pooler, which may use another server for each transaction.
     ...(!isPooled && { onConnect: (client) => requirePrimary({ send, limits }, client) }),
   })
   const live = new Set<pg.PoolClient>()
   const inUse = new Set<pg.PoolClient>()
   const kept = new Set<pg.PoolClient>()
-  // A connection that dies is reported to the code that uses it; without a listener it would end the process.
+  // The code that uses a broken connection gets the error. Without a listener, the error would end the process.
   pool.on('error', () => {})
   pool.on('connect', (client) => {
     client.on('error', () => {})
@@ -76,13 +76,15 @@ export function openConnections(config: pg.PoolConfig, isPooled: boolean, times:
   }
 }
 
-/** The backends that work, according to a new connection. Undefined if it is not answered. */
+/**
+ * Opens a new connection, and returns which of these backends are running a statement. Undefined if the server does not respond.
+ */
 async function askFresh(config: pg.PoolConfig, pids: readonly number[]): Promise<ReadonlySet<number> | undefined> {
   const client = new pg.Client({ ...config, connectionTimeoutMillis: freshMs })
   client.on('error', () => {})
   try {
     await client.connect()
-    // With `track_activities` off the state is 'disabled', and every connection that is there counts.
+    // If `track_activities` is off, the state is 'disabled', and every existing backend counts as running.
     const text = `SELECT pid FROM pg_stat_activity WHERE pid = ANY($1) AND state NOT LIKE 'idle%' AND usename = current_user`
     const query = pids.length > 0 ? { text, values: [pids] } : { text: 'SELECT 1 WHERE false' }
     const { rows } = await send(client, query, { kind: 'quick', ms: freshMs })

@@ -1,12 +1,12 @@
-// Limits on transactions of this process that lock the same row. Each would wait for the lock with a connection of its own, until
-// no connections are left for other transactions. So only a few enter at one place, and at all places together; the others wait
-// here.
+// Limits on transactions of this process that lock the same row. Each waits for the lock with a connection of its own, which
+// could use up all connections. Only a few run at once for each lock, and for all locks together. The others wait here without a
+// connection.
 import { busy } from '#lib/errors.ts'
 import type { Meeting } from '../sql.ts'
 
 /**
- * Thrown when the transaction has to give its connection back, and to run again once `Turn.wait` has resolved. Not an Error,
- * since its stack would be useless, and would cost more than the rest.
+ * Thrown when a transaction has to release its connection. It runs again once `Turn.wait` has resolved. Not an Error, since a
+ * stack trace is never used and is expensive to create.
  */
 export class Crowded implements Meeting {
   readonly place: string
@@ -18,13 +18,13 @@ export class Crowded implements Meeting {
   }
 }
 
-/** Places that one transaction holds, however often it runs. */
+/** Locks that one transaction has entered, kept across its retries. */
 export type Turn = {
-  /** Throws Crowded if the place is full, if too many are inside at all places together, or if others came first. */
+  /** Enters a lock. Throws Crowded if the lock or the total limit is full, or if other transactions already wait. */
   enter(meeting: Meeting): void
   /**
-   * Leaves its places, and waits for its turn. Rejects with UNAVAILABLE if too many wait, or if all waits of the transaction
-   * together take too long. A transaction that needs two places may wait for each of them repeatedly.
+   * Leaves all entered locks and waits for the full one. Rejects with UNAVAILABLE if too many transactions wait, or if this
+   * transaction has waited too long in total. A transaction that needs two locks may wait for each of them repeatedly.
    */
   wait(crowded: Crowded): Promise<void>
   leave(): void
@@ -33,16 +33,16 @@ export type Turn = {
 type Place = { inside: number; waiting: (() => void)[] }
 
 export type Crowds = {
-  /** The most transactions inside, at all places together. */
+  /** Maximum number of running transactions, for all locks together. */
   mostInside: number
-  /** The most transactions that wait for one place, or for any. */
+  /** Maximum number of transactions that wait for one lock, or for the total limit. */
   mostWaiting: number
-  /** Milliseconds that a transaction may wait in total, from its first wait. */
+  /** Milliseconds that a transaction may wait in total, counted from the start of its first wait. */
   waitMs: number
   monotonic?: () => number
 }
 
-/** Name of the limit for all places together. */
+/** Name of the total limit in the table of locks. */
 const anywhere = ''
 
 export function createCrowds({
@@ -57,7 +57,7 @@ export function createCrowds({
   const leave = (name: string): void => {
     const place = places.get(name)!
     const next = place.waiting.shift()
-    // The next one takes the place of the one that leaves, so that no newcomer gets ahead.
+    // The longest waiting transaction enters in place of the one that leaves, so no new transaction can enter first.
     if (next) next()
     else if (--place.inside === 0) places.delete(name)
   }
@@ -84,8 +84,8 @@ export function createCrowds({
         enter(everybody)
       },
       async wait({ place: name, most }) {
-        // A transaction that waits while it holds a place could cause a deadlock, so it leaves all places first. Transactions
-        // inside wait for no place, so one that only waits for the total limit keeps its places.
+        // Waiting for one lock while holding another could cause a deadlock, so the transaction leaves all locks first. A running
+        // transaction never waits here, so a transaction that waits only for the total limit can keep its locks.
         if (name !== anywhere) leaveAll()
         const now = monotonic()
         until ??= now + waitMs

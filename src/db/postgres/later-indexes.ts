@@ -1,10 +1,10 @@
-// Builds indexes of tables that may have many rows, in a database that other processes write meanwhile. An index is built outside
-// of any transaction, once its table and columns exist. Until then its migration is marked as begun.
+// Builds indexes on large tables while other processes write to the database. Such an index is built outside of a transaction,
+// after its table and columns exist. Until the index exists, its migration is marked as begun.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Db, type Reader, raw, type Sql, sql } from '../sql.ts'
 
 const begun = 'indexes missing: '
-/** Milliseconds before the next attempt if another process builds indexes. */
+/** Milliseconds between two attempts while another process builds indexes. */
 const pauseMs = 200
 
 export type SplitChange = { now: string[]; later: Index[] }
@@ -23,7 +23,7 @@ export function splitIndexes(statements: readonly string[]): SplitChange {
   return { now, later }
 }
 
-/** Checksum that is stored for a migration whose indexes are not built yet. */
+/** Checksum in `schema_migrations` for a migration whose indexes are not built yet. */
 export const begunOf = (checksum: string): string => begun + checksum
 
 export const isBegun = (noted: string): boolean => noted.startsWith(begun)
@@ -53,8 +53,8 @@ export async function buildIndexes(
 }
 
 /**
- * Waits while another process builds, between statements and not inside one. Building an index waits for each statement that
- * began earlier, so a statement that waits for the build would be a deadlock.
+ * Waits while another process builds indexes. The wait is between statements, not inside one: the build waits for every statement
+ * that began earlier, so waiting inside a statement would be a deadlock.
  */
 async function takeTurn(one: Reader, place: Sql): Promise<void> {
   const take = sql`SELECT pg_try_advisory_lock(${place}) AS taken`

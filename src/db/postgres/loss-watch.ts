@@ -1,39 +1,43 @@
-// Detects connections without answers while a new connection is answered, as after the loss of a host, when no packet closes
-// them. Drops them, so that waiting statements fail at once and the pool opens new ones.
+// Detects lost connections: they get no response while a new connection does. This happens when a host fails and no packet closes
+// its connections. Closes lost connections, so that waiting statements fail at once and the pool opens new ones.
 import { performance } from 'node:perf_hooks'
 import type pg from 'pg'
 import { drop, type Sent, sentOn } from './send.ts'
 
 export type WatchTimes = {
-  /** Milliseconds without an answer after which it checks if the server still works on a statement. */
+  /** Milliseconds without a response after which a statement is checked. */
   silentMs: number
-  /** Period of these checks. */
+  /** Milliseconds between two rounds of checks. */
   watchMs: number
-  /** Pause before the next check of a statement that the server works on. */
+  /** Milliseconds until a statement that the server is still running is checked again. */
   sparedMs: number
 }
 
 export type Watched = {
-  /** The connections that may be dropped. */
+  /** Connections that the watch may close. */
   live(): pg.PoolClient[]
-  /** True if a pooler is in between, so that no new connection can list the backends that are working. */
+  /** True behind a pooler. Then a new connection cannot list which backends are running a statement. */
   isPooled: boolean
-  /** The backends that work, according to a new connection. Undefined if it is not answered. */
+  /**
+   * Opens a new connection, and returns which of these backends are running a statement. Undefined if the server does not
+   * respond.
+   */
   ask(pids: readonly number[]): Promise<ReadonlySet<number> | undefined>
 }
 
 /**
- * Number of statements without an answer after which all connections are dropped, and milliseconds for which each of them counts.
+ * Number of lost statements after which all connections are closed, and the milliseconds after which a lost statement is
+ * forgotten.
  */
 const enough = 2
 const countsMs = 60_000
 
 export function createLossWatch({ silentMs, watchMs, sparedMs }: WatchTimes, { live, isPooled, ask }: Watched) {
-  /** Times at which statements were found to have no answer, and no backend at work on them. */
+  /** Times at which lost statements were found: no response, and no backend that runs them. */
   let unanswered: number[] = []
-  /** Statements that were silent at the last look. */
+  /** Statements without a response in the previous round. */
   let before: ReadonlySet<Sent> = new Set()
-  /** Statements that the server worked on, and when to check them again. */
+  /** Statements that the server is still running, and the times of their next checks. */
   const spared = new WeakMap<Sent, number>()
   let looking = false
   const timer = setInterval(() => void look(), watchMs)
@@ -49,8 +53,8 @@ export function createLossWatch({ silentMs, watchMs, sparedMs }: WatchTimes, { l
     const found = live()
       .filter(isSilent)
       .map((client) => ({ client, sent: sentOn(client)! }))
-    // Behind a pooler the server cannot be asked about a statement, and one that waits for a lock is silent as well. Only quick
-    // statements are never silent for so long; every other statement counts when its time limit has passed.
+    // Behind a pooler, the watch cannot find out whether the server runs a statement, and a statement may just wait for a lock.
+    // So only quick statements are checked. All others count as lost at their time limit.
     return isPooled ? found.filter(({ sent }) => sent.limit.kind === 'quick') : found
   }
 
@@ -64,7 +68,7 @@ export function createLossWatch({ silentMs, watchMs, sparedMs }: WatchTimes, { l
       unanswered = unanswered.filter((at) => performance.now() - at < countsMs)
       if (waiting.length === 0 && unanswered.length < enough) return
       const working = await ask(isPooled ? [] : waiting.map(({ client }) => pidOf(client)))
-      // While no new connection is answered either, the others may be as good as any.
+      // If a new connection gets no response either, the whole server is unavailable, and new connections would not help.
       if (working === undefined) return
       for (const { client, sent } of waiting) {
         if (working.has(pidOf(client))) spared.set(sent, performance.now() + sparedMs)
@@ -85,7 +89,7 @@ export function createLossWatch({ silentMs, watchMs, sparedMs }: WatchTimes, { l
   }
 
   return {
-    /** The time limit of a statement has passed. It is above the server's own, so the connection is lost. */
+    /** Call it when the time limit of a statement has passed. The server's own limit is lower, so the connection is lost. */
     noAnswer(): void {
       unanswered.push(performance.now())
       void look()

@@ -1,15 +1,19 @@
-// A pooler between us and PostgreSQL that gives each transaction another connection, such as PgBouncer in transaction mode.
+// Support for a pooler in front of PostgreSQL, such as PgBouncer in transaction mode. A pooler gives each transaction another
+// connection.
 import pg from 'pg'
 import { defaultTimes } from './connections.ts'
 import { isPooledUrl, poolConfig } from './postgres-config.ts'
 import { codeOf, rethrow, send } from './send.ts'
 
-/** Number of connections, one after the other, that use one name. A pooler without support for it soon fails. */
+/**
+ * Number of connections that use the same prepared statement, one after the other. An unsuitable pooler fails after a few of
+ * them.
+ */
 const rounds = 4
-/** A name that is there already, and one that is not. */
+/** Error codes for a prepared statement that already exists, and for one that is missing. */
 const nameErrors: readonly unknown[] = ['42P05', '26000']
 
-/** Throws unless statements that one connection has named can be used by others. */
+/** Throws if the pooler does not share prepared statements among its connections. */
 export async function requireNamedStatements(url: string, quickMs = defaultTimes.quickMs): Promise<void> {
   for (let round = 0; round < rounds; round++) {
     try {
@@ -24,7 +28,7 @@ export async function requireNamedStatements(url: string, quickMs = defaultTimes
   }
 }
 
-/** Throws unless both URLs lead to the same schema of the same running database. */
+/** Throws if the two URLs lead to different schemas or different database servers. */
 async function requireSameDatabase(pooled: string, direct: string): Promise<void> {
   const text = `SELECT current_database() AS database, current_schema() AS schema, pg_postmaster_start_time()::text AS started`
   const [ours, theirs] = await Promise.all([queryOnce(pooled, { text }), queryOnce(direct, { text })])
@@ -34,7 +38,7 @@ async function requireSameDatabase(pooled: string, direct: string): Promise<void
   )
 }
 
-/** URL for work that needs a session: migrations, their locks and settings. Throws if it would go through a pooler. */
+/** URL for migrations, which need a session for their locks and settings. Throws if the URL leads to a pooler. */
 export async function directUrl(database: string, direct: string): Promise<string> {
   if (!isPooledUrl(database)) return database
   if (direct === '') throw noSession()
@@ -48,7 +52,7 @@ export function noSession(): Error {
   )
 }
 
-/** Asks over a connection of its own. */
+/** Runs the query on a connection of its own. */
 async function queryOnce(url: string, query: pg.QueryConfig, ms = defaultTimes.quickMs): Promise<pg.QueryResult> {
   const client = new pg.Client(poolConfig(url))
   client.on('error', () => {})

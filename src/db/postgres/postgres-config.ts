@@ -4,8 +4,8 @@ import pg from 'pg'
 export const defaultPoolSize = 10
 
 /**
- * Reads `?schema=` and `?pooled=` out of the URL. Errors never repeat the URL, which may contain a password. A pooler accepts no
- * session parameters, so the role must have them.
+ * Configuration of a pool from a URL. Removes `?schema=` and `?pooled=` from the URL. Errors never contain the URL, which may
+ * have a password. A pooler accepts no session parameters, so the role must have them.
  */
 export function poolConfig(url: string, { poolSize = defaultPoolSize, waitMs = 10_000 } = {}): pg.PoolConfig {
   const parsed = URL.canParse(url) ? new URL(url) : undefined
@@ -26,7 +26,7 @@ export function poolConfig(url: string, { poolSize = defaultPoolSize, waitMs = 1
   }
   parsed.searchParams.delete('schema')
   parsed.searchParams.delete('pooled')
-  // Options of the URL have priority over those of the config in pg, so both go into the URL.
+  // In pg, options in the URL override those of the config. So the schema is added to the options in the URL.
   const options = [parsed.searchParams.get('options'), schema && `-c search_path=${schema}`].filter(Boolean)
   if (options.length > 0) parsed.searchParams.set('options', options.join(' '))
 
@@ -43,18 +43,22 @@ export function poolConfig(url: string, { poolSize = defaultPoolSize, waitMs = 1
   }
 }
 
-/** True if a pooler in between gives each transaction another connection, so that no state of a session lasts. */
+/**
+ * True if the URL is that of a pooler, which gives each transaction another connection. Session state is then lost between
+ * transactions.
+ */
 export function isPooledUrl(url: string): boolean {
   return URL.canParse(url) && new URL(url).searchParams.get('pooled') === 'true'
 }
 
 const sessionLimits = {
   statement_timeout: 30_000,
-  // A work awaits nothing but its own statements; one that hangs must not hold its locks.
+  // A transaction awaits nothing but its own statements. If it stops sending statements, PostgreSQL ends it, which releases its
+  // locks.
   idle_in_transaction_session_timeout: 10_000,
 }
 
-// The values come out as they do from SQLite. Counts are int8 and sums are numeric, which pg leaves as text.
+// Converts values to the types that SQLite returns. By default, pg returns counts (int8) and sums (numeric) as text.
 const parsers = new Map<number, (text: string) => unknown>([
   [pg.types.builtins.INT8, toInteger],
   [pg.types.builtins.NUMERIC, Number],

@@ -17,16 +17,20 @@ import { createTransactions } from './transactions.ts'
 const maxNamedValues = 200
 const maxNames = 500
 /**
- * The most transactions that wait for one place, such as a repository. A client that is told to retry would only wait elsewhere.
+ * Maximum number of transactions that wait for one lock, such as that of a repository. The number is high, since a refused client
+ * would only wait and retry.
  */
 const mostWaiting = 100
 const crowdMs = 30_000
-/** Connections that transactions with a meeting leave free for others. */
+/** Connections that transactions with a process-wide lock leave free for other work. */
 const keptFree = 3
 
 export type PostgresOptions = { poolSize?: number; waitMs?: number; times?: Partial<Times> }
 
-/** Connects when first used. The URL may name a schema, as in `?schema=name`, which `migrate` creates if it is missing. */
+/**
+ * Opens PostgreSQL, and connects at the first use. The URL may name a schema, as in `?schema=name`. `migrate` creates a missing
+ * schema.
+ */
 export function openPostgres(url: string, options: PostgresOptions = {}): Db {
   const isPooled = isPooledUrl(url)
   const connections = openConnections(poolConfig(url, options), isPooled, { ...defaultTimes, ...options.times })
@@ -51,7 +55,7 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Db {
     })
   }
 
-  /** A transaction that has to wait for others of this process waits without a connection. */
+  /** Runs a transaction. While it waits for other transactions of this process, it has no connection. */
   async function inTurn<T>(work: (tx: Tx) => Promise<T>, options: TxOptions, limit: TimeLimit): Promise<T> {
     const turn = nextTurn()
     try {
@@ -110,7 +114,8 @@ async function withClient<T>(
     return value
   } catch (cause) {
     const error = await withReason(connections, client, cause)
-    // Idle again means that the rollback has reached the server. One that takes no writes may be a former primary.
+    // State `I` (idle) means that the rollback has reached the server, so the connection can be used again. A read-only server
+    // may be a former primary, so its connection is closed.
     keep = client.getTransactionStatus() === 'I' && !isReadOnly(error)
     throw error
   } finally {
@@ -118,7 +123,7 @@ async function withClient<T>(
   }
 }
 
-/** A statement by itself; where it fails the connection is not used again. */
+/** Sends one statement outside of a transaction. If it fails, the connection is closed. */
 async function readOnce(connections: Connections, query: pg.QueryConfig, limit: TimeLimit): Promise<pg.QueryResult> {
   const client = await connections.connect()
   let keep = false
@@ -140,7 +145,7 @@ async function withSlowConnection<T>(connections: Connections, work: (one: Reade
       (await send({ text: compile(query, '$'), values: query.values as unknown[] })).rows
     return await work({ all, get: async <R>(query: Sql) => (await all<R>(query))[0] })
   } finally {
-    // The session settings must not reach the next user of the connection.
+    // Closes the connection, since its session settings must not affect other work.
     client.release(true)
   }
 }
@@ -148,7 +153,8 @@ async function withSlowConnection<T>(connections: Connections, work: (one: Reade
 async function explain({ send: sendTo, limits }: Connections, client: pg.PoolClient, query: Sql): Promise<string> {
   const send = (config: pg.QueryConfig) => sendTo(client, config, limits.usual)
   await send({ text: 'BEGIN' })
-  // On the small tables of a test every plan is a scan and a sort, unless an index is there to avoid them.
+  // Tests have small tables, for which PostgreSQL plans scans and sorts. With these off, the plan shows whether an index exists
+  // for the query.
   const off = ['enable_seqscan', 'enable_bitmapscan', 'enable_sort', 'jit'].map((name) => `SET LOCAL ${name} = off`)
   await send({ text: off.join('; ') })
   const text = `EXPLAIN (FORMAT TEXT) ${compile(query, '$')}`
@@ -156,7 +162,10 @@ async function explain({ send: sendTo, limits }: Connections, client: pg.PoolCli
   return explained.rows.map((row) => row['QUERY PLAN']).join('\n')
 }
 
-/** The same in every process, since a pooler may hand a connection with its statements on to another one. */
+/**
+ * Name of a prepared statement, made from its text. Processes behind a pooler may share connections, so all of them use the same
+ * name for a text.
+ */
 function statementName(text: string): string {
   return `pinfold_${createHash('sha256').update(text).digest('hex').slice(0, 32)}`
 }
@@ -165,13 +174,15 @@ function createQueries(): (query: Sql) => pg.QueryConfig {
   const nameOf = createNames()
   return (query) => {
     const text = compile(query, '$')
-    // Statements with long lists come in too many lengths to keep them all prepared.
+    // A statement with a long list has no name: each length of the list is another text, and there would be too many prepared
+    // statements.
     const name = query.values.length > maxNamedValues ? undefined : nameOf(text)
     return { text, values: query.values as unknown[], ...(name && { name }) }
   }
 }
 
-// A name keeps the statement prepared on every connection forever, so it is only for texts that are used again.
+// Names a text when it is used for the second time. A named statement stays prepared on every connection, so a text that is used
+// once gets no name.
 function createNames(): (text: string) => string | undefined {
   const seen = new Set<string>()
   const names = new Map<string, string>()

@@ -1,4 +1,4 @@
-// Recognizes a PostgreSQL that accepts no writes: a standby, one in recovery, or one that was set to read-only.
+// Detection of a PostgreSQL server that refuses writes: a standby, a server in recovery, or one that is set to read-only.
 import type pg from 'pg'
 import { readOnly as code } from '../unavailable.ts'
 import { codeOf, type Sends } from './send.ts'
@@ -11,7 +11,7 @@ export async function requirePrimary({ send, limits }: Sends, client: pg.ClientB
   if (rows[0].recovers) throw readOnly(standby)
 }
 
-/** Throws unless the database takes writes. */
+/** Throws if the database refuses writes. */
 export async function requireWritable({ send, limits }: Sends, client: pg.PoolClient): Promise<void> {
   const text = `SELECT pg_is_in_recovery() AS recovers, current_setting('transaction_read_only') AS "readOnly"`
   const { rows } = await send(client, { text }, limits.quick)
@@ -19,7 +19,7 @@ export async function requireWritable({ send, limits }: Sends, client: pg.PoolCl
   if (rows[0].readOnly === 'on') throw readOnly('the database is read-only')
 }
 
-/** Replaces a misleading error: a standby refuses serializable transactions as an unsupported feature (0A000). */
+/** Replaces a misleading error. A standby refuses serializable transactions with the code of an unsupported feature (0A000). */
 export async function withReason({ send, limits }: Sends, client: pg.PoolClient, error: unknown): Promise<unknown> {
   if (codeOf(error) !== '0A000' || client.getTransactionStatus() !== 'I') return error
   const asked = await send(client, { text: 'SELECT pg_is_in_recovery() AS recovers' }, limits.quick).catch(

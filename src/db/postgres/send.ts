@@ -1,17 +1,17 @@
-// Statements on their way to PostgreSQL. Each has a time limit, and every failure of a connection has a code.
+// Sends statements to PostgreSQL. Each statement has a time limit, and every connection failure has an error code.
 import { performance } from 'node:perf_hooks'
 import pg from 'pg'
 import { busy } from '#lib/errors.ts'
 
-/** A connection; the published types lack some of its methods. */
+/** A connection, with methods that the published types lack. */
 type Connection = {
   connection?: { stream: { destroy(): void } }
   query(query: pg.Query, done: (error: Error | undefined, result: pg.QueryResult) => void): unknown
 }
 
 /**
- * Time limit for the answer to a statement. The usual limit is above the server's own `statement_timeout`, so that it only ends
- * statements that the server does not answer at all. `quick` is for heartbeats.
+ * Time limit for the response to a statement. `usual` is above the server's `statement_timeout`, so it ends a statement only if
+ * the server does not respond at all. `quick` is for heartbeats and health checks.
  */
 export type TimeLimit = { readonly kind: 'quick' | 'usual' | 'none'; readonly ms: number }
 
@@ -21,10 +21,12 @@ export type Sends = {
   send(client: pg.ClientBase, query: pg.QueryConfig, limit: TimeLimit): Promise<pg.QueryResult>
 }
 
-/** A statement that waits for its answer. */
+/** A statement that was sent and has no response yet. */
 export type Sent = { readonly at: number; readonly limit: TimeLimit }
 
-/** The time limit of a statement has passed. After a COMMIT, it is unknown if it has happened. */
+/**
+ * Error of a statement whose time limit has passed. After a COMMIT, the caller cannot know whether the transaction was committed.
+ */
 export class NoAnswer extends Error {
   override name = 'NoAnswer'
   readonly code = 'ETIMEDOUT'
@@ -35,32 +37,33 @@ export class NoAnswer extends Error {
 
 const sent = new WeakMap<pg.ClientBase, Sent>()
 
-/** The statement that the connection waits for, if there is one. */
+/** Statement without a response yet on this connection. Undefined if there is none. */
 export const sentOn = (client: pg.ClientBase): Sent | undefined => sent.get(client)
 
-/** Ends a connection without a message to the server, which may not answer. A statement on it fails at once. */
+/** Closes a connection without notifying the server, which may not respond. A statement on the connection fails at once. */
 export function drop(client: pg.ClientBase): void {
   const { connection }: Connection = client
   connection?.stream.destroy()
 }
 
 /**
- * Sends one statement. If its time is over, drops the connection, so that a late answer is not taken for that of the next
- * statement.
+ * Sends one statement. If its time limit passes, closes the connection. Otherwise a late response could be taken for the response
+ * to the next statement.
  */
 export async function send(
   client: pg.ClientBase,
   { text, values, name }: pg.QueryConfig,
   limit: TimeLimit,
 ): Promise<pg.QueryResult> {
-  // Not passed as an object, since pg copies objects with the descriptor of each property, which takes longer than all its other
+  // The text is passed as an argument, since pg copies a config object property by property, which is slower than the rest of its
   // work.
   const query = Object.assign(new pg.Query(text, values), name && { name })
   const now: Sent = { at: performance.now(), limit }
   sent.set(client, now)
   let timer: NodeJS.Timeout | undefined
   let isLate = false
-  // If this process was blocked, the answer may already be in the socket. Reads it before the connection is dropped.
+  // If this process was blocked, the response may already be in the socket. So the socket is read once more before the connection
+  // is closed.
   const onTime = () =>
     setImmediate(() => {
       if (sent.get(client) !== now) return
@@ -75,7 +78,7 @@ export async function send(
     })
   } catch (error) {
     if (isLate) throw new NoAnswer(limit, error)
-    // For an error in an answer, the original stack only shows that data came from the network.
+    // The original stack of a database error only shows that data was received, so the stack is replaced.
     if (error instanceof Error) Error.captureStackTrace(error)
     return rethrow(error, false)
   } finally {
@@ -88,10 +91,11 @@ export function codeOf(error: unknown): unknown {
   return error instanceof Error ? (error as { code?: unknown }).code : undefined
 }
 
-// pg reports a lost connection, and a pool without free connections, only by message; callers distinguish errors by code.
+// pg reports a lost connection and an exhausted pool only by their messages. These errors get a code, so that callers can tell
+// them apart.
 export function rethrow(error: unknown, anyInUse: boolean): never {
   if (error instanceof Error && codeOf(error) === undefined) {
-    // Error of the pool for a caller that waited in vain, also if all connections are still being opened and none succeeds.
+    // Error of the pool for a caller that got no connection in time. If no connection is in use, none could be opened at all.
     const waited = /^timeout exceeded when trying to connect/.test(error.message)
     if (waited && anyInUse) throw busy('all connections to the database are in use; try again', error)
     if (waited || /connection timeout$|^timeout expired$/.test(error.message)) {

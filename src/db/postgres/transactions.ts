@@ -13,10 +13,13 @@ const conflictRetries = 12
 const constraintRetries = 3
 const patience = 6
 
-/** Sends it once it is its turn, and not at all where `needs` has failed, which throws the same. */
+/**
+ * Sends the statement after all earlier ones of its transaction. If `needs` rejects, sends nothing and rejects with the same
+ * error.
+ */
 type Send = (config: pg.QueryConfig, needs?: Promise<unknown>) => Promise<pg.QueryResult>
 type TxWork<T> = (tx: Tx) => Promise<T>
-/** `command` is the first that has failed. */
+/** `command` is the command of the first failed statement. */
 type Attempted<T> = { outcome: Outcome<T>; changes: ReadonlySet<Change>; command: Command | undefined }
 type Command = (typeof retriedCommands)[number]
 
@@ -29,7 +32,8 @@ type Parts = {
 }
 
 /**
- * Runs a transaction, and retries it on conflicts. Throws its other errors, and Crowded if it has to wait without a connection.
+ * Runs a transaction, and retries it on conflicts. Throws all other errors. Throws Crowded if the transaction has to wait for a
+ * lock without a connection.
  */
 export function createTransactions(parts: Parts) {
   const { commits, counts } = parts
@@ -48,7 +52,8 @@ export function createTransactions(parts: Parts) {
     try {
       for (let retries = 0; ; retries++) {
         if (retries === patience) giveBack = await turns.take()
-        // A transaction that waits for rows in the database is not a newcomer that gets ahead of others.
+        // A transaction that has failed several times runs before new ones. A `rowLocks` transaction does not wait for it, since
+        // it waits for rows in the database instead.
         else if (!giveBack && options.isolation !== 'rowLocks') await turns.open()
         const {
           outcome,
@@ -62,14 +67,15 @@ export function createTransactions(parts: Parts) {
           return outcome.value
         }
         if (outcome.stepError instanceof Crowded) throw outcome.stepError
-        // The work may have wrapped the conflict in an error of its own; a broken constraint it may have meant.
+        // The work may have wrapped a conflict error, so the error of the statement is checked too. A constraint error that the
+        // work has replaced is intended, so it is not retried.
         const conflict = isConflict(outcome.error) || isConflict(outcome.stepError)
         const again = conflict || (isConstraint(outcome.error) && constraints++ < constraintRetries)
         if (!again || retries === conflictRetries) throw outcome.error
         counts.retries++
         const met = `${command} ${conflict ? 'conflict' : 'constraint'}`
         counts.again.set(met, (counts.again.get(met) ?? 0) + 1)
-        // Applies even if it is the turn of this one, since other processes have turns of their own.
+        // Sleeps even when other transactions of this process are held back, since other processes may cause the next conflict.
         await sleep(Math.random() * 2 ** (Math.min(retries, patience) + 1))
       }
     } finally {
@@ -92,8 +98,8 @@ async function attempt<T>(
     const config = toQuery(query)
     for (const change of changesOf(config.text)) changes.add(change)
     try {
-      // Sent with the first statement, so that a transaction that waits for its turn has not used the server yet. Queued at once,
-      // so that a statement that is not awaited cannot follow the end.
+      // `BEGIN` is sent with the first statement, so a transaction that has to wait before it does not use the server. Both are
+      // queued at once, so a statement that is not awaited cannot run after the end of the transaction.
       begun ??= one({ text: begin })
       return await one(config, begun)
     } catch (error) {
@@ -111,19 +117,19 @@ async function attempt<T>(
   if (outcome.ok) {
     try {
       const { command } = await one({ text: 'COMMIT' })
-      // PostgreSQL answers ROLLBACK, and no error, if a statement that was not awaited has failed.
+      // If a statement that was not awaited has failed, PostgreSQL responds to COMMIT with ROLLBACK instead of an error.
       if (command !== 'COMMIT') throw new Error('a statement of this transaction has failed')
     } catch (error) {
       outcome = { ok: false, error, stepError: error }
       command = 'commit'
     }
   }
-  // Without a connection this fails as well, but the first error is more informative.
+  // If the connection is lost, ROLLBACK fails too. That error is dropped, since the first error is more informative.
   if (!outcome.ok) await one({ text: 'ROLLBACK' }).catch(() => {})
   return { outcome, changes, command }
 }
 
-/** Statements that begin with a common table expression count as `other`, since nothing looks for their command. */
+/** Command of a statement. A statement that begins with a common table expression has the command `other`. */
 function commandOf(text: string): Command {
   const word = /^\s*(\w+)/.exec(text)?.[1]?.toLowerCase()
   return retriedCommands.find((one) => one === word) ?? 'other'
@@ -134,8 +140,8 @@ function beginOf({ isolation, durability }: TxOptions, { kind, ms }: TimeLimit):
     `BEGIN ISOLATION LEVEL ${isolation === 'rowLocks' ? 'READ COMMITTED' : 'SERIALIZABLE'}`,
     ...(durability === 'later' ? ['SET LOCAL synchronous_commit = off'] : []),
     ...(kind === 'none' ? ['SET LOCAL statement_timeout = 0'] : []),
-    // Shorter than our own limit, so that PostgreSQL ends a statement that waits for a lock. Without this its connection would be
-    // dropped as lost.
+    // This timeout is shorter than our own limit, so PostgreSQL ends a statement that waits for a lock. Otherwise our limit would
+    // end first, and the connection would be dropped as lost.
     ...(kind === 'quick' ? [`SET LOCAL statement_timeout = ${Math.ceil(ms * 0.8)}`] : []),
   ].join('; ')
 }
@@ -150,7 +156,8 @@ function createSequentialSend(send: Send): Send {
   }
 }
 
-// Fresh transactions would starve one that has to sleep between attempts; after a few it gets this process for itself.
+// Lets a transaction that keeps failing run without new transactions of this process. Otherwise new ones would conflict with it
+// after each sleep.
 function createTurns() {
   let last: Promise<void> = Promise.resolve()
   return {
@@ -167,7 +174,8 @@ function createTurns() {
 
 const shards = 256
 
-// Random, since behind a pooler the numbers of connections are those of the pooler, and few of them differ in their last digits.
+// Chooses a random counter shard for each connection. The connection's number does not serve: behind a pooler, few numbers differ
+// in their last digits.
 function createShards(): (client: pg.PoolClient) => number {
   const chosen = new WeakMap<pg.PoolClient, number>()
   return (client) => {
@@ -182,7 +190,8 @@ function isConflict(error: unknown): boolean {
   return code === '40001' || code === '40P01'
 }
 
-// A concurrent writer won a race; the next attempt sees its rows, and the work's own checks name the problem.
+// True if a concurrent writer has inserted or deleted the row first. The next attempt sees the change, and the checks of the work
+// then report the problem.
 function isConstraint(error: unknown): boolean {
   const code = codeOf(error)
   return code === '23505' || code === '23503'

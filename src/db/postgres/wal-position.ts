@@ -1,13 +1,14 @@
-// The position of a PostgreSQL server in its write-ahead log, which shows that a database went back in time.
+// Position of a PostgreSQL server in its write-ahead log. A lower position than before shows that the database was restored to an
+// earlier state.
 import { type Reader, sql } from '../sql.ts'
 
-/** `timeline` changes with each promotion and each recovery; `position` only grows within one. */
+/** `timeline` changes with each promotion and each recovery. Within one timeline, `position` only grows. */
 export type WalPosition = { timeline: string; position: bigint }
 
-/** Some managed databases do not allow roles to read it, or do not have the function. */
+/** Error codes of managed databases that forbid the function to this role, or do not have it. */
 const unknowable = new Set(['42501', '42883', '0A000', '55000'])
 
-/** Returns `undefined` for SQLite, and if the server does not have the position. */
+/** Returns the position. Undefined for SQLite, and for a server that does not expose it. */
 export async function readWalPosition(
   db: Reader & { engine: 'sqlite' | 'postgres' },
 ): Promise<WalPosition | undefined> {

@@ -1,40 +1,48 @@
-// Moving commits from SQLite's log into its database waits for the disk several times. In a commit, that would stop all requests
-// meanwhile, so a thread does it.
+// Checkpoints in a thread. A checkpoint copies commits from SQLite's write-ahead log into the database file, and waits for the
+// disk several times. In a commit, it would block all requests.
 import { statSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
 
 const everyMs = 5000
-/** Milliseconds of writing after which a checkpoint starts at once, since the log may be long. */
+/** Milliseconds of writing after which a checkpoint starts at once, since the log may be long. Otherwise a timer starts it. */
 const mostBusyMs = 100
 /** Milliseconds of writing since the start of a checkpoint after which writers wait for its end. */
 const mostAheadMs = 200
-/** Bytes of the log at which writers wait for the present checkpoint. At 64 MiB a commit would do one itself. */
+/**
+ * Size of the log, in bytes, at which writers wait for the running checkpoint. At 64 MiB, a commit would run a checkpoint itself.
+ */
 const mostLogBytes = 48 * 2 ** 20
-/** Pages of a log that SQLite shall restart. It does so only after all pages were moved, which writers would prevent. */
+/**
+ * Number of pages in the log above which writers wait for another checkpoint. SQLite can write the log from its start again only
+ * if all its pages were copied, which new commits would prevent.
+ */
 const manyPages = 2048
 
 export type Checkpoints = {
   /** Call after each commit. `busyMs` is the duration of the commit and of the work before it. */
   note(busyMs: number): void
-  /** Resolves at the end of the checkpoint that writers have to wait for. Undefined if there is none. */
+  /** Promise that resolves at the end of the checkpoint that writers have to wait for. Undefined if writers need not wait. */
   hold(): Promise<void> | undefined
-  /** Resolves once the thread has closed its connection, which should not be the last. */
+  /** Resolves once the thread has closed its connection. Call it while another connection is still open. */
   close(): Promise<void>
 }
 
-/** The thread begins when it is first needed, so not in a process that ends soon or writes nothing. */
+/**
+ * Creates the checkpoints of a database. The thread starts at the first checkpoint, so a short command or a process without
+ * writes has none.
+ */
 export function createCheckpoints(file: string, intervalMs = everyMs): Checkpoints {
   let timer: NodeJS.Timeout | undefined
   let thread: Worker | undefined
   let isAtWork = false
   let busy = 0
   let held: PromiseWithResolvers<void> | undefined
-  /** True if writers wait for the present checkpoint from its start. */
+  /** True if writers wait for the whole of the running checkpoint. No other checkpoint follows it then. */
   let isLast = false
 
-  /** SQLite shortens the file to 32 MiB when it restarts the log. */
+  /** Size of the log file. SQLite truncates the file to 32 MiB when it starts the log again. */
   const logBytes = (): number => statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0
-  // A waiting writer keeps the process alive, which the thread alone does not.
+  // While writers wait, the thread must keep the process alive. At other times the process may end.
   const hold = (): void => {
     held ??= Promise.withResolvers()
     thread?.ref()
@@ -64,7 +72,7 @@ export function createCheckpoints(file: string, intervalMs = everyMs): Checkpoin
       isLast = true
       checkpoint()
     })
-    // Commits then do it themselves when the log is long, and report problems with the disk.
+    // Without the thread, commits run checkpoints themselves when the log is long, and report disk errors.
     started.on('error', () => {
       isAtWork = false
       release()

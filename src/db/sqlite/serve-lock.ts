@@ -2,9 +2,9 @@ import { closeSync, existsSync, openSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 
 /**
- * Lock that keeps a second server off the same file: SQLite has one writer, and each server would cache rows that the other
- * changes. The operating system releases it when the process ends in any way. Returns `undefined` if another process still has it
- * after `timeout` milliseconds.
+ * Locks the database file, so that no second server can open it. SQLite has one writer, and each server would cache rows that the
+ * other changes. The operating system releases the lock when the process ends. Returns `undefined` if another process still has
+ * the lock after `timeout` milliseconds.
  */
 export function takeServeLock(file: string, timeout = 0): { release(): void } | undefined {
   closeSync(openSync(file, 'a', 0o600))
@@ -19,7 +19,9 @@ export function takeServeLock(file: string, timeout = 0): { release(): void } | 
   return { release: () => lock.close() }
 }
 
-/** True if no process has the lock. Concurrent checks do not see each other, and keep a server out for a moment only. */
+/**
+ * True if no process has the lock. Several checks can run at once, and a server that starts meanwhile waits only for a moment.
+ */
 export function isServeLockFree(file: string): boolean {
   if (!existsSync(file)) return true
   const lock = new DatabaseSync(file, { readOnly: true, timeout: 0 })

@@ -7,7 +7,10 @@ import { syncPath } from '#lib/files/folders.ts'
 import type { Reader } from '../sql.ts'
 import { connect } from './sqlite-connection.ts'
 
-/** The copy is there, on disk, or it is not; a writer is not held up. `to` must not be there. */
+/**
+ * Copies the database to `to`, which must not exist, without blocking writers. If the copy fails, `to` does not exist. Otherwise
+ * it is complete and on disk.
+ */
 export async function copyDatabase(file: string, to: string): Promise<void> {
   const part = `${to}.part`
   await rm(part, { force: true })

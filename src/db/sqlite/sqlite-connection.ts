@@ -4,16 +4,19 @@ import { Newest } from '#lib/caches/newest.ts'
 import { changesOf } from '../changes.ts'
 import { type Change, compile, type Sql, type Value } from '../sql.ts'
 
-/** `changes` collects the changes of the statement. */
+/** Runs a statement and returns its rows. Adds the changes that it makes to `changes`. */
 export type Connection = {
   all<T>(query: Sql, changes?: Set<Change>): T[]
   run(query: Sql, changes?: Set<Change>): number
-  /** Transaction control, without parameters or rows. */
+  /** Runs a transaction command, such as `BEGIN`, which has no parameters and returns no rows. */
   control(text: string): void
-  /** Sets if later commits wait until they are on disk; at first they do. Not inside a transaction. */
+  /**
+   * Sets whether later commits wait until their data is on disk. The default is true. Must not be called inside a transaction.
+   */
   waitForDisk(wait: boolean): void
   /**
-   * Location of temporary data: former versions of pages, and data that is sorted. On disk at first. Not inside a transaction.
+   * Sets where SQLite keeps temporary data: former versions of pages, and rows that are being sorted. The default is `disk`. Must
+   * not be called inside a transaction.
    */
   setAside(where: 'disk' | 'memory'): void
   readonly inTransaction: boolean
@@ -28,13 +31,14 @@ export function connect(file: string, options: { readOnly: boolean; checkpoints?
   const db = new DatabaseSync(file, { timeout: 5000, readOnly: options.readOnly, enableForeignKeyConstraints: true })
   if (!options.readOnly) {
     db.exec('PRAGMA journal_mode = WAL; PRAGMA journal_size_limit = 33554432')
-    // 64 MiB, in pages: a thread has done most of it long before (checkpoints.ts).
+    // A commit runs a checkpoint itself when the log has 64 MiB (in pages). The thread in checkpoints.ts usually runs one long
+    // before.
     db.exec(`PRAGMA wal_autocheckpoint = ${options.checkpoints === false ? 0 : 16384}`)
   }
   let waits: boolean | undefined
   const waitForDisk = (wait: boolean): void => {
     if (wait === waits) return
-    // `FULL`, because an answered request must survive a power cut: `NORMAL` syncs only at checkpoints.
+    // `FULL`, because an acknowledged request must survive a power cut. `NORMAL` syncs only at checkpoints.
     db.exec(wait ? 'PRAGMA synchronous = FULL' : 'PRAGMA synchronous = NORMAL')
     waits = wait
   }
@@ -42,29 +46,31 @@ export function connect(file: string, options: { readOnly: boolean; checkpoints?
   let aside: 'disk' | 'memory' = 'disk'
   const setAside = (where: 'disk' | 'memory'): void => {
     if (where === aside) return
-    // Each page that a savepoint changes would be a write to a file, once it has changed more than fifteen of them.
+    // In memory, since SQLite would otherwise write a file once a savepoint has changed more than fifteen pages.
     db.exec(where === 'memory' ? 'PRAGMA temp_store = MEMORY' : 'PRAGMA temp_store = FILE')
     aside = where
   }
-  // Most pages are read where the system has them in memory, by the connection that reads: mapped by both they would count
-  // twice. Each connection fills its own cache and never gives it back.
+  // The reading connection maps the file, so it reads pages from the memory of the operating system. The writing connection does
+  // not: pages mapped by both would count twice. Each connection also has a cache of its own, which it never shrinks.
   db.exec(
     `PRAGMA cache_size = ${options.readOnly ? -2048 : -8192}; PRAGMA mmap_size = ${options.readOnly ? 268435456 : 0}`,
   )
   const kept = new Newest<string, Prepared>(maxPrepared)
-  /** Texts of the program, each made once: a new one would have to be hashed to be found again. */
+  /**
+   * SQL texts by template. The same string object is used each time, since V8 would have to hash a new string for each look-up.
+   */
   const texts = new WeakMap<object, string>()
 
   function prepare(text: string): Prepared {
     let prepared = kept.get(text)
     if (!prepared) {
       const statement = db.prepare(text)
-      // SQLite compiles the first statement and ignores all text behind it.
+      // SQLite compiles only the first statement of a text, and ignores the others.
       if (text.slice(statement.sourceSQL.length).trim()) throw new Error('only one statement at a time')
       statement.setReturnArrays(true)
       prepared = { statement, columns: undefined, changes: changesOf(text) }
     }
-    kept.set(text, prepared) // last in the map is the latest used
+    kept.set(text, prepared) // The last entry of the map is the most recently used one.
     return prepared
   }
 
@@ -89,7 +95,8 @@ export function connect(file: string, options: { readOnly: boolean; checkpoints?
       const prepared = prepareFor(query, changes)
       const rows = prepared.statement.all(...query.values.map(toBindable)) as unknown as unknown[][]
       if (rows.length === 0) return []
-      // `SELECT *` gets wider when a migration adds a column, and SQLite compiles it again on its own.
+      // A migration may add columns to `SELECT *`. SQLite then compiles the statement again, so the column names are read again
+      // too.
       if (prepared.columns?.length !== rows[0]!.length) {
         prepared.columns = prepared.statement.columns().map((column) => column.name)
       }
@@ -106,12 +113,12 @@ export function connect(file: string, options: { readOnly: boolean; checkpoints?
   }
 }
 
-// node:sqlite binds every number as `REAL`, which shows as 5.0 in text and JSON; a bigint is bound as INTEGER.
+// node:sqlite binds a number as `REAL`, so 5 would become 5.0 in text and JSON. It binds a bigint as INTEGER.
 function toBindable(value: Value): SQLInputValue {
   return Number.isSafeInteger(value) ? BigInt(value as number) : value
 }
 
-// node:sqlite's own row objects have no prototype; built from arrays they cost no more.
+// Builds row objects from arrays. The row objects of node:sqlite have no prototype, and are not faster.
 function toObject(columns: string[], values: unknown[]): Record<string, unknown> {
   const row: Record<string, unknown> = {}
   for (let i = 0; i < columns.length; i++) row[columns[i]!] = values[i]

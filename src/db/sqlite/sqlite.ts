@@ -1,5 +1,5 @@
-// Embedded engine. Writers queue for one connection and share commits, because one fsync costs more than a hundred statements.
-// Readers have a connection of their own and see only committed data.
+// SQLite engine. Writers share one connection and one commit, because one fsync costs more than a hundred statements. Readers use
+// another connection, and see only committed data.
 import { AsyncResource } from 'node:async_hooks'
 import { longTurns } from '#lib/scheduling/long-turns.ts'
 import { createCommits } from '../changes.ts'
@@ -10,13 +10,13 @@ import { type Connection, connect } from './sqlite-connection.ts'
 import { type Job, WriteQueue } from './write-queue.ts'
 
 const workMs = 5000
-/** Temporary data of a transaction is kept in memory by default. */
+/** By default, a transaction keeps its temporary data in memory. */
 type Settings = Omit<TxOptions, 'aside'> & { aside?: Job['aside'] }
 const nothing = (): undefined => undefined
 
 /**
- * Opens or creates the database in `file`, whose folder must exist. With `external`, another program manages the log, so the
- * server never checkpoints it: a log that is not copied yet must not be overwritten.
+ * Opens or creates the database in `file`, whose folder must exist. With `external`, a replication tool manages the write-ahead
+ * log, so the server never runs a checkpoint. A checkpoint could overwrite log pages that the tool has not copied yet.
  */
 export function openSqlite(file: string, by: 'server' | 'external' = 'server'): Db {
   const writer = connect(file, { readOnly: false, checkpoints: by === 'server' })
@@ -25,7 +25,7 @@ export function openSqlite(file: string, by: 'server' | 'external' = 'server'): 
   const checkpoints = by === 'server' ? createCheckpoints(file) : undefined
   const guard = createGuard('sqlite')
   const commits = createCommits()
-  // A checkpoint as part of a commit could not finish while a reader still uses an older snapshot.
+  // Ends the snapshot of the readers before a commit. With an open snapshot, a checkpoint in the commit could not finish.
   const [beforeCommit, afterCommit, hold] = [snapshot.end, checkpoints?.note ?? nothing, checkpoints?.hold ?? nothing]
   const queue = new WriteQueue({ writer, commits, beforeCommit, afterCommit, hold })
   let closed = false
@@ -51,13 +51,14 @@ export function openSqlite(file: string, by: 'server' | 'external' = 'server'): 
     async tx<T>(work: (tx: Tx) => Promise<T>, { durability, aside = 'memory' }: Settings = {}): Promise<T> {
       guard.outside('tx')
       if (closed) throw new Error('the database is closed')
-      // The batch runs in the context of the first caller; each transaction must run in that of its own caller.
+      // A batch runs in the async context of its first caller, so each transaction is moved into the context of its own caller.
       const caller = new AsyncResource('pinfold.tx')
       const outcome = await new Promise<Outcome<unknown>>((settle) => {
         const changes = new Set<Change>()
         const run = () =>
           caller.runInAsyncScope(async () => {
-            // Time is charged to the request that runs after an `await` (lib/budgets/thread-time.ts).
+            // Time is charged to the request whose code continues after an `await`, so the work starts after one
+            // (lib/budgets/thread-time.ts).
             await undefined
             return guard.run(createSteps(writer, changes, queue), 0, work, workMs)
           })
@@ -90,7 +91,8 @@ export function openSqlite(file: string, by: 'server' | 'external' = 'server'): 
 }
 
 function createSteps(writer: Connection, changes: Set<Change>, queue: WriteQueue): Steps {
-  // A full disk can make SQLite roll back the whole transaction; the next statement would then commit on its own.
+  // If the disk is full, SQLite may roll back the whole transaction. The next statement must not run then, since it would commit
+  // on its own.
   const inTransaction = <T>(step: () => T): T => {
     if (!writer.inTransaction) throw new Error('the transaction was rolled back by SQLite')
     return step()
@@ -103,8 +105,8 @@ function createSteps(writer: Connection, changes: Set<Change>, queue: WriteQueue
 }
 
 /**
- * Reads of one turn of the event loop share a snapshot, since taking one costs several system calls. It ends with the turn, and
- * with every commit of ours, so that listeners of a change also read it.
+ * Reads in one turn of the event loop share a snapshot, since opening a snapshot costs several system calls. A snapshot ends with
+ * the turn and with each commit, so listeners to a commit read its changes.
  */
 function shareSnapshots(reader: Connection): { all<T>(query: Sql): T[]; end(): void } {
   let turn: NodeJS.Immediate | undefined

@@ -1,6 +1,6 @@
-// Queue of writers for the one connection that writes. The waiting transactions run one after the other, each in a savepoint, and
-// share one commit. Callers that have used less time of the thread go first. A long batch is spread over several turns of the
-// event loop, in which read-only requests are answered.
+// Queue of transactions for the one writing connection. Queued transactions run one after the other, each in a savepoint, and
+// share one commit. Callers that have used less thread time go first. A long batch is spread over several turns of the event
+// loop, so that reads are answered in between.
 import { connecting } from '#lib/scheduling/connecting.ts'
 import { chargeBackground, FairQueue } from '#lib/scheduling/fair-queue.ts'
 import { createYielder } from '#lib/scheduling/yielder.ts'
@@ -11,12 +11,15 @@ import type { Connection } from './sqlite-connection.ts'
 
 const batchWorks = 256
 const batchMs = 5
-/** Milliseconds that a batch runs without a pause. Works that have begun within 5 ms nearly always end before, and then share one turn and one commit. */
+/**
+ * Milliseconds that a batch runs without a pause. A batch starts transactions for 5 ms. They nearly always end within 10 ms, so
+ * the batch needs one turn and one commit.
+ */
 const unpausedMs = 10
-/** Milliseconds after which an open batch continues without pauses, since other writers wait for it. */
+/** Milliseconds after which a batch makes no more pauses, since other writers wait for its end. */
 const pausesForMs = 1000
 
-/** Queued transaction: `run` does its work, and `settle` reports to the caller if the commit has happened. */
+/** Queued transaction. `run` does the work. `settle` passes the result to the caller, after the commit or after a failure. */
 export type Job = {
   durable: boolean
   aside: 'disk' | 'memory'
@@ -37,14 +40,14 @@ type Parts = {
 }
 
 export class WriteQueue {
-  /** This is the only writer, so there are no retries. */
+  /** `retries` stays 0, since there is only one writer. */
   readonly counts: DbCounts = { transactions: 0, commits: 0, retries: 0, refused: 0, again: new Map() }
   readonly #parts: Parts
   readonly #jobs = new FairQueue<Job>()
   readonly #yielder = createYielder(undefined, connecting.turn, unpausedMs)
   #flushing: Promise<void> | undefined
   #pausing: Promise<void> | undefined
-  /** The start of the present batch, and the time that it has paused. */
+  /** Start of the current batch, and the total time of its pauses. */
   #startMs = 0
   #pausedMs = 0
 
@@ -57,13 +60,16 @@ export class WriteQueue {
     this.#flushing ??= this.#flushAll()
   }
 
-  /** The pause of a batch that has run for long enough in this turn of the event loop. Statements of a batch wait for it. */
+  /**
+   * Promise that the next statement of the batch has to wait for. Undefined if the batch has not yet used its time in this turn
+   * of the event loop.
+   */
   pause(): Promise<void> | undefined {
     const isLate = performance.now() > this.#startMs + pausesForMs
     return isLate || !this.#yielder.isDue() ? undefined : this.#rest()
   }
 
-  /** Statements that were asked for at once share a pause, so that they keep their order. */
+  /** Statements that start at the same time share one pause, which keeps their order. */
   #rest(): Promise<void> {
     this.#pausing ??= this.#nextTurn()
     return this.#pausing
@@ -76,14 +82,15 @@ export class WriteQueue {
     this.#pausing = undefined
   }
 
-  /** Resolves once no transaction waits. */
+  /** Resolves once the queue is empty. */
   async idle(): Promise<void> {
     await this.#flushing
   }
 
   async #flushAll(): Promise<void> {
     while (this.#jobs.length > 0) {
-      // All requests that the event loop has ready get to queue before the batch starts.
+      // Waits for one turn of the event loop, so that all requests that have arrived can queue their transactions before the
+      // batch starts.
       await connecting.turn()
       await this.#parts.hold()
       await this.#flush()
@@ -97,7 +104,7 @@ export class WriteQueue {
     this.#yielder.restart()
   }
 
-  /** Milliseconds that the present batch has run, without its pauses. */
+  /** Milliseconds since the start of the current batch, without its pauses. */
   #busyMs(): number {
     return performance.now() - this.#startMs - this.#pausedMs
   }
@@ -107,7 +114,7 @@ export class WriteQueue {
     const jobs = this.#jobs
     const begun: Job[] = []
     const outcomes: Outcome<unknown>[] = []
-    // Settled before the transaction begins, since SQLite does not change it inside one.
+    // Decided before the transaction begins, since SQLite does not change this setting inside a transaction.
     const durable = [...jobs].some((job) => job.durable)
     const { aside } = jobs.next()!.item
     const isNext = (job: Job) => job.aside === aside && (durable || !job.durable)
@@ -124,7 +131,7 @@ export class WriteQueue {
         outcomes.push(await attempt(writer, entry.item))
         chargeBackground(entry, this.#busyMs() - began)
       }
-      // A commit takes the longer the more was written.
+      // The commit of a long batch takes long too, so it gets a turn of its own.
       if (this.#pausedMs > 0) await this.#rest()
       beforeCommit()
       writer.control('COMMIT')
@@ -133,9 +140,10 @@ export class WriteQueue {
       afterCommit(this.#busyMs())
     } catch (error) {
       rollBack(writer)
-      // Without a transaction nothing in the queue can run; the next call tries again.
+      // If no transaction has run, `BEGIN` has failed, so all queued transactions fail. The next queued transaction tries it
+      // again.
       if (begun.length === 0) for (let entry = jobs.take(); entry; entry = jobs.take()) begun.push(entry.item)
-      // Also those that failed alone: they may have seen rows that are now rolled back.
+      // Transactions that have failed alone get this error too, since they may have read rows that are now rolled back.
       outcomes.splice(0, Infinity, ...begun.map(() => failed(error)))
     }
     this.counts.transactions += begun.length
@@ -143,7 +151,7 @@ export class WriteQueue {
   }
 }
 
-/** Runs one work inside its savepoint. Throws only when the whole batch is lost. */
+/** Runs one transaction in a savepoint. Throws if SQLite has rolled back the whole batch. */
 async function attempt(writer: Connection, job: Job): Promise<Outcome<unknown>> {
   writer.control('SAVEPOINT work')
   const outcome = await job.run()
@@ -158,7 +166,7 @@ function rollBack(writer: Connection): void {
   try {
     if (writer.inTransaction) writer.control('ROLLBACK')
   } catch {
-    // The next `BEGIN` then fails too, and the rollback is tried again.
+    // The next `BEGIN` fails too, and then `ROLLBACK` is tried again.
   }
 }
 
