@@ -1,13 +1,13 @@
-/** Counts bytes of short-lived buffers, and has them collected from time to time. */
+/** Counts the bytes of short-lived buffers, and starts small garbage collections. */
 export type Buffers = { passed(bytes: number): void }
 
-/** V8 begins to look through the whole heap when 32 MiB have piled up. */
+/** Bytes of buffers after which a small collection runs. V8 starts to collect the whole heap at 32 MiB. */
 const everyBytes = 8 * 1024 * 1024
 
 /**
- * Limits how many buffers of uploads pile up outside the heap. V8 would let many of them pile up, and then collect the whole heap
- * again and again. A small collection after every few buffers takes well under a millisecond, and halves the processor time of an
- * upload. Without `--expose-gc` nothing is collected here.
+ * Limits the memory of upload buffers, which is outside of the heap. V8 would let it grow, and then collect the whole heap again
+ * and again. A small collection after every few buffers takes well under a millisecond, and halves the processor time of an
+ * upload. Without `--expose-gc`, does nothing.
  */
 export function createBuffers(collect: NodeJS.GCFunction | undefined = globalThis.gc): Buffers {
   let bytes = 0

@@ -1,9 +1,12 @@
-// The encoding of a set of capability bits in the `cap` claim of an access token.
+// Encoding of a set of capabilities in the `cap` claim of an access token, as bits.
 
 const initialLength = 50
 const wordBits = 64n
 
-/** base64url with padding of: the bit length in 8 bytes, then the bits in words of 64, all big endian. */
+/**
+ * Encodes bits as base64url with padding. The bytes are the number of bits (8 bytes), and the bits in 64-bit words, all big
+ * endian.
+ */
 export function encodeBits(mask: bigint): string {
   const length = Math.max(initialLength, mask.toString(2).length)
   const words = Math.ceil(length / 64)
@@ -15,7 +18,7 @@ export function encodeBits(mask: bigint): string {
   return bytes.toString('base64').replaceAll('+', '-').replaceAll('/', '_')
 }
 
-/** Returns `undefined` for text that `encodeBits` cannot have written. */
+/** Decodes bits. Returns `undefined` for text that `encodeBits` cannot have written. */
 export function decodeBits(text: string): bigint | undefined {
   if (!/^[A-Za-z0-9_-]*={0,2}$/.test(text) || text.length % 4 !== 0) return undefined
   const bytes = Buffer.from(text, 'base64url')

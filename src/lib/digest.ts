@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 
-/** The algorithms that content may be named by (image specification, "Digests"). */
+/** Digest algorithms of content (image specification, "Digests"). */
 export type Algorithm = 'sha256' | 'sha512'
 
 export const digestPattern = /^(?:sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})$/

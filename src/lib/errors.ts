@@ -1,4 +1,4 @@
-/** The google.rpc codes, each with its number on the wire and the HTTP status it maps to. */
+/** Codes of google.rpc, each with its number and its HTTP status. */
 export const codes = {
   CANCELLED: { number: 1, http: 499 },
   UNKNOWN: { number: 2, http: 500 },
@@ -19,7 +19,7 @@ export const codes = {
 } as const
 export type Code = keyof typeof codes
 
-/** Every `ErrorInfo.reason` that is more specific than the name of its code; `docs/errors.md` is made from this table. */
+/** All values of `ErrorInfo.reason` that are more specific than a code. `docs/errors.md` is generated from this table. */
 export const reasons = {
   EVENT_NOT_KEPT: {
     code: 'OUT_OF_RANGE',
@@ -102,7 +102,7 @@ export const reasons = {
 } as const satisfies Record<string, { code: Code; doc: string }>
 export type Reason = keyof typeof reasons
 
-/** Every type of a `PreconditionFailure` violation. */
+/** All types of violations in a `PreconditionFailure`. */
 export const violationTypes = {
   BUILT_IN: 'built-in roles cannot be changed',
   CONTENT_KEPT: 'a retention policy, a hold or an immutable tag prevents the deletion',
@@ -137,7 +137,7 @@ export type ViolationType = keyof typeof violationTypes
 export type FieldViolation = { field: string; description: string }
 export type PreconditionViolation = { type: ViolationType; subject?: string; description: string }
 
-/** Typed details that a caller can get: those of google.rpc and one of ours. The API adds an ErrorInfo to every error. */
+/** Error details that a caller can get: types of google.rpc, and one of ours. The API adds an ErrorInfo to every error. */
 export type Detail =
   | { type: 'BadRequest'; fieldViolations: FieldViolation[] }
   | { type: 'ResourceInfo'; resourceType: string; resourceName: string; description?: string }
@@ -148,22 +148,22 @@ export type Detail =
 export type ErrorOptions = {
   details?: readonly Detail[]
   reason?: Reason | Code
-  /** Values of the message that programs can read, in addition to the id of the request. */
+  /** Values in the message that programs can read, in addition to the request ID. */
   metadata?: Readonly<Record<string, string>>
   http?: number
   cause?: unknown
 }
 
-/** Failure that the caller sees. `message` and `details` are for the caller; `cause` is for the log only. */
+/** Error that the caller sees, with `message` and `details`. `cause` is for the log only. */
 export class AppError extends Error {
   override name = 'AppError'
   readonly code: Code
   readonly details: readonly Detail[]
-  /** ErrorInfo.reason: the name of the code unless something finer is known. */
+  /** ErrorInfo.reason. The name of the code if there is no more specific reason. */
   readonly reason: Reason | Code
-  /** More of ErrorInfo.metadata. */
+  /** Additional values in ErrorInfo.metadata. */
   readonly metadata: Readonly<Record<string, string>>
-  /** The HTTP status; differs from the code's own only where HTTP has a better word (405, 413). */
+  /** HTTP status. It differs from the status of the code only if HTTP has a more specific one (405, 413). */
   readonly http: number
 
   constructor(code: Code, message: string, options: ErrorOptions = {}) {
@@ -176,7 +176,7 @@ export class AppError extends Error {
   }
 }
 
-/** Names every field that is wrong; paths are in the snake_case of the contract, relative to the resource. */
+/** Error INVALID_ARGUMENT with all invalid fields. Field paths are in snake_case, relative to the resource. */
 export function invalid(...fieldViolations: [FieldViolation, ...FieldViolation[]]): AppError {
   const [first] = fieldViolations
   return new AppError('INVALID_ARGUMENT', `Invalid argument: ${first.field}: ${first.description}`, {
@@ -185,8 +185,8 @@ export function invalid(...fieldViolations: [FieldViolation, ...FieldViolation[]
 }
 
 /**
- * Awaits `work`, and renames the fields of an INVALID_ARGUMENT to their names in the caller's version of the API. Replaces each
- * part of a path as the table says, and drops the part if its entry is empty.
+ * Awaits `work`. If it throws INVALID_ARGUMENT, replaces the field names by those of the caller's version of the API. `names`
+ * maps each part of a path; an empty name removes the part.
  */
 export async function withFieldNames<T>(names: Readonly<Record<string, string>>, work: Promise<T>): Promise<T> {
   try {
@@ -205,16 +205,16 @@ export async function withFieldNames<T>(names: Readonly<Record<string, string>>,
   }
 }
 
-/** The most violations that one error names; a request may have hundreds of thousands. */
+/** Maximum number of violations in one error. A request may have hundreds of thousands. */
 export const maxViolations = 100
 
-/** Throws one INVALID_ARGUMENT that names all of them, or the first hundred; does nothing when there are none. */
+/** Throws one INVALID_ARGUMENT with at most a hundred of the violations. Does nothing if there are none. */
 export function refuseIfAny(violations: readonly FieldViolation[]): void {
   const [first, ...more] = violations.slice(0, maxViolations)
   if (first) throw invalid(first, ...more)
 }
 
-/** `resourceType` is the type of the contract, such as registry.pinfold.dev/Repo. */
+/** Error NOT_FOUND. `resourceType` is the type in the contract, such as registry.pinfold.dev/Repo. */
 export function notFound(resourceType: string, resourceName: string): AppError {
   return new AppError('NOT_FOUND', `${resourceType} ${resourceName} was not found`, {
     details: [{ type: 'ResourceInfo', resourceType, resourceName }],
@@ -239,17 +239,17 @@ export function failedPrecondition(...violations: [PreconditionViolation, ...Pre
   })
 }
 
-/** The most values that an error lists; a longer list, such as of all capabilities, is left out. */
+/** Maximum number of values that an error lists. A longer list, such as that of all capabilities, is left out. */
 const mostValues = 24
 
-/** Message for a value that its enum does not have. Lists the known values if they are few. */
+/** Message for a value that the enum does not have. Lists the known values if they are few. */
 export function noKnownValue({ name, values }: { name: string; values: readonly { name: string }[] }): string {
   const known = values.map((value) => value.name).filter((one) => !one.endsWith('UNSPECIFIED'))
   const which = known.length > mostValues ? '' : `; the known values are ${known.join(', ')}`
   return `is not a known value of ${name}${which}`
 }
 
-/** Has the same message whether or not the resource exists, so that a stranger learns nothing. */
+/** Error PERMISSION_DENIED. Its message is the same for existing and missing resources, so that strangers learn nothing. */
 export function permissionDenied(
   message = 'the caller does not have the required capabilities; ask an owner of the organization for a role with them',
 ): AppError {
@@ -266,8 +266,8 @@ export function missingCapabilities(names: readonly string[], isNarrowed = false
 }
 
 /**
- * A retry does not help: something has to be deleted, or the limit be raised. `what` is the counted resource, such as
- * `repositories`.
+ * Error RESOURCE_EXHAUSTED for a quota. A retry does not help: something must be deleted, or the limit raised. `what` is the
+ * counted resource, such as `repositories`.
  */
 export function limitExceeded(quota: string, what: string, used: number, limit: number): AppError {
   const over = `the organization would exceed its quota of ${limit} ${what} (${used} in use)`
@@ -277,7 +277,7 @@ export function limitExceeded(quota: string, what: string, used: number, limit: 
   })
 }
 
-/** The same call may succeed after `retryDelaySeconds`. */
+/** Error RESOURCE_EXHAUSTED for a rate limit. A retry may succeed after `retryDelaySeconds`. */
 export function tooMany(message: string, retryDelaySeconds: number): AppError {
   return new AppError('RESOURCE_EXHAUSTED', message, {
     reason: 'RATE_LIMITED',
@@ -285,23 +285,23 @@ export function tooMany(message: string, retryDelaySeconds: number): AppError {
   })
 }
 
-/** The same call may succeed in a moment, here or on another server. */
+/** Error UNAVAILABLE. A retry may succeed in a moment, here or on another server. */
 export function unavailable(message: string, cause?: unknown): AppError {
   return new AppError('UNAVAILABLE', message, { details: [{ type: 'RetryInfo', retryDelaySeconds: 1 }], cause })
 }
 
-/** Error UNAVAILABLE for an overload, when nothing is broken and a retry after a second helps. */
+/** Error UNAVAILABLE for an overload. Nothing is broken, and a retry after a second helps. */
 export function busy(message: string, cause?: unknown): AppError {
   const details = [{ type: 'RetryInfo', retryDelaySeconds: 1 }] as const
   return new AppError('UNAVAILABLE', message, { reason: 'TOO_BUSY', details, cause })
 }
 
-/** Seconds after which the same call may succeed, where waiting helps. */
+/** Seconds after which a retry may succeed. Undefined if a retry does not help. */
 export function retryAfterOf({ details }: AppError): number | undefined {
   return details.find((detail) => detail.type === 'RetryInfo')?.retryDelaySeconds
 }
 
-/** The Retry-After header of an error, where waiting helps. */
+/** Retry-After header of an error. Empty if a retry does not help. */
 export function retryHeaders(error: AppError): Record<string, string> {
   const seconds = retryAfterOf(error)
   return seconds === undefined ? {} : { 'retry-after': String(seconds) }

@@ -1,30 +1,33 @@
 import { type FieldViolation, invalid, refuseIfAny } from './errors.ts'
 
-/** Properties of one member of a resource. Validation, patches, lists and filters all read them. */
+/** Properties of one member of a resource, for validation, patches, lists and filters. */
 export type Field = {
   column: string
-  /** Lists may be ordered by it. */
+  /** True if lists can be sorted by the member. */
   sort?: true
-  /** A patch may change it. */
+  /** True if a patch can change the member. */
   update?: true
-  /** May not be empty. */
+  /** True if the member must not be empty. */
   required?: true
-  /** Pattern that the text, or each text of a list, must match. */
+  /** Pattern for the text, or for each text of a list. */
   pattern?: RegExp
-  /** The longest text, in UTF-16 units. */
+  /** Maximum length of the text, in UTF-16 code units. */
   maxLength?: number
 }
 export type Fields<T> = { readonly [K in keyof T]?: Field }
 
-/** The members named by `paths` (snake_case, nested with dots) take their value from `value`, where absent means empty. */
+/**
+ * Update of some members. `paths` are the members to change, in snake_case, with dots for nested ones. `value` has their new
+ * values; a missing one becomes empty.
+ */
 export type Patch<T> = { paths: readonly string[]; value: Partial<T> }
 
-// The product's rules for the texts that most resources share.
+// Rules for names and descriptions, common to most resources.
 export const namePattern = /^[a-z0-9 ._-]{1,}$/
 export const descriptionPattern = /^[\S ]{0,512}$/u
 export const maxNameLength = 255
 
-/** The members that resources with a name have; lists can be ordered by all but the description. */
+/** Members of resources with a name. Lists can be sorted by all of them but the description. */
 export const namedFields = {
   uid: { column: 'uid', sort: true },
   name: { column: 'name', sort: true, update: true, required: true, pattern: namePattern, maxLength: maxNameLength },
@@ -41,7 +44,7 @@ export function camelCase(name: string): string {
   return name.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase())
 }
 
-/** Throws one INVALID_ARGUMENT that names every field of `value` that breaks its rule. */
+/** Checks a resource. Throws one INVALID_ARGUMENT with all invalid fields. */
 export function checkFields<T extends object>(
   fields: Fields<T>,
   value: T,
@@ -50,7 +53,7 @@ export function checkFields<T extends object>(
   refuseIfAny([...violationsOf(fields, value), ...extra])
 }
 
-/** Every field of `value` that breaks its rule. */
+/** Violations of all invalid fields of a resource. */
 export function violationsOf<T extends object>(fields: Fields<T>, value: T): FieldViolation[] {
   const violations: FieldViolation[] = []
   for (const [name, field] of Object.entries(fields) as [keyof T & string, Field][]) {
@@ -75,7 +78,9 @@ function problemOf(name: string, field: Field, text: unknown): string | undefine
   return undefined
 }
 
-/** The resource as the patch leaves it. Restating an immutable value is fine, changing it is not. */
+/**
+ * Resource after the patch. Throws if the patch changes a member that cannot be updated. Sending its present value is allowed.
+ */
 export function applyPatch<T extends object>(fields: Fields<T>, current: T, patch: Patch<T>): T {
   const next = structuredClone(current)
   for (const path of patch.paths) {

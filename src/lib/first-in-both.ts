@@ -1,6 +1,5 @@
 /**
- * Returns the first `most` numbers, in order, that are in a set of `some` and in a set of `others`. Each set is in order. Reads
- * no more of them than necessary.
+ * Returns the first `most` numbers that are in both sets, in order. Both sets must be sorted. Reads no more of them than needed.
  */
 export function firstInBoth(
   some: readonly ReadonlySet<number>[],

@@ -1,14 +1,14 @@
-// Detects live owners without comparing two clocks. An owner raises a number, and a watcher measures with its own monotonic clock
-// how long the number has not changed.
+// Detection of live owners without comparing two clocks. An owner regularly raises a number. A watcher measures with its own
+// monotonic clock how long the number has stayed the same.
 
 export type Heartbeats<K> = {
-  /** Records the number of an owner. Returns true if it has not changed for the length of a lease. */
+  /** Records the number of an owner. Returns true if the number has stayed the same for the length of a lease. */
   stoodStill(key: K, owner: string, beat: number): boolean
-  /** Forgets all others. */
+  /** Removes all other keys. */
   keepOnly(keys: ReadonlySet<K>): void
 }
 
-/** `monotonic` gives milliseconds and never goes back. */
+/** `monotonic` returns milliseconds and never goes back. */
 export function watchHeartbeats<K>(leaseMs: number, monotonic: () => number): Heartbeats<K> {
   const watched = new Map<K, { owner: string; beat: number; since: number }>()
   return {
@@ -27,15 +27,15 @@ export function watchHeartbeats<K>(leaseMs: number, monotonic: () => number): He
 }
 
 export type Trust = {
-  /** A renewal that was sent at `sent` has arrived. */
+  /** Records a successful renewal that was sent at the time `sent`. */
   renewed(sent: number): void
-  /** True if no other server can have the lease within the next `neededMs` milliseconds. */
+  /** True if no other server can take over the lease within the next `neededMs` milliseconds. */
   holds(neededMs?: number): boolean
 }
 
 /**
- * The owner's side. A watcher may have seen a renewal as early as it was sent, so trust counts from then, however late the
- * answer came.
+ * Creates the owner's view of its lease. A watcher may have seen the renewal right after it was sent. So the time of the lease
+ * starts then, not when the response arrives.
  */
 export function createTrust(leaseMs: number, monotonic: () => number): Trust {
   let until = Number.NEGATIVE_INFINITY

@@ -3,7 +3,7 @@ import type { Writable } from 'node:stream'
 const levels = { debug: 10, info: 20, warn: 30, error: 40 } as const
 export type Level = keyof typeof levels
 const maxWaiting = 64 * 1024
-/** Limit on text from outside, so that a line stays readable and the disk does not fill up. */
+/** Maximum length of text from outside, so that lines stay readable and do not fill the disk. */
 const maxText = 8 * 1024
 type Fields = Record<string, unknown>
 
@@ -14,13 +14,16 @@ type Fields = Record<string, unknown>
 export type Logger = {
   [L in Level]: (message: string, fields?: Fields) => void
 } & {
-  /** A logger that adds `fields` to every line. */
+  /** Creates a logger that adds `fields` to each of its lines. */
   with(fields: Fields): Logger
-  /** Adds `fields` to every later line of all loggers with the same output. */
+  /** Adds `fields` to all later lines, of all loggers with the same output. */
   mark(fields: Fields): void
 }
 
-/** Lines are collected while the event loop is busy and written together; lines of level `error` are written immediately. */
+/**
+ * Creates a logger. While the event loop is busy, lines are collected and then written together. Lines of level `error` are
+ * written at once.
+ */
 export function createLogger(out: Writable, level: Level = 'info'): Logger & { flush(): void } {
   let waiting = ''
   const flush = () => {
@@ -36,14 +39,15 @@ export function createLogger(out: Writable, level: Level = 'info'): Logger & { f
   return { ...logger, flush }
 }
 
-/** `marks` is shared by all loggers that derive from one. */
+/** `marks` are the common fields of a logger and all loggers that were created from it. */
 type Added = { marks: Fields; fixed: Fields }
 
 function loggerOf(level: Level, { marks, fixed }: Added, write: (line: string, at: Level) => void): Logger {
   const log = (at: Level) => (message: string, fields?: Fields) => {
     if (levels[at] < levels[level]) return
     const line = { time: new Date().toISOString(), level: at, message, ...marks, ...fixed, ...fields }
-    // A replacer makes JSON.stringify several times slower, and most lines hold nothing but texts and numbers.
+    // A replacer makes JSON.stringify several times slower, so it is used only for errors and other objects. Most lines contain
+    // only texts and numbers.
     const simple = fields === undefined || Object.values(fields).every(isSimple)
     write(`${simple ? JSON.stringify(line) : JSON.stringify(line, plain)}\n`, at)
   }
@@ -61,7 +65,7 @@ function isSimple(value: unknown): boolean {
   return typeof value === 'string' ? value.length <= maxText : typeof value !== 'object' && typeof value !== 'bigint'
 }
 
-/** Errors have no enumerable members, so JSON would lose them; long texts are cut. */
+/** Converts a value for JSON. Errors have no enumerable members, so JSON would lose them. Long texts are cut. */
 function plain(_key: string, value: unknown): unknown {
   if (typeof value === 'bigint') return value.toString()
   if (typeof value === 'string' && value.length > maxText) return `${value.slice(0, maxText)}…`

@@ -2,9 +2,9 @@
 
 const component = '[a-z0-9]+(?:(?:\\.|_|__|-+)[a-z0-9]+)*'
 
-/** One component of a path, such as the name of a repo. */
+/** Component of a path, such as the name of a repository. */
 export const componentPattern = new RegExp(`^${component}$`)
-/** The most characters of a component, and of a whole path. */
+/** Maximum number of characters of a component, and of a whole path. */
 export const maxPathLength = 255
 
 const pathPattern = new RegExp(`^${component}(?:/${component})+$`)
@@ -21,20 +21,21 @@ export function isTagName(name: string): boolean {
   return tagPattern.test(name)
 }
 
-// Names that no new organization may have, because they would be read as something else in a path. An organization that already
-// has such a name keeps it.
+// Names that a new organization cannot have, since they mean something else in a path. An organization that already has such a
+// name keeps it.
 type Reserved = { pattern: RegExp; why: string }
 
 const reserved: readonly Reserved[] = [
   // View of a pull path, which selects tags as of a date or an age: `at-20261101`, `min-7d`, `min-7d_at-20261101`.
   { pattern: /^(?:at|min)-/, why: 'names that start with at- or min- are read as snapshot or cooldown views' },
-  // A path may name an organization by its uid.
+  // A path may contain the uid of an organization instead of its name.
   { pattern: /^[0-9a-f]{40}$/, why: 'the name is read as the uid of an organization' },
-  // `/v2/<view>/v2/…`, as clients write the path of a mirror, and `/ledger/witness/…` beside `/ledger/<organization>/…`.
+  // `v2` is part of `/v2/<view>/v2/…`, the path of a mirror in some clients. `witness` is part of `/ledger/witness/…`, beside
+  // `/ledger/<organization>/…`.
   { pattern: /^(?:v2|witness)$/, why: 'this server uses the name in its own paths' },
 ]
 
-/** Reason why an organization may not have this name, as the end of a sentence; `undefined` if it may. */
+/** Reason why an organization cannot have this name, as the end of a sentence. `undefined` if the name is allowed. */
 export function reservedReason(name: string): string | undefined {
   return reserved.find(({ pattern }) => pattern.test(name))?.why
 }

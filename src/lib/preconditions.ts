@@ -1,13 +1,15 @@
-// Conditions of a client on the state that its write is meant for (RFC 9110, 13.1.1 and 13.1.2).
+// Preconditions that a client sends with a write (RFC 9110, 13.1.1 and 13.1.2).
 import { AppError, invalid } from './errors.ts'
 
-/** Entity tags without their quotes, or `*` for any. */
+/** Entity tags without quotes, or `*` for any. */
 export type EntityTags = '*' | readonly string[]
 
-/** `match`: one of these has to be there now. `noneMatch`: none of these may be; of `*`, nothing at all. */
+/**
+ * `match`: the resource must have one of these entity tags. `noneMatch`: it must have none of them; with `*`, it must not exist.
+ */
 export type Precondition = { match: EntityTags | undefined; noneMatch: EntityTags | undefined }
 
-/** A header or an item of gRPC metadata; absent where the client sends none. */
+/** Value of a header or of gRPC metadata. Undefined if the client sends none. */
 export type Said = string | undefined
 
 const maxTags = 50
@@ -15,8 +17,8 @@ const maxLength = 16 * 1024
 const one = /^(W\/)?"([\x21\x23-\x7e\x80-\xff]*)"$/
 
 /**
- * Returns `undefined` if the client sends no precondition. Throws INVALID_ARGUMENT, which names the header, for text that is no
- * list of tags.
+ * Reads the preconditions. Returns `undefined` if the client sends none. Throws INVALID_ARGUMENT with the name of the header for
+ * text that is not a list of entity tags.
  */
 export function readPrecondition(ifMatch: Said, ifNoneMatch: Said): Precondition | undefined {
   if (ifMatch === undefined && ifNoneMatch === undefined) return undefined
@@ -25,7 +27,7 @@ export function readPrecondition(ifMatch: Said, ifNoneMatch: Said): Precondition
   return { match, noneMatch }
 }
 
-/** A weak tag means that two states are equivalent, which is not enough for a change. */
+/** Weak tags are refused: they mean that two states are equivalent, which is not enough for a change. */
 function readTags(field: string, text: string, weak: boolean): EntityTags {
   const trimmed = text.trim()
   if (trimmed === '*') return trimmed
@@ -36,15 +38,13 @@ function readTags(field: string, text: string, weak: boolean): EntityTags {
   return parts.flatMap((part) => (weak || part![1] === undefined ? [part![2]!] : []))
 }
 
-/** `present` has the tags of the present state, which are equivalent; empty if the resource does not exist. */
+/** Checks the preconditions. `present` has all entity tags of the present state. It is empty if the resource does not exist. */
 export function holds({ match, noneMatch }: Precondition, present: readonly string[]): boolean {
   const has = (tags: EntityTags): boolean => present.some((tag) => tags === '*' || tags.includes(tag))
   return (match === undefined || has(match)) && (noneMatch === undefined || !has(noneMatch))
 }
 
-/**
- * The write was meant for another state than the present one. `present` is its entity tag, if the caller is allowed to know it.
- */
+/** Error for a resource that has changed. `present` is its present entity tag, if the caller is allowed to see it. */
 export function preconditionFailed(message: string, present?: string): AppError {
   const metadata: Record<string, string> = present === undefined ? {} : { etag: present }
   return new AppError('ABORTED', message, { reason: 'ETAG_MISMATCH', http: 412, metadata })

@@ -1,4 +1,4 @@
-/** Changes of the rows of a table. */
+/** Kinds of changes to the rows of a table. */
 export type Verb = 'insert' | 'update' | 'delete'
 
 /** In-memory caches of rows, which are cleared when the rows change. */
@@ -14,23 +14,23 @@ export type CacheName =
   | 'laws'
   | 'gates'
 
-/** Properties of a table of a domain, from which all generic handling of tables follows. */
+/** Properties of one table of a domain. Generic code for tables, such as lists and caches, reads them. */
 export type Resource = {
-  /** As errors name it. */
+  /** Name of the resource in errors. */
   type: string
   table: string
-  /** The lists and totals that it is in (`list_keys`, `list_counts`); none where its own table is read. */
+  /** Names of its lists and totals in `list_keys` and `list_counts`. Empty if its lists are read from its own table. */
   kinds: readonly string[]
-  /** The column without which a row of its table is in no list; absent where all rows are. */
+  /** Column that is NULL in rows that no list contains. Undefined if lists contain all rows. */
   listedBy?: string
-  /** Kind of uid: a path of its own in the hierarchy, the path of its group, or neither. */
+  /** Form of the uid: `place` is a node of the hierarchy, `group` has the path of its group, and `none` is neither. */
   uid: 'place' | 'group' | 'none'
   /**
-   * Effect of the resource on the deletion of its group. `blocks`: it has to be deleted before. `released`: it is in force while
-   * its `release_time` is empty, has to be released, and is then deleted with the group. `goes`: it is deleted with the group.
-   * `stays`: it is kept. `apart`: it belongs to no group, or to another resource that has to be deleted.
+   * Effect on the deletion of the group. `blocks`: the group cannot be deleted before this resource. `released`: the resource
+   * blocks the deletion until it has a `release_time`, and is then deleted with the group. `goes`: it is deleted with the group.
+   * `stays`: it is kept. `apart`: it belongs to no group, or to another resource that has to be deleted first.
    */
   groupDeletion: 'blocks' | 'released' | 'goes' | 'stays' | 'apart'
-  /** The caches that hold something of it, with the changes after which that may be wrong. */
+  /** Caches that contain data of this table, each with the changes after which it must be cleared. */
   clears?: Readonly<Partial<Record<CacheName, readonly Verb[]>>>
 }

@@ -1,9 +1,9 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 
-/** Notifies listeners in this process that something has happened, without details. */
+/** Notifies listeners in this process that something has happened. A signal carries no data. */
 export type Signal = {
   notify(): void
-  /** Returns the function that ends the subscription. */
+  /** Adds a listener. Returns a function that removes it. */
   subscribe(listener: () => void): () => void
 }
 
@@ -14,7 +14,7 @@ export function createSignal(): Signal {
       for (const listener of listeners) listener()
     },
     subscribe(listener) {
-      // Work that a request triggers is not part of that request, and may go on for long.
+      // Listeners run outside of the request's async context, since their work is not part of the request and may take long.
       const apart = AsyncLocalStorage.bind(listener)
       listeners.add(apart)
       return () => void listeners.delete(apart)

@@ -1,6 +1,6 @@
-// Times are ISO text with milliseconds everywhere inside; these are the bridges to google.protobuf.Timestamp.
+// Conversion of times. The server uses ISO text with milliseconds; the API uses google.protobuf.Timestamp.
 
-/** The earliest and latest second of a protobuf timestamp: 0001-01-01T00:00:00Z and 9999-12-31T23:59:59Z. */
+/** First and last second of a protobuf timestamp: 0001-01-01T00:00:00Z and 9999-12-31T23:59:59Z. */
 const minSeconds = -62_135_596_800n
 const maxSeconds = 253_402_300_799n
 
@@ -8,7 +8,9 @@ const rfc3339 = /^(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,9
 
 export type Instant = { seconds: bigint; nanos: number }
 
-/** A protobuf timestamp that keeps its text: REST writes the text, gRPC reads seconds and nanos, computed when asked. */
+/**
+ * A protobuf timestamp that keeps its ISO text. REST writes the text. gRPC reads seconds and nanos, which are computed on access.
+ */
 export class IsoTimestamp {
   readonly $typeName = 'google.protobuf.Timestamp'
   readonly iso: string
@@ -26,12 +28,15 @@ export class IsoTimestamp {
   }
 }
 
-/** `iso` is trusted: text that we wrote ourselves, such as 2026-08-01T12:00:00.000Z. */
+/** Creates a timestamp. `iso` is not checked, so it must come from our own code, such as 2026-08-01T12:00:00.000Z. */
 export function timestamp(iso: string): IsoTimestamp {
   return new IsoTimestamp(iso)
 }
 
-/** ISO text with exactly milliseconds. Never throws: a time beyond the years 0001 to 9999 becomes the nearest one within. */
+/**
+ * Converts to ISO text with milliseconds. Never throws: a time outside of the years 0001 to 9999 becomes the nearest possible
+ * time.
+ */
 export function toIso(ts: Instant): string {
   if (ts instanceof IsoTimestamp) return ts.iso
   if (ts.seconds < minSeconds) return '0001-01-01T00:00:00.000Z'
@@ -40,7 +45,7 @@ export function toIso(ts: Instant): string {
   return new Date(Number(ts.seconds) * 1000 + milliseconds).toISOString()
 }
 
-/** Reads RFC 3339 with any offset and up to nine fractional digits; returns undefined for other text. */
+/** Parses RFC 3339 with any offset and up to nine fractional digits. Returns undefined for other text. */
 export function parseTimestamp(text: string): Instant | undefined {
   const parts = rfc3339.exec(text)
   if (!parts) return undefined
@@ -56,7 +61,7 @@ export function parseTimestamp(text: string): Instant | undefined {
   if (year < 1 || hour > 23 || minute > 59 || second > 59 || offsetHour > 23 || offsetMinute > 59) return undefined
 
   const date = new Date(0)
-  date.setUTCFullYear(year, month - 1, day) // unlike Date.UTC, takes the years below 100 as they are
+  date.setUTCFullYear(year, month - 1, day) // Unlike Date.UTC, this does not change years below 100.
   if (date.getUTCMonth() !== month - 1 || date.getUTCDate() !== day) return undefined
 
   const offset = (offsetHour * 60 + offsetMinute) * 60 * (parts[8] === '-' ? -1 : 1)

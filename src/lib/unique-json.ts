@@ -1,8 +1,8 @@
 const maxDepth = 256
 
 /**
- * Parses JSON in which no object may have the same member twice, since parsers would disagree on which one counts. Also refuses
- * deep nesting.
+ * Parses JSON. Refuses an object that has the same member twice, since parsers disagree on which value is used. Also refuses deep
+ * nesting.
  */
 export function parseUniqueJson(text: string): unknown {
   const value: unknown = JSON.parse(text)
@@ -17,7 +17,7 @@ export function parseUniqueJson(text: string): unknown {
     at++
     return JSON.parse(text.slice(start, at)) as string
   }
-  /** The text is valid JSON by now, so this only has to find where things end. */
+  /** The text is known to be valid JSON here, so the scan only needs to find the ends of strings, objects and arrays. */
   const skipValue = (): void => {
     if (++depth > maxDepth) throw new SyntaxError('the text is nested too deeply')
     skipSpace()

@@ -1,15 +1,15 @@
-// Writer of items that are noted in memory and written a little later, in batches. Callers do not wait for the disk.
+// Collects items in memory, and writes them a little later in batches. So callers do not wait for the disk.
 import { chunks } from '../chunks.ts'
 
 export type BatchWriter = {
-  /** Writes the items noted so far, one batch at a time, and returns their number. */
+  /** Writes the collected items, one batch at a time. Returns their number. */
   flush(): Promise<number>
-  /** Writes the remaining items. Passes an error to `failed`; the items of that batch are lost. */
+  /** Writes the remaining items. If a batch fails, calls `failed` and drops the items of the batch. */
   close(): Promise<void>
 }
 
 export type Noted<T> = {
-  /** Takes the noted items out, in the order in which they are to be written. */
+  /** Removes and returns the collected items, in the order in which they are written. */
   take(): T[]
   /** Puts items back that could not be written. */
   putBack(left: readonly T[]): void
@@ -19,7 +19,7 @@ export type Noted<T> = {
   failed(error: unknown): void
 }
 
-/** If a batch fails, it and all items behind it are noted again, and `flush` throws. */
+/** Creates the writer. If a batch fails, puts back its items and all later ones, and `flush` throws. */
 export function createBatchWriter<T>({ take, putBack, write, perBatch, failed }: Noted<T>): BatchWriter {
   let writing: Promise<number> | undefined
   const writeAll = async (): Promise<number> => {
@@ -50,7 +50,7 @@ export function createBatchWriter<T>({ take, putBack, write, perBatch, failed }:
   }
 }
 
-/** By their keys, so that every node writes in the same order and no two wait for each other's rows. */
+/** Sorted by key. All nodes write rows in the same order, so two nodes never wait for each other. */
 export function inOrder<T>(noted: Iterable<[string, T]>): [string, T][] {
   return [...noted].sort(([a], [b]) => (a < b ? -1 : 1))
 }

@@ -1,13 +1,13 @@
-/** Counter of items that were dropped for lack of space. Counts at once, and logs at most once a minute. */
+/** Counts items that were dropped for lack of space. Logs their number at most once a minute. */
 export type Dropped = {
   add(count: number): void
-  /** Logs the items that are not logged yet. */
+  /** Logs the dropped items that were not logged yet. */
   close(): void
 }
 
 const everyMs = 60_000
 
-/** `count` adds to a metric; `warn` logs the number of items since its last call. */
+/** `count` adds to a metric. `warn` logs the number of dropped items since its last call. */
 export function createDropped(
   count: (by: number) => void,
   warn: (since: number) => void,

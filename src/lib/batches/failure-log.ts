@@ -1,20 +1,21 @@
-// Log of failures that repeat while something is unavailable: one line at once, and then one a minute with a count.
+// Log of failures that repeat while something is unavailable. Writes one line at once, and then one line a minute with the number
+// of failures.
 import { AppError, levelOf } from '../errors.ts'
 import type { Logger } from '../log.ts'
 
 type Lines = Pick<Logger, 'warn' | 'error'>
 
 export type FailureLog = {
-  /** Logs a failure that is likely to repeat. Its line has the message of the last error, without a stack. */
+  /** Logs a failure that is likely to repeat. The line has the message of the latest error, without a stack. */
   repeated(message: string, error: unknown): void
-  /** Logs a failed request to `log`: as a failure that repeats if something is unavailable, else in full. */
+  /** Logs a failed request to `log`. If something is unavailable, logs it as a repeating failure, else with all details. */
   request(log: Lines, message: string, error: unknown, fields: Record<string, unknown>): void
-  /** Logs the failures that are counted and not logged yet. */
+  /** Logs the failures that were counted but not logged yet. */
   close(): void
 }
 
 const everyMs = 60_000
-/** Messages are written in the code, so this is never reached; a caller cannot fill memory. */
+/** Maximum number of different messages. Messages are fixed texts of the code, so it is never reached. */
 const mostMessages = 100
 
 type Count = {
@@ -25,7 +26,7 @@ type Count = {
   timer: NodeJS.Timeout | undefined
 }
 
-/** `isAway` returns true if an error means that something is unavailable; `wait` calls back once, later. */
+/** `isAway` returns true if an error means that something is unavailable. `wait` calls back once, after `ms`. */
 export function createFailureLog(
   ours: Lines,
   isAway: (error: unknown) => boolean,
@@ -33,7 +34,7 @@ export function createFailureLog(
 ): FailureLog {
   const counts = new Map<string, Count>()
 
-  /** The next minute begins when a line is logged, and ends without one if nothing failed in it. */
+  /** Starts a minute after each line. If nothing fails in that minute, the next failure is logged at once. */
   const logCount = (message: string, count: Count): void => {
     clearTimeout(count.timer)
     count.timer = undefined
@@ -68,7 +69,7 @@ function rootCause(error: unknown): unknown {
   return error instanceof AppError ? (error.cause ?? error) : error
 }
 
-/** Message of the root cause of an error. */
+/** Message of an error's root cause. */
 function reasonOf(error: unknown): string {
   const cause = rootCause(error)
   if (!(cause instanceof Error)) return String(cause)

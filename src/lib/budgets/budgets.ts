@@ -1,4 +1,4 @@
-// Budgets of main-thread time for callers and organizations. A budget is a token bucket in milliseconds, and it counts only
+// Budgets of main-thread time for callers and organizations. A budget is a token bucket in milliseconds. It limits a caller only
 // while other callers use the server too.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Newest } from '../caches/newest.ts'
@@ -9,43 +9,52 @@ import { rootOf } from '../uid.ts'
 import type { Spender } from './thread-time.ts'
 
 export type BudgetOptions = {
-  /** Percent of the main thread that one identity or address may use for long. 100 is no budget. */
+  /** Percentage of the main thread that one identity or address may use over a long time. 100 means no limit. */
   callerPercent: number
-  /** The same for all identities of one organization together. */
+  /** Percentage for all identities of one organization together. */
   organizationPercent: number
-  /** Milliseconds that may be used beyond that. */
+  /** Milliseconds that a caller may use in addition for a short time: the size of the bucket. */
   burstMs: number
 }
 
-/** Sender of a request. An empty `uid` is an anonymous caller, who counts by address. */
+/** Sender of a request. An empty `uid` is an anonymous caller, whose budget is that of the address. */
 export type Sender = {
   uid: string
   source: string
   isExempt?: boolean
-  /** The request has no credential and may still be refused for that. Its address pays, and does not count as waiting. */
+  /**
+   * True if the request has no credential and may still be refused for that. Its time is charged to its address, which does not
+   * count as waiting.
+   */
   isUnproven?: boolean
 }
 
 export type Budgets = {
-  /** The account of one request, which pays for the time that the request uses. */
+  /** Starts to record the time of a request. */
   open(): Spending
-  /** The error that a request of this sender is refused with now, if any. Reserves nothing. */
+  /** Error with which a request of this sender would be refused now. Undefined if it would be accepted. Reserves no time. */
   problemOf(sender: Sender): OverBudget | undefined
-  /** Resolves when a refusal may be sent, or `signal` is aborted. Clients that ignore `Retry-After` then send fewer requests. */
+  /**
+   * Delays a refusal. Resolves after half a second, or when `signal` is aborted. So clients that ignore `Retry-After` send fewer
+   * requests.
+   */
   hold(signal: AbortSignal): Promise<void>
   /** Milliseconds that all requests have used so far. */
   spentMs(): number
 }
 
-/** Time that one request has used. */
+/** Recorded time of one request. */
 export type Spending = Spender & {
-  /** Sets the sender of the request. Returns the error to refuse it with if the sender is over budget while others wait. */
+  /**
+   * Sets the sender of the request, whose budget the time is charged to. Returns an error if the sender is over budget while
+   * others wait.
+   */
   enter(sender: Sender): OverBudget | undefined
-  /** Ends the request. `source` pays if no sender was set. */
+  /** Ends the request. If no sender was set, charges the time to the address `source`. */
   close(source: string): void
 }
 
-/** Refusal of a caller who is over budget while others wait. */
+/** Error for a caller who is over budget while others wait. */
 export class OverBudget extends AppError {
   constructor(retryDelaySeconds: number) {
     super(
@@ -59,43 +68,43 @@ export class OverBudget extends AppError {
   }
 }
 
-/** Time for which a caller counts as waiting after its last request. */
+/** Milliseconds for which a caller counts as waiting after its last request. */
 const recentMs = 1000
-/** Turns of the event loop for the same, when turns are long. */
+/** Number of turns of the event loop for which a caller counts as waiting, if that is longer. */
 const recentTurns = 20
-/** Longest time for which a request in progress counts as waiting. */
+/** Longest time in milliseconds for which a caller with a request in progress counts as waiting. */
 const longestMs = 30_000
-/** The largest debt, in milliseconds. */
+/** Maximum debt of a budget, in milliseconds. */
 const mostDebtMs = 10_000
-/** The most accounts of each kind. A dropped account starts again with a full budget. */
+/** Maximum number of accounts of each kind. An evicted account starts again with a full budget. */
 const mostAccounts = 10_000
-/** Accounts that count as other callers, the latest at each level. */
+/** Maximum number of active accounts at each level, the latest ones. */
 const mostActive = 1000
-/** An account that was seen within this time is not put in order again. */
+/** Milliseconds after which an account is moved to the end of its map again. Moving it at each request would take too long. */
 const sameMs = 250
-/** Time in milliseconds for which a refusal is delayed, and the most refusals that are delayed at once. */
+/** Delay of a refusal in milliseconds, and the maximum number of delayed refusals. */
 const holdMs = 500
 const mostHeld = 2000
-/** Weight of a request that was shorter than expected. A longer one has full weight. */
+/** Weight of the latest request in the expected time, if it was shorter than expected. A longer request has full weight. */
 const weight = 0.1
 
 type Level = 'caller' | 'organization'
 type Account = Share & {
   readonly level: Level
-  /** Time left before the budget is exhausted. Negative is a debt. */
+  /** Milliseconds left in the budget. A negative number is a debt. */
   leftMs: number
   filledAt: number
-  /** Time that requests in progress are still expected to use. */
+  /** Milliseconds that requests in progress are expected to use. */
   reservedMs: number
-  /** When it was last put in order among the accounts of its kind, */
+  /** Time at which the account was last moved to the end of the map of its kind. */
   keptAt: number
-  /** and when its sender was last noted as one who may wait. */
+  /** Time at which the account was last recorded as active. */
   seenAt: number
-  /** The turn of the event loop in which its sender was last seen. */
+  /** Number of the event loop turn in which the account was last active. */
   seenInTurn: number
   inProgress: number
   /**
-   * Time in milliseconds for which the next request is expected to hold the thread without a break. An upload uses more, but with
+   * Milliseconds for which the next request is expected to use the thread without a break. An upload uses more in total, but with
    * breaks.
    */
   expectedMs: number
@@ -132,7 +141,10 @@ type Active = Record<Level, Newest<Account, true>>
 
 const hasLeft = (account: Account): boolean => account.leftMs > account.reservedMs
 
-/** Notes who may wait from now on. A sender without an organization is one of the others for every organization. */
+/**
+ * Records that a sender is active, so that others are limited. For organizations, a sender without an organization counts as
+ * another one.
+ */
 function note(active: Active, paying: readonly Account[], now: number, turn: number): void {
   const [caller, organization = caller] = paying as [Account, Account?]
   if (now - organization.seenAt > sameMs) active.organization.set(organization, true)
@@ -155,7 +167,7 @@ function createAccounts(
   most: number,
 ) {
   const shares: Record<Level, number> = { caller: callerPercent / 100, organization: organizationPercent / 100 }
-  // Each kind has a map of its own, so that new names of one kind do not evict those of another.
+  // Each kind has a map of its own, so that many new keys of one kind do not evict those of another.
   const kinds = {
     identity: new Newest<string, Account>(most),
     organization: new Newest<string, Account>(most),
@@ -181,7 +193,8 @@ function createAccounts(
     return root === uid ? [find('identity', uid, now)] : [find('identity', uid, now), find('organization', root, now)]
   }
   const haveOthers = (account: Account, { source }: Sender, now: number): boolean => {
-    // Clients first ask without a credential, to learn where to get one.
+    // The caller's own address does not count as another caller, since clients first send a request without a credential to learn
+    // where to get one.
     const own = kinds.address.get(networkOf(source))
     for (const other of active[account.level].keys()) {
       const limit = other.inProgress > 0 ? longestMs : recentMs
@@ -197,7 +210,7 @@ function createAccounts(
   }
   const isOver = (account: Account): boolean => !hasLeft(account) && shares[account.level] < 1
   const problemOf = (paying: readonly Account[], sender: Sender, now: number): OverBudget | undefined => {
-    // Nearly every request ends here.
+    // Fast path: nearly all requests are within their budgets.
     if (paying.every(hasLeft)) return undefined
     const over = paying.filter((account) => isOver(account) && haveOthers(account, sender, now))
     if (over.length === 0) return undefined
@@ -206,7 +219,7 @@ function createAccounts(
   }
   return {
     atAddress: (source: string) => atAddress(source, monotonic()),
-    /** The accounts that pay for a request of this sender, and the error to refuse it with if one of them is over budget. */
+    /** Accounts that a request of this sender is charged to, and the error if one of them is over budget. */
     look(sender: Sender): { paying: readonly Account[]; problem: OverBudget | undefined } {
       const now = monotonic()
       const paying = accountsOf(sender, now)
@@ -214,12 +227,12 @@ function createAccounts(
       if (!sender.isUnproven) note(active, paying, now, turns())
       return { paying, problem: sender.isExempt ? undefined : problemOf(paying, sender, now) }
     },
-    /** Time used while no other caller waits makes no debt larger than the burst. */
+    /** Charges time to accounts. While no other caller waits, a debt does not grow beyond the burst. */
     take(paying: readonly Account[], ms: number, sender: Sender): void {
       if (paying.length === 0) return
       const now = monotonic()
       for (const account of paying) {
-        // Before the time is taken, since a budget that is full gains nothing by waiting.
+        // Refills first: a full bucket does not grow, so refilling after the charge would give more time.
         refill(account, now)
         const before = account.leftMs
         account.leftMs = Math.max(-Math.max(mostDebtMs, burstMs), before - ms)
@@ -239,10 +252,10 @@ class RequestSpending implements Spending {
   #sender: Sender = { uid: '', source: '' }
   #spentMs = 0
   #longestMs = 0
-  /** Time that is reserved and not used yet, so that many requests at once are not all admitted. */
+  /** Reserved time that is not used yet, so that many simultaneous requests are not all admitted. */
   #reservedMs = 0
   #isAdmitted = false
-  /** True if counted among the requests in progress of the accounts that pay. */
+  /** True if the request is included in `inProgress` of its accounts. */
   #isCounted = false
 
   constructor(accounts: Accounts, count: (ms: number) => void) {

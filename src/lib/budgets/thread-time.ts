@@ -1,41 +1,41 @@
-// Attribution of the main thread's time to the requests that use it. Requests take turns at every `await`, so the time
-// between two switches belongs to the request that ran in between.
+// Measures which request uses the main thread. Requests take turns at each `await`, so the time between two switches belongs to
+// the request that ran in between.
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { promiseHooks } from 'node:v8'
 import type { Shares } from '../scheduling/shares.ts'
 
-/** A request, or something else that pays for the time that it uses. */
+/** A request, or other work whose time is measured. */
 export type Spender = {
   charge(ms: number): void
-  /** Its position among the callers that wait for the thread; undefined until it is known. */
+  /** Its shares among the callers that wait for the thread. Undefined while the sender is unknown. */
   readonly shares?: Shares | undefined
 }
 
 export type ThreadTime = {
-  /** Charges `spender` for `work` and for everything that `work` awaits. */
+  /** Runs `work` and charges its time to `spender`, including everything that `work` awaits. */
   run<T>(spender: Spender, work: () => T): T
-  /** Charges for the time up to now. Call it before a total is read. */
+  /** Charges the time since the last switch. Call it before a total is read. */
   settle(): void
-  /** Turns of the event loop so far in which a spender was charged. */
+  /** Number of event loop turns so far in which time was charged. */
   turns(): number
   close(): void
 }
 
 /**
- * Shared by all measurements of the process, so that queues can find the caller that waits. Each measures only the work that it
- * runs itself.
+ * Current spender in the async context. All measurements of the process share it, so that queues can find the current caller.
+ * Each measurement includes only work that it has started.
  */
 const context = new AsyncLocalStorage<{ spender: Spender; by: object }>()
 
-/** The spender that pays for the work that runs now. Returns undefined if no spender does. */
+/** Spender of the running work. Undefined if its time is not measured. */
 export function spenderNow(): Spender | undefined {
   return context.getStore()?.spender
 }
 
 /**
- * Measures from one continuation of a promise to the next of another spender, or to the end of the turn of the event loop.
- * Callbacks of sockets and timers are charged to the spender before them in the same turn: a hook for those too
- * (`async_hooks.createHook`) costs twice as much.
+ * Creates a measurement. Time is measured from one promise continuation to the next one of another spender, or to the end of the
+ * event loop turn. Socket and timer callbacks are charged to the previous spender of the same turn. Measuring them too
+ * (`async_hooks.createHook`) would cost twice as much.
  */
 export function createThreadTime(monotonic: () => number = () => performance.now()): ThreadTime {
   const by = {}
@@ -53,7 +53,7 @@ export function createThreadTime(monotonic: () => number = () => performance.now
     isTurnNoted = true
     setImmediate(endTurn)
   }
-  /** The wait for the next event is charged to no spender. */
+  /** The wait for the next event is not charged. */
   const endTurn = (): void => {
     isTurnNoted = false
     turns++

@@ -1,24 +1,24 @@
 import { Newest } from './newest.ts'
 
-/** Maximum age of an answer, so that a removal on another server counts within a second. */
+/** Maximum age of a cached result in milliseconds, so that a deletion on another server takes effect within a second. */
 export const briefMs = 500
 const maxEntries = 10_000
 
-/** Answers by key, each of them kept for a short time, so that many requests in a row ask the database once. */
+/** Results by key, each cached for a short time, so that many requests in a row need one database query. */
 export type Aged<T> = {
-  /** The answer that is young enough or is being read. Reads it otherwise. An answer that fails is not kept. */
+  /** Cached result, or the result of a read in progress. Otherwise calls `read`. A failure is not cached. */
   of(key: string, read: () => Promise<T>): Promise<T>
-  /** Clears the cache; results of reads in progress are not cached either. */
+  /** Clears the cache. Results of reads in progress are not cached either. */
   clear(): void
 }
 
 /**
- * Callers who ask while an answer is read share it. With `rereads` they do not share one that is not kept, since it may be older
- * than a change that they have seen on another server.
+ * Callers share a read in progress. With `rereads`, they do not share a result that is not cached. It may be older than a change
+ * that they have seen on another server.
  */
 type Options = { ageMs?: number; entries?: number; rereads?: boolean }
 
-/** `monotonic` returns milliseconds of a clock that never steps. `isKept` returns true for answers to cache. */
+/** `monotonic` returns milliseconds of a clock that is never set. `isKept` returns true for results to cache. */
 export function createAged<T>(
   monotonic: () => number,
   { ageMs = briefMs, entries: most = maxEntries, rereads = false }: Options = {},
@@ -46,13 +46,16 @@ export function createAged<T>(
   }
 }
 
-/** Cache for single values; a value is at most half a second old. */
+/** Cache of single values, which are at most half a second old. */
 export type BriefCache<T> = {
   of(key: string): Promise<T | undefined>
   clear(): void
 }
 
-/** `monotonic` gives milliseconds of a clock that never steps. A missing answer is not kept: it may exist at any moment. */
+/**
+ * `monotonic` returns milliseconds of a clock that is never set. Missing values are not cached, since they may be created at any
+ * moment.
+ */
 export function createBriefCache<T>(
   read: (key: string) => Promise<T | undefined>,
   monotonic: () => number,

@@ -1,13 +1,13 @@
 import { Newest } from './newest.ts'
 
-/** Bounded cache whose entries expire at a time that is set with them. */
+/** Cache with a maximum size. Each entry expires at the time that is set with it. */
 export type Lapsing<T> = {
-  /** `undefined` once it has lapsed. */
+  /** Value of a key. `undefined` if it is missing or has expired. */
   get(key: string, now: number): T | undefined
   set(key: string, value: T, until: number): void
 }
 
-/** Keeps at most `most` entries. If it is full, the entry that was set first is removed. */
+/** Keeps at most `most` entries. If the cache is full, the entry that was set first is removed. */
 export function createLapsing<T>(most: number): Lapsing<T> {
   const kept = new Newest<string, { value: T; until: number }>(most)
   return {

@@ -1,9 +1,10 @@
 /**
- * Map of at most `most` keys. If it is full, the key that was set longest ago is removed. A key that is set again is the newest.
+ * Map with at most `most` keys. If the map is full, the key that was set longest ago is removed. Setting a key again makes it the
+ * newest.
  */
 export class Newest<K, V> extends Map<K, V> {
   readonly #most: number
-  /** Iterator before the oldest key. A new iterator would pass over all keys that were deleted before it each time. */
+  /** Iterator that is kept just before the oldest key. A new iterator would have to skip all deleted keys each time. */
   #oldest: MapIterator<K> | undefined
 
   constructor(most: number) {

@@ -1,12 +1,12 @@
 import { Newest } from './newest.ts'
 
-/** Cache of results for one version of the data, for the keys that were used last. */
+/** Cache of results for the most recently used keys. A result is valid for one version of the data. */
 export type Remembered<T> = {
-  /** Returns the cached result for the same key and version. Otherwise calls `work`. */
+  /** Cached result for this key and version. Otherwise calls `work`. */
   of(key: string, version: number, work: () => Promise<T>): Promise<T>
 }
 
-/** Caches at most `most` answers. If it is full, the least recently used answer is removed. */
+/** Keeps at most `most` results. If the cache is full, the least recently used result is removed. */
 export function createRemembered<T>(most: number): Remembered<T> {
   const kept = new Newest<string, { version: number; value: T }>(most)
   return {

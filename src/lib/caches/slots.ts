@@ -1,10 +1,10 @@
-/** Length above which the list is replaced once it is empty. */
+/** Length above which the array is emptied once it has no items. */
 const many = 1024
 
 /**
- * Set of items that come and go, each in a slot of its own until it is removed. Not a Set or a Map: when a table of V8 is full,
- * it refers to the table that replaces it. Once an old table is in the old generation, everything in its successors lives until
- * the whole heap is collected (docs/decisions/0140-v8-heap-of-requests.md).
+ * Set of items that are often added and removed. Each item has a slot in an array until it is removed. A Set or Map does not
+ * serve: when V8 replaces its full table, the old table refers to the new one. If the old table is in the old generation,
+ * everything in the later tables stays in memory until a full garbage collection (docs/decisions/0140-v8-heap-of-requests.md).
  */
 export class Slots<T extends object> {
   readonly #items: (T | undefined)[] = []
@@ -14,12 +14,12 @@ export class Slots<T extends object> {
     return this.#items.length - this.#free.length
   }
 
-  /** In no order, with holes. */
+  /** All slots, in no order. Free slots are undefined. */
   get items(): readonly (T | undefined)[] {
     return this.#items
   }
 
-  /** Its slot, which another has once it is removed. */
+  /** Adds an item and returns its slot. After the item is removed, another item may get the slot. */
   add(item: T): number {
     const slot = this.#free.pop() ?? this.#items.length
     this.#items[slot] = item
@@ -30,7 +30,7 @@ export class Slots<T extends object> {
     return this.#items[slot]
   }
 
-  /** Nothing happens where it is removed already. */
+  /** Removes an item. Does nothing if the item was already removed. */
   remove(slot: number, item: T): void {
     if (this.#items[slot] !== item) return
     this.#items[slot] = undefined

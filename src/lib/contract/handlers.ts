@@ -1,4 +1,4 @@
-// Handlers that many resources have: each reads its request, calls a service and returns its result.
+// Common handlers of resources. Each reads its request, calls a service and returns the result as a message.
 import type { DescMethod, MessageShape } from '@bufbuild/protobuf'
 import type { Patch } from '../fields.ts'
 import { type ListQuery, listResponse, readList, type UidpFilter } from '../lists/lists.ts'
@@ -12,7 +12,7 @@ export function getting<C, T, M>(get: (call: C, uid: string) => Promise<T>, toMe
   return async (call: C, { uid }: { uid: string }): Promise<M> => toMessage(await get(call, uid))
 }
 
-/** Handler of a List method with pages. `filterOf` reads the members of the request that narrow the list. */
+/** Handler of a List method with pages. `filterOf` returns the filters of the request. */
 export function listing<D extends DescMethod, C extends PagingCall, T, F, N extends number | undefined>(
   method: D,
   rules: ListRules,
@@ -31,7 +31,7 @@ export function listing<D extends DescMethod, C extends PagingCall, T, F, N exte
   }
 }
 
-/** Handler of a Create method. Its request names the parent in one member, and has the content in another one. */
+/** Handler of a Create method. `parent` and `member` are the request fields with the parent and the new resource. */
 export function creating<P extends string, K extends string, C, R, I, T, M>(
   [parent, member]: readonly [P, K],
   fromMessage: (message: R | undefined) => I,
@@ -42,7 +42,7 @@ export function creating<P extends string, K extends string, C, R, I, T, M>(
     toMessage(await create(call, request[parent], fromMessage(request[member])))
 }
 
-/** Handler of an Update method with a mask. */
+/** Handler of an Update method with an update mask. */
 export function updating<K extends string, C, R extends { uid: string }, V, T, M>(
   member: K,
   fromMessage: (message: R | undefined) => Partial<V>,
@@ -57,7 +57,7 @@ export function updating<K extends string, C, R extends { uid: string }, V, T, M
   }
 }
 
-/** Handler of an Update method without a mask, which replaces the members at `paths`. */
+/** Handler of an Update method without an update mask. Replaces the members at `paths`. */
 export function replacing<C, R extends { id: string }, V, T, M>(
   paths: readonly string[],
   fromMessage: (message: R | undefined) => Partial<V>,
@@ -68,7 +68,7 @@ export function replacing<C, R extends { id: string }, V, T, M>(
     toMessage(await update(call, message.id, { paths, value: fromMessage(message) }))
 }
 
-/** Handler of a Delete method, whose request names the resource in the given member. */
+/** Handler of a Delete method. `member` is the request field with the uid of the resource. */
 export function deleting<K extends string, C>(member: K, remove: (call: C, uid: string) => Promise<void>) {
   return async (call: C, request: Record<K, string>): Promise<typeof empty> => {
     await remove(call, request[member])

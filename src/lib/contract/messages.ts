@@ -1,10 +1,13 @@
-// Conversion between messages of the contract and values of models, by the descriptors.
+// Conversion between messages of the contract and values of models, based on the protobuf descriptors.
 import { type DescField, type DescMessage, type Message, type MessageShape, ScalarType } from '@bufbuild/protobuf'
 import { type Timestamp, TimestampSchema } from '@bufbuild/protobuf/wkt'
 import { invalid } from '../errors.ts'
 import { timestamp } from '../timestamp.ts'
 
-/** A member as models have it: times as ISO text, enums as numbers, 64-bit integers as any of them, messages without a type name. */
+/**
+ * Type of a message field in a model: times are ISO text, enums are numbers, 64-bit integers are a bigint, number or text, and
+ * messages have no type name.
+ */
 type Modeled<V> = V extends Timestamp
   ? string
   : V extends bigint
@@ -23,10 +26,10 @@ type Modeled<V> = V extends Timestamp
                 ? { readonly [key: string]: Modeled<E> }
                 : V
 
-/** The members of a message as models have them. */
+/** Type of a message in a model. */
 type Model<M> = { [K in keyof M as K extends keyof Message ? never : K]: Modeled<M[K]> }
 
-/** The same where some members have other names in the model. */
+/** Like Model, but some members have other names in the model. */
 type Renamed<M, N> = Model<Omit<M, keyof N>> & { [K in keyof N & keyof M as N[K] & string]: Modeled<M[K]> }
 
 type Names<M> = { readonly [K in Exclude<keyof M, keyof Message>]?: string }
@@ -34,8 +37,8 @@ type Convert = (value: unknown) => unknown
 type Member = { to: string; from: string; convert: Convert | undefined }
 
 /**
- * Returns a function that makes messages of a type. `names` maps members of the message to members of the model, if their names
- * differ. Nested values are converted likewise, unless they are messages already. An empty time is not set.
+ * Returns a function that converts a value of a model to a message. `names` maps names in the message to names in the model,
+ * where they differ. Nested values are converted too, unless they are messages already. An empty time becomes an unset field.
  */
 export function messageOf<D extends DescMessage, const N extends Names<MessageShape<D>> = object>(
   desc: D,
@@ -45,7 +48,7 @@ export function messageOf<D extends DescMessage, const N extends Names<MessageSh
 }
 
 function converterOf(desc: DescMessage, names: Readonly<Record<string, string>>): Convert {
-  // Compiled at the first message, since a type may contain itself.
+  // Compiled when the first message is converted, since a message type may contain itself.
   let members: readonly Member[] | undefined
   return (value) => {
     members ??= desc.members.map((member): Member => {
@@ -63,7 +66,7 @@ function converterOf(desc: DescMessage, names: Readonly<Record<string, string>>)
   }
 }
 
-/** Function that converts a value of the model to a member of the message; undefined if both are the same. */
+/** Function that converts a value of the model to a message field. Undefined if no conversion is needed. */
 function conversionOf(field: DescField): Convert | undefined {
   if (field.fieldKind === 'list') {
     const one = singleOf(field.listKind === 'message' ? field.message : undefined, field.scalar)
@@ -99,7 +102,7 @@ function choiceOf(fields: readonly DescField[]): Convert {
   }
 }
 
-/** Members of a message that a service takes. Throws INVALID_ARGUMENT for the field if there is no message. */
+/** Selected members of a message in a request. Throws INVALID_ARGUMENT for `field` if the message is missing. */
 export function contentOf<M extends Message, K extends Exclude<keyof M, keyof Message>>(
   message: M | undefined,
   field: string,
@@ -111,7 +114,7 @@ export function contentOf<M extends Message, K extends Exclude<keyof M, keyof Me
   return content as Pick<M, K>
 }
 
-/** The member of a request. Throws INVALID_ARGUMENT for the field if it is missing. */
+/** Returns a member of a request. Throws INVALID_ARGUMENT for `field` if it is missing. */
 export function required<T>(member: T | undefined, field: string): T {
   if (member === undefined) throw invalid({ field, description: 'is required' })
   return member

@@ -1,6 +1,6 @@
 import { createPublicKey } from 'node:crypto'
 
-/** A public key that may verify signatures, spelled in the one way that RFC 7517 asks for, without other members. */
+/** Public key that can verify signatures, in the canonical form of RFC 7517, without other members. */
 export type PublicJwk = {
   kty: string
   use: 'sig'
@@ -14,7 +14,7 @@ export type PublicJwk = {
 }
 export type KeySet = { keys: PublicJwk[] }
 
-/** The most keys of a set that are read. */
+/** Maximum number of keys that are read from a set. */
 export const maxKeys = 100
 
 const maxKidLength = 512
@@ -27,13 +27,13 @@ const kinds = new Map([
   ['OKP Ed25519', { members: ['crv', 'x'], algorithms: ['EdDSA', 'Ed25519'] }],
 ])
 
-/** The keys of a JWK Set that may verify signatures; others are left out. `undefined` when it is no JWK Set. */
+/** Keys of a JWK Set that can verify signatures. Other keys are left out. `undefined` if the value is not a JWK Set. */
 export function readKeySet(document: unknown): KeySet | undefined {
   if (!isObject(document) || !Array.isArray(document.keys)) return undefined
   return { keys: document.keys.slice(0, maxKeys).flatMap((key) => readKey(key) ?? []) }
 }
 
-/** The same of a text; empty for one that is no JWK Set. */
+/** Like `readKeys`, for JSON text. Empty if the text is not a JWK Set. */
 export function readKeySetText(text: string): KeySet {
   try {
     return readKeySet(JSON.parse(text)) ?? { keys: [] }
@@ -46,7 +46,7 @@ function readKey(jwk: unknown): PublicJwk | undefined {
   if (!isObject(jwk) || typeof jwk.kty !== 'string') return undefined
   const kind = kinds.get(jwk.kty === 'RSA' ? 'RSA' : `${jwk.kty} ${jwk.crv}`)
   if (!kind || !isForSignatures(jwk, kind.algorithms)) return undefined
-  // A key whose secret part is published must not be trusted.
+  // A key with its private part is not trusted, since anyone could sign with it.
   if ('d' in jwk || 'k' in jwk) return undefined
   const { kid, alg } = jwk
   if (kid !== undefined && (typeof kid !== 'string' || kid.length > maxKidLength)) return undefined
@@ -66,12 +66,12 @@ function isForSignatures({ use, key_ops, alg }: Record<string, unknown>, algorit
   return alg === undefined || (typeof alg === 'string' && algorithms.includes(alg))
 }
 
-/** Numbers of the key. The upper limits bound the cost of one signature check. */
+/** Modulus and exponent of an RSA key. Their maximum sizes limit the cost of one signature check. */
 function readMaterial(jwk: Record<string, unknown>, members: string[]): Omit<PublicJwk, 'use'> | undefined {
   const given: Record<string, string> = { kty: jwk.kty as string }
   for (const member of members) {
     const value = jwk[member]
-    // 8,192 bits and a leading zero octet; the exponent has 32 bits at most.
+    // Maximum sizes: 8,192 bits and a leading zero byte for the modulus, and 32 bits for the exponent.
     const longest = member === 'e' ? 6 : 1368
     if (typeof value !== 'string' || value.length > longest) return undefined
     if (member !== 'crv' && !/^[A-Za-z0-9_-]+$/.test(value)) return undefined

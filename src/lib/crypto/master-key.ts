@@ -15,7 +15,7 @@ import { makeFolder, syncFolder } from '../files/folders.ts'
 
 const keyBytes = 32
 
-/** The 32 bytes that `text` spells in hex or base64. */
+/** Parses a master key of 32 bytes, written in hex or base64. */
 export function parseMasterKey(text: string): Buffer {
   const trimmed = text.trim()
   const key = /^[0-9a-fA-F]{64}$/.test(trimmed) ? Buffer.from(trimmed, 'hex') : Buffer.from(trimmed, 'base64')
@@ -29,16 +29,16 @@ export function fingerprintOf(masterKey: Uint8Array): string {
 }
 
 const fileOf = (folder: string) => join(folder, 'master.key')
-/** The next key, while a rotation is under way. */
+/** File with the next key during a rotation. */
 const nextOf = (folder: string) => join(folder, 'master.key.new')
 
-/** The key in the data folder; `undefined` when there is none. */
+/** Master key in the data folder. `undefined` if there is none. */
 export const readMasterKey = (folder: string): Buffer | undefined => readKey(fileOf(folder))
 
-/** The key that a rotation which did not come to its end has left behind. */
+/** Next master key in the data folder, left behind by an interrupted rotation. `undefined` if there is none. */
 export const readNextMasterKey = (folder: string): Buffer | undefined => readKey(nextOf(folder))
 
-/** Creates the key of a data folder, unless another process was first; then returns its key. */
+/** Creates the master key of a data folder and returns it. If another process creates one first, returns that key. */
 export function makeMasterKey(folder: string): Buffer {
   makeFolder(folder)
   const file = fileOf(folder)
@@ -55,13 +55,15 @@ export function makeMasterKey(folder: string): Buffer {
   return readMasterKey(folder)!
 }
 
-/** Stores a new key next to the present one. It is on disk before anything is encrypted with it. */
+/**
+ * Stores the next key beside the current one. The key is on disk when the function returns, before anything is encrypted with it.
+ */
 export function stageMasterKey(folder: string): Buffer {
   const file = nextOf(folder)
-  // Nothing is encrypted under a staged key that is already there: opening the database promotes such a key first.
+  // An existing next key can be deleted. If it were in use, opening the database would have promoted it.
   rmSync(file, { force: true })
   const key = randomBytes(keyBytes)
-  // Under its name there is a whole key or none, whenever the process is killed.
+  // Written under another name first, so that the file is complete even if the process is killed.
   const begun = `${file}.part`
   rmSync(begun, { force: true })
   writeKey(begun, key)
@@ -70,7 +72,10 @@ export function stageMasterKey(folder: string): Buffer {
   return key
 }
 
-/** Replaces the old key by the new one. Keeps the old key, which older backups need, and returns its new file. */
+/**
+ * Makes the next key the current one. Keeps the old key in another file, since older backups need it, and returns the name of
+ * that file.
+ */
 export function promoteMasterKey(folder: string): string | undefined {
   const old = readMasterKey(folder)
   const kept = old && `${fileOf(folder)}.old-${fingerprintOf(old)}`
@@ -92,7 +97,7 @@ function readKey(file: string): Buffer | undefined {
   }
 }
 
-/** For its owner only. */
+/** Writes a key to a new file that only its owner can read. */
 function writeKey(file: string, key: Buffer): void {
   const fd = openSync(file, 'wx', 0o600)
   writeSync(fd, `${key.toString('base64')}\n`)

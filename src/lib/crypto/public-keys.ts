@@ -1,12 +1,15 @@
-// Public keys of outside signers, as users enter them.
+// Public keys of external signers, as users enter them.
 import { createHash, createPublicKey, type KeyObject } from 'node:crypto'
 
-/** `pem` is the one way to write it, `fingerprint` the SHA-256 of its DER in hex. */
+/** `pem` is the canonical PEM form of the key. `fingerprint` is the SHA-256 of its DER form, as hex. */
 export type PublicKey = { pem: string; fingerprint: string }
 
 const maxPem = 16_384
 
-/** Returns the key, or the error of the text. Refuses a private key, though it has a public one. */
+/**
+ * Parses a key. Returns an error message if the text is not a public key. Refuses a private key, although it contains the public
+ * one.
+ */
 export function publicKeyOf(text: string): PublicKey | string {
   if (text === '') return 'is required'
   if (text.length > maxPem) return `must be at most ${maxPem} characters long`

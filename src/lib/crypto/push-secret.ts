@@ -1,5 +1,5 @@
 // User name and secret of a push token. The secret has a prefix that secret scanners recognize, 178 random bits, and a checksum.
-// The checksum exposes a fake secret without a query.
+// With the checksum, made-up secrets are refused without a database query.
 import { randomInt } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 
@@ -9,7 +9,7 @@ const randomLength = 30
 const checkLength = 6
 const pattern = new RegExp(`^${prefix}[0-9A-Za-z]{${randomLength + checkLength}}$`)
 
-/** A new one. */
+/** Creates a secret. */
 export function newPushSecret(): string {
   const random = Array.from({ length: randomLength }, () => letters[randomInt(letters.length)]).join('')
   return `${prefix}${random}${checkOf(prefix + random)}`
@@ -21,7 +21,7 @@ export function isPushSecret(text: string): boolean {
   return text.slice(-checkLength) === checkOf(text.slice(0, -checkLength))
 }
 
-/** CRC-32 in base 62. */
+/** Checksum of a secret: its CRC-32 in base 62. */
 function checkOf(text: string): string {
   let check = ''
   for (let left = crc32(text), i = 0; i < checkLength; i++, left = Math.floor(left / 62))
@@ -30,8 +30,8 @@ function checkOf(text: string): string {
 }
 
 /**
- * Letters without vowels and without characters that look alike. The name does not have to be hard to guess, since there is a
- * secret too.
+ * Characters of user names: no vowels, and no characters that look alike. Attackers may guess a user name, since they would need
+ * its secret too.
  */
 const userLetters = '23456789bcdfghjkmnpqrstvwxz'
 const userPattern = /^pt-[2-9b-z]{8}$/
@@ -41,7 +41,7 @@ export function newUserName(): string {
   return `pt-${Array.from({ length: 8 }, () => userLetters[randomInt(userLetters.length)]).join('')}`
 }
 
-/** True if a user name has the form of a push token's. */
+/** True if a text has the form of a push token's user name. */
 export function isPushTokenUser(text: string): boolean {
   return userPattern.test(text)
 }

@@ -3,19 +3,19 @@ import { createCipheriv, createDecipheriv, createSecretKey, hkdfSync, type KeyOb
 import { fingerprintOf } from './master-key.ts'
 import type { Purpose } from './sealed-columns.ts'
 
-/** Encrypts and authenticates under keys that are derived from the master key, one for each purpose. */
+/** Authenticated encryption with keys that are derived from the master key, one for each purpose. */
 export type Sealer = {
   /** Fingerprint of the master key. */
   readonly fingerprint: string
   seal(purpose: Purpose, plain: Uint8Array): Buffer
-  /** `undefined` when the bytes were not sealed by this key for this purpose. */
+  /** Decrypts. Returns `undefined` if the bytes were not encrypted with this key for this purpose. */
   unseal(purpose: Purpose, sealed: Uint8Array): Buffer | undefined
 }
 
 const nonceLength = 12
 const tagLength = 16
 
-/** AES-256-GCM; a sealed value is nonce, ciphertext and tag. */
+/** Creates the encryption, AES-256-GCM. An encrypted value has nonce, ciphertext and tag. */
 export function createSealer(masterKey: Uint8Array): Sealer {
   const keys = new Map<string, KeyObject>()
   const keyOf = (purpose: string): KeyObject => {

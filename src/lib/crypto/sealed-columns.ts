@@ -1,9 +1,12 @@
-// Columns that are encrypted under the master key. A new purpose does not compile until its columns are listed here.
+// Columns that are encrypted with the master key. A new purpose compiles only if its columns are listed here.
 
-/** `key` is the primary key of the table; values that are NULL or empty are not sealed. */
+/** Encrypted column. `key` is the primary key of the table. NULL and empty values are not encrypted. */
 export type SealedColumn = { table: string; key: string; column: string }
 
-/** Columns of each purpose. Page tokens and links are not stored, and those of another master key are refused. */
+/**
+ * Encrypted columns of each purpose. Page tokens and links have no columns, since they are not stored. After a change of the
+ * master key, older ones are refused.
+ */
 export const sealedColumns = {
   'signing-key': [{ table: 'signing_keys', key: 'kid', column: 'private_jwk' }],
   'identity-provider-secret': [{ table: 'identity_providers', key: 'uid', column: 'client_secret' }],

@@ -3,19 +3,19 @@ import { createHmac } from 'node:crypto'
 
 const prefix = 'whsec_'
 
-/** A secret as receivers are given it. */
+/** Secret in the form that receivers get, with its prefix. */
 export function secretText(secret: Uint8Array): string {
   return `${prefix}${Buffer.from(secret).toString('base64')}`
 }
 
-/** Returns `undefined` if the text is not a secret of Standard Webhooks. */
+/** Parses a secret. Returns `undefined` if the text is not a secret of Standard Webhooks. */
 export function parseSecret(text: string): Buffer | undefined {
   const encoded = text.startsWith(prefix) ? text.slice(prefix.length) : ''
   const secret = Buffer.from(encoded, 'base64')
   return secret.length > 0 && secret.toString('base64') === encoded ? secret : undefined
 }
 
-/** The three headers; with several secrets there is a signature by each. */
+/** Returns the three headers of a delivery. With several secrets, the signature header has a signature for each. */
 export function signatureHeaders(
   secrets: readonly Uint8Array[],
   { id, seconds, body }: { id: string; seconds: number; body: string },

@@ -1,6 +1,6 @@
 // The HTTP binding of CloudEvents 1.0, in binary mode.
 
-/** Headers of an event's attributes, from their lower-case names; empty attributes are left out. */
+/** Headers for the attributes of an event. The names must be in lower case. Empty attributes are left out. */
 export function binaryHeaders(attributes: Readonly<Record<string, string>>): Record<string, string> {
   const headers: Record<string, string> = {}
   for (const [name, value] of Object.entries(attributes)) {

@@ -1,10 +1,10 @@
-// Conversion of a service's values to the message of an event; the compiler checks both sides.
+// Conversion of services' values to the messages of events. The compiler checks the types of both.
 import { create, type DescMessage, type DescMethod, type Message, type MessageShape } from '@bufbuild/protobuf'
 
 /** Value of a model, with its kind. */
 export type Resource = { readonly kind: string; readonly value: unknown }
 
-/** Wraps a value of type `T` with its kind. Services call it, and messages are registered for it. */
+/** Function that wraps a value of type `T` with its kind. Services call it, and event bodies are registered for it. */
 export type Kind<T> = ((value: T) => Resource) & { readonly kind: string }
 
 /** Creates a kind. Kinds that appear in the same event need different names. */
@@ -12,19 +12,19 @@ export function kindOf<T>(kind: string): Kind<T> {
   return Object.assign((value: T): Resource => ({ kind, value }), { kind })
 }
 
-/** Body of the event of a deletion, which has only the uid. */
+/** Kind of a deleted resource, of which the event has only the uid. */
 export const toDeletionResource = kindOf<{ uid: string }>('deletion')
 
-/** Converts a resource of one kind into the body of an event. */
+/** Conversion of resources of one kind to the body of an event. */
 export type EventBody = {
-  /** Method that causes the event, or the message of an event without a method. */
+  /** Method whose event has this body. For an event without a method, the message of the event. */
   of: DescMethod | DescMessage
   kind: string
   /** Returns `null` if the event has no body. */
   toMessage(value: never): Message | null
 }
 
-/** The event of a method carries its response, or its request when the response is empty. */
+/** Type of the body: the response of the method, or its request if the response is empty. */
 type BodyShape<D extends DescMethod | DescMessage> = D extends DescMessage
   ? MessageShape<D>
   : D extends DescMethod
@@ -33,7 +33,7 @@ type BodyShape<D extends DescMethod | DescMessage> = D extends DescMessage
       : MessageShape<D['output']>
     : never
 
-/** The body that the event of a method, or of a message, has for resources of a kind. */
+/** Body of the event of a method or a message, for resources of one kind. */
 export function eventBody<D extends DescMethod | DescMessage, T>(
   of: D,
   { kind }: Kind<T>,
@@ -42,7 +42,7 @@ export function eventBody<D extends DescMethod | DescMessage, T>(
   return { of, kind, toMessage }
 }
 
-/** Body for a deletion whose request only names the resource to delete; version 1 calls it `id`. */
+/** Body of a deletion event: the request of the method, whose only field is the uid. Version 1 names the field `id`. */
 export function deletionBody<D extends DescMethod>(
   of: MessageShape<D['input']> extends { uid: string } | { id: string } ? D : never,
 ): EventBody {

@@ -1,11 +1,11 @@
-// Folders whose names survive a power cut: a name is on disk once the folder that it is in was synced.
+// Folders and files whose names survive a power cut. A name is on disk only after its parent folder was synced.
 import { closeSync, fsyncSync, mkdirSync, openSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 
 /**
- * Makes a folder for its owner only, and any missing parents. Syncs the entries of its parents to disk, also for a folder of a
- * process that was killed before it did. The system takes care of entries in a folder that we may not read.
+ * Creates a folder that only its owner can access, and missing parents. Syncs the parent folders, since an earlier process may
+ * have been killed before it did. Parents that the process cannot read are skipped.
  */
 export function makeFolder(path: string): void {
   const first = mkdirSync(path, { recursive: true, mode: 0o700 })
@@ -20,7 +20,7 @@ export function makeFolder(path: string): void {
   }
 }
 
-/** Has the names in a folder on disk. */
+/** Writes the names in a folder to disk. */
 export function syncFolder(path: string): void {
   const folder = openSync(path, 'r')
   try {
@@ -30,7 +30,7 @@ export function syncFolder(path: string): void {
   }
 }
 
-/** Has a file, or the names in a folder, on disk while others are served. */
+/** Writes a file, or the names in a folder, to disk without blocking other work. */
 export async function syncPath(path: string): Promise<void> {
   const file = await open(path, 'r')
   await file.sync().finally(() => file.close())

@@ -1,19 +1,19 @@
-// Checks if the disk of a folder is full.
+// Check for a full disk.
 import { randomBytes } from 'node:crypto'
 import { rm, statfs, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
-/** With more room than this no file is written to find out. */
+/** Free bytes and files above which a disk is not full. Below them, a file is written to find out. */
 const amplyBytes = 64 << 20
 const amplyFiles = 1000
 const probe = Buffer.alloc(1 << 20, 1)
 
-/** True if not even a file of 1 MiB can be written to a folder. Throws for any other error of the disk. */
+/** True if a file of 1 MiB cannot be written to the folder. Throws for any other error of the disk. */
 export async function isDiskFull(folder: string): Promise<boolean> {
   const { bavail, bsize, files, ffree } = await statfs(folder)
-  // Some file systems count no files.
+  // `files` is 0 for file systems that do not limit the number of files.
   if (bavail * bsize > amplyBytes && (files === 0 || ffree > amplyFiles)) return false
-  // The figures exclude blocks that are reserved for root, and the server may run as root.
+  // Writes a file, since the free space above excludes blocks that are reserved for root, and the server may run as root.
   const file = join(folder, `.room-${randomBytes(8).toString('hex')}`)
   try {
     await writeFile(file, probe, { mode: 0o600, flag: 'wx' })

@@ -6,8 +6,8 @@ type Reviver = (key: string, value: unknown, context: { source?: string }) => un
 const parse = JSON.parse as (text: string, reviver: Reviver) => unknown
 
 /**
- * Parses claims. Integers that a number cannot hold become a BigInt, so they compare as they are written. Throws a SyntaxError for
- * text that is not JSON, has a member twice or nests too deeply.
+ * Parses the claims of a token. Integers too large for a number become a BigInt, so that they compare exactly. Throws a
+ * SyntaxError for text that is not JSON, has a member twice or nests too deeply.
  */
 export function parseClaims(text: string): unknown {
   parseUniqueJson(text)
@@ -18,8 +18,8 @@ export function parseClaims(text: string): unknown {
 }
 
 /**
- * Claim with this name, or at this path with dots between the names of objects, such as `realm_access.roles` or
- * `kubernetes.io.namespace`. A claim with the whole name has priority. Returns undefined if there is none, or if the path is
+ * Claim with this name, or at this path, such as `realm_access.roles` or `kubernetes.io.namespace`. In a path, dots separate the
+ * names of nested objects. A claim with the whole name has priority. Returns undefined if there is none, or if the path is
  * ambiguous.
  */
 export function findClaim(claims: Claims, name: string): unknown {

@@ -7,7 +7,7 @@ const quote = 0x22
 const backslash = 0x5c
 
 const [other, text, open, close, comma] = [0, 1, 2, 3, 4]
-/** The role of each byte outside of strings. */
+/** Role of each byte in JSON text, if the byte is outside of a string. */
 const roles = new Uint8Array(256)
 for (const [role, bytes] of [
   [text, '"'],
@@ -19,15 +19,15 @@ for (const [role, bytes] of [
 }
 
 /**
- * The limit that JSON text exceeds, as the description of a violation. Returns undefined for text within the limits. Takes one
- * pass over the bytes, and does not check that they are JSON: that is left to the parser.
+ * Description of the limit that JSON text exceeds. Undefined if the text is within the limits. Scans the bytes once, and does not
+ * check that they are JSON, since the parser does.
  */
 export function jsonProblem(bytes: Uint8Array, limits: JsonLimits): string | undefined {
   const scanned = scanJson(bytes, limits)
   return typeof scanned === 'string' ? scanned : undefined
 }
 
-/** The limit that JSON text exceeds, as `jsonProblem` describes it, or else the number of its members and elements. */
+/** Number of members and elements of JSON text. If the text exceeds a limit, returns its description, as `jsonProblem` does. */
 export function scanJson(bytes: Uint8Array, limits: JsonLimits): number | string {
   const { length } = bytes
   let depth = 0
@@ -41,7 +41,7 @@ export function scanJson(bytes: Uint8Array, limits: JsonLimits): number | string
     else {
       if (++depth > limits.depth) return `is nested deeper than ${limits.depth} levels`
       at = lastSpaceAfter(bytes, at)
-      // An object or array has one member more than it has commas, unless it is empty.
+      // Counts the first member here, since each comma counts one more. An empty object or array has none.
       if (at + 1 < length && roles[bytes[at + 1]!] !== close) members++
     }
     if (members > limits.members) return `has more than ${limits.members} members and elements`
@@ -49,7 +49,7 @@ export function scanJson(bytes: Uint8Array, limits: JsonLimits): number | string
   return members
 }
 
-/** The most bytes of a string that are compared one by one before the built-in search, which costs more for a few bytes. */
+/** Number of bytes of a string that are compared one by one. For the rest, the built-in search is faster. */
 const stepBytes = 32
 
 /** Position of the closing quote, or the end of the text if there is none. */
@@ -61,7 +61,7 @@ function endOfString(bytes: Uint8Array, start: number): number {
       if (byte === quote) return at
       if (byte === backslash) at++
     }
-    // Here `at` is the start of a character, so backslashes before it escape no later character.
+    // `at` is the start of a character here, so only backslashes from `at` on can escape the found quote.
     const found = bytes.indexOf(quote, at)
     if (found < 0) return length
     let escapes = found

@@ -1,9 +1,9 @@
-// Requests and answers of list methods; the same for every list and every version of the API.
+// Requests and responses of list methods, common to all lists and all versions of the API.
 import { AppError } from '../errors.ts'
 import { isUid } from '../uid.ts'
 import { type Listed, type ListRules, type Page, type PageRequest, type PagingCall, readPage } from './paging.ts'
 
-/** The filter that every list of nodes shares; its members narrow each other. */
+/** Filter that all lists of nodes have. A node must match all of its members. */
 export type UidpFilter = {
   ancestorsOf: string
   descendantsOf: string
@@ -12,10 +12,10 @@ export type UidpFilter = {
   ids: readonly string[]
 }
 
-/** Query for the list of a service. Its page may be larger than any that a client can ask for. */
+/** Query for the list of a service. Internal callers may set a larger page size than clients can request. */
 export type ListQuery<F> = { uidp: UidpFilter | undefined; page: Page; filter: F }
 
-/** Reads the common members of a list request. `filter` has the other filters of the method. */
+/** Reads the common fields of a list request. `filter` has the other filters of the method. */
 export function readList<F>(
   call: PagingCall,
   request: PageRequest & { uidp?: UidpFilter | undefined },
@@ -26,12 +26,12 @@ export function readList<F>(
   return { uidp, filter, page: readPage(call, request, rules, [uidp, filter]) }
 }
 
-/** Members that all list responses have. The total is present only if it was counted. */
+/** Fields that all list responses have. The total is missing if it was not counted. */
 type PageMembers<N> = { nextPageToken: string; skipped: number } & (undefined extends N
   ? { totalCount?: bigint }
   : { totalCount: bigint })
 
-/** The response that shows a page, its items in the member that is named. */
+/** Response with a page. `member` is the name of the field with the items. */
 export function listResponse<S extends string, K extends string, T, M, N extends number | undefined>(
   $typeName: S,
   member: K,
@@ -44,14 +44,14 @@ export function listResponse<S extends string, K extends string, T, M, N extends
   return { $typeName, ...shown, nextPageToken: next, skipped: skip, ...totals }
 }
 
-/** The most items of a list without pages. */
+/** Maximum sum of the weights in a list without pages. */
 const maxWhole = 100_000
 const wholePage = 1000
 
 /**
- * Returns all that a service lists, in the order of the uids, for versions whose lists have no pages. In such a version, a list
- * for a missing or hidden resource is empty, not an error. Throws RESOURCE_EXHAUSTED if the sum of the items' weights is too
- * large; `weigh` returns the weight of an item.
+ * Returns the whole list of a service, in the order of the uids, for versions of the API without pages. In such a version, the
+ * list for a missing or hidden resource is empty, not an error. `weigh` returns the weight of an item. Throws RESOURCE_EXHAUSTED
+ * if the sum of the weights is too large.
  */
 export async function wholeList<C extends { signal: AbortSignal }, T extends { uid: string }, F>(
   call: C,
@@ -80,7 +80,7 @@ export async function wholeList<C extends { signal: AbortSignal }, T extends { u
   }
 }
 
-/** A page of such a list where it has pages. */
+/** Returns one page of such a list. Empty for a missing or hidden resource. */
 export async function pageOrNothing<C, T, F, N extends number | undefined>(
   call: C,
   places: Places,
@@ -91,10 +91,10 @@ export async function pageOrNothing<C, T, F, N extends number | undefined>(
   return list(call, { uidp: withId(places), page, filter }).catch(emptyIfUnseen<T>)
 }
 
-/** Scope of a list in version 1, which also has a member for a single id. */
+/** Scope of a list in version 1, which also has a field for a single ID. */
 type Places = { uidp: UidpFilter | undefined; id: string }
 
-/** True if no resource can match: the id is not a uid, or is not one of the given uids. */
+/** True if no resource can match: the ID is not a uid, or is not one of the given uids. */
 function hasNoPlace({ uidp, id }: Places): boolean {
   return id !== '' && (!isUid(id) || (uidp !== undefined && uidp.ids.length > 0 && !uidp.ids.includes(id)))
 }

@@ -3,42 +3,42 @@ import type { Sealer } from '../crypto/seal.ts'
 import { invalid } from '../errors.ts'
 import { camelCase, type Field, snakeCase } from '../fields.ts'
 
-/** Members that every list request has. */
+/** Fields that all list requests have. */
 export type PageRequest = { pageSize: number; pageToken: string; orderBy: string; skip: number }
 
-/** Start and order of a page; `uid` breaks ties. */
+/** Start, order and size of a page. Items with the same sort value are sorted by `uid`. */
 export type Page = {
   order: { field: string; column: string; desc: boolean }
   after: { value: string; uid: string } | undefined
   size: number
   skip: number
-  /** Method, caller, order and filters that a page token of this list is bound to. */
+  /** Hash of method, caller, order and filters. A page token is valid only for a list with the same hash. */
   binding: string
 }
 
-/** Step of a walk through numbered rows: at most `most` rows behind the number `after`. */
+/** Range of numbered rows: at most `most` rows after the number `after`. */
 export type Step = { after: number; most: number }
 
-/** A part of the hierarchy that a list covers. The branches of one list never overlap. */
+/** Part of the hierarchy that a list contains. Two branches of one list never overlap. */
 export type Branch = { below: string } | { childrenOf: string } | { uids: readonly string[] }
 
 /**
- * Result of a list: one page, the total, and the start of the next page. The total of a list that may be too long to count is
- * `number | undefined`.
+ * Result of a list: one page, the total, and the token of the next page. If counting could take too long, the total is `number |
+ * undefined`.
  */
 export type Listed<T, N extends number | undefined = number> = { items: T[]; total: N; next: string }
 
 export type ListRules = {
   fields: Readonly<Record<string, Field>>
-  /** The default order, as `order_by` would spell it. */
+  /** Default order, in the form of `order_by`. */
   defaultOrder: string
-  /** True if the default order is the only one. Then `order_by` has to be empty. */
+  /** True if the list has only the default order. Then `order_by` must be empty. */
   isFixed?: boolean
 }
 
 const defaultSize = 50
 const maxSize = 200
-/** Far above what a page of 200 can usefully skip, and low enough that an offset stays cheap to refuse. */
+/** Maximum of `skip`: the largest 32-bit integer, far above any useful value. */
 const maxSkip = 2 ** 31 - 1
 const tokenLifetime = 3 * 24 * 60 * 60 * 1000
 const tokenPurpose = 'page-token'
@@ -46,10 +46,10 @@ const tokenVersion = 2
 
 const synonyms: Record<string, string> = { createdAt: 'createTime', updatedAt: 'updateTime' }
 
-/** `s` is the number of items that are still to be skipped. */
+/** Content of a page token. `s` is the number of items that the next page still has to skip. */
 type Token = { v: number; b: string; k: string; u: string; t: number; s?: number }
 
-/** The part of a Call that paging needs. */
+/** Parts of a Call that paging needs. */
 export type PagingCall = {
   app: { sealer: Sealer }
   method: { fullName: string }
@@ -57,7 +57,7 @@ export type PagingCall = {
   now: string
 }
 
-/** Reads the paging members of a list request. `filters` has all other parameters that the result depends on. */
+/** Reads the paging fields of a list request. `filters` has all other parameters that change the result. */
 export function readPage(call: PagingCall, request: PageRequest, rules: ListRules, filters: unknown): Page {
   if (request.pageSize < 0) throw invalid({ field: 'page_size', description: 'must not be negative' })
   if (request.skip < 0) throw invalid({ field: 'skip', description: 'must not be negative' })
@@ -75,7 +75,7 @@ export function readPage(call: PagingCall, request: PageRequest, rules: ListRule
   }
 }
 
-/** A longer text is refused before it is split into words, which would cost memory. */
+/** Maximum length of `order_by`. Longer text is refused before it is split into words, which would use memory. */
 const maxOrderLength = 200
 
 function readOrder(orderBy: string, fields: Readonly<Record<string, Field>>): Page['order'] {
@@ -100,7 +100,10 @@ function bindingOf(parts: unknown): string {
   return hash('sha256', JSON.stringify(parts), 'base64url').slice(0, 22)
 }
 
-/** An expired token starts again at the first page; one that we did not write, or wrote for another list, is refused. */
+/**
+ * Reads a page token. For an expired token, returns undefined, so that the list starts at the first page. Throws for a token that
+ * is not ours, or that is from another list.
+ */
 function readToken(text: string, binding: string, sealer: Sealer, now: number): Token | undefined {
   if (text === '') return undefined
   const opened = /^[A-Za-z0-9_-]+$/.test(text) ? sealer.unseal(tokenPurpose, Buffer.from(text, 'base64url')) : undefined
@@ -120,7 +123,7 @@ function readToken(text: string, binding: string, sealer: Sealer, now: number): 
   return token
 }
 
-/** The token of the page that starts after the given row. */
+/** Creates the token of the page after the given row. */
 function writeToken(call: PagingCall, page: Page, last: { value: string; uid: string }, toSkip = 0): string {
   const skipping = toSkip === 0 ? {} : { s: toSkip }
   const at = Date.parse(call.now)
@@ -129,8 +132,8 @@ function writeToken(call: PagingCall, page: Page, last: { value: string; uid: st
 }
 
 /**
- * A page that ends where the search has stopped, even if it found little. The last page has no `last`. The next page first
- * skips the items that this one had no time for.
+ * Page of a search that stopped before the end, even if it found little. `last` is where the next page continues, and is
+ * undefined on the last page. `toSkip` is the number of items that the next page still has to skip.
  */
 export function listedUpTo<T, N extends number | undefined>(
   call: PagingCall,
@@ -142,8 +145,8 @@ export function listedUpTo<T, N extends number | undefined>(
 }
 
 /**
- * A page of a list that is in memory, such as one that was computed. The caller bounds its length. `keyOf` returns the
- * value to sort by, and a unique and stable tie-breaker.
+ * Page of a list that is in memory, such as a computed one. The caller limits its length. `keyOf` returns the sort value, and a
+ * unique and stable key for items with the same value.
  */
 export function pageOf<T>(
   call: PagingCall,
@@ -163,12 +166,12 @@ export function pageOf<T>(
 
 type Key = { value: string; uid: string }
 
-/** Compares texts by their code units. */
+/** Compares two texts by UTF-16 code units. */
 export function compareTexts(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0
 }
 
-/** Removes the extra row that a store reads to detect another page. */
+/** Converts the rows of a store to a page. Removes the extra row, which shows that another page follows. */
 export function toListed<T extends { uid: string }, N extends number | undefined>(
   call: PagingCall,
   page: Page,

@@ -10,10 +10,10 @@ export function nearest(given: string, known: readonly string[]): string | undef
 }
 
 const mostSlips = 2
-/** Longest text that is compared. A longer one is no typing error, and would take long. */
+/** Maximum length of compared texts. A longer text is no typing error, and would take long. */
 const longest = 100
 
-/** Number of letters that are missing, extra, different or swapped with their neighbor. */
+/** Number of typing errors between two texts: missing, extra, different and swapped letters. */
 function editDistance(a: string, b: string): number {
   if (a.length > longest || b.length > longest) return Number.POSITIVE_INFINITY
   const rows: number[][] = [Array.from({ length: b.length + 1 }, (_, i) => i)]

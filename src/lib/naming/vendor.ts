@@ -1,35 +1,35 @@
-// Names of another product that replace ours, for its clients that are to work here unchanged. One token replaces ours
-// everywhere: in packages, event types, members, headers and paths.
+// Names of another product in place of ours, so that clients of that product work unchanged. One token replaces ours in packages,
+// event types, members, headers and paths.
 
 /** Names of the other product. */
 export type Vendor = {
-  /** Replaces `pinfold`. */
+  /** Token that replaces `pinfold`. */
   token: string
-  /** Replaces `pinfold.dev`. */
+  /** Domain that replaces `pinfold.dev`. */
   domain: string
 }
 
-/** Packages that have no equivalent in the other product. Annotations describe methods and are not part of a call. */
+/** Packages that the other product does not have. Annotations describe methods and are not part of a call. */
 const ownPackages = 'control|annotations'
 const ownType = new RegExp(`^pinfold\\.(?!(?:${ownPackages})\\.)`)
 const ownEvent = new RegExp(`^dev\\.pinfold\\.(?!(?:${ownPackages})\\.)`)
 
-/** The full name of a message, a service or a package: `pinfold.platform.iam.v2.Group`. */
+/** Full name of a message, service or package, such as `pinfold.platform.iam.v2.Group`, with the vendor's token. */
 export function vendorTypeName(typeName: string, token: string): string {
   return typeName.replace(ownType, `${token}.`)
 }
 
-/** The type of an event. */
+/** Event type with the vendor's names. */
 export function vendorEventType(type: string, token: string): string {
   return type.replace(ownEvent, `dev.${token}.`)
 }
 
-/** The type of a resource in an error: `iam.pinfold.dev/Group`. */
+/** Resource type in an error, such as `iam.pinfold.dev/Group`, with the vendor's domain. */
 export function vendorResourceType(type: string, { domain }: Vendor): string {
   return type.replace(/\.pinfold\.dev\//, `.${domain}/`)
 }
 
-/** The names of members in the path of a field: `account_association.pinfold.service_bindings`. */
+/** Field path, such as `account_association.pinfold.service_bindings`, with the vendor's token. */
 export function vendorField(field: string, token: string): string {
   return field.replace(/(?<=^|\.)pinfold(?=\.|$)/, token)
 }

@@ -1,20 +1,20 @@
-// Bytes of requests in memory at the same time, by client address and in total.
+// Limit on the bytes of requests in memory, for each client address and in total.
 import { AppError, tooMany } from '../errors.ts'
 import { networkOf } from './source-address.ts'
 
-/** The bytes that one request holds. */
+/** Bytes in memory of one request. */
 export type HeldBytes = {
-  /** Adds bytes. Throws RESOURCE_EXHAUSTED with RetryInfo above the budget, and `CANCELLED` after `release`. */
+  /** Adds bytes. Throws RESOURCE_EXHAUSTED with RetryInfo above the limit, and `CANCELLED` after `release`. */
   take(bytes: number): void
-  /** Gives some of them back. The request may take more later. */
+  /** Subtracts bytes that are no longer in memory. More can be added later. */
   giveBack(bytes: number): void
-  /** Gives all of them back. */
+  /** Subtracts all bytes of the request. Call it when the request ends. */
   release(): void
 }
 
 export type ByteBudget = { open(source: string): HeldBytes }
 
-/** Addresses of one /64 of IPv6 share the limit of one source. */
+/** Creates the limit. All IPv6 addresses of one /64 count as one client address. */
 export function createByteBudget(most: { perSource: number; total: number }): ByteBudget {
   const bySource = new Map<string, number>()
   let total = 0

@@ -1,12 +1,9 @@
 import { plainAddress, trustedProxies } from './source-address.ts'
 
-/**
- * Clients that something applies to: all, none, or the addresses and ranges of a list. Addresses in an entry with `!` are
- * excluded.
- */
+/** Set of clients: all, none, or the addresses and ranges of a list. Addresses in an entry with `!` are excluded. */
 export type ClientRanges = { has(address: string): boolean }
 
-/** Entries are `on`, `off`, and addresses and ranges (`192.0.2.0/24`) with or without a `!`. */
+/** Reads the set from its entries: `on`, `off`, and addresses and ranges (`192.0.2.0/24`) with or without a `!`. */
 export function clientRanges(entries: readonly string[]): ClientRanges {
   const out = trustedProxies(entries.filter((one) => one.startsWith('!')).map((one) => one.slice(1)))
   const named = entries.filter((one) => !one.startsWith('!') && one !== 'on' && one !== 'off')

@@ -1,27 +1,29 @@
-// Host names that clients may use for this server. URLs that lead a client elsewhere, such as to the token endpoint, repeat the
-// host of the request only if it is one of these names. Any other `Host` would send credentials to the host that an attacker put
-// there.
+// Host names that clients may use for this server. URLs in responses, such as that of the token endpoint, have the host of the
+// request only if it is one of these names. With any other `Host`, clients could be made to send credentials to an attacker.
 import { subdomainOf } from './subdomain.ts'
 
-/** Headers of a request that name the host that it is for. */
+/** Headers that name the host of a request. */
 export type SaidHost = {
   /** The `Host` header, or the authority of HTTP/2. */
   host: string | undefined
-  /** `X-Forwarded-Host` and `X-Forwarded-Proto`; pass them only if a trusted proxy has set them. */
+  /** `X-Forwarded-Host` and `X-Forwarded-Proto`. Pass them only if the connection comes from a trusted proxy. */
   forwardedHost: string | undefined
   forwardedProto: string | undefined
 }
 
 export type Called = {
-  /** URL without a path by which the client calls us. */
+  /** URL, without a path, that the client has used for this server. */
   origin: string
-  /** True if the host is that of the URL. */
+  /** True if the client has used the host of the server's URL. */
   isUrl: boolean
-  /** Part before one of our names; empty for the name itself, `undefined` if it is not valid. */
+  /**
+   * Part of the host before one of the server's names. Empty if the host is such a name, and `undefined` if the part is not
+   * valid.
+   */
   subdomain: string | undefined
 }
 
-/** `undefined` for a host that is none of our names. */
+/** `find` returns `undefined` for a host that is not a name of this server. */
 export type Hosts = { find(said: SaidHost): Called | undefined }
 
 type Name = { host: string; scheme: string; isUrl: boolean }
@@ -47,8 +49,8 @@ export function readHost(text: string): { scheme: string | undefined; host: stri
 }
 
 /**
- * Our names are the host of `url`, the other loopback names if it is one, and `names`. A name without a scheme takes the scheme
- * of the URL. A part before the URL's host or one of `names` is a sub-domain.
+ * Creates the look-up of the server's names: the host of `url`, all loopback names if `url` has one, and `names`. A name without
+ * a scheme takes the scheme of `url`. Sub-domains of the URL's host and of `names` are accepted too.
  */
 export function createHosts(url: string, names: readonly string[]): Hosts {
   const { host, hostname, port, protocol } = new URL(url)
@@ -67,7 +69,7 @@ export function createHosts(url: string, names: readonly string[]): Hosts {
     known.set(name.host, name)
     if (!/:\d+$/.test(name.host)) known.set(`${name.host}:${defaultPorts[name.scheme]}`, name)
   }
-  // Sorted with the longest first, since one name may be below another.
+  // The longest name comes first, since one name may be a sub-domain of another.
   const parents = [ours, ...further].sort((a, b) => b.host.length - a.host.length)
 
   return {
@@ -89,12 +91,12 @@ export function createHosts(url: string, names: readonly string[]): Hosts {
   }
 }
 
-/** Only the last entry of a list was added by the proxy itself. */
+/** Last entry of a list. The trusted proxy has added it, while a client may have sent the others. */
 function lastEntry(header: string | undefined): string | undefined {
   return header?.split(',').at(-1)?.trim()
 }
 
-/** True if a host is the other one, or a sub-domain of it; both without a port. */
+/** True if both hosts are equal, or `host` is a sub-domain of `other`. Neither may have a port. */
 export function isAtOrBelow(host: string, other: string): boolean {
   const [one, two] = [host.toLowerCase(), other.toLowerCase()]
   return one === two || one.endsWith(`.${two}`)

@@ -3,10 +3,10 @@ import { AppError, tooMany } from '../errors.ts'
 import { networkOf } from './source-address.ts'
 
 /**
- * Kinds of requests that are limited. Counted by client address: token exchanges, requests without a token, and refused
- * credentials. Accepted outside tokens are counted by identity, and by organization and outside issuer. Requests of identity
- * providers over SCIM are counted by organization and by address. Device codes are counted by the person who types them, and
- * requests that are sent to AWS by address and identity.
+ * Kinds of limited requests. Token exchanges, requests without a token, and refused credentials are counted by client address.
+ * Accepted outside tokens are counted by identity, and by organization and issuer. SCIM requests are counted by organization and
+ * by address. Device codes are counted by the person who types them. Requests that are sent to AWS are counted by address and
+ * identity.
  */
 export type LimitKind =
   | 'source'
@@ -19,11 +19,11 @@ export type LimitKind =
   | 'scim'
   | 'scimSource'
 
-/** Limits on requests of each kind per minute. */
+/** Limits on requests of each kind in a minute. */
 export type Limits = {
-  /** Counts one; throws RESOURCE_EXHAUSTED with RetryInfo when there were too many. */
+  /** Counts a request. Throws RESOURCE_EXHAUSTED with RetryInfo if there were too many. */
   check(kind: LimitKind, key: string): void
-  /** Throws as `check` would, and counts none. */
+  /** Throws like `check`, but does not count a request. */
   look(kind: LimitKind, key: string): void
 }
 
@@ -33,8 +33,8 @@ const mostKeys = 50_000
 const byAddress: readonly LimitKind[] = ['source', 'request', 'refusal', 'scimSource']
 
 /**
- * Token buckets: the limit of a minute at once, refilled evenly. `monotonic` returns milliseconds, and `nodes` the number of
- * servers that share the limits.
+ * Limits as token buckets: all requests of a minute may come at once, and the bucket refills evenly. `monotonic` returns
+ * milliseconds. `nodes` returns the number of servers that share the limits.
  */
 export function createLimits(
   perMinute: Record<LimitKind, number>,
@@ -54,7 +54,8 @@ export function createLimits(
     const bucket = buckets.get(name) ?? { tokens: size, filledAt: now }
     bucket.tokens = Math.min(size, bucket.tokens + ((now - bucket.filledAt) * size) / 60_000)
     bucket.filledAt = now
-    // Keeps the latest keys longest, so that a flood of new keys does not free an old one.
+    // Sets the key again, so that the map evicts the keys that were used longest ago. A flood of new keys then does not reset an
+    // active one.
     buckets.set(name, bucket)
     if (bucket.tokens < 1) {
       throw tooMany('too many requests; retry later', Math.max(1, Math.ceil(((1 - bucket.tokens) * 60) / size)))
@@ -68,8 +69,8 @@ export function createLimits(
 }
 
 /**
- * Checks a credential, and counts a refusal. A valid credential always works, however many invalid ones its source has sent. A
- * source that has sent too many gets RESOURCE_EXHAUSTED in place of the refusal.
+ * Checks a credential, and counts it if it is refused. A valid credential works even if its source has sent too many invalid
+ * ones. For an invalid one, such a source gets RESOURCE_EXHAUSTED instead of the refusal.
  */
 export async function countRefusals<T>(limits: Limits, source: string, look: () => Promise<T>): Promise<T> {
   try {

@@ -1,35 +1,36 @@
-// Streaming requests to servers that a user named. Returns status, headers and a body of any size, and follows redirects. The
-// address of each redirect is checked as for any other outgoing request.
+// Streaming requests to servers that users have named. Returns status, headers and a body of any size, and follows redirects. The
+// address of each redirect is checked like that of any other outgoing request.
 import type { IncomingHttpHeaders } from 'node:http'
 import { bounded, createGate, OutgoingError, type OutgoingLimits, type OutgoingOptions, within } from './outgoing.ts'
 
-/** `secret` are headers that go to the origin of the URL only. */
+/** `secret` has headers that are sent only to the origin of the URL, not to the target of a redirect. */
 export type StreamRequest = { method: 'GET' | 'HEAD'; headers: Record<string, string>; secret: Record<string, string> }
 
-/** `chunks` throws an OutgoingError if the body is compressed, or longer than the limits allow. */
+/** `chunks` throws an OutgoingError if the body is compressed or too long. */
 export type StreamAnswer = {
   status: number
   headers: IncomingHttpHeaders
   chunks: AsyncIterable<Uint8Array>
-  /** Origin that answered, which after a redirect may be another one. */
+  /** Origin that has sent the response. It differs from that of the request after a redirect. */
   origin: string
 }
 
-/** `idleMs` is the longest silence of the other side in milliseconds; by default 10 s. */
+/** `idleMs` is the longest time without data in milliseconds. The default is 10 s. */
 export type StreamLimits = OutgoingLimits & {
   idleMs?: number
-  /** Called before a request is redirected to another origin; its errors are thrown. */
+  /** Called before a request is redirected to another origin. If it throws, the request fails with that error. */
   pass?(url: URL): Promise<void>
-  /** Hands over bytes as they come, whatever encoding the answer claims. */
+  /** If true, passes on the bytes as received, and ignores the content encoding of the response. */
   raw?: boolean
 }
 
 export type OutgoingStreams = {
-  /** Why this URL would never be asked; `undefined` when it may be tried. */
+  /** Reason why a request to this URL is never allowed. `undefined` if a request may be tried. */
   problemOf(url: string): OutgoingError['reason'] | undefined
   /**
-   * Passes any answer to `take`, whatever its status; the rest that `take` leaves is not read. Follows at most five redirects,
-   * also to other origins. Rejects with an OutgoingError, or with the error of `take`; by default within 5 s, for 512 KiB.
+   * Passes the response to `take`, with any status. Closes the connection when `take` ends, even if the body was not read.
+   * Follows at most five redirects, also to other origins. Rejects with an OutgoingError, or with the error of `take`. By
+   * default, the limits are 5 s and 512 KiB.
    */
   stream<T>(
     url: string,
@@ -61,7 +62,7 @@ export function createOutgoingStreams(options: OutgoingOptions): OutgoingStreams
       if (!redirects.includes(answer.statusCode ?? 0) || location === undefined) return { answer, origin: url.origin }
       answer.destroy()
       const next = URL.parse(location, url.href)
-      // A request that began over HTTPS is not redirected to HTTP.
+      // A request over HTTPS is never redirected to HTTP.
       if (!next || (start.protocol === 'https:' && next.protocol !== 'https:')) throw new OutgoingError('redirect')
       url = gate.parse(next.href)
     }
@@ -80,7 +81,7 @@ export function createOutgoingStreams(options: OutgoingOptions): OutgoingStreams
     },
     async stream(url, request, take, limits = {}) {
       const { timeoutMs, maxBytes = 512 * 1024, idleMs = 10_000, signal: asked, pass, raw } = limits
-      // Errors of `take` and `pass` are not errors of the other side.
+      // Errors of `take` and `pass` are thrown unchanged, since they are not failures of the request.
       let thrown: { error: unknown } | undefined
       const ours = (error: unknown): never => {
         thrown = { error }
@@ -106,7 +107,7 @@ export function createOutgoingStreams(options: OutgoingOptions): OutgoingStreams
   }
 }
 
-/** Reports a connection that breaks as an OutgoingError to the reader. */
+/** Converts the error of a broken connection to an OutgoingError for the reader of the chunks. */
 async function* named(chunks: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
   try {
     yield* chunks

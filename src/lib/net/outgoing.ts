@@ -1,5 +1,5 @@
-// The one way to send a request to a server that a user named. A user who picks the URL must not reach servers that only we can
-// reach, nor keep us busy. So addresses are checked when the connection is made, and time, size and redirects are limited.
+// Client for all requests to servers that users have named. Users must not reach servers that only this server can reach, and
+// must not keep this server busy. So the address is checked when a connection is made, and time, size and redirects are limited.
 import { type LookupAddress, lookup as systemLookup } from 'node:dns'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { request as httpsRequest } from 'node:https'
@@ -21,11 +21,11 @@ const explanations = {
 }
 export type OutgoingReason = keyof typeof explanations
 
-/** Failure of a request. The message has nothing of the URL or the answer; `cause` is for the log only. */
+/** Failure of a request. The message contains nothing of the URL or the response. `cause` is for the log only. */
 export class OutgoingError extends Error {
   override name = 'OutgoingError'
   readonly reason: OutgoingReason
-  /** Status that the other side answered with, if that was the reason. */
+  /** Status of the response, if the reason is the status. Otherwise undefined. */
   readonly status: number | undefined
 
   constructor(reason: OutgoingReason, cause?: unknown, status?: number) {
@@ -35,7 +35,7 @@ export class OutgoingError extends Error {
   }
 }
 
-/** All addresses of a host, as `dns.lookup` gives them. */
+/** Looks up all addresses of a host, like `dns.lookup`. */
 export type Lookup = (
   hostname: string,
   options: { all: true },
@@ -43,13 +43,13 @@ export type Lookup = (
 ) => void
 
 export type Outgoing = {
-  /** Rejects with an OutgoingError, whatever the other side does; by default after 5 s or 512 KiB. */
+  /** Gets JSON. Every failure is an OutgoingError. By default, the limits are 5 s and 512 KiB. */
   getJson(url: string, limits?: OutgoingLimits): Promise<unknown>
-  /** The same for a text in UTF-8. The headers go to no other origin. */
+  /** Like `getJson`, for a text in UTF-8. The headers are not sent to another origin. */
   getText(url: string, headers: Record<string, string>, limits?: OutgoingLimits): Promise<string>
   /**
-   * Passes a large answer to `take` as it comes; compressed kinds of content stay as they are. Returns `undefined` if the other
-   * side still has the content of this ETag. By default allows ten minutes and 2 GiB.
+   * Passes a large response to `take` while it arrives. Compressed files are not decompressed. Returns `undefined` if the content
+   * still has this ETag. By default, the limits are ten minutes and 2 GiB.
    */
   download(
     url: string,
@@ -57,45 +57,48 @@ export type Outgoing = {
     take: (chunks: AsyncIterable<Uint8Array>) => Promise<void>,
     limits?: OutgoingLimits,
   ): Promise<Downloaded | undefined>
-  /** Returns any answer, also one with an error status. Follows no redirect; otherwise like `getJson`. */
+  /**
+   * Sends a POST request and returns any response, even with an error status. Follows no redirects. The limits are those of
+   * `getJson`.
+   */
   post(url: string, request: OutgoingPost, limits?: OutgoingLimits): Promise<{ status: number; body: string }>
-  /** Sends a request with any method and returns the headers, too, for libraries that implement a protocol. */
+  /** Sends a request with any method, and returns status, headers and body. For libraries that implement a protocol. */
   send(url: string, request: OutgoingRequest, limits?: OutgoingLimits): Promise<OutgoingAnswer>
 }
 
-/** The signal aborts a request with its reason. */
+/** If `signal` is aborted, the request fails with its reason. */
 export type OutgoingLimits = { timeoutMs?: number; maxBytes?: number; signal?: AbortSignal }
 export type OutgoingPost = { headers: Record<string, string>; body: string }
 export type OutgoingRequest = { method: string; headers: Record<string, string>; body?: string | undefined }
-/** Answer of the other side. Its headers are only `content-type`, `www-authenticate`, and those that tell when to retry. */
+/** Response to `send`. The only headers are `content-type`, `www-authenticate`, `retry-after` and `refresh-after`. */
 export type OutgoingAnswer = { status: number; headers: Record<string, string>; body: string }
 
 const maxRedirects = 3
 const passedOn = ['content-type', 'www-authenticate', 'retry-after', 'refresh-after']
 
-/** `allowed` has the private addresses that requests may go to; `allowHttp` permits requests without TLS. */
+/** `allowed` has the private addresses that requests may reach. `allowHttp` permits requests without TLS. */
 export type OutgoingOptions = { allowed: PrivateAddresses; allowHttp: boolean; lookup?: Lookup }
 
-/** Headers of an answer to a download; empty if it has none. */
+/** Headers of a downloaded response, empty if missing, and the size of its body. */
 export type Downloaded = { etag: string; lastModified: string; bytes: number }
 
-/** Checks of every request: the URL is checked when it is parsed, and the address when the connection is made. */
+/** Creates the checks of every request. The URL is checked when it is parsed, and the address when the connection is made. */
 export function createGate({ allowed, allowHttp, lookup = systemLookup }: OutgoingOptions) {
   const mayAsk = (host: string, address: string): boolean => isPublicAddress(address) || allowed.has(host, address)
-  /** Throws an OutgoingError for a URL that may not be asked. */
+  /** Parses a URL. Throws an OutgoingError if a request to the URL is never allowed. */
   const parse = (text: string): URL => {
     const url = URL.parse(text)
     if (!url || !/^https?:$/.test(url.protocol) || url.username !== '' || url.password !== '') {
       throw new OutgoingError('bad-url')
     }
     if (url.protocol === 'http:' && !allowHttp) throw new OutgoingError('insecure')
-    // A literal address is connected to without a look-up.
+    // A host that is an address is checked here, since there is no look-up for it.
     const host = url.hostname.replace(/^\[|\]$/g, '')
     if (isIP(host) !== 0 && !mayAsk(host, host)) throw new OutgoingError('private-address')
     return url
   }
 
-  // The connection uses the address that this returns without another look-up, so a name cannot change in between.
+  // The connection uses exactly the addresses that were checked. Without a second look-up, the name cannot change in between.
   const checkedLookup: LookupFunction = (hostname, { all }, callback) => {
     lookup(hostname, { all: true }, (error, addresses) => {
       const [first] = error ? [] : addresses
@@ -107,11 +110,11 @@ export function createGate({ allowed, allowHttp, lookup = systemLookup }: Outgoi
     })
   }
 
-  /** Resolves with the head of the answer. `idleMs` is the longest silence of the other side. */
+  /** Sends a request. Resolves when the headers of the response have arrived. `idleMs` is the longest time without data. */
   const send = (url: URL, signal: AbortSignal, request: OutgoingRequest, idleMs = 0): Promise<IncomingMessage> => {
     const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
     const { method, headers, body } = request
-    // No agent: the address of a kept connection, or of a proxy, would not have been checked.
+    // Uses no agent, since it could reuse a connection or use a proxy whose address was not checked.
     const sent = (url.protocol === 'https:' ? httpsRequest : httpRequest)(url, {
       agent: false,
       lookup: checkedLookup,
@@ -119,7 +122,7 @@ export function createGate({ allowed, allowHttp, lookup = systemLookup }: Outgoi
       method,
       headers: { 'accept-encoding': 'identity', 'user-agent': 'pinfold', ...headers },
     })
-    // After an answer of 101 there is no error, only the end.
+    // After a response with status 101, Node emits no error but only `close`.
     sent
       .on('response', resolve)
       .on('error', reject)
@@ -131,7 +134,7 @@ export function createGate({ allowed, allowHttp, lookup = systemLookup }: Outgoi
   return { parse, send, checkedLookup, mayAsk }
 }
 
-/** Judges each request by the gate. */
+/** Creates the client, which checks each request. */
 export function createOutgoing(options: OutgoingOptions): Outgoing {
   const gate = createGate(options)
   const { parse } = gate
@@ -194,7 +197,7 @@ export function createOutgoing(options: OutgoingOptions): Outgoing {
   }
 }
 
-/** Awaits the work within the time. Throws an OutgoingError, or the reason of the given signal. */
+/** Awaits the work, with a time limit. Throws an OutgoingError, or the reason of the caller's signal. */
 export async function within<T>(
   work: (signal: AbortSignal) => Promise<T>,
   timeoutMs = 5000,
@@ -256,7 +259,7 @@ async function passBody(
   return { etag, lastModified, bytes: limited.read() }
 }
 
-/** The body as it comes, up to this size. */
+/** Chunks of a body while it arrives. Throws if the body is larger than `maxBytes`. */
 export function bounded(answer: IncomingMessage, maxBytes: number, isRaw = false) {
   let size = 0
   const chunks = async function* () {
@@ -280,7 +283,7 @@ function parseJson(body: Buffer): unknown {
   try {
     return JSON.parse(textOf(body))
   } catch {
-    // The parser's own message quotes the answer.
+    // The error of JSON.parse is dropped, since it quotes the response.
     throw new OutgoingError('not-json')
   }
 }
@@ -293,8 +296,7 @@ function textOf(body: Buffer): string {
   }
 }
 
-// Ranges of the special-purpose registries for IP addresses (RFC 6890), and the address at which Azure serves the secrets of a
-// machine.
+// Address ranges for special purposes (RFC 6890). Also the address at which Azure provides credentials to a machine.
 const notPublic4 = blockList('ipv4', [
   '0.0.0.0/8',
   '10.0.0.0/8',
@@ -314,8 +316,9 @@ const notPublic4 = blockList('ipv4', [
   '240.0.0.0/4',
 ])
 
-// All but 2000::/3, the only range that is routed in public. So ::1, IPv4-mapped, NAT64, unique local, link-local and multicast
-// are in it. Within 2000::/3: Teredo, ORCHID and benchmarks (2001::/23), 6to4, and ranges for documentation.
+// All IPv6 addresses outside of 2000::/3, the only range that is routed on the public internet. These include ::1, mapped IPv4,
+// NAT64, unique local, link-local and multicast addresses. Inside 2000::/3, the list has Teredo, ORCHID and benchmarks
+// (2001::/23), 6to4, and ranges for documentation.
 const notPublic6 = blockList('ipv6', [
   '::/3',
   '4000::/2',
@@ -338,6 +341,6 @@ function blockList(family: 'ipv4' | 'ipv6', subnets: string[]): BlockList {
 /** True if the address is routed on the public internet; false for text that is not an address. */
 export function isPublicAddress(address: string): boolean {
   if (isIPv4(address)) return !notPublic4.check(address, 'ipv4')
-  // One list for both families would take every IPv4 address for one that is mapped into ::/3.
+  // IPv4 and IPv6 have separate lists. A common list would treat every IPv4 address as a mapped one, which is inside ::/3.
   return isIP(address) === 6 && !notPublic6.check(address, 'ipv6')
 }

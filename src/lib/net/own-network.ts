@@ -1,8 +1,8 @@
 import { readFileSync, readlinkSync } from 'node:fs'
 
 /**
- * Identifies the network of this machine that the process is in, since 127.0.0.1 is another one in every container. Empty if the
- * system does not expose it.
+ * Identifies the network namespace of this process, since 127.0.0.1 is a different machine in each container. Empty if the system
+ * does not expose it.
  */
 export function ownNetwork(): string {
   try {

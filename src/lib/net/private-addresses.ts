@@ -1,13 +1,13 @@
-// Private addresses that requests of one purpose may go to, as the operator lists them.
+// Private addresses that the operator allows for outgoing requests of one purpose.
 import { BlockList, isIP, isIPv4, isIPv6 } from 'node:net'
 
-/** True if a request to `host`, which has this address, is allowed although the address is not public. */
+/** True if a request to `host` with this private address is allowed. */
 export type PrivateAddresses = { has(host: string, address: string): boolean }
 
 /**
- * Parses the entries. A name allows all private addresses that it resolves to, but no name below it. A range or an address allows
- * its addresses under any name. Link-local addresses, among them those where clouds serve the secrets of a machine, need a range
- * or an address that is link-local. For an IPv6 address that leads to an IPv4 address, the IPv4 address is checked too.
+ * Reads the entries. A name allows all private addresses that it resolves to, but not those of its sub-domains. An address or a
+ * range allows requests to its addresses under any name. Link-local addresses, at which clouds also provide credentials to
+ * machines, need an entry that is itself link-local. If an IPv6 address leads to an IPv4 address, both are checked.
  */
 export function privateAddresses(entries: readonly string[]): PrivateAddresses {
   const names = new Set<string>()
@@ -30,7 +30,7 @@ export function privateAddresses(entries: readonly string[]): PrivateAddresses {
   }
 }
 
-/** The address, and the IPv4 addresses that packets to it may go to: mapped, by NAT64 (RFC 6052, RFC 8215) and by 6to4. */
+/** The address, and the IPv4 addresses that it may lead to: mapped, by NAT64 (RFC 6052, RFC 8215) and by 6to4. */
 function spellingsOf(address: string): string[] {
   const groups = isIPv6(address) ? groupsOf(address) : []
   const [a, b, c, d = 0, e = 0, f = 0, g = 0, h = 0] = groups
@@ -39,7 +39,8 @@ function spellingsOf(address: string): string[] {
   const isMapped = groups.length > 0 && groups.slice(0, 5).every((group) => group === 0) && f === 0xffff
   const isNat64 = a === 0x64 && b === 0xff9b && (c === 0 || c === 1)
   if (isMapped || isNat64) add(g, h)
-  // Each network chooses which bits after the prefix it uses itself; the octet in the middle is never part of the address.
+  // Each network chooses the length of its NAT64 prefix, so all possible positions of the IPv4 address are read. The octet in the
+  // middle is never part of it.
   if (isNat64 && c === 1) {
     add(d, ((e & 255) << 8) | (f >> 8))
     add(((d & 255) << 8) | (e & 255), f)
@@ -51,7 +52,7 @@ function spellingsOf(address: string): string[] {
 
 /** The eight groups of an IPv6 address. */
 function groupsOf(address: string): number[] {
-  // A URL spells every address in one way.
+  // The URL parser converts each address to one normal form.
   const [head = '', tail] = new URL(`http://[${address.split('%')[0]}]`).hostname.slice(1, -1).split('::')
   const left = head.split(':').filter(Boolean)
   const right = (tail ?? '').split(':').filter(Boolean)
@@ -59,10 +60,10 @@ function groupsOf(address: string): number[] {
   return [...left, ...zeros, ...right].map((group) => Number.parseInt(group, 16))
 }
 
-/** The switch that opens them all. */
+/** Allows all private addresses. */
 export const allPrivateAddresses: PrivateAddresses = { has: () => true }
 
-/** The host of a URL as an entry of a list: an address of IPv6 has no brackets there. */
+/** Host of a URL in the form of an entry: an IPv6 address without brackets. */
 export function hostOf({ hostname }: URL): string {
   return hostname.replace(/^\[|\]$/g, '')
 }
@@ -71,7 +72,7 @@ function plain(host: string): string {
   return host.toLowerCase().replace(/\.$/, '')
 }
 
-/** One list for each family, since a common one would treat IPv4 addresses as mapped IPv6 addresses. */
+/** Address ranges. IPv4 and IPv6 have separate lists, since a common list would treat IPv4 addresses as mapped IPv6 addresses. */
 function createRanges() {
   const lists = { ipv4: new BlockList(), ipv6: new BlockList() }
   const familyOf = (address: string) => (isIPv4(address) ? 'ipv4' : 'ipv6')
@@ -86,7 +87,7 @@ function createRanges() {
   }
 }
 
-/** Link-local addresses, and further ones at which clouds serve such secrets. */
+/** Link-local addresses, and other addresses at which clouds provide credentials to machines. */
 const links = createRanges()
 links.add('169.254.0.0', '16')
 links.add('168.63.129.16')
@@ -95,7 +96,7 @@ links.add('fe80::', '10')
 links.add('fd00:ec2::254')
 links.add('fd20:ce::254')
 
-/** The private addresses that may be called for one purpose: the listed ones, unless the settings allow all of them. */
+/** Private addresses that are allowed for one purpose: the given entries, or all addresses if the settings allow all. */
 export function allowedAddresses(
   { allowPrivateAddresses }: { allowPrivateAddresses: boolean },
   entries: readonly string[],

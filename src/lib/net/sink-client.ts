@@ -1,25 +1,25 @@
-// Client for posts to URLs of subscribers, thousands of times. Unlike other outgoing requests, these keep their connections. The
-// address of each connection was checked when it was made, and redirects are not followed.
+// HTTP client for deliveries to the URLs of subscriptions. Unlike other outgoing requests, deliveries reuse connections, since
+// there are thousands of them. The address is checked when a connection is made. Redirects are not followed.
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http'
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
 import { createGate, OutgoingError, type OutgoingOptions, type OutgoingReason } from './outgoing.ts'
 
 export type SinkAnswer = {
   status: number
-  /** The value of Retry-After; empty without one. */
+  /** Value of the Retry-After header. Empty if there is none. */
   retryAfter: string
 }
 
 export type SinkClient = {
-  /** Why nothing would ever be sent to this URL; `undefined` when it may be tried. */
+  /** Reason why a request to this URL is never allowed. `undefined` if a request may be tried. */
   problemOf(url: string): OutgoingReason | undefined
-  /** Resolves with any answer, redirects included; its body is not kept. Rejects with an OutgoingError. */
+  /** Sends a POST request. Resolves with any response, also a redirect, without its body. Rejects with an OutgoingError. */
   post(url: string, headers: Record<string, string>, body: string, timeoutMs: number): Promise<SinkAnswer>
   /** Closes idle connections. */
   close(): void
 }
 
-/** The most bytes of an answer; a longer one closes the connection. */
+/** Maximum size of a response in bytes. A longer response closes the connection. */
 const maxAnswerBytes = 64 * 1024
 const idleMs = 30_000
 
@@ -39,7 +39,7 @@ export function createSinkClient(options: OutgoingOptions): SinkClient {
       settle(new OutgoingError('timeout'))
       sent.destroy()
     }, timeoutMs)
-    // Once there is a status, errors in the rest of the answer do not change the result.
+    // Once the status has arrived, errors in the body do not change the result.
     const settle = (error: unknown): void => {
       clearTimeout(timer)
       if (answered) resolve(answered)
@@ -74,7 +74,8 @@ export function createSinkClient(options: OutgoingOptions): SinkClient {
           return await send(parsed, all, body, timeoutMs)
         } catch (error) {
           if (error instanceof OutgoingError) throw error
-          // The other side may close an idle connection at the moment that we use it, which is no failure.
+          // The receiver may close an idle connection just when it is used again. That is no failure, so the request is sent once
+          // more.
           if (!again && isReusedConnection(error)) continue
           throw new OutgoingError('unreachable', error)
         }
@@ -92,7 +93,9 @@ function isReusedConnection(error: unknown): boolean {
   return reused === true && (code === 'ECONNRESET' || code === 'EPIPE')
 }
 
-/** Reads the answer to its end, so that the connection can be used again, unless it is too long. */
+/**
+ * Reads the body of a response and drops it, so that the connection can be reused. Closes the connection if the body is too long.
+ */
 function drain(answer: IncomingMessage, done: () => void): void {
   let size = 0
   answer.on('data', (chunk: Buffer) => {

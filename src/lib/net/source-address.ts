@@ -1,6 +1,6 @@
 import { BlockList, isIP, isIPv6 } from 'node:net'
 
-/** Proxies whose `X-Forwarded-For` is trusted: single addresses and address ranges. */
+/** Trusted proxies, as single addresses and address ranges. Only their `X-Forwarded-For` header is used. */
 export type TrustedProxies = { has(address: string): boolean }
 
 export function trustedProxies(ranges: readonly string[]): TrustedProxies {
@@ -15,14 +15,14 @@ export function trustedProxies(ranges: readonly string[]): TrustedProxies {
   return { has: (address) => isIP(address) !== 0 && list.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4') }
 }
 
-/** True if forwarded headers of a connection from this address are trusted. */
+/** True if the forwarding headers of a connection from this address can be trusted. */
 export function isProxy(connected: string, proxies: TrustedProxies): boolean {
   return proxies.has(plainAddress(connected))
 }
 
 /**
- * Address of the client: that of the connection, unless it is a trusted proxy. Then it is the last address of `X-Forwarded-For`
- * that is not a trusted proxy, since only the entries of trusted proxies are reliable.
+ * Address of the client. Without a trusted proxy, it is the address of the connection. Otherwise it is the last address of
+ * `X-Forwarded-For` that is not a trusted proxy, since clients can send the entries before it.
  */
 export function sourceAddress(connected: string, forwardedFor: string | undefined, proxies: TrustedProxies): string {
   let source = plainAddress(connected)
@@ -35,13 +35,13 @@ export function sourceAddress(connected: string, forwardedFor: string | undefine
   return source
 }
 
-/** IPv4 as IPv4, also where a socket of both families, or a peer with its port, spells it differently. */
+/** Normal form of an address. A mapped IPv4 address becomes IPv4, and a port is removed. */
 export function plainAddress(address: string): string {
   const withoutPort = /^\[(.+)\]:\d+$/.exec(address)?.[1] ?? /^(\d+\.\d+\.\d+\.\d+):\d+$/.exec(address)?.[1] ?? address
   return withoutPort.replace(/^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i, '')
 }
 
-/** The address, or its /64 where it is IPv6, since one client usually has all of that. */
+/** The address, or its /64 network for IPv6, since one client usually has the whole network. */
 export function networkOf(address: string): string {
   if (!isIPv6(address)) return address
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1]
@@ -54,7 +54,7 @@ export function networkOf(address: string): string {
   return `${network.join(':')}::/64`
 }
 
-/** True for a loopback address; no other machine can send from there. */
+/** True for a loopback address. Only this machine can send from such an address. */
 export function isLoopback(address: string): boolean {
   return loopback.has(plainAddress(address))
 }

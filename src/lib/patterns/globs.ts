@@ -6,7 +6,7 @@ export function readGlob(pattern: string): Glob {
   return pattern.split('*')
 }
 
-/** Matches each piece between stars at its first position, so that the text is read once. */
+/** Matches each piece between two stars at its first position, so the text is read only once. */
 export function matchesGlob(glob: Glob, text: string): boolean {
   const [first, last] = [glob[0]!, glob.at(-1)!]
   if (glob.length === 1) return text === first

@@ -1,31 +1,31 @@
-// Cost estimate of a regular expression, from its text. Nothing is compiled, so a hostile text costs nothing.
+// Cost estimate of a regular expression, made from its text without compiling it. So a hostile pattern costs nothing.
 
 export type PatternCost = {
   /**
-   * An upper bound of the instructions of the compiled program. A match visits each instruction once per character. Classes
-   * and letters of both cases count more often, since one visit of them takes longer.
+   * Upper bound for the instructions of the compiled program. A match runs each instruction once per character. Slower
+   * instructions count more often: character classes, and letters that match in both cases.
    */
   steps: number
-  /** Nominal microseconds of parsing and compiling. */
+  /** Estimated time of parsing and compiling, in nominal microseconds. */
   compile: number
 }
 
-/** One group that is open, in steps. */
+/** Group whose end was not read yet. All sizes are in steps. */
 type Group = {
-  /** The alternatives before this one, with the branches to them. */
+  /** Size of the alternatives before the present one, and of the branches to them. */
   before: number
   sum: number
-  /** The part that a repetition would repeat; `undefined` where there is none. */
+  /** Size of the last part, which a repetition after it would repeat. `undefined` if there is none. */
   last: number | undefined
   captures: boolean
 }
 
-/** Measured in the slowest class of this form, `(?i)\p{Assigned}`. */
+/** Compile cost of a Unicode class, measured with the slowest one, `(?i)\p{Assigned}`. */
 const unicodeClassCost = 200
-/** Each character of a range is folded by itself: above ASCII this takes a search. */
+/** Compile cost of one character in a range that ignores case. Characters above ASCII need a search. */
 const foldedCost = { ascii: 0.05, others: 0.6 }
 const lastAscii = 0x7f
-/** Around every program: its two ends, and the group that `patterns.ts` puts before it. */
+/** Steps of every program: its two ends, and the empty group that `patterns.ts` puts in front. */
 const ownSteps = 5
 const mostRepeats = 1000
 
@@ -37,7 +37,10 @@ const namedClass = /\[:\^?\w*:\]/y
 const groupStart = /\((?:\?(?:P?<\w+>|([imsU]*)(?:-[imsU]+)?([:)])))?/y
 const character = /\\x\{([0-9a-fA-F]{1,8})\}|\\x([0-9a-fA-F]{2})|\\([0-7]{1,3})|\\([\s\S])|([\s\S])/uy
 
-/** `undefined` for a text that is not a regular expression in RE2 syntax. Other mistakes are left to the compiler. */
+/**
+ * Estimates the cost. Returns `undefined` if the text is certainly not a regular expression in RE2 syntax. The compiler finds all
+ * other mistakes.
+ */
 export function estimateCost(pattern: string): PatternCost | undefined {
   return new Estimate(pattern).read()
 }
@@ -61,7 +64,7 @@ class Estimate {
     return { steps, compile: Math.ceil(this.#compile + this.#text.length + steps) }
   }
 
-  /** `false` where the text is wrong. */
+  /** Reads one part of the pattern. Returns `false` if the syntax is wrong. */
   #readPart(): boolean {
     const group = this.#open.at(-1)!
     switch (this.#text[this.#at]) {
@@ -97,7 +100,7 @@ class Estimate {
   #openGroup(): boolean {
     const start = this.#take(groupStart)!
     const [text, flags, end] = start
-    // `(?` with anything else, such as a look-ahead.
+    // RE2 supports no other groups that start with `(?`, such as look-ahead.
     if (text === '(' && this.#text[this.#at] === '?') return false
     if (flags?.includes('i')) this.#folds = true
     if (end !== ')') this.#open.push(newGroup(end === undefined))
@@ -133,7 +136,7 @@ class Estimate {
       if (this.#folds) this.#fold(low, high)
     }
     this.#at++
-    // Two letters may be one in both cases, which the program folds at each visit.
+    // A class of two letters may be one letter in both cases. Its instruction then ignores case, which takes longer.
     const mayFold = isNegated ? items <= 3 : items <= 2 && wide === 0
     return add(this.#open.at(-1)!, this.#folds || mayFold ? 3 : 2)
   }
@@ -168,7 +171,7 @@ class Estimate {
 
 const newGroup = (captures: boolean): Group => ({ before: 0, sum: 0, last: undefined, captures })
 
-/** An empty alternative is an instruction, too. */
+/** An empty alternative is one instruction too. */
 const sizeOf = ({ before, sum }: Group): number => before + Math.max(sum, 1)
 
 function add(group: Group, steps: number): boolean {

@@ -1,4 +1,4 @@
-// Regular expressions that users write, in RE2 syntax: checked, compiled, cached and matched here and nowhere else.
+// Regular expressions from users, in RE2 syntax. Only this module checks, compiles, caches and matches them.
 import { RE2JS } from 're2js'
 import type { FieldViolation } from '../errors.ts'
 import type { Yielder } from '../scheduling/yielder.ts'
@@ -6,7 +6,7 @@ import { estimateCost, type PatternCost } from './pattern-cost.ts'
 
 export { estimateCost as costOf } from './pattern-cost.ts'
 
-/** Limits of the patterns of one list or resource. `steps` and `compile` are those of `PatternCost`. */
+/** Limits on the patterns of one list or resource. `steps` and `compile` have the units of `PatternCost`. */
 export type PatternLimits = {
   bytes: number
   /** Limits of one pattern. */
@@ -17,24 +17,25 @@ export type PatternLimits = {
   allCompile: number
 }
 
-/** Steps times characters that one match may take: about a millisecond (`bench/patterns.ts`). */
+/** Maximum product of steps and characters for one match. A match then takes about a millisecond (`bench/patterns.ts`). */
 const mostWork = 54_000
-/** Beyond 500 re2js matches with threads, which takes twice as long. */
+/** Maximum number of steps of one pattern. Above 500, re2js uses an algorithm with threads, which is half as fast. */
 const mostSteps = 400
-/** Compile cost of one pattern, in nominal microseconds; the real time stays below 2 ms. */
+/** Maximum compile cost of one pattern, in nominal microseconds. The real time stays below 2 ms. */
 const mostCompile = 1600
-/** Limits of stored patterns: about 10 ms to compile and 10 ms to match. */
+/** Limits for stored patterns, which may be from earlier versions: about 10 ms to compile and 10 ms to match. */
 const mostStored = { work: 280_000, compile: 10_000 }
 /**
- * Most cost of all cached patterns, in nominal microseconds. This also bounds the memory of the cache: at most 250 bytes each.
+ * Maximum compile cost of all cached patterns, in nominal microseconds. One nominal microsecond is at most 250 bytes of memory,
+ * so this also limits the memory of the cache.
  */
 const mostCached = 250_000
-/** Number of instructions that `read` adds to a program: three, or two in a few programs. */
+/** Number of instructions that the empty group of `read` adds to a program. In a few programs it adds only two. */
 const groupSize = 3
-/** Greatest number of steps for one instruction. */
+/** Maximum number of estimated steps for one compiled instruction. */
 const mostStepsEach = 3
 
-/** `length` is that of the longest text that is matched. */
+/** Limits for patterns that match texts of at most `length` characters. */
 export function limitsFor(
   length: number,
   all: Pick<PatternLimits, 'bytes' | 'allSteps' | 'allCompile'>,
@@ -44,24 +45,26 @@ export function limitsFor(
 
 export type Patterns = {
   /**
-   * Returns the refused patterns with the reason, by their field. Compiles only patterns within the limits. Stops at the first
-   * pattern that exceeds the limits together with earlier ones.
+   * Returns the field and the problem of each refused pattern. Compiles only patterns within the limits. Stops at the first
+   * pattern with which the whole list exceeds the limits.
    */
   problems(named: readonly (readonly [field: string, pattern: string])[], limits: PatternLimits): FieldViolation[]
-  /** True if a pattern matches the whole text. Returns `too long` if the text, or the pattern, is beyond any limit. */
+  /**
+   * True if the pattern matches the whole text. Returns `too long` if the pattern is too large, or the text is too long for it.
+   */
   match(pattern: string, text: string): boolean | 'too long'
   /**
-   * Number of instructions of the compiled program, which is at most the steps of its estimate. Returns undefined if the text is
-   * not a regular expression, or is too large to be compiled.
+   * Number of instructions of the compiled program, which is never above the estimated steps. Undefined if the pattern is not a
+   * regular expression, or is too large to be compiled.
    */
   sizeOf(pattern: string): number | undefined
   /** True if one of the patterns matches the whole text. Yields to other work between two patterns. */
   matchesAny(patterns: readonly string[], text: string, yielder: Yielder): Promise<boolean>
-  /** Number of patterns that were compiled so far, and number and cost of the cached ones. */
+  /** Number of patterns compiled so far, and the number and cost of the cached patterns. */
   counts(): { compiled: number; cached: number; weight: number }
 }
 
-/** `expression` is undefined for a text that is no regular expression, and for one that is too large to be compiled. */
+/** `expression` is undefined if the text is not a regular expression, or is too large to be compiled. */
 type Compiled = { expression: RE2JS | undefined; size: number; steps: number; isTooLarge: boolean; weight: number }
 
 /** Cache of the compiled patterns of a process. If it is full, the least recently used pattern is removed. */
@@ -93,14 +96,15 @@ export function createPatterns(mostWeight: number = mostCached): Patterns {
     compiled++
     const expression = read(pattern)
     const size = expression ? expression.programSize() - groupSize : 0
-    // Programs of alternatives and of empty repetitions are much smaller than their estimates.
+    // The estimate can be far too high, for alternatives and for empty repetitions. So the size of the compiled program limits
+    // it.
     const steps = Math.min(cost.steps, mostStepsEach * size)
     return keep(pattern, { expression, size, steps, isTooLarge, weight: cost.compile })
   }
   const match = (pattern: string, text: string): boolean | 'too long' => {
     const { expression, steps, isTooLarge } = compile(pattern)
     if (isTooLarge || steps * (text.length + 1) > mostStored.work) return 'too long'
-    // A matcher tracks groups, so it does without the automaton, whose states would cost far more than the match.
+    // A matcher tracks groups, so re2js does not build its automaton. Building its states would take far longer than the match.
     return expression?.matcher(text).matches() ?? false
   }
   return {
@@ -116,7 +120,7 @@ export function createPatterns(mostWeight: number = mostCached): Patterns {
         const description = problemIn(pattern, limits, all)
         if (description) found.push({ field, description })
         else if (!compile(pattern).expression) found.push({ field, description: notAnExpression })
-        // Reading the others would take its time as well.
+        // Stops here, since estimating the cost of further patterns would take time too.
         if (all.steps > limits.allSteps || all.compile > limits.allCompile) break
       }
       return found
@@ -136,12 +140,15 @@ export const patterns: Patterns = createPatterns()
 
 const notAnExpression = 'is not a regular expression in RE2 syntax'
 
-/** Why one pattern is above the limits, or `undefined`. Reads only its text. */
+/**
+ * Limit that a pattern exceeds, as the description of a violation. `undefined` if it is within the limits. Does not compile the
+ * pattern.
+ */
 export function overLimit(pattern: string, limits: PatternLimits): string | undefined {
   return problemIn(pattern, limits, { steps: 0, compile: 0 })
 }
 
-/** The same, and adds the pattern to `all` of its list, also where it is refused. */
+/** Like `overLimit`. Also adds the cost of the pattern to `all`, the cost of its list, even if the pattern is refused. */
 function problemIn(pattern: string, limits: PatternLimits, all: PatternCost): string | undefined {
   if (pattern === '') return 'is empty'
   if (Buffer.byteLength(pattern) > limits.bytes) return `must be at most ${limits.bytes} bytes`
@@ -161,8 +168,9 @@ function problemIn(pattern: string, limits: PatternLimits, all: PatternCost): st
 }
 
 /**
- * Problem of a stored pattern above the limits, and the texts that it still matches; `undefined` if it is within them. `mostWork`
- * is the limit of steps times characters for a match. Reads only the text of the pattern: a smaller program matches longer texts.
+ * Warning about a stored pattern above the limits, with the length of the texts that it still matches. `undefined` if it is
+ * within the limits. `mostWork` is the maximum product of steps and characters. Uses only the estimate: the compiled program may
+ * be smaller and match longer texts.
  */
 export function storedProblem(
   pattern: string,
@@ -177,16 +185,17 @@ export function storedProblem(
 }
 
 /**
- * Compiles with an empty group in front, which makes no difference to what matches. It keeps re2js from building a one-pass
- * program. Alternatives are grouped, since their program is larger if only the first has the group in front.
+ * Compiles a pattern with an empty group in front, which does not change its matches. With the group, re2js does not build a
+ * one-pass program. Alternatives are put in a group, since a prefix of only the first one makes their program larger.
  */
 function read(pattern: string): RE2JS | undefined {
-  // A quote that is not closed (`\Qa`) would quote the end of the group of alternatives.
+  // The second form is for patterns that end in an open quote (`\Qa`), which would quote the closing parenthesis of the first
+  // form.
   for (const grouped of [`()(?:${pattern})`, `()${pattern}`]) {
     try {
       return RE2JS.compile(grouped)
     } catch {
-      // Neither compiles if the pattern is not a regular expression.
+      // If the pattern is not a regular expression, both forms fail.
     }
   }
   return undefined

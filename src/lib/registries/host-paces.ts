@@ -1,6 +1,6 @@
-// Rate limits and pauses for requests to other registries. A host has one token bucket, of which holders that ask at the same
-// time have equal parts. Each upstream has a bucket of its own. A pause that a registry asks for applies to the upstreams that
-// share an account there, so the quota of one account does not delay others.
+// Rate limits and pauses for requests to other registries. Each host has a token bucket, which holders that send requests at the
+// same time share equally. Each upstream has a bucket of its own. If a registry asks for a pause, the pause applies to upstreams
+// with the same account there, so other accounts are not delayed.
 import { Newest } from '../caches/newest.ts'
 
 /** Sender of requests: `holder` owns the upstream, and `key` identifies the upstream. */
@@ -8,41 +8,45 @@ export type Asker = {
   holder: string
   key: string
   requestsPerSecond: number
-  /** Takes only what others leave: a bucket must be more than half full. */
+  /** If true, requests are allowed only while each bucket is more than half full, so they do not delay others. */
   spare?: boolean
 }
 
 export type HostPaces = {
-  /** Milliseconds until this upstream may ask the host. Returns 0 and counts a request if it may ask now. */
+  /**
+   * Milliseconds until a request of this upstream to the host is allowed. If it is allowed now, counts the request and returns 0.
+   */
   take(host: string, asker: Asker): number
-  /** For how many milliseconds the account there is not to be asked. */
+  /** Milliseconds until the pause of this account ends. 0 if there is no pause. */
   pausedMs(account: string): number
   /**
-   * The registry asks for a pause, or does not answer. The pause is as long as it asks, else longer each time, at most one hour.
+   * Starts a pause, after the registry has asked for one or has not responded. Without `retryAfterMs`, each pause is twice as
+   * long as the one before. A pause lasts at most one hour.
    */
   failed(account: string, retryAfterMs: number | undefined): void
   succeeded(account: string): void
 }
 
-/** The most requests of one upstream that may go to its host at once, after a pause. */
+/** Maximum number of requests of one upstream at once, after a time without requests. */
 const burst = 10
 /**
- * Limits of all upstreams of a host together: requests at once, and per second. Holders that asked in the last second share them.
+ * Limits on one host for all upstreams together: requests at once, and requests per second. All holders with a request in the
+ * last second share them.
  */
 const hostBurst = 30
 const hostPerSecond = 20
 const askingMs = 1_000
 const firstPauseMs = 5_000
-/** Longest pause, whatever the other side asks for. */
+/** Longest pause, even if a registry asks for a longer one. */
 const longestPauseMs = 3_600_000
 const maxEntries = 10_000
 
-/** `monotonic` gives milliseconds. */
+/** `monotonic` returns milliseconds. */
 export function createHostPaces(monotonic: () => number): HostPaces {
-  // Time at which the bucket of each host, holder and upstream is full again.
+  // Time at which each bucket is full again.
   const fullAt = new Newest<string, number>(maxEntries)
   const pauses = new Newest<string, { until: number; failures: number }>(maxEntries)
-  // Time of the last request of each holder, by host; the latest holder comes last.
+  // Time of the last request of each holder, by host. The holder of the latest request comes last.
   const askers = new Newest<string, Map<string, number>>(maxEntries)
 
   const countAskers = (host: string, holder: string, now: number): number => {
@@ -61,7 +65,7 @@ export function createHostPaces(monotonic: () => number): HostPaces {
     take(host, { holder, key, requestsPerSecond, spare = false }) {
       const now = monotonic()
       const sharers = countAskers(host, holder, now)
-      // Each holder has a rate of its own, so that frequent requests of one fill no bucket of the others.
+      // Each holder has a bucket of its own, so that many requests of one holder do not use up the share of the others.
       const buckets = [
         { name: `host ${host}`, eachMs: 1000 / hostPerSecond, most: hostBurst },
         {
@@ -91,7 +95,9 @@ export function createHostPaces(monotonic: () => number): HostPaces {
   }
 }
 
-/** Value of `Retry-After` in milliseconds from `now`, from one second to one hour; `undefined` if it cannot be read. */
+/**
+ * Value of a `Retry-After` header in milliseconds, limited to between one second and one hour. `undefined` if it cannot be read.
+ */
 export function retryAfterMs(header: string | undefined, now: number): number | undefined {
   if (header === undefined || header.length > 64) return undefined
   const waitMs = /^\d{1,9}$/.test(header) ? Number(header) * 1000 : Date.parse(header) - now

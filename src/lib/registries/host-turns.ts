@@ -1,18 +1,21 @@
-// Callers that wait for the turn of a host. A caller that cannot wait, or that is one too many, gets the time for which it should
-// not ask.
+// Waits for the rate limits of hosts. A caller that cannot wait long enough, or that is one of too many, gets the time after
+// which it may try again.
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Asker, HostPaces } from './host-paces.ts'
 
 export type HostTurns = {
-  /** Waits until the host may be asked. 0 then, and else in how many milliseconds to try again. */
+  /**
+   * Waits at most `patienceMs` until a request to the host is allowed. Returns 0 if it is allowed, else the milliseconds after
+   * which to try again.
+   */
   take(host: string, asker: Asker, patienceMs: number): Promise<number>
 }
 
-/** The most requests of one holder that wait for one host: those that the host gets in five seconds. */
+/** Maximum number of waiting requests of one holder for one host. The host accepts this number in five seconds. */
 const mostWaiting = 100
 const fullMs = 5_000
 
-/** `pause` waits; tests replace it. */
+/** `pause` waits for some milliseconds. Tests replace it. */
 export function createHostTurns(paces: HostPaces, pause: (ms: number) => Promise<unknown> = sleep): HostTurns {
   const waiting = new Map<string, number>()
 

@@ -1,10 +1,10 @@
-// Link headers of lists (RFC 8288): where the next page is.
+// Parser of Link headers (RFC 8288), which lead to the next page of a list.
 
 const maxHeader = 16 * 1024
 
 /**
- * Next page of a list whose path ends with `end`, as that end with a query; undefined after the last page. Only the query of a
- * link is used, so that it leads to no other path or host. Returns `lost` if the next page is elsewhere.
+ * Next page of a list, as the path `end` with a query. Undefined after the last page. Uses only the query of the link, so that
+ * the link cannot lead to another host or path. Returns `lost` if the link leads to another path.
  */
 export function nextPage(header: string, end: string): string | 'lost' | undefined {
   if (header.length > maxHeader) return 'lost'
@@ -19,7 +19,10 @@ export function nextPage(header: string, end: string): string | 'lost' | undefin
 
 type Link = { target: string; rel: string }
 
-/** Commas and semicolons in targets and in quoted values separate nothing. The first `rel` of a link counts. */
+/**
+ * Reads the links of a header. Commas and semicolons inside targets and quoted values are not separators. If a link has several
+ * `rel`, the first one is used.
+ */
 function readLinks(header: string): Link[] {
   const links: Link[] = []
   const parts = /<([^<>]*)>|;\s*([\w*-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s",;]+))/gi

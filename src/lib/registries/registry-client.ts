@@ -1,5 +1,5 @@
-// Client of other registries for our mirrors (distribution specification, "Pull"). Every request goes through `outgoing`, which
-// checks each address. Answers are bounded in size and time, and trusted only if a digest proves them.
+// Client for the registries of mirrors (distribution specification, "Pull"). Every request goes through `outgoing`, which checks
+// each address. Responses are limited in size and time. Only content whose digest was verified can be trusted.
 import { OutgoingError } from '../net/outgoing.ts'
 import type { OutgoingStreams, StreamAnswer, StreamLimits, StreamRequest } from '../net/outgoing-streams.ts'
 import { type Asker, type HostPaces, retryAfterMs } from './host-paces.ts'
@@ -17,35 +17,32 @@ import { readReferrers, readTags, type TagsPage } from './registry-pages.ts'
 import { type Account, type RegistryTokens, secretOf } from './registry-tokens.ts'
 import { UpstreamError } from './upstream-error.ts'
 
-/** A registry elsewhere, as one account sees it. */
+/** Another registry, with the account that is used there. */
 export type Upstream = Account &
   Asker & {
-    /** Such as `https://registry.example.com`. */
+    /** Origin of its URL, such as `https://registry.example.com`. */
     origin: string
   }
 
-/** Digest that a reference points to; `undefined` if the registry answers that there is none. */
+/** Digest that a reference points to. `undefined` if the registry responds that the reference does not exist. */
 export type Pointed = { digest: string } | undefined
 export type TakeBlob<T> = (chunks: AsyncIterable<Uint8Array>, size: number | undefined) => Promise<T>
-/** `patienceMs` is how long to wait for the host's turn; not at all unless given. */
+/** `patienceMs` is the longest wait for the rate limit of the host. The default is 0. */
 export type AskOptions = { timeoutMs?: number; signal?: AbortSignal; patienceMs?: number }
 
 export type RegistryClient = {
-  /** Why this URL would never be asked; `undefined` when it may be tried. */
+  /** Reason why a request to this URL is never allowed. `undefined` if a request may be tried. */
   problemOf(url: string): OutgoingError['reason'] | undefined
-  /**
-   * Sends a HEAD for a manifest, and a GET if the answer has no digest. If the HEAD fails, there is no GET. Throws an
-   * UpstreamError.
-   */
+  /** Finds the digest of a manifest with HEAD. Sends GET only if the response to HEAD has no digest. Throws an UpstreamError. */
   head(upstream: Upstream, path: string, reference: string, options?: AskOptions): Promise<Pointed>
   /**
-   * Returns a manifest with its media type and digest. The digest is verified if the reference is a digest. Throws an
+   * Gets a manifest by its digest, which is verified. `undefined` if the registry responds that there is none. Throws an
    * UpstreamError.
    */
   manifest(upstream: Upstream, path: string, digest: string, options?: AskOptions): Promise<FetchedManifest | undefined>
   /**
-   * Streams a blob, unverified; `undefined` if the registry answers that there is none. `size` is the declared size; undefined if
-   * there is none. Rejects with an UpstreamError, or with the error of `take`.
+   * Passes the chunks of a blob to `take`, without a check of the digest. `undefined` if the registry responds that there is
+   * none. `size` is the declared size, or undefined. Rejects with an UpstreamError, or with the error of `take`.
    */
   blob<T>(
     upstream: Upstream,
@@ -54,11 +51,11 @@ export type RegistryClient = {
     take: TakeBlob<T>,
     options?: AskOptions,
   ): Promise<T | undefined>
-  /** Size of a blob that the registry declares. */
+  /** Size of a blob, as declared by the registry. */
   blobSize(upstream: Upstream, path: string, digest: string, options?: AskOptions): Promise<number | undefined>
   /**
-   * Digests of the referrers of a manifest, page by page until there are more than `most`. `undefined` if the registry cannot
-   * list them. `lost` is the reason why the remaining pages could not be read.
+   * Digests of the referrers of a manifest. Reads pages until there are more than `most`. `undefined` if the registry does not
+   * list referrers. `lost` is the reason why further pages could not be read.
    */
   referrers(
     upstream: Upstream,
@@ -66,9 +63,11 @@ export type RegistryClient = {
     asked: { digest: string; most: number },
     options?: AskOptions,
   ): Promise<{ digests: string[]; lost: UpstreamError | undefined } | undefined>
-  /** Names of the tags, page by page, at most `most` of them. Throws an UpstreamError if there are more, or if a page is lost. */
+  /** Names of at most `most` tags, page by page. Throws an UpstreamError if there are more tags, or if a page cannot be read. */
   tags(upstream: Upstream, path: string, most: number, options?: AskOptions): AsyncIterable<string[]>
-  /** Page of the history of a tag after a time; `undefined` if the registry has no history of it. Throws an UpstreamError. */
+  /**
+   * Page of the history of a tag after a time. `undefined` if the registry has no history of this tag. Throws an UpstreamError.
+   */
   history(
     upstream: Upstream,
     path: string,
@@ -83,11 +82,11 @@ const maxPageBytes = 4 * 1024 * 1024
 const maxPages = 200
 const manifestTimeoutMs = 20_000
 const maxManifestBytes = 4 * 1024 * 1024
-/** Time for one blob, however slowly it comes. */
+/** Time limit for one blob, even if data keeps arriving. */
 const blobTimeoutMs = 3_600_000
 const blobIdleMs = 30_000
 const maxBlobBytes = 64 * 2 ** 30
-/** The longest wait for the turn of a token service, or of the host of a redirect. */
+/** Longest wait for the rate limit of a token service, or of the target of a redirect. */
 const onTheWayMs = 5_000
 
 type Parts = ClientParts & { turns: HostTurns; headless: HeadlessTags }
@@ -111,7 +110,8 @@ export function createRegistryClient(given: ClientParts): RegistryClient {
 
     async blob(upstream, path, digest, take, { timeoutMs = blobTimeoutMs, signal, patienceMs } = {}) {
       const request = { method: 'GET', path: `blobs/${digest}`, accept: '*/*', patienceMs } as const
-      // Some servers label a compressed layer as content-encoded. The digest shows which bytes are meant.
+      // Some servers declare the compression of a layer as a content encoding. The bytes are not decompressed, since the digest
+      // is that of the compressed layer.
       const raw = { idleMs: blobIdleMs, maxBytes: maxBlobBytes, raw: true }
       const limits = { timeoutMs, ...raw, ...(signal && { signal }) }
       return ask(parts, upstream, path, request, limits, async ({ status, headers, chunks }) => {
@@ -129,7 +129,8 @@ export function createRegistryClient(given: ClientParts): RegistryClient {
           return status === 200 ? sizeOf(headers['content-length']) : undefined
         })
       }
-      // Some mirrors answer a HEAD with 404 for content that they would fetch for a GET. Only the headers of the GET are read.
+      // Some pull-through registries respond 404 to HEAD for content that they would fetch for GET. So GET follows; its body is
+      // not read.
       const answered = await sizeBy('HEAD')
       const size = typeof answered === 'number' ? answered : await sizeBy('GET')
       if (size === undefined) throw new UpstreamError('malformed')
@@ -147,7 +148,7 @@ export function createRegistryClient(given: ClientParts): RegistryClient {
         const request: RegistryRequest = { method: 'GET', path: next, accept: 'application/json' }
         const read: TagsPage | undefined = await ask(parts, upstream, path, request, limits, readTags)
         if (!read && page > 0) throw new UpstreamError('lost-page')
-        // A registry may not list a repository without tags.
+        // A registry may respond 404 to the list of a repository without tags.
         if (!read) return
         left -= read.names.length
         if (left < 0) throw new UpstreamError('too-large')
@@ -161,7 +162,7 @@ export function createRegistryClient(given: ClientParts): RegistryClient {
       const next = page ?? firstPageOf(api, tag, after)
       const accept = api === 'service' ? 'application/json' : manifestTypes[0]!
       const limits = { timeoutMs, maxBytes: maxPageBytes, ...(signal && { signal }) }
-      // A failure of this endpoint is not a failure to read content.
+      // `apart`, since an unavailable history must not pause the reads of content.
       const request = { method: 'GET', path: next, accept, patienceMs, apart: 'history' } as const
       return ask(parts, upstream, path, request, limits, (answer) => {
         return readHistory(api, { tag, after, now: given.now() }, answer)
@@ -172,10 +173,12 @@ export function createRegistryClient(given: ClientParts): RegistryClient {
 
 const anyManifest = manifestTypes.join(', ')
 
-/** Key of a tag or a digest of a repository, by account. */
+/** Cache key of a tag or a digest in a repository, different for each account. */
 const nameOf = ({ key }: Upstream, path: string, reference: string): string => `${key} ${path} ${reference}`
 
-/** Sends a GET only if a HEAD did not answer the question, since registries count each GET. */
+/**
+ * Finds the digest of a manifest. Sends GET only if HEAD returned no digest, since registries limit the number of GET requests.
+ */
 async function headOf(
   parts: Parts,
   upstream: Upstream,
@@ -226,8 +229,8 @@ async function referrersOf(
 }
 
 /**
- * `apart` names requests that have a pause of their own if nobody waits for them. `also` has statuses that the caller reads, in
- * addition to 200 and 404.
+ * `apart` names a kind of request that gets a pause of its own if no user waits for it. `also` has statuses that the caller
+ * accepts besides 200 and 404.
  */
 type RegistryRequest = {
   method: 'GET' | 'HEAD'
@@ -239,7 +242,7 @@ type RegistryRequest = {
   also?: readonly number[]
 }
 
-/** Sends a request, and again with a token if the first is refused without one. */
+/** Sends a request. If the registry responds with a challenge, gets a token and sends the request again. */
 async function ask<T>(
   { outgoing, tokens, paces, turns, now }: Parts,
   upstream: Upstream,
@@ -250,7 +253,7 @@ async function ask<T>(
 ): Promise<T> {
   const { host, protocol } = new URL(upstream.origin)
   const whole = accountOf(upstream)
-  // Requests that nobody waits for have a pause of their own, which does not pause other requests of the account.
+  // If no user waits for a request, its failure pauses only other such requests, not the whole account.
   const account = upstream.spare ? `${whole} ${asked.apart ?? 'spare'}` : whole
   const pausedMs = Math.max(paces.pausedMs(whole), paces.pausedMs(account))
   if (pausedMs > 0) throw new UpstreamError('paused', { waitMs: pausedMs })
@@ -259,7 +262,7 @@ async function ask<T>(
     const waitMs = await turns.take(at, upstream, patience)
     if (waitMs > 0) throw new UpstreamError('paced', { waitMs })
   }
-  // A request that has begun waits for the host of a redirect, but not for longer than its answer may take.
+  // A request in progress may wait for the rate limit of another host, but for at most half of its time limit.
   const onTheWay = Math.max(patienceMs, Math.min(onTheWayMs, limits.timeoutMs / 2))
   const pass = ({ host: at }: URL): Promise<void> => turnOf(at, Math.min(onTheWay, limits.timeoutMs / 2))
   const once = async (authorization: string, last: boolean): Promise<{ challenge: string } | { value: T }> => {
@@ -275,7 +278,7 @@ async function ask<T>(
       request,
       async (answer) => {
         const challenge = String(answer.headers['www-authenticate'] ?? '')
-        // After a redirect, no credentials are sent, since nothing tells whether the other host should have them.
+        // A challenge after a redirect is not answered, since the other host may not be trusted with the credentials.
         const isOwn = answer.origin === upstream.origin
         if (answer.status === 401 && isOwn && !last && challenge !== '') return { challenge }
         if (answer.status === 404 && !isOwn) throw new UpstreamError('malformed', { status: 404 })
@@ -308,13 +311,14 @@ async function ask<T>(
 }
 
 /**
- * Account that shares a pause. Anonymous requests are one account to a registry, but each holder is paused by its own answers.
+ * Key of the account that a pause applies to. To a registry, all anonymous requests are one account. Here each holder has its own
+ * pause, so that one holder cannot pause the others.
  */
 export function accountOf({ origin, holder, username, key }: Upstream): string {
   return username === '' ? `${origin} ${holder}` : `${origin} ${holder} ${key}`
 }
 
-/** Throws for a status that does not answer the question. */
+/** Throws an UpstreamError for any status but 200 and 404. */
 function refuse({ status, headers }: StreamAnswer, now: number): void {
   if (status === 200 || status === 404) return
   const waitMs = retryAfterMs(headers['retry-after'], now)
@@ -326,7 +330,7 @@ function refuse({ status, headers }: StreamAnswer, now: number): void {
 }
 
 function failureOf(cause: unknown): UpstreamError {
-  // Errors of the function that takes the answer are not errors of the registry.
+  // Errors of `take` are thrown unchanged, since they are not failures of the registry.
   if (!(cause instanceof OutgoingError)) throw cause
   const { reason, status } = cause
   if (reason === 'too-large') return new UpstreamError('too-large', { cause })

@@ -1,20 +1,28 @@
-// Reader of tag histories of other registries. If one record is wrong, the whole answer is rejected.
+// Reader of tag histories of other registries. One wrong record makes the whole response invalid.
 import { isDigest } from '../digest.ts'
 import type { StreamAnswer } from '../net/outgoing-streams.ts'
 import { parseTimestamp, toIso } from '../timestamp.ts'
 import { nextPage } from './links.ts'
 import { UpstreamError } from './upstream-error.ts'
 
-/** `service` is `_svc/history`, as ours; `draft` is pull request 606 of the distribution specification. */
+/**
+ * API of the history. `service` is `_svc/history`, which this server has too. `draft` is pull request 606 of the distribution
+ * specification.
+ */
 export type HistoryApi = 'service' | 'draft'
 
-/** Times are ISO texts. `checkedBefore` is set if the upstream itself only knows that the tag moved after it. */
+/**
+ * Assignment or deletion of a tag at an upstream. Times are ISO text. `checkedBefore` is set if the upstream only knows that the
+ * tag was changed between `checkedBefore` and `time`.
+ */
 export type ReportedMove = { time: string; digest: string; isDeletion: boolean; checkedBefore: string }
 
-/** Oldest first, without two of one time. `next` asks for the next page, where there is one. */
+/**
+ * Moves in order of time, the oldest first, with no two at the same time. `next` is the path of the next page, if there is one.
+ */
 export type HistoryPage = { moves: ReportedMove[]; next: string | undefined }
 
-/** Path of the first page of the history after a time; of the whole history if `after` is empty. */
+/** Path of the first page of the history after a time. If `after` is empty, the path of the whole history. */
 export function firstPageOf(api: HistoryApi, tag: string, after: string): string {
   if (api === 'service') return servicePath(tag, after)
   const query = new URLSearchParams({ n: String(pageOfDraft), ...(after !== '' && { since: after }) })
@@ -23,13 +31,13 @@ export function firstPageOf(api: HistoryApi, tag: string, after: string): string
 
 const pageOfService = 1000
 const pageOfDraft = 1000
-/** The most records of a page, whatever was requested. */
+/** Maximum number of records of a page. The registry may send more than were requested. */
 const mostRecords = 10_000
-/** By how much the clock of a teller may be ahead of ours. */
+/** Milliseconds by which the clock of the other registry may be ahead of ours. */
 const aheadMs = 60_000
 
 function servicePath(tag: string, after: string): string {
-  // The start of a window is part of it.
+  // The window includes its start, so the start is one millisecond after `after`.
   const start = after === '' ? '' : `?${new URLSearchParams({ start: plusOne(after) })}`
   return `_svc/history/${tag}${start}`
 }
@@ -38,7 +46,7 @@ const plusOne = (iso: string): string => new Date(Date.parse(iso) + 1).toISOStri
 
 type Read = { tag: string; after: string; now: number }
 
-/** Returns `undefined` for a registry without a history of this tag. */
+/** Reads a page. Returns `undefined` if the registry has no history of this tag. */
 export async function readHistory(api: HistoryApi, read: Read, answer: StreamAnswer): Promise<HistoryPage | undefined> {
   if (answer.status === 404) return undefined
   const body = await bodyOf(answer)
@@ -72,7 +80,7 @@ function readDraft(body: Record<string, unknown>, { tag, after, now }: Read, lin
   listed.reverse()
   requireOrder(listed)
   const fresh = listed.filter(({ time }) => time > after)
-  // A page that also has known moves has all new ones, so older pages are not requested.
+  // If a page has moves that are already known, all older pages are known too, so they are not requested.
   const isAll = listed.length === 0 || fresh.length < listed.length
   const next = isAll ? undefined : nextPage(link, `_oci/tag-history/${tag}`)
   if (next === 'lost') throw new UpstreamError('lost-page')
@@ -85,7 +93,7 @@ async function bodyOf({ chunks }: StreamAnswer): Promise<Record<string, unknown>
     const body = JSON.parse(text) as unknown
     if (isObject(body)) return body
   } catch {
-    // The answer has the form of none of these registries.
+    // The response is not JSON, so it is malformed.
   }
   throw new UpstreamError('malformed')
 }
@@ -116,7 +124,7 @@ function requireOrder(moves: readonly ReportedMove[]): void {
   if (moves.some(({ time }, i) => i > 0 && time < moves[i - 1]!.time)) throw new UpstreamError('malformed')
 }
 
-/** Keeps the later one of two moves within a millisecond. */
+/** Removes the earlier of two moves in the same millisecond. */
 function dropEarlier(moves: readonly ReportedMove[]): ReportedMove[] {
   return moves.filter(({ time }, i) => time !== moves[i + 1]?.time)
 }

@@ -1,4 +1,5 @@
-// Manifests of other registries: their types, their digests, and those that were fetched in place of a HEAD.
+// Manifests of other registries: their media types and digests. Also caches manifests that were fetched because HEAD returned no
+// digest.
 import { Newest } from '../caches/newest.ts'
 import { algorithmOf, digestOf, isDigest } from '../digest.ts'
 import { jsonProblem } from '../json/json-limits.ts'
@@ -9,7 +10,7 @@ export type FetchedManifest = { content: Buffer; mediaType: string }
 
 const indexType = 'application/vnd.oci.image.index.v1+json'
 const imageType = 'application/vnd.oci.image.manifest.v1+json'
-/** Types of manifests that clients pull. */
+/** Media types of images and image indexes. */
 export const manifestTypes = [
   indexType,
   imageType,
@@ -17,12 +18,12 @@ export const manifestTypes = [
   'application/vnd.docker.distribution.manifest.v2+json',
 ]
 
-/** Larger documents are not parsed for their type. */
+/** Limits for reading the media type from a manifest. A manifest above them is not parsed. */
 const limits = { depth: 255, members: 100_000 }
 
 /**
- * Media type of a manifest: its own `mediaType`, else the type that it was served as, else the one that its members show. Returns
- * the type that it was served as if none of these is the type of a manifest.
+ * Media type of a manifest. It is the manifest's own `mediaType`, else the Content-Type of the response, else a guess from its
+ * members. If none of these is a known type, returns the Content-Type.
  */
 function typeOf(content: Buffer, served: string): string {
   const declared = served.split(';', 1)[0]!.trim().toLowerCase()
@@ -48,14 +49,17 @@ async function contentOf({ chunks }: StreamAnswer): Promise<Buffer> {
   return Buffer.concat(await Array.fromAsync(chunks))
 }
 
-/** The manifest of an answer to a GET by digest. Throws an UpstreamError where it has another digest. */
+/** Reads the manifest in the response to a GET by digest. Throws an UpstreamError if the content has another digest. */
 export async function readByDigest(answer: StreamAnswer, digest: string): Promise<FetchedManifest> {
   const content = await contentOf(answer)
   if (digestOf(algorithmOf(digest), content) !== digest) throw new UpstreamError('wrong-digest')
   return { content, mediaType: typeOf(content, String(answer.headers['content-type'] ?? '')) }
 }
 
-/** Reads the manifest of a GET by tag, with its digest. Throws an UpstreamError if it is no manifest. */
+/**
+ * Reads the manifest in the response to a GET by tag, and computes its digest. Throws an UpstreamError if the content is not a
+ * manifest.
+ */
 async function readByTag(answer: StreamAnswer): Promise<FetchedManifest & { digest: string }> {
   const content = await contentOf(answer)
   const mediaType = typeOf(content, String(answer.headers['content-type'] ?? ''))
@@ -67,11 +71,12 @@ async function readByTag(answer: StreamAnswer): Promise<FetchedManifest & { dige
   return { content, mediaType, digest }
 }
 
-/** Statuses of a registry that does not answer HEAD. */
+/** Statuses of registries that do not support HEAD. */
 export const noHead = [405, 501]
 
 /**
- * Digest in the answer to a HEAD, or the entity tag of an answer without one. Throws an UpstreamError if the digest is malformed.
+ * Reads the digest and the entity tag of a response to HEAD. Each is empty if it is missing. Throws an UpstreamError if the
+ * digest is malformed.
  */
 export function readHead({ status, headers }: StreamAnswer): { digest: string; etag: string } {
   if (noHead.includes(status)) return { digest: '', etag: '' }
@@ -80,7 +85,7 @@ export function readHead({ status, headers }: StreamAnswer): { digest: string; e
   return { digest, etag: etagOf(headers.etag) }
 }
 
-/** A weak entity tag may stay the same while bytes change. */
+/** Strong entity tag of a response. Weak ones are ignored, since they may stay the same when bytes change. */
 const etagOf = (header: string | undefined): string =>
   header !== undefined && /^"[\x21\x23-\x7e]{1,512}"$/.test(header) ? header : ''
 
@@ -88,17 +93,20 @@ const maxKnown = 10_000
 const maxKept = 32
 const maxKeptBytes = 256 * 1024
 
-/** Results of a GET for tags whose HEAD did not return a digest. */
+/** Results of GET for tags for which HEAD returned no digest. */
 export class HeadlessTags {
   readonly #known = new Newest<string, { digest: string; etag: string }>(maxKnown)
   readonly #kept = new Newest<string, FetchedManifest>(maxKept)
 
-  /** Entity tag and digest of the content of a tag. If the entity tag is the same, the tag still points to that digest. */
+  /** Entity tag and digest from the last GET of a tag. While the entity tag stays the same, the tag points to that digest. */
   known(tag: string): { digest: string; etag: string } | undefined {
     return this.#known.get(tag)
   }
 
-  /** The digest that the tag points to. `nameOf` names a digest for `take`. */
+  /**
+   * Reads the response to GET, and returns the digest of the tag. Keeps a small manifest for `take`, under the name that `nameOf`
+   * returns.
+   */
   async read(tag: string, answer: StreamAnswer, nameOf: (digest: string) => string): Promise<string> {
     const { digest, ...manifest } = await readByTag(answer)
     const etag = etagOf(answer.headers.etag)
@@ -108,7 +116,9 @@ export class HeadlessTags {
     return digest
   }
 
-  /** Returns a manifest that came with a tag, and forgets it: the next caller stores it. */
+  /**
+   * Returns a manifest that was fetched by tag, and removes it from the cache. Its caller stores it, so it is not needed again.
+   */
   take(name: string): FetchedManifest | undefined {
     const manifest = this.#kept.get(name)
     this.#kept.delete(name)

@@ -1,14 +1,14 @@
-// Reader of lists of other registries. Entries that are no name or digest are left out.
+// Reader of tag and referrer lists of other registries. Skips entries that are not a tag name or a digest.
 import { isDigest } from '../digest.ts'
 import type { StreamAnswer } from '../net/outgoing-streams.ts'
 import { isTagName } from '../oci-names.ts'
 import { nextPage } from './links.ts'
 import { UpstreamError } from './upstream-error.ts'
 
-/** `next` is `lost` where there is a next page that cannot be followed. */
+/** Page of tag names. `next` is `lost` if there is a next page whose link cannot be followed. */
 export type TagsPage = { names: string[]; next: string | undefined }
 
-/** Reads a page of tags; undefined for 404. Throws an UpstreamError if the answer is no list of tags. */
+/** Reads a page of tags. Undefined for status 404. Throws an UpstreamError if the response is not a list of tags. */
 export async function readTags(answer: StreamAnswer): Promise<TagsPage | undefined> {
   if (answer.status === 404) return undefined
   const { tags = [] } = (await bodyOf(answer)) ?? {}
@@ -19,7 +19,7 @@ export async function readTags(answer: StreamAnswer): Promise<TagsPage | undefin
 
 export type ReferrersPage = { digests: string[]; next: string | undefined }
 
-/** Referrers of a manifest; `undefined` if the answer is not a list of them. */
+/** Reads a page of referrers of a manifest. `undefined` if the response is not a list of them. */
 export async function readReferrers(answer: StreamAnswer, subject: string): Promise<ReferrersPage | undefined> {
   if (answer.status === 404) return undefined
   const { manifests } = (await bodyOf(answer)) ?? {}

@@ -1,33 +1,33 @@
-// Tokens of other registries (distribution specification, "Token Authentication"). Requested from the URL in the registry's
-// challenge with the credentials of an account there, and cached while they are valid, at most five minutes.
+// Tokens for other registries (distribution specification, "Token Authentication"). A token is requested at the URL in the
+// registry's challenge, with the credentials of an account there. Valid tokens are cached for at most five minutes.
 import { Newest } from '../caches/newest.ts'
 import { OutgoingError } from '../net/outgoing.ts'
 import type { OutgoingStreams, StreamAnswer } from '../net/outgoing-streams.ts'
 import { readChallenges } from './challenges.ts'
 
-/** Credentials for a registry. `key` identifies them, and changes when they change. */
+/** Credentials for a registry. `key` identifies the credentials, and differs for changed ones. */
 export type Account = { key: string; username: string; password: string }
 
-/** Options of a request for a token: over HTTPS only if `secure`, and after `pass`, which waits for the turn of a host. */
+/** Options of a token request. If `secure`, the token service must use HTTPS. `pass` waits for the rate limit of its host. */
 export type Way = { secure: boolean; signal: AbortSignal | undefined; pass(url: URL): Promise<void> }
 
 export type RegistryTokens = {
-  /** Valid header for this repository; empty if none is cached. */
+  /** Cached Authorization header for this repository. Empty if no valid one is cached. */
   known(account: Account, path: string): string
-  /** Header that answers the challenge; `undefined` if this account cannot get one. */
+  /** Authorization header for a challenge. `undefined` if this account cannot get one. */
   answer(account: Account, path: string, challenge: string, way: Way): Promise<string | undefined>
   forget(account: Account, path: string): void
 }
 
 const maxKept = 1000
 const longestMs = 300_000
-/** By the specification, a token without a lifetime is valid for 60 seconds. */
+/** Lifetime of a token without `expires_in`, as in the specification. */
 const usualSeconds = 60
 const maxAnswerBytes = 128 * 1024
 const timeoutMs = 10_000
 const tokenPattern = /^[\x21-\x7e]{1,32768}$/
 
-/** `monotonic` gives milliseconds. */
+/** `monotonic` returns milliseconds. */
 export function createRegistryTokens(outgoing: OutgoingStreams, monotonic: () => number): RegistryTokens {
   const kept = new Newest<string, { authorization: string; until: number }>(maxKept)
   const nameOf = ({ key }: Account, path: string) => `${key} ${path}`
@@ -36,7 +36,7 @@ export function createRegistryTokens(outgoing: OutgoingStreams, monotonic: () =>
     const url = URL.parse(realm)
     if (!url) throw new OutgoingError('bad-url')
     if (service !== '') url.searchParams.set('service', service)
-    // Not the scope in the challenge: a pull of this repository is all that is needed.
+    // The scope of the challenge is ignored, since nothing but a pull of this repository is needed.
     url.searchParams.set('scope', `repository:${path}:pull`)
     const request = { method: 'GET', headers: {}, secret: secretOf(basicOf(account)) } as const
     const limits = { timeoutMs, maxBytes: maxAnswerBytes, pass, ...(signal && { signal }) }
@@ -53,16 +53,16 @@ export function createRegistryTokens(outgoing: OutgoingStreams, monotonic: () =>
     async answer(account, path, challenge, way) {
       const challenges = readChallenges(challenge)
       const basic = challenges.some(({ scheme }) => scheme === 'basic') ? basicOf(account) || undefined : undefined
-      // A registry may offer both. A token is valid for this repository only, so it has priority.
+      // If a registry offers both schemes, Bearer is used, since its token is valid only for this repository.
       const bearer = challenges.find(({ scheme }) => scheme === 'bearer')?.parameters
       const realm = bearer?.get('realm') ?? ''
       if (!bearer || realm.length > 2048) return basic
-      // If the registry uses HTTPS, so must the token service, so that nobody can read a password.
+      // If the registry uses HTTPS, the token service must use it too. Otherwise others could read the password.
       if (way.secure && !realm.startsWith('https:')) throw new OutgoingError('insecure')
       const granted = await ask(account, path, realm, bearer.get('service') ?? '', way)
       if (!granted) return basic
       const authorization = `Bearer ${granted.token}`
-      // A part is taken off for clocks, and for the way.
+      // Uses a token for 80 % of its lifetime, since clocks may differ and requests take time.
       const until = monotonic() + Math.min(granted.seconds * 800, longestMs)
       kept.set(nameOf(account, path), { authorization, until })
       return authorization
@@ -82,7 +82,7 @@ async function readToken({ status, chunks }: StreamAnswer): Promise<{ token: str
   if (status === 401 || status === 403) return undefined
   if (status !== 200) throw new OutgoingError('status', undefined, status)
   const body = parse(Buffer.concat(await Array.fromAsync(chunks)))
-  // Some token services leave one of the two empty.
+  // The token may be in either of two members, and the other one may be empty.
   const token = [body.token, body.access_token].find((one) => one !== undefined && one !== null && one !== '')
   if (typeof token !== 'string' || !tokenPattern.test(token)) throw new OutgoingError('not-json')
   const { expires_in: seconds } = body

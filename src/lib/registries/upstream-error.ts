@@ -17,11 +17,13 @@ const explanations = {
 type More = { waitMs?: number | undefined; status?: number; limit?: string; cause?: unknown }
 export type UpstreamReason = keyof typeof explanations
 
-/** Failure of a request to another registry. The message has nothing of the answer; `limit` is the limit that is exceeded. */
+/**
+ * Failure of a request to another registry. The message contains nothing of the response. `limit` is the limit that was exceeded.
+ */
 export class UpstreamError extends Error {
   override name = 'UpstreamError'
   readonly reason: UpstreamReason
-  /** Milliseconds to wait before the next request, if they are known. */
+  /** Milliseconds to wait before the next request. Undefined if unknown. */
   readonly waitMs: number | undefined
 
   constructor(reason: UpstreamReason, more: More = {}) {

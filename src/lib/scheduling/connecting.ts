@@ -1,21 +1,21 @@
-// Gives new connections time between long work. libuv accepts one connection in each turn of the event loop. So 64 connections
-// that come at once would wait for 64 turns of long work. And a request that arrives during a turn waits for all of it. So long
-// work of different kinds (a batch of writes, a large body) takes turns of its own.
+// Delays long work while new connections arrive. libuv accepts one connection in each turn of the event loop, so 64 simultaneous
+// connections would wait for 64 turns of long work. A request that arrives during a turn waits for its end. So different kinds of
+// long work, such as a batch of writes and a large body, get different turns.
 
-/** The most turns without long work that connections may have before long work goes on. */
+/** Maximum number of turns for which new connections can delay long work. */
 const mostInRow = 32
 /** Milliseconds of long work in one turn after which other long work waits for the next turn. */
 const mostMs = 5
 
 export type Connecting = {
-  /** To be called for each connection that is accepted. */
+  /** Call it for each accepted connection. */
   note(): void
   /**
-   * Calls `work` in the next turn of the event loop in which no connection was accepted, or after 32 turns. If other long work
-   * has already taken 5 ms in that turn, calls `work(true)` if `isLight()`, and else waits for another turn.
+   * Calls `work` in the next turn of the event loop without a new connection, or after 32 turns. If other long work has already
+   * taken 5 ms in that turn, calls `work(true)` if `isLight` returns true. Otherwise waits for another turn.
    */
   behind(work: (isLight: boolean) => void, isLight?: () => boolean): void
-  /** Resolves in the turn in which `behind` would call. */
+  /** Resolves in a turn that `behind` would choose. */
   turn(): Promise<void>
 }
 
@@ -28,7 +28,7 @@ export function createConnecting(
   monotonic: () => number = () => performance.now(),
 ): Connecting {
   let accepted = 0
-  /** Start of the long work of this turn. Undefined while there is none. */
+  /** Time at which long work began in this turn. Undefined if there was none. */
   let began: number | undefined
   const turned = (): void => {
     began = undefined
@@ -44,7 +44,7 @@ export function createConnecting(
       if (accepted !== seen && left > 0) behind(work, isLight, accepted, left - 1)
       else if (!isTaken()) work(false)
       else if (isLight()) work(true)
-      // Work that had to wait comes first in the next turn.
+      // Queued now, so this work comes first in the next turn.
       else behind(work, isLight, accepted, left)
     })
   }
@@ -55,5 +55,5 @@ export function createConnecting(
   }
 }
 
-/** The instance of this process. */
+/** Instance that is shared by the whole process. */
 export const connecting: Connecting = createConnecting()

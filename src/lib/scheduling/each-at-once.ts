@@ -1,4 +1,4 @@
-/** Does the work for each of them, `atOnce` at a time. Rejects with the first failure. */
+/** Runs the work for each item, at most `atOnce` at a time. Rejects with the first failure. */
 export async function eachAtOnce<T>(atOnce: number, all: Iterable<T>, work: (one: T) => Promise<void>): Promise<void> {
   const waiting = all[Symbol.iterator]()
   const workers = Array.from({ length: atOnce }, async () => {

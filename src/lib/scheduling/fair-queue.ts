@@ -1,4 +1,4 @@
-// Queue from which the caller that has used the least time of the thread is taken first, and each caller's items in their order.
+// Queue that first returns the items of the caller that has used the least thread time. The items of one caller keep their order.
 import { spenderNow } from '../budgets/thread-time.ts'
 import {
   arriving,
@@ -13,13 +13,13 @@ import {
 
 export type Entry<T> = { readonly item: T; readonly shares: Shares }
 
-/** Shares of the caller whose request runs now. */
+/** Shares of the caller whose request is running. Without a request, those of the background jobs. */
 export function sharesNow(): Shares {
   const spender = spenderNow()
   return spender === undefined ? background : (spender.shares ?? arriving)
 }
 
-/** Charges the background jobs, whose time is not measured elsewhere. */
+/** Charges the time to the background jobs if they own the entry. The time of all other callers is measured elsewhere. */
 export function chargeBackground({ shares }: Entry<unknown>, ms: number): void {
   if (shares === background) background[0]!.usedMs += ms
 }
@@ -42,7 +42,8 @@ export class FairQueue<T> {
     const own = shares.at(-1)!
     const line = this.#lines.get(own)
     if (line) {
-      // Small items may be taken while longer ones of others are not, so that a line never becomes empty.
+      // Does not limit a debt for a caller that already waits. Such a caller may always have small items in the queue, and would
+      // never pay the debt.
       liftBehind(shares)
       line.push({ item, shares })
     } else {
@@ -52,7 +53,7 @@ export class FairQueue<T> {
     this.#length++
   }
 
-  /** The item that `take` would return. */
+  /** Returns the item that `take` would remove. */
   next(mayTake: (item: T) => boolean = () => true): Entry<T> | undefined {
     let best: Entry<T> | undefined
     for (const [first] of this.#lines.values()) {
@@ -62,7 +63,7 @@ export class FairQueue<T> {
     return best
   }
 
-  /** Removes the next item. A caller whose first item may not be taken is left out. */
+  /** Removes and returns the next item. Skips a caller if `mayTake` returns false for its first item. */
   take(mayTake?: (item: T) => boolean): Entry<T> | undefined {
     const entry = this.next(mayTake)
     if (!entry) return undefined

@@ -1,5 +1,5 @@
-// Limit on the work of requests in one turn of the event loop. Requests that arrive at once begin one after the other in the same
-// turn. A query of SQLite is done when it is called, so a chain of queries would run to its end before the event loop turns.
+// Limit on the work of requests in one turn of the event loop. Requests that arrive together start in the same turn. A SQLite
+// query runs synchronously, so a request with many queries would run to its end in one turn.
 import { sharesNow } from './fair-queue.ts'
 import { background, isAhead } from './shares.ts'
 import { turns } from './turns.ts'
@@ -8,8 +8,8 @@ const turnMs = 10
 
 export type LongTurns = {
   /**
-   * Resolves in a later turn if this one has taken 10 ms since the first call. A request whose sender has used less time than
-   * others waits only after 20 ms.
+   * Resolves in a later turn if this turn has taken 10 ms since the first call. A request whose sender has used less time than
+   * others continues until 20 ms.
    */
   letOthersRun(): Promise<void> | undefined
 }
@@ -35,5 +35,5 @@ export function createLongTurns(monotonic: () => number = () => performance.now(
   }
 }
 
-/** The instance of this process. */
+/** Instance that is shared by the whole process. */
 export const longTurns: LongTurns = createLongTurns()

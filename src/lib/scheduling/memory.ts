@@ -1,40 +1,39 @@
-// Budget for memory that a process uses for one purpose, such as uploads. A piece is reserved as a whole before it is filled, so
-// a reserved piece can always be sent, and no owner waits for one that waits itself. While others wait for their shares, one
-// owner keeps no more than half. It loses further pieces that are not filled yet, and pieces that fill slowly, to the owners that
-// wait.
+// Budget for the memory of one purpose, such as uploads. Each piece is reserved as a whole before it is filled, so a full piece
+// can always be sent and no owner blocks another one forever. While others wait, one owner keeps at most half. It loses pieces
+// above its half that are not full yet, and pieces that fill slowly.
 export type Memory = {
-  /** Waits for its turn. Rejects with an error of `refusal` when that takes too long, and when `signal` is aborted. */
+  /**
+   * Reserves a piece, after a wait if needed. Rejects with an error of `refusal` if the wait is too long, and if `signal` is
+   * aborted.
+   */
   reserve(bytes: number, signal: AbortSignal, by?: Holder): Promise<Reserved>
-  /** Bytes that are reserved now. */
+  /** Number of bytes that are reserved now. */
   held(): number
 }
 
 export type Holder = {
-  /** Owner whose share the piece counts toward; empty for none. */
+  /** Owner of the piece. Empty if the piece counts toward nobody's share. */
   owner: string
-  /** Bytes of the piece that have arrived; `undefined` once all of them have. */
+  /** Bytes of the piece that have arrived. `undefined` once the piece is full. */
   filled(): number | undefined
-  /** Called when the piece is given to others; it is free then. */
+  /** Called when the piece is taken away for other owners. The caller must not use the piece any more. */
   take(why: Error): void
 }
 
 export type Reserved = {
-  /** Frees the piece; later calls do nothing. */
+  /** Frees the piece. Further calls do nothing. */
   free(): void
 }
 
 export type MemoryOptions = {
   waitMs: number
-  /** Creates the error for a piece that waits too long, or is taken away. */
+  /** Creates the error for a piece that waited too long, or that was taken away. */
   refusal(why: string): Error
-  /** Why one has to wait too long. */
+  /** Reason in the error of a piece that waited too long. */
   crowded: string
-  /**
-   * Milliseconds after which a piece that is still being filled may be taken away: one beyond the half of its owner, or a slow
-   * one.
-   */
+  /** Milliseconds after which a piece that is not full may be taken away, if it is slow or its owner has more than half. */
   slowMs?: number
-  /** Bytes per second below which a piece counts as slow. */
+  /** Bytes per second below which a piece is slow. */
   leastRate?: number
   monotonic?: () => number
 }
@@ -45,7 +44,7 @@ type Waiter = { bytes: number; owner: string; go(): void }
 const defaultSlowMs = 10_000
 const defaultRate = 64 * 1024
 
-/** Pieces that are being filled, least filled first, since least is lost with them. */
+/** Pieces that are not full, the emptiest first, since taking them away loses the least data. */
 function leastFilled(pieces: Iterable<Piece>): { piece: Piece; filled: number }[] {
   const filling = [...pieces].flatMap((piece) => {
     const filled = piece.holder?.filled()
@@ -60,20 +59,20 @@ function heldBy(pieces: Iterable<Piece>, owner: string): number {
   return sum
 }
 
-/** True if the owner may have the piece that it waits for while others wait; `bytes` is the size of the memory. */
+/** True if the owner stays within its share with the piece that it waits for. `bytes` is the size of the budget. */
 function hasShare(pieces: Iterable<Piece>, { bytes: more, owner }: Waiter, bytes: number): boolean {
   if (owner === '') return true
   const has = heldBy(pieces, owner)
   return has === 0 || has + more <= bytes / 2
 }
 
-/** True if the owner of a piece has more than half of `bytes`, and more than this piece. */
+/** True if the owner of a piece has more than half of `bytes`, and has other pieces too. */
 function hasMore(pieces: Iterable<Piece>, { bytes: one, owner }: Piece, bytes: number): boolean {
   const has = owner === '' ? 0 : heldBy(pieces, owner)
   return has > bytes / 2 && has > one
 }
 
-/** One that is larger than all there is gets in alone. */
+/** Creates a budget of this size. A piece that is larger than the budget is accepted if no other piece is reserved. */
 export function createMemory(bytes: number, options: MemoryOptions): Memory {
   const { waitMs, refusal, slowMs = defaultSlowMs, leastRate = defaultRate } = options
   const { monotonic = () => performance.now() } = options
@@ -83,7 +82,7 @@ export function createMemory(bytes: number, options: MemoryOptions): Memory {
   let looking: NodeJS.Timeout | undefined
 
   const fits = (more: number): boolean => held === 0 || held + more <= bytes
-  /** Owners that already have their share come after the others. */
+  /** Next waiting piece. Owners that already have their share come last. */
   const next = (): Waiter | undefined => [...waiting].find((one) => hasShare(pieces, one, bytes)) ?? [...waiting][0]
 
   const admit = (): void => {
@@ -115,7 +114,7 @@ export function createMemory(bytes: number, options: MemoryOptions): Memory {
     if (!hasMore(pieces, piece, bytes) || [...waiting].every(({ owner }) => owner === piece.owner)) return undefined
     return 'its organization used more than half of the memory while others waited'
   }
-  /** Runs while an owner waits. */
+  /** Takes pieces away while owners wait, and checks again later. */
   const look = (): void => {
     looking = undefined
     for (const { piece, filled } of leastFilled(pieces)) {
@@ -141,7 +140,7 @@ export function createMemory(bytes: number, options: MemoryOptions): Memory {
           waiting.delete(entry)
           end()
           reject(error)
-          // Others may have waited behind this one.
+          // Smaller pieces may have waited behind this one.
           admit()
         }
         const entry = {
@@ -153,7 +152,7 @@ export function createMemory(bytes: number, options: MemoryOptions): Memory {
         }
         const end = whenOver(signal, waitMs, () => leave(refusal(options.crowded)), leave)
         waiting.add(entry)
-        // Its share may be available once earlier owners have theirs.
+        // This owner may have its share left even if owners before it have not.
         admit()
         if (waiting.size > 0) lookLater()
       })
@@ -161,7 +160,7 @@ export function createMemory(bytes: number, options: MemoryOptions): Memory {
   }
 }
 
-/** Calls `late` if it takes too long, and `leave` if `signal` is aborted, until the returned function is called. */
+/** Calls `late` after `waitMs`, and `leave` if `signal` is aborted. Neither is called after the returned function was called. */
 function whenOver(signal: AbortSignal, waitMs: number, late: () => void, leave: (error: unknown) => void): () => void {
   const stop = (): void => leave(signal.reason)
   const timer = setTimeout(late, waitMs)

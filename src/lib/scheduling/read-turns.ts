@@ -1,36 +1,39 @@
-// Turns of organizations whose images or reports are read, by consumed time: one whose image took long rests meanwhile. Each node
-// has its own state, in memory.
+// Turns of organizations whose images or reports are read. After an image that took long, its organization pauses while others
+// have something to read. Each node has its own state, in memory.
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** An image to read, or a document about it with an `id` of its own. */
+/** An image to read, or a document about an image. A document has an `id`. */
 export type DueTurn = { organization: string; repo: number; digest: string; id?: number }
 
 export type ReadTurns = {
-  /** Chooses the image to read now from those that are due, one for each organization in the order of their turns. */
+  /** Chooses the image to read now. `due` has one image for each organization, in the order of their turns. */
   choose<T extends DueTurn>(due: AsyncIterable<T>): Promise<T | undefined>
   /**
-   * Lets an image be read. The signal is aborted when that takes long while `othersWait`; the image has then to be put
-   * back, and when its turn comes again it is read without interruption.
+   * Reads an image with `work`. If that takes long and `othersWait` returns true, aborts the signal, and `work` has to put the
+   * image back. The next read of the image is not interrupted.
    */
   take(read: DueTurn, othersWait: () => Promise<boolean>, work: (giveWay: AbortSignal) => Promise<void>): Promise<void>
 }
 
 export type TurnLimits = {
-  /** Time in milliseconds for which an image is read while others wait. */
+  /** Milliseconds after which a read is interrupted if others wait. */
   giveWayMs: number
-  /** An image that takes less time causes no rest. */
+  /** Milliseconds of a read below which its organization does not pause. */
   shortMs: number
 }
 const turnLimits: TurnLimits = { giveWayMs: 30_000, shortMs: 1000 }
-/** Most reports take milliseconds, and none more than half a minute. */
+/** Limits for reports. Most reports take milliseconds, and none takes more than half a minute. */
 export const reportTurnLimits: TurnLimits = { giveWayMs: 5_000, shortMs: 200 }
 
-/** An organization rests this many times as long as its image took, so that others have three quarters of the time. */
+/** Duration of a pause, as a multiple of the time that the image took. So other organizations get three quarters of the time. */
 const restTimes = 3
 const mostPutBack = 10_000
 const manyResting = 1000
 
-/** `monotonic` returns milliseconds. An organization rests only while others are there, so no time is lost. */
+/**
+ * Creates the turns. `monotonic` returns milliseconds. An organization pauses only while others have images to read, so no time
+ * is lost.
+ */
 export function createReadTurns(monotonic: () => number, limits: TurnLimits = turnLimits): ReadTurns {
   const restUntil = new Map<string, number>()
   const putBack = new Set<string>()
@@ -41,7 +44,7 @@ export function createReadTurns(monotonic: () => number, limits: TurnLimits = tu
     if (restUntil.size > manyResting) {
       for (const [one, until] of restUntil) if (until <= now) restUntil.delete(one)
     }
-    // Only the last image counts: reading on while nobody waited uses up no later turn.
+    // Only the last image counts, so time used while nobody waited does not make a pause longer.
     restUntil.set(organization, now + restTimes * usedMs)
   }
   return {
@@ -75,8 +78,8 @@ export function createReadTurns(monotonic: () => number, limits: TurnLimits = tu
 }
 
 /**
- * First row that is due of each organization. `nextBehind` returns the first row of the next organization. Organizations behind
- * `after` come first.
+ * Yields the first due row of each organization. `nextBehind` returns the first row of the next organization. Starts with the
+ * organizations after `after`, and then continues from the first one.
  */
 export async function* dueByOrganization<T extends { organization: string; dueTime: string }>(
   nextBehind: (organization: string) => Promise<T | undefined>,
@@ -96,7 +99,7 @@ export async function* dueByOrganization<T extends { organization: string; dueTi
   }
 }
 
-/** As soon as the time is over and others wait. */
+/** Aborts `giveWay` once the time has passed and others wait. `over` ends the wait. */
 async function abortInTime(
   giveWay: AbortController,
   othersWait: () => Promise<boolean>,
@@ -108,6 +111,6 @@ async function abortInTime(
     while (!(await othersWait().catch(() => false)))
     if (!over.aborted) giveWay.abort(new Error('other reads are waiting'))
   } catch {
-    // It is over.
+    // The read has ended, so nothing is aborted.
   }
 }

@@ -1,30 +1,34 @@
-// Shares of the thread's time. Among the waiting callers, the one that has used the least time goes first (start-time fair
-// queueing).
+// Used thread time of each caller. The waiting caller that has used the least time goes first (start-time fair queueing).
 
-/** Share of a caller, of an organization or of the background jobs. The members of an organization divide what it gets. */
+/**
+ * Used time of a caller, of an organization, or of the background jobs. The time of an organization is divided among its members.
+ */
 export type Share = {
-  /** Milliseconds used so far. Only the difference to others means something. */
+  /** Used milliseconds. They are meaningful only in comparison with other shares. */
   usedMs: number
-  /** `usedMs` of the member that went last. */
+  /** `usedMs` of the member that was served last. */
   servedMs: number
 }
 
-/** Position of a caller among all others: the share of its organization, if it has one, and its own. */
+/** Shares of one caller, from the outside in: the share of the organization, if there is one, and the caller's own. */
 export type Shares = readonly Share[]
 
-/** Milliseconds that a share may be ahead of others after a pause, or behind after it had the thread alone. */
+/** Maximum advantage of a share after a pause, and maximum debt after it had the thread alone, in milliseconds. */
 const mostAheadMs = 50
 
 export const createShare = (): Share => ({ usedMs: 0, servedMs: 0 })
 
-/** Requests whose sender is not known yet. They go first, since they use little, and their sender is charged later. */
+/**
+ * Shares of requests whose sender is not known yet. Such requests go first, since they use little time. The sender is charged
+ * later.
+ */
 export const arriving: Shares = [createShare()]
-/** Work that no request waits for. */
+/** Shares of work that no request waits for. */
 export const background: Shares = [createShare()]
 
 const whole = createShare()
 
-/** Call it when a caller begins to wait. No caller saves up time for later, or pays long for time without others. */
+/** Limits the advantage and the debt of a caller. Call it when the caller begins to wait. */
 export function keepNear(shares: Shares): void {
   let { servedMs } = whole
   for (const share of shares) {
@@ -33,7 +37,7 @@ export function keepNear(shares: Shares): void {
   }
 }
 
-/** Like `keepNear`, for a caller that already waits: no time is saved up, and a debt stays. */
+/** Limits the advantage of a caller that already waits. Does not change a debt. */
 export function liftBehind(shares: Shares): void {
   let { servedMs } = whole
   for (const share of shares) {
@@ -42,7 +46,7 @@ export function liftBehind(shares: Shares): void {
   }
 }
 
-/** Negative if `a` goes before `b`, and 0 for the same caller. */
+/** Compares two callers. Negative if `a` goes before `b`. 0 for the same caller, or for equal times. */
 export function compareShares(a: Shares, b: Shares): number {
   for (let i = 0; i < a.length && i < b.length; i++) {
     const difference = a[i]!.usedMs - b[i]!.usedMs
@@ -51,7 +55,7 @@ export function compareShares(a: Shares, b: Shares): number {
   return 0
 }
 
-/** Records the shares that are served now. */
+/** Records that this caller is served now. */
 export function noteServed(shares: Shares): void {
   let over = whole
   for (const share of shares) {
@@ -60,13 +64,13 @@ export function noteServed(shares: Shares): void {
   }
 }
 
-/** True if the caller has used less time than those who take turns now, and so need not wait for one. */
+/** True if the caller has used less time than the callers that are being served. Such a caller need not wait. */
 export function isAhead(shares: Shares): boolean {
   keepNear(shares)
   return shares[0]!.usedMs < whole.servedMs
 }
 
-/** Like `isAhead`, for a caller that already waits, whose debt stays. */
+/** Like `isAhead`, for a caller that already waits. Does not change a debt. */
 export function isAheadInQueue(shares: Shares): boolean {
   liftBehind(shares)
   return shares[0]!.usedMs < whole.servedMs

@@ -1,14 +1,17 @@
-// Turns of the event loop for long work. After a plain `setImmediate`, all work that waits runs in the same next turn. A hundred
-// pieces of three milliseconds each make one turn of 300 ms, in which no request is answered.
+// Turns of the event loop for long work. With plain `setImmediate`, all waiting work would run in the same turn. A hundred pieces
+// of three milliseconds would then make one turn of 300 ms, in which no request is answered.
 import { connecting } from './connecting.ts'
 import { chargeBackground, FairQueue } from './fair-queue.ts'
 import { isAheadInQueue, type Shares } from './shares.ts'
 
-/** Time in milliseconds for which waiting work runs in one turn of the event loop; one piece always runs. */
+/** Time in milliseconds for waiting work in one turn of the event loop. At least one piece runs in each turn. */
 const turnMs = 5
 
 export type Turns = {
-  /** Resolves in a later turn of the event loop. Callers that have used less time go first, and each one's work in its order. */
+  /**
+   * Resolves in a later turn of the event loop. Callers that have used less time go first. The work of one caller keeps its
+   * order.
+   */
   next(): Promise<void>
 }
 
@@ -17,12 +20,15 @@ type Waiting = { resume: () => void; number: number }
 export function createTurns(monotonic: () => number = () => performance.now(), sharesNow?: () => Shares): Turns {
   const waiting = new FairQueue<Waiting>(sharesNow)
   let isBegun = false
-  /** Work that asks during a turn gets a later turn. */
+  /**
+   * Numbers of the last piece that waits, and of the last piece for this turn. Pieces that arrive during a turn wait for another
+   * one.
+   */
   let [asked, last] = [0, 0]
   let until = 0
   const isOfThisTurn = ({ number }: Waiting): boolean => number <= last
 
-  /** A caller that has used less time than others does not wait for batches of writes, but only the first goes on in its turn. */
+  /** True if the next caller has used less time than others. Its first piece then runs even in a turn with other long work. */
   const isLight = (): boolean => {
     const entry = waiting.next()
     return entry !== undefined && isAheadInQueue(entry.shares)
@@ -37,7 +43,7 @@ export function createTurns(monotonic: () => number = () => performance.now(), s
     if (!entry) return void proceed(false)
     const began = monotonic()
     entry.item.resume()
-    // Behind all that it does until it waits again: the tick that a microtask asks for comes after the other microtasks.
+    // Measures after the piece has run until it waits again. The tick runs after all microtasks of the piece.
     queueMicrotask(() =>
       process.nextTick(() => {
         const now = monotonic()
@@ -61,8 +67,11 @@ export function createTurns(monotonic: () => number = () => performance.now(), s
   }
 }
 
-/** A longer body is parsed in a turn of its own: many can be complete at once, and each takes milliseconds. */
+/**
+ * Size in bytes above which a body is parsed in a turn of its own. Many bodies can be complete at once, and parsing each takes
+ * milliseconds.
+ */
 export const turnBytes = 16 * 1024
 
-/** The instance of this process. */
+/** Instance that is shared by the whole process. */
 export const turns: Turns = createTurns()

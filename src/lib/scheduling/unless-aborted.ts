@@ -1,4 +1,4 @@
-/** Rejects with the reason of the signal if it is aborted, and then no longer waits for the promise. */
+/** Awaits the promise. If the signal is aborted before, rejects with the reason of the signal at once. */
 export function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   const { promise: aborted, reject } = Promise.withResolvers<never>()
   const abort = () => reject(signal.reason)

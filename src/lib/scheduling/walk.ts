@@ -1,15 +1,15 @@
-// Walk through content that users have pushed, in which one item names the next. Ends at a limit, and if nobody waits for it any
-// more.
+// Limited traversal of content that users have pushed, in which items refer to other items. Stops at a limit, or when the caller
+// has gone.
 import { createYielder, type Yielder } from './yielder.ts'
 
 export type WalkLimits = {
-  /** Number of items that are visited. */
+  /** Maximum number of visited items. */
   steps: number
-  /** Number of bytes that are read of their content. */
+  /** Maximum number of bytes read from the content of these items. */
   bytes: number
 }
 
-/** Time in milliseconds for which a walk goes on before it yields. A turn for each step would use most of the time. */
+/** Time in milliseconds after which a traversal yields to other work. Yielding after each item would take most of the time. */
 const turnMs = 3
 
 export class Walk {
@@ -21,7 +21,7 @@ export class Walk {
   #steps = 0
   #bytes = 0
 
-  /** `exceeded` creates the error of a walk that is too long; its argument is the limit, such as `1000 bytes`. */
+  /** `exceeded` creates the error of a traversal that reaches a limit. Its argument is the limit, such as `1000 bytes`. */
   constructor(limits: WalkLimits, signal: AbortSignal, exceeded: (limit: string) => Error, monotonic?: () => number) {
     this.#limits = limits
     this.#signal = signal
@@ -29,12 +29,12 @@ export class Walk {
     this.#yielder = createYielder(monotonic, undefined, turnMs)
   }
 
-  /** True the first time it is asked of this name. */
+  /** True for a name that was not passed before. */
   isNew(name: string): boolean {
     return this.#seen.size < this.#seen.add(name).size
   }
 
-  /** To be called before it is read. Throws when it is more than is left. */
+  /** Counts items and bytes. Call it before they are read. Throws if a limit is exceeded. */
   spend(steps: number, bytes: number): void {
     this.#steps += steps
     this.#bytes += bytes
@@ -42,7 +42,7 @@ export class Walk {
     if (this.#bytes > this.#limits.bytes) throw this.#exceeded(`${this.#limits.bytes} bytes`)
   }
 
-  /** Call it before each step: yields if it is time. Rejects if nobody waits for the walk any more. */
+  /** Call it before each item. Yields to other work if it is time. Rejects if the caller has gone. */
   async pause(): Promise<void> {
     if (this.#yielder.isDue()) await this.#yielder.next()
     this.#signal.throwIfAborted()

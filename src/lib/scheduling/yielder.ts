@@ -1,19 +1,19 @@
-// Pauses of a long loop, by the time since the last one.
+// Pauses of a long loop, so that other work can run.
 import { turns } from './turns.ts'
 
 export type Yielder = {
-  /** True if other work has waited long enough. */
+  /** True if the loop has run for its time, and should pause. */
   isDue(): boolean
   /** Resolves in a later turn of the event loop. */
   next(): Promise<void>
-  /** To be called when a loop begins that does not begin with the yielder. */
+  /** Starts the time again. Call it if the loop begins later than its yielder was created. */
   restart(): void
 }
 
-/** Time in milliseconds for which a loop runs in one turn of the event loop. One step of the loop may come on top. */
+/** Time in milliseconds that a loop may run in one turn of the event loop. The last step may exceed it. */
 const turnMs = 5
 
-/** To be created when the loop begins; before each step: `if (yielder.isDue()) await yielder.next()`. */
+/** Creates the yielder of a loop, when the loop begins. Call before each step: `if (yielder.isDue()) await yielder.next()`. */
 export function createYielder(
   monotonic: () => number = () => performance.now(),
   next: () => Promise<void> = () => turns.next(),

@@ -8,7 +8,7 @@ export function checkpointText({ origin, size, root }: Checkpoint): string {
   return `${origin}\n${size}\n${root.toString('base64')}\n`
 }
 
-/** Returns `undefined` if a text is no checkpoint. Ignores lines after the third, which are for extensions. */
+/** Parses a checkpoint. Returns `undefined` if the text is not one. Ignores lines after the third, which are extensions. */
 export function parseCheckpoint(text: string): Checkpoint | undefined {
   const lines = text.split('\n')
   if (lines.pop() !== '' || lines.length < 3 || lines.includes('')) return undefined
@@ -17,7 +17,7 @@ export function parseCheckpoint(text: string): Checkpoint | undefined {
   return size === undefined || root?.length !== hashBytes ? undefined : { origin, size, root }
 }
 
-/** A number as these formats write it. */
+/** Pattern of a number: decimal, without leading zeros. */
 export function readSize(text: string): number | undefined {
   return /^(?:0|[1-9]\d{0,15})$/.test(text) && Number.isSafeInteger(Number(text)) ? Number(text) : undefined
 }

@@ -1,9 +1,9 @@
-// Merkle trees as RFC 6962 has them. Sizes and indexes are whole numbers below 2^53, so no bits are shifted.
+// Merkle trees of RFC 6962. Sizes and indexes are whole numbers below 2^53, so bit operations, which have 32 bits, are not used.
 import { hash } from 'node:crypto'
 
 export const hashBytes = 32
 
-/** The hash of a complete subtree of 2^level leaves, the `index`th of its level. */
+/** Returns the hash of a complete subtree with 2^level leaves. `index` is its position among the subtrees of this level. */
 export type Nodes = (level: number, index: number) => Buffer
 
 const sha256 = (bytes: Uint8Array): Buffer => hash('sha256', bytes, 'buffer')
@@ -15,26 +15,28 @@ export function leafHash(entry: Uint8Array): Buffer {
   return sha256(Buffer.concat([leafPrefix, entry]))
 }
 
-/** Input of the hash of a node: a prefix and its two children. It is shared, since no other code runs while it is used. */
+/**
+ * Buffer for the input of a node hash: a prefix and the two children. All calls share it, since no other code can run meanwhile.
+ */
 const pair = Buffer.alloc(1 + 2 * hashBytes)
 pair[0] = 1
 
 export function nodeHash(left: Uint8Array, right: Uint8Array): Buffer {
   pair.set(left, 1)
   pair.set(right, 1 + hashBytes)
-  // A proof takes some hundreds of hashes. As Buffer, each would be a separate allocation, which takes longer to make and to
-  // free.
+  // Copies hashes into one typed array. A proof needs hundreds of hashes, and a separate Buffer for each would take longer to
+  // allocate and to free.
   return Buffer.from(hash('sha256', pair, 'binary'), 'latin1')
 }
 
-/** The largest power of two below `count`, which is at least 2. */
+/** Largest power of two below `count`, which must be at least 2. */
 function splitOf(count: number): number {
   let split = 1
   while (split * 2 < count) split *= 2
   return split
 }
 
-/** The root of the leaves from `start` to `end`, a range that the tree has as a node. */
+/** Root of the leaves from `start` to `end`. The range must be a node of the tree. */
 function rangeRoot(start: number, end: number, nodes: Nodes): Buffer {
   const count = end - start
   const level = Math.log2(count)
@@ -48,7 +50,7 @@ export function rootHash(size: number, nodes: Nodes): Buffer {
   return size === 0 ? emptyRoot : rangeRoot(0, size, nodes)
 }
 
-/** Hashes from the leaf to the root, the sibling of the leaf first (RFC 6962, 2.1.1). */
+/** Inclusion proof: the sibling hashes from the leaf to the root (RFC 6962, 2.1.1). */
 export function inclusionProof(index: number, size: number, nodes: Nodes): Buffer[] {
   const path: Buffer[] = []
   let [start, end] = [0, size]
@@ -66,8 +68,8 @@ export function inclusionProof(index: number, size: number, nodes: Nodes): Buffe
 }
 
 /**
- * Hashes that prove that the tree of `older` leaves is the beginning of the tree of `size` leaves (RFC 6962, 2.1.2). Empty if
- * `older` is 0 or `size`.
+ * Consistency proof: hashes that prove that the tree with `older` leaves is the beginning of the tree with `size` leaves (RFC
+ * 6962, 2.1.2). Empty if `older` is 0 or `size`.
  */
 export function consistencyProof(older: number, size: number, nodes: Nodes): Buffer[] {
   if (older === 0 || older === size) return []
@@ -83,7 +85,7 @@ export function consistencyProof(older: number, size: number, nodes: Nodes): Buf
       start = middle
     }
   }
-  // The verifier knows the root of the older tree, unless the remaining part is only a piece of it.
+  // A verifier knows the root of the older tree. So the proof needs this hash only if the range is a part of the older tree.
   if (start !== 0) path.push(rangeRoot(start, end, nodes))
   return path.reverse()
 }
@@ -92,7 +94,7 @@ const half = (number: number): number => Math.floor(number / 2)
 const isHash = ({ length }: Uint8Array): boolean => length === hashBytes
 const isOdd = (number: number): boolean => number % 2 === 1
 
-/** True if the proof leads from the leaf to the root (RFC 9162, 2.1.3.2). */
+/** Verifies an inclusion proof (RFC 9162, 2.1.3.2). */
 export function isIncluded(
   leaf: Uint8Array,
   { index, size, root, proof }: { index: number; size: number; root: Uint8Array; proof: readonly Uint8Array[] },
@@ -114,8 +116,8 @@ export function isIncluded(
 type TreeHead = { size: number; root: Uint8Array }
 
 /**
- * True if the proof shows that the older tree is the beginning of the newer (RFC 9162, 2.1.4.2). Any tree begins with the empty
- * tree.
+ * Verifies a consistency proof: the older tree is the beginning of the newer one (RFC 9162, 2.1.4.2). An empty tree is the
+ * beginning of every tree.
  */
 export function isConsistent(older: TreeHead, newer: TreeHead, proof: readonly Uint8Array[]): boolean {
   if (older.size > newer.size || ![older.root, newer.root, ...proof].every(isHash)) return false

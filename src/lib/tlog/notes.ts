@@ -1,15 +1,16 @@
-// Signed notes (c2sp.org/signed-note) with Ed25519: those of logs, and the cosignatures of witnesses (c2sp.org/tlog-cosignature).
+// Signed notes (c2sp.org/signed-note) with Ed25519: checkpoints of logs, and cosignatures of witnesses
+// (c2sp.org/tlog-cosignature).
 import { createPrivateKey, createPublicKey, generateKeyPairSync, hash, type KeyObject, sign, verify } from 'node:crypto'
 
-/** Kinds of keys: a log signs notes, and a witness signs checkpoints. The numbers are those of the specification. */
+/** Kinds of keys, with their numbers in the specification. A log signs notes, and a witness signs checkpoints. */
 const keyKinds = { log: 1, witness: 4 } as const
 export type KeyKind = keyof typeof keyKinds
 
-/** A public key, with the name and the number by which notes refer to it. */
+/** Public key, with the name and the ID that notes refer to. */
 export type NoteKey = { name: string; id: number; kind: KeyKind; publicKey: Buffer }
 
 export type Signature = { name: string; id: number; bytes: Buffer }
-/** `text` ends with a newline, and is the signed text. */
+/** Signed note. `text` is the part that is signed, and ends with a newline. */
 export type Note = { text: string; signatures: Signature[] }
 
 const publicBytes = 32
@@ -30,13 +31,13 @@ export function noteKey(name: string, kind: KeyKind, publicKey: Uint8Array): Not
   return { name, kind, publicKey: Buffer.from(publicKey), id: hash('sha256', about, 'buffer').readUInt32BE() }
 }
 
-/** As policies name a key: `name+id+key`. */
+/** Key in the form of policies: `name+id+key`. */
 export function vkeyOf({ name, id, kind, publicKey }: NoteKey): string {
   const key = Buffer.concat([Buffer.of(keyKinds[kind]), publicKey])
   return `${name}+${id.toString(16).padStart(8, '0')}+${key.toString('base64')}`
 }
 
-/** Returns `undefined` if the text is no key, is of another kind than these two, or has a wrong id. */
+/** Reads a key. Returns `undefined` if the text is not a key, has another kind, or has a wrong ID. */
 export function parseVkey(text: string): NoteKey | undefined {
   const [, name, id, encoded] = /^([^+]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/]+=*)$/.exec(text) ?? []
   const key = encoded === undefined ? undefined : fromBase64(encoded)
@@ -47,13 +48,13 @@ export function parseVkey(text: string): NoteKey | undefined {
   return made.id === Number.parseInt(id!, 16) ? made : undefined
 }
 
-/** Decodes canonical base64; `undefined` for other text. */
+/** Decodes canonical base64. Returns `undefined` for other text. */
 export function fromBase64(text: string): Buffer | undefined {
   const bytes = Buffer.from(text, 'base64')
   return bytes.toString('base64') === text ? bytes : undefined
 }
 
-/** A new key pair, as 32 bytes each. */
+/** Creates a key pair, as 32 bytes each. */
 export function newKeyPair(): { publicKey: Buffer; privateKey: Buffer } {
   const pair = generateKeyPairSync('ed25519')
   const [publicDer, privateDer] = [
@@ -68,7 +69,7 @@ const privateKeyOf = (bytes: Uint8Array): KeyObject =>
 const publicKeyOf = (bytes: Uint8Array): KeyObject =>
   createPublicKey({ key: Buffer.concat([publicPrefix, bytes]), format: 'der', type: 'spki' })
 
-/** The line of a signature under a note. */
+/** Signature line of a note. */
 export function signatureLine({ name, id, bytes }: Signature): string {
   return lineOf({ name, id }, bytes)
 }
@@ -79,7 +80,7 @@ function lineOf({ name, id }: Pick<NoteKey, 'name' | 'id'>, bytes: Uint8Array): 
   return `— ${name} ${Buffer.concat([number, bytes]).toString('base64')}\n`
 }
 
-/** The line with the signature of a log under the text. */
+/** Signs a text with the key of a log, and returns the signature line. */
 export function signLine(text: string, key: NoteKey, privateKey: Uint8Array): string {
   return lineOf(key, sign(null, Buffer.from(text), privateKeyOf(privateKey)))
 }
@@ -88,14 +89,17 @@ function cosignedText(text: string, seconds: number): Buffer {
   return Buffer.from(`cosignature/v1\ntime ${seconds}\n${text}`)
 }
 
-/** Line with which a witness signs that it has seen the checkpoint at a time, in seconds since 1970. */
+/**
+ * Signs a checkpoint with the key of a witness, and returns the signature line. It includes the time, in seconds since 1970, at
+ * which the witness has seen the checkpoint.
+ */
 export function cosignLine(text: string, key: NoteKey, privateKey: Uint8Array, seconds: number): string {
   const time = Buffer.alloc(timeBytes)
   time.writeBigUInt64BE(BigInt(seconds))
   return lineOf(key, Buffer.concat([time, sign(null, cosignedText(text, seconds), privateKeyOf(privateKey))]))
 }
 
-/** Returns `undefined` if the text is not a signed note. */
+/** Reads a signed note. Returns `undefined` if the text is not one. */
 export function parseNote(note: string): Note | undefined {
   if (note.length > mostNoteBytes || /[\p{Cc}\uFFFD]/u.test(note.replaceAll('\n', ''))) return undefined
   const end = note.lastIndexOf('\n\n')
@@ -104,7 +108,7 @@ export function parseNote(note: string): Note | undefined {
   return signatures && { text: note.slice(0, end + 1), signatures }
 }
 
-/** Lines of signatures, at least one, each with its newline. */
+/** Reads signature lines. There must be at least one, and each must end with a newline. */
 export function parseSignatures(text: string): Signature[] | undefined {
   const lines = text.split('\n')
   if (lines.pop() !== '' || lines.length === 0 || lines.length > mostSignatures) return undefined
@@ -118,10 +122,10 @@ export function parseSignatures(text: string): Signature[] | undefined {
   return signatures
 }
 
-/** Result for one key of a note: it signed, it did not sign, or its signature is wrong, which makes the note worthless. */
+/** Result of a check with one key: signed, not signed, or wrongly signed. One wrong signature makes the whole note invalid. */
 export type Signed = { is: 'absent' } | { is: 'wrong' } | { is: 'signed'; seconds: number }
 
-/** `seconds` is when a witness has seen it, and 0 for a log. */
+/** `seconds` is the time at which a witness has seen the checkpoint. It is 0 for a log. */
 export function signedBy({ text, signatures }: Note, key: NoteKey): Signed {
   const own = signatures.filter(({ name, id }) => name === key.name && id === key.id)
   let seconds: number | undefined

@@ -1,18 +1,19 @@
-// Policy with the logs that a verifier trusts, and the witnesses that must have signed their checkpoints (c2sp.org/tlog-policy).
+// Policy of a verifier: the logs that it trusts, and the witnesses that must have signed their checkpoints
+// (c2sp.org/tlog-policy).
 import { type NoteKey, parseVkey } from './notes.ts'
 
-/** Nothing, one witness, or the least number of members of a group. */
+/** Required signatures: none, that of one witness, or those of a minimum number of members of a group. */
 type Quorum = { is: 'none' } | { is: 'witness'; key: NoteKey } | { is: 'group'; least: number; members: Quorum[] }
 export type Policy = { logs: NoteKey[]; witnesses: NoteKey[]; quorum: Quorum }
 
-/** Error of a policy, with its position. */
+/** Error in a policy, with the line. */
 export class PolicyError extends Error {
   override name = 'PolicyError'
 }
 
 const mostLines = 1000
 
-/** Throws PolicyError with the line. */
+/** Parses a policy. Throws PolicyError with the line of an error. */
 export function parsePolicy(text: string): Policy {
   const named = new Map<string, Quorum>()
   const policy: { logs: NoteKey[]; witnesses: NoteKey[]; quorum: Quorum | undefined } = {

@@ -1,9 +1,9 @@
-// A proof that a log has an entry (c2sp.org/tlog-proof), as a text for others to keep. A file of ours has one, or two behind each other.
+// Text of an inclusion proof of a log entry (c2sp.org/tlog-proof). Our files have one proof, or two in a row.
 import { readSize } from './checkpoint.ts'
 import { hashBytes } from './merkle.ts'
 import { fromBase64 } from './notes.ts'
 
-/** `extra` is not signed; `checkpoint` is the signed note. */
+/** Inclusion proof. `extra` is not signed. `checkpoint` is the signed note. */
 export type LogProof = { extra: Buffer; index: number; hashes: Buffer[]; checkpoint: string }
 
 const header = 'c2sp.org/tlog-proof@v1'
@@ -15,7 +15,7 @@ export function proofText({ extra, index, hashes, checkpoint }: LogProof): strin
   return `${[...lines, ...hashes.map((hash) => hash.toString('base64'))].join('\n')}\n\n${checkpoint}`
 }
 
-/** The proofs of a file, at least one; `undefined` unless all of it is proofs. */
+/** Parses a file with at least one proof. `undefined` if any part of the file is not a proof. */
 export function parseProofs(text: string): LogProof[] | undefined {
   if (text.length > mostChars || !text.startsWith(`${header}\n`)) return undefined
   const parts = text.split(new RegExp(`^${header.replaceAll('.', '\\.')}\n`, 'm')).slice(1)

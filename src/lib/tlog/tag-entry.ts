@@ -2,11 +2,17 @@
 // entry reveals nothing to readers who do not have its row. docs/reference/ledger-proofs.md documents the format.
 import { createHmac, hash } from 'node:crypto'
 
-/** `live` was written as it happened; an `import` is from another registry; a `backfill` existed before the log. */
+/**
+ * Kinds of entries. `live` was written when the tag changed. `import` comes from another registry. `backfill` is for a row that
+ * is older than the log.
+ */
 const entryKinds = ['live', 'import', 'backfill'] as const
 export type EntryKind = (typeof entryKinds)[number]
 
-/** `prev` is the leaf hash of the chain's entry before, empty for the first; hashes are hex. */
+/**
+ * Entry about a tag. `prev` is the leaf hash of the previous entry about the same tag, or empty for the first one. Hashes are
+ * hex.
+ */
 export type TagEntry = {
   chain: string
   seq: number
@@ -16,7 +22,7 @@ export type TagEntry = {
   commitment: string
 }
 
-/** Row of the tag history, with the path of its repository at that time, and the salts that prevent guesses. */
+/** Tag history row behind an entry, with the path of its repository at that time. The nonce prevents guesses of the row. */
 export type Opening = {
   organization: string
   path: string
@@ -56,7 +62,7 @@ const entryPattern = new RegExp(
     `(\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z)\\n(${entryKinds.join('|')})\\n([0-9a-f]{64})\\n$`,
 )
 
-/** Returns `undefined` if the text is no entry about a tag. */
+/** Parses an entry. Returns `undefined` if the text is not an entry about a tag. */
 export function parseEntry(text: string): TagEntry | undefined {
   const [, chain, seq, prev, time, kind, commitment] = entryPattern.exec(text) ?? []
   if (commitment === undefined || (seq === '0') !== (prev === '-')) return undefined
@@ -64,13 +70,13 @@ export function parseEntry(text: string): TagEntry | undefined {
   return { chain: chain!, seq: Number(seq), prev: before, time: time!, kind: kind as EntryKind, commitment }
 }
 
-/** JSON without spaces and with its members in order, so that there is one text for each row. */
+/** JSON of the row, without spaces and with sorted members, so that each row has exactly one text. */
 export function openingText(opening: Opening): string {
   const { actor, digest, event, nonce, organization, path, previousDigest, source, tag, time } = opening
   return JSON.stringify({ actor, digest, event, nonce, organization, path, previousDigest, source, tag, time })
 }
 
-/** `undefined` unless it is exactly the text of an opening. */
+/** Parses the JSON of a row. Returns `undefined` if the text is not exactly that of `openingText`. */
 export function parseOpening(text: string): Opening | undefined {
   try {
     const opening = JSON.parse(text) as Opening
@@ -85,12 +91,12 @@ export function commitmentOf(opening: string): string {
   return sha256(opening)
 }
 
-/** Salt of a name, as hex; it reveals no other salt. */
+/** Salt for a name, as hex. No other salt can be computed from it. */
 export function saltOf(secret: Uint8Array, name: string): string {
   return createHmac('sha256', secret).update(name).digest('hex')
 }
 
-/** Value that all entries for the same tag at the same path of the organization have in common. `salt` is hex. */
+/** Hash that identifies a tag at a path of the organization. All its entries have the same one. `salt` is hex. */
 export function chainOf(
   salt: string,
   { organization, path, tag }: Pick<Opening, 'organization' | 'path' | 'tag'>,
@@ -98,7 +104,10 @@ export function chainOf(
   return sha256(Buffer.concat([Buffer.from(salt, 'hex'), Buffer.from(`${organization}\n${path}\n${tag}`)]))
 }
 
-/** First entry of a log: its organization, the secret of its salts, and the checkpoint of the log that it replaces. */
+/**
+ * Text of the first entry of a log. It has the origin of the log, the hash of its secret, and the last checkpoint of the log that
+ * it replaces.
+ */
 export function logEntryText(
   origin: string,
   secret: Uint8Array,
@@ -108,7 +117,7 @@ export function logEntryText(
   return `pinfold-log/1\n${origin}\n${sha256(secret)}\n${before}\n`
 }
 
-/** The entry that names a further key of the log. */
+/** Text of an entry that adds a key to the log. */
 export function keyEntryText(vkey: string): string {
   return `pinfold-key/1\n${vkey}\n`
 }

@@ -14,11 +14,12 @@ import {
   type TagEntry,
 } from './tag-entry.ts'
 
-/** Claim to be proved. If `host` is empty, the host of the log is not checked. */
+/** Claim that a proof is checked against. If `host` is empty, the host of the log is not checked. */
 export type Claim = { host: string; path: string; tag: string; digest: string; at: string }
 
 /**
- * `until` is the time of the next assignment, empty if the proof does not have it. `witnesses` have seen the log, with the time.
+ * Result of a valid proof. `until` is the time of the next assignment, or empty if the proof does not contain it. `witnesses` are
+ * those that have signed, each with the time at which it has seen the log.
  */
 export type Proved = {
   origin: string
@@ -29,22 +30,25 @@ export type Proved = {
   witnesses: { name: string; seconds: number }[]
 }
 
-/** Why a file proves nothing of the kind. */
+/** Error with the reason why a file does not prove the claim. */
 export class NotProved extends Error {
   override name = 'NotProved'
 }
 
-/** Data beside an entry in a proof: its text, and for the first entry also the row and the salt of its path. */
+/**
+ * Data in a proof beside the entry's hash: the text of the entry, and for the first entry also its tag history row and the salt
+ * of the path.
+ */
 type ProofExtra = { entry: string; opening?: string; salt?: string }
 
-/** The proof of an entry, and where there is one that of the next of its chain. */
+/** Text of a proof file: the proof of an entry and, if there is one, that of the next entry about the same tag. */
 export function tagProofText(proofs: readonly (Omit<LogProof, 'extra'> & { beside: ProofExtra })[]): string {
   return proofs
     .map(({ beside, ...proof }) => proofText({ ...proof, extra: Buffer.from(JSON.stringify(beside)) }))
     .join('')
 }
 
-/** Throws NotProved with the reason. */
+/** Verifies a proof file. Throws NotProved with the reason if it does not prove the claim. */
 export function provedBy(text: string, policy: Policy, claim: Claim): Proved {
   const proofs = parseProofs(text)
   if (!proofs || proofs.length > 2)
@@ -69,7 +73,7 @@ export function provedBy(text: string, policy: Policy, claim: Claim): Proved {
 type VerifiedCheckpoint = { checkpoint: Checkpoint; witnesses: { name: string; seconds: number }[] }
 type VerifiedEntry = { entry: TagEntry; leaf: Buffer; beside: ProofExtra; head: VerifiedCheckpoint }
 
-/** Entry of a log that the policy trusts, with a checkpoint that enough witnesses have signed. */
+/** Verified entry of a trusted log, with a checkpoint that enough witnesses have signed. */
 function verifyProof(proof: LogProof, policy: Policy): VerifiedEntry {
   const head = verifyCheckpoint(proof.checkpoint, policy)
   const beside = readExtra(proof.extra)
@@ -113,7 +117,7 @@ function readExtra(extra: Buffer): ProofExtra {
     const beside = JSON.parse(extra.toString()) as ProofExtra
     if (typeof beside.entry === 'string') return beside
   } catch {
-    // As if there were none.
+    // Treated like a proof without an entry.
   }
   throw new NotProved('the proof does not include its log entry')
 }
@@ -149,7 +153,7 @@ function checkOpening(
   if (digest !== claim.digest) throw new NotProved(`the tag pointed to another digest, ${digest}`)
 }
 
-/** The next entry proves when the first assignment ended, and that there was none in between. */
+/** Checks the next entry. It proves when the first assignment ended, and that there was no other assignment in between. */
 function checkNext({ entry, leaf, head }: VerifiedEntry, next: VerifiedEntry, { at }: Claim): void {
   if (next.head.checkpoint.origin !== head.checkpoint.origin)
     throw new NotProved('the two proofs are from different logs')

@@ -4,22 +4,25 @@ import { hashBytes, type Nodes, nodeHash } from './merkle.ts'
 export const tileWidth = 256
 const tileHeight = 8
 
-/** Position of a tile in the tree; level 0 has the hashes of the entries. */
+/** Position of a tile in the tree. Level 0 has the hashes of the entries. */
 export type TileAt = { level: number; index: number }
 
-/** Some tiles, by `tileKey`, each as wide as it is. */
+/** Hashes of tiles, by `tileKey`. A tile at the end of the tree may be partial. */
 export type Tiles = ReadonlyMap<string, Buffer>
 
 export function tileKey({ level, index }: TileAt): string {
   return `${level}/${index}`
 }
 
-/** Number of hashes that a tree of this size has at a level of tiles. */
+/** Number of hashes at this tile level in a tree with `size` entries. */
 function countAt(level: number, size: number): number {
   return Math.floor(size / tileWidth ** level)
 }
 
-/** The tiles that proofs about these leaves, and the root, of a tree of this size need; of a size, the leaf before it will do. */
+/**
+ * Tiles that are needed to prove these leaves and the root of a tree of this size. To prove another size, pass the index of its
+ * last leaf.
+ */
 export function tilesFor(leaves: readonly number[], size: number): TileAt[] {
   const found = new Map<string, TileAt>()
   const add = (level: number, index: number) => found.set(tileKey({ level, index }), { level, index })
@@ -33,15 +36,15 @@ export function tilesFor(leaves: readonly number[], size: number): TileAt[] {
   return [...found.values()]
 }
 
-/** Number of hashes that a tile has in a tree of this size. */
+/** Number of hashes of a tile in a tree of this size. */
 export function widthOf({ level, index }: TileAt, size: number): number {
   return Math.min(tileWidth, countAt(level, size) - index * tileWidth)
 }
 
-/** Nodes of a tile by height, 0 for its hashes; `undefined` for a node that it does not have. */
+/** Nodes inside a tile. Height 0 has the hashes of the tile. `undefined` for a node that the tile does not have. */
 export type TileTree = (height: number, index: number) => Buffer | undefined
 
-/** Each height is computed on first use. */
+/** Nodes inside this tile. The hashes of each height are computed on first use. */
 export function treeOf(tile: Buffer): TileTree {
   const heights = [tile]
   return (height, index) => {
@@ -52,7 +55,7 @@ export function treeOf(tile: Buffer): TileTree {
   }
 }
 
-/** Nodes of a tree in the given tiles. Throws if a tile is missing. */
+/** Nodes of the tree, read from the given tiles. Throws if a tile is missing. */
 export function nodesIn(tiles: ReadonlyMap<string, TileTree>): Nodes {
   return (height, index) => {
     const [level, above] = [Math.floor(height / tileHeight), height % tileHeight]
@@ -64,12 +67,12 @@ export function nodesIn(tiles: ReadonlyMap<string, TileTree>): Nodes {
   }
 }
 
-/** Nodes of tiles as they are stored. */
+/** Nodes of the tree, read from stored tiles. */
 export function nodesOf(tiles: Tiles): Nodes {
   return nodesIn(new Map([...tiles].map(([key, tile]) => [key, treeOf(tile)])))
 }
 
-/** The node above each two; the last one, if there is no other beside it, has none yet. */
+/** Hashes of the parent nodes. A last node without a sibling has no parent yet. */
 function parentsOf(hashes: Buffer): Buffer {
   const parents = Buffer.alloc(Math.floor(hashes.length / (2 * hashBytes)) * hashBytes)
   for (let at = 0; at < parents.length; at += hashBytes) {
@@ -79,7 +82,7 @@ function parentsOf(hashes: Buffer): Buffer {
   return parents
 }
 
-/** Tiles that are not full in a tree of this size, and that the next leaf changes. */
+/** Tiles that are partial in a tree of this size. The next leaves are added to them. */
 export function openTiles(size: number): TileAt[] {
   const open: TileAt[] = []
   for (let level = 0; countAt(level, size) > 0; level++) {
@@ -89,7 +92,7 @@ export function openTiles(size: number): TileAt[] {
   return open
 }
 
-/** Tiles that change when leaves are added to a tree of this size, from its open tiles. */
+/** Tiles that change when leaves are added to a tree of this size. `open` has its partial tiles. */
 export function appended(
   size: number,
   open: Tiles,
@@ -117,19 +120,19 @@ export function appended(
   return changed
 }
 
-/** Tile or bundle of entries that a path below the log names, with the number of entries or hashes to return. */
+/** Tile or bundle of entries that was requested by its path, with the number of hashes or entries to return. */
 export type TileAsked = { kind: 'hashes' | 'entries'; level: number; index: number; width: number }
 
 const tilePath = /^(?:(\d|[1-5]\d|6[0-3])|entries)\/((?:x\d{3}\/)*)(\d{3})(?:\.p\/([1-9]\d{0,2}))?$/
-/** So that no index is above 10^15. */
+/** Maximum number of path elements, so that every index is below 10^15. */
 const mostElements = 5
 
-/** Reads the path after `tile/`; `undefined` if it names no tile. */
+/** Parses the path after `tile/`. Returns `undefined` if the path is not that of a tile. */
 export function readTilePath(path: string): TileAsked | undefined {
   const [, level, above, last, width] = tilePath.exec(path) ?? []
   if (above === undefined || last === undefined) return undefined
   const elements = [...above.split('/').filter((one) => one !== ''), last]
-  // A leading element of zeros would be a second name for the same tile.
+  // A leading element of zeros is refused, so that each tile has only one path.
   if (elements.length > mostElements || (elements.length > 1 && elements[0] === 'x000')) return undefined
   const wide = width === undefined ? tileWidth : Number(width)
   if (width !== undefined && wide >= tileWidth) return undefined
@@ -137,7 +140,7 @@ export function readTilePath(path: string): TileAsked | undefined {
   return { kind: level === undefined ? 'entries' : 'hashes', level: Number(level ?? 0), index, width: wide }
 }
 
-/** Entries as a bundle has them, each behind its length. */
+/** Content of a bundle: each entry, preceded by its length. */
 export function bundleOf(entries: readonly Uint8Array[]): Buffer {
   return Buffer.concat(
     entries.flatMap((entry) => {
