@@ -4,8 +4,8 @@ import type { HttpArrival } from './entry-points.ts'
 export type Headers = Record<string, string | string[]>
 
 /**
- * Sends a response, unless the request already has one. HEAD gets no body, and caches must not store it unless `headers` allow
- * it. `code` is that of the metrics and the log line.
+ * Sends a response, unless the request already has one. A response to HEAD has no body. Caches must not store the response unless
+ * `headers` allow it. `code` is the code for the metrics and the log line.
  */
 export function answer(
   arrival: HttpArrival,
@@ -22,7 +22,9 @@ export function answer(
   res.end(req.method === 'HEAD' ? undefined : text)
 }
 
-/** Closes the connection after a body that was not read to its end: the rest would be parsed as the next request. */
+/**
+ * Closes the connection if the body was not read to its end. Otherwise the rest of the body would be parsed as the next request.
+ */
 export function afterUnread({ req }: Pick<HttpArrival, 'req'>): Headers {
   return req.complete || req.httpVersionMajor === 2 ? {} : { connection: 'close' }
 }

@@ -1,4 +1,4 @@
-// One request over any protocol: its source and deadline, and its log line and measurement.
+// One request over any protocol. Has its client address and its deadline, and writes its log line and its metrics.
 import type { App } from '#app.ts'
 import type { Caller } from '#caller.ts'
 import type { Spending } from '#lib/budgets/budgets.ts'
@@ -13,7 +13,7 @@ import { noTracer, type Span } from '#tracing/tracer.ts'
 import { nobody } from './caller.ts'
 import { createSources, type SourceOf } from './sources.ts'
 
-/** Common data of all requests to this server. */
+/** Data that all requests to this server share. */
 export type Edge = {
   app: App
   /** URL of the server for clients. */
@@ -22,13 +22,15 @@ export type Edge = {
   hosts: Hosts
   proxies: TrustedProxies
   sourceOf: SourceOf
-  /** Aborted when the server is asked to stop, which ends its streams. Their callers get the reason. */
+  /** Aborted when the server stops. Streams then end, and their clients get the reason. */
   closing: AbortController
-  /** Aborted when load balancers should stop sending, while all requests are still served. */
+  /**
+   * Aborted when load balancers should send no more requests. The server still serves all requests until `closing` is aborted.
+   */
   leaving: AbortController
 }
 
-/** Creates the edge of a server with this URL. */
+/** Creates the shared data of requests. `url` is the URL of the server for clients. */
 export function createEdge(app: App, url: string): Edge {
   const proxies = trustedProxies(app.config.trustedProxies)
   const sourceOf = createSources(proxies, app.log)
@@ -43,29 +45,33 @@ export function createEdge(app: App, url: string): Edge {
   }
 }
 
-/** Common rules of all requests to one entry point. */
+/** Rules for all requests to one entry point. */
 export type Rules = {
-  /** `transport` in the log line and the metric. */
+  /** Name of the entry point: `transport` in the log line and in the metrics. */
   readonly name: string
-  /** Time by which the response must have started, in milliseconds. Undefined for requests of any duration. */
+  /** Milliseconds after which the response must have started. Undefined if a request may take any time. */
   readonly deadlineMs?: number
-  /** For frequent automatic requests: the log line has the level debug, and the request does not count as in flight. */
+  /**
+   * True for frequent automatic requests. Their log lines have the level debug, and the metric of requests in flight does not
+   * count them.
+   */
   readonly quiet?: boolean
-  /** True if the entry point counts its requests itself, since some are not counted. */
+  /** True if the entry point counts requests without a token itself, since some of them have no limit. */
   readonly countsItself?: boolean
   /**
-   * True if the entry point verifies credentials, and counts requests with an invalid one. Elsewhere, credentials are ignored.
+   * True if the entry point verifies credentials. It then also counts requests with an invalid credential. Other entry points
+   * ignore credentials.
    */
   readonly verifies?: boolean
 }
 
-/** Declares an entry point and its methods for the metrics, which show nothing that is not declared. */
+/** Declares an entry point and its methods for the metrics. Undeclared names appear in the metrics as `other`. */
 export function declareMethods({ app }: Edge, door: { name: string; methods: readonly string[] }): void {
   app.metrics.doors.transports.declare([door.name])
   app.metrics.doors.methods.declare(door.methods)
 }
 
-/** Data that a client sends about itself, unverified. */
+/** Data from the connection and the headers. All headers are unverified. */
 export type Said = {
   /** Address of the connection. */
   peer: string
@@ -73,34 +79,37 @@ export type Said = {
   requestId: string | undefined
   userAgent: string | undefined
   authorization: string | undefined
-  /** Parent of its trace (W3C Trace Context). */
+  /** Parent span of the request (W3C Trace Context). */
   traceparent: string | undefined
 }
 
-/** Conditions and idempotency key of a call, as sent by the client. */
+/** Preconditions and idempotency key of a call, as sent by the client. */
 export type Wishes = {
   ifMatch: string | undefined
   ifNoneMatch: string | undefined
   idempotencyKey: string | undefined
 }
 
-/** One request to an entry point. Listeners only call `run`. */
+/** One request to an entry point. Listeners create it and call only `run`. */
 export abstract class Arrival {
   readonly edge: Edge
   readonly requestId: string
-  /** Address of the client, as far as it can be known. */
+  /** Address of the client. Without a trusted proxy, the address of the connection. */
   readonly source: string
   /** User-Agent of the client. Empty if it sends none. */
   readonly userAgent: string
   /** Credential as sent by the client. */
   readonly authorization: string | undefined
-  /** Caller in the log line. The entry point sets it once it is known. */
+  /** Caller for the log line. The entry point sets it once the caller is known. */
   caller: Caller = nobody
-  /** Called method: `name` is for the metric, and `fullName` for the log. Both are names of ours, never text from the client. */
+  /**
+   * Called method. Metrics show `name`, and the log shows `fullName`. Both must be names from our code, never text from the
+   * client.
+   */
   method: { readonly name: string; readonly fullName: string; readonly version?: Version } = unknownMethod
   /** Vendor whose names the client uses. The entry point sets it. Undefined for our names. */
   vendor: Vendor | undefined
-  /** Finds the caller, for entry points with another credential than the Authorization header. Called again during a stream. */
+  /** Finds the caller, if the credential is not in the Authorization header. Streams call it again from time to time. */
   identify: (() => Promise<Caller>) | undefined
   readonly #rules: Rules
   readonly #spending: Spending
@@ -123,33 +132,33 @@ export abstract class Arrival {
     this.#span = (rules.quiet ? noTracer : edge.app.tracer).begin(said.traceparent)
   }
 
-  /** Serves the request. Errors go to `refuse`. */
+  /** Serves the request. If it throws, `refuse` is called with the error. */
   protected abstract serve(): void | Promise<void>
-  /** Responds with an error, unless the request already has a response. */
+  /** Responds with an error. Does nothing if the request already has a response. */
   protected abstract refuse(error: unknown): void | Promise<void>
-  /** Calls `listener` when the client has disconnected, at once if it already has. */
+  /** Calls `listener` when the client disconnects. Calls it at once if the client has already disconnected. */
   protected abstract whenGone(listener: () => void): void
-  /** Error after the deadline. */
+  /** Error for a request that has reached its deadline. */
   protected late(): AppError {
     return new AppError(
       'DEADLINE_EXCEEDED',
       'the request took longer than the server allows; retry, or ask for less at once',
     )
   }
-  /** Code of the response if `settle` was not called. */
+  /** Code for the log line and the metrics if `settle` was not called. */
   protected abstract codeOfAnswer(): string
 
-  /** Caller, if it was determined just before. */
+  /** Caller that was authenticated before this request was created. Undefined if there is none. */
   get known(): Caller | undefined {
     return undefined
   }
 
-  /** Conditions and idempotency key. Empty for protocols without them. */
+  /** Preconditions and idempotency key. Empty for protocols without them. */
   get wishes(): Wishes {
     return { ifMatch: undefined, ifNoneMatch: undefined, idempotencyKey: undefined }
   }
 
-  /** Aborted when the client disconnects, and when the deadline has passed: the result is not needed any more. */
+  /** Aborted when the client disconnects or the deadline passes. The result is not needed any more then. */
   get signal(): AbortSignal {
     if (!this.#abort) {
       const abort = new AbortController()
@@ -171,8 +180,8 @@ export abstract class Arrival {
   }
 
   /**
-   * Counts a request without a valid token of ours, once. Throws RESOURCE_EXHAUSTED if its source has sent too many. The request
-   * counts as waiting only after `admit`, since the response may be a challenge.
+   * Counts a request without a valid token of ours. Further calls do nothing. Throws RESOURCE_EXHAUSTED if its client address has
+   * sent too many. The sender does not count as waiting before `admit`, since the response may be a challenge.
    */
   countStranger(): void {
     if (this.#isCounted) return
@@ -182,8 +191,8 @@ export abstract class Arrival {
   }
 
   /**
-   * Records the caller of the request, and charges it to their budget. Throws RESOURCE_EXHAUSTED if they are over budget while
-   * others wait, so call it before the request causes work.
+   * Records the caller, and charges the request to their budget. Throws RESOURCE_EXHAUSTED if the caller is over budget while
+   * others wait. Call it before the request causes work.
    */
   admit(caller: Caller): void {
     this.#enter(caller, false)
@@ -203,18 +212,21 @@ export abstract class Arrival {
     this.#spending.charge(ms)
   }
 
-  /** Charges the request for the rest of this turn of the event loop. Socket callbacks are charged to no other request. */
+  /**
+   * Charges the rest of this event loop turn to the request. Otherwise, the time of a socket callback would be charged to another
+   * request.
+   */
   chargeFromHere(): void {
     this.edge.app.threadTime.run(this.#spending, nothing)
   }
 
-  /** Calls `listener` once there is a response and its data is not needed any more. */
+  /** Calls `listener` when the request has ended and its data is not needed any more. */
   whenOver(listener: () => void): void {
     this.#ends ??= []
     this.#ends.push(listener)
   }
 
-  /** Ends the deadline, since the response has started. */
+  /** Cancels the deadline. Call it when the response has started. */
   begun(): void {
     clearTimeout(this.#deadline)
   }
@@ -246,7 +258,7 @@ export abstract class Arrival {
     }
   }
 
-  /** Responds after the deadline. Later results of the work are dropped; long work ends with the signal. */
+  /** Responds with the error of the deadline, and aborts the signal. A later result of the work is dropped. */
   refuseLate(): void {
     const error = this.late()
     void this.refuse(error)
@@ -279,7 +291,7 @@ export abstract class Arrival {
   }
 }
 
-/** Codes of google.rpc that are failures of the server. */
+/** Codes of google.rpc for errors of the server. */
 const ourFailures = new Set(['INTERNAL', 'UNKNOWN', 'DATA_LOSS', 'UNAVAILABLE', 'DEADLINE_EXCEEDED'])
 
 const unknownMethod = { name: 'none', fullName: '' }
@@ -290,12 +302,12 @@ function refuseLate(arrival: Arrival): void {
   arrival.refuseLate()
 }
 
-/** Error of a request whose client has disconnected. Only the log shows it. */
+/** Error for a request whose client has disconnected. It appears only in the log. */
 export function gone(): AppError {
   return new AppError('CANCELLED', 'the client has disconnected')
 }
 
-/** Error of a stream whose client does not read, so that unsent data does not pile up. */
+/** Error that ends a stream if its client does not read. Otherwise unsent data would fill the memory. */
 export function tooSlow(): AppError {
   return new AppError('RESOURCE_EXHAUSTED', 'the client reads too slowly')
 }

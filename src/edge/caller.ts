@@ -1,4 +1,4 @@
-// Authentication: finds the caller of a credential, with their present rights.
+// Authentication: finds the caller of a credential, with the caller's current permissions.
 import type { App } from '#app.ts'
 import type { Caller } from '#caller.ts'
 import { createRights, noRights, onlyWith, withGranted } from '#domains/iam/access/rights.ts'
@@ -9,7 +9,7 @@ import { countRefusals } from '#lib/net/limits.ts'
 /** Anonymous caller, without a credential. */
 export const nobody: Caller = { uid: '', operator: false, rights: noRights }
 
-/** Caller of a bearer token, with their present rights. Throws UNAUTHENTICATED without a valid token. */
+/** Caller of a bearer token, with current permissions. Throws UNAUTHENTICATED without a valid token. */
 export async function authenticate(
   app: App,
   verify: Verifier,
@@ -25,14 +25,14 @@ export async function authenticate(
   })
 }
 
-/** Credential of an Authorization header with the Bearer scheme (RFC 6750). */
+/** Token in an Authorization header with the Bearer scheme (RFC 6750). Undefined for another scheme. */
 export function bearerOf(authorization: string | undefined): string | undefined {
   return /^Bearer +([^\s]+)$/i.exec(authorization ?? '')?.[1]
 }
 
 /**
- * Identity `uid` with its present rights, narrowed by the token. An empty uid is the anonymous caller. Throws UNAUTHENTICATED if
- * the identity was deleted, even if its tokens have not expired.
+ * Identity `uid` with its current permissions, narrowed by the token. For an empty uid, the anonymous caller. Throws
+ * UNAUTHENTICATED if the identity was deleted, even if its tokens have not expired.
  */
 export async function callerOf(app: App, uid: string, token?: AccessToken): Promise<Caller> {
   if (uid === '') return token ? { ...nobody, token } : nobody
@@ -46,7 +46,7 @@ export async function callerOf(app: App, uid: string, token?: AccessToken): Prom
   const granted = token?.grantedBySession ? live?.granted : token?.granted
   const rights = createRights({
     identity: uid,
-    // Roles of pushed groups are never part of a token, so that they end with the membership.
+    // Roles of SCIM groups are read with the session, and are never part of a token. So they end together with the membership.
     grants: withGranted(withGranted(grants, granted), live?.pushed),
     operator,
     narrowing: push?.narrowing ?? token?.narrowing,
@@ -61,7 +61,10 @@ export async function callerOf(app: App, uid: string, token?: AccessToken): Prom
   }
 }
 
-/** Present data of the push token behind a registry token. Throws UNAUTHENTICATED if it was revoked or has expired. */
+/**
+ * Current data of the push token that a registry token was issued for. Throws UNAUTHENTICATED if the push token was revoked or
+ * has expired.
+ */
 async function pushTokenOf(app: App, uid: string, token: AccessToken | undefined): ReturnType<App['pushTokens']['of']> {
   if (token?.pushToken === undefined) return undefined
   const live = await app.pushTokens.of(token.pushToken)
@@ -69,7 +72,10 @@ async function pushTokenOf(app: App, uid: string, token: AccessToken | undefined
   return live
 }
 
-/** Caller at an entry point that also needs `numbers`: all rights are cut to scopes where the caller holds these. */
+/**
+ * Caller at an entry point that needs the capabilities `numbers` itself. Removes permissions on groups where the caller lacks
+ * these capabilities.
+ */
 export function onlyAsFarAs(caller: Caller, numbers: readonly number[]): Caller {
   return { ...caller, rights: onlyWith(caller.rights, numbers) }
 }

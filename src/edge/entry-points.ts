@@ -1,4 +1,4 @@
-// Entry points of the port over HTTP: selects one by path, and runs the request.
+// Entry points of the HTTP port. The path of a request selects one, which then serves the request.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { AppError } from '#lib/errors.ts'
 import type { Called } from '#lib/net/hosts.ts'
@@ -7,28 +7,29 @@ import { Arrival, declareMethods, type Edge, type Rules, type Wishes } from './a
 import { problemOf } from './request-limits.ts'
 import { setRequestId } from './safe-headers.ts'
 
-/** Entry point: one part of what the port serves over HTTP. */
+/** Entry point: one of the services that share the HTTP port. */
 export type EntryPoint = Rules & {
-  /** Names of all methods of its requests, for the metrics. */
+  /** Names of all methods that its requests can have in the metrics. */
   readonly methods: readonly string[]
-  /** True if the entry point serves this path, which has no query. */
+  /** True if the entry point serves this path. The path has no query. */
   matches(path: string): boolean
-  /** Serves a request and responds. Errors go to `refuse`. */
+  /** Serves a request and responds. If it throws, `refuse` is called with the error. */
   serve(arrival: HttpArrival): void | Promise<void>
   /**
-   * Responds with an error, in the format of the entry point. May be called again after the deadline, and must do nothing then.
+   * Responds with an error, in the format of the entry point. May be called again after the deadline. If there is a response
+   * already, does nothing.
    */
   refuse(arrival: HttpArrival, error: unknown): void | Promise<void>
 }
 
 /**
- * Passes each request to the first matching entry point; the last one must match every path. The returned function ends the
- * request with an error.
+ * Creates the request handler. Passes each request to the first entry point that matches, so the last one must match every path.
+ * The handler returns a function that ends the request with an error.
  */
 export function serveEntryPoints(edge: Edge, doors: readonly EntryPoint[]) {
   for (const door of doors) declareMethods(edge, door)
   return (req: IncomingMessage, res: ServerResponse): ((error: AppError) => void) => {
-    // A host in the request target overrides the header (RFC 9112, 3.2.2).
+    // If the request target contains a host, the Host header is ignored (RFC 9112, 3.2.2).
     const { target, authority } = originForm(req.url ?? '/')
     req.url = target
     const mark = target.indexOf('?')
@@ -43,7 +44,7 @@ export function serveEntryPoints(edge: Edge, doors: readonly EntryPoint[]) {
 
 type Target = { path: string; search: string; authority: string | undefined }
 
-/** Request target without the scheme and host that clients of proxies put before it. */
+/** Path and query of a request target. Removes the scheme and host that clients of proxies send. */
 function originForm(url: string): { target: string; authority: string | undefined } {
   const [start, authority] = /^https?:\/\/([^/?#]*)/i.exec(url) ?? []
   if (start === undefined) return { target: url, authority: undefined }
@@ -51,7 +52,7 @@ function originForm(url: string): { target: string; authority: string | undefine
   return { target: rest.startsWith('/') ? rest : `/${rest}`, authority }
 }
 
-/** One request over HTTP. */
+/** Request over HTTP/1.1 or HTTP/2. */
 export class HttpArrival extends Arrival {
   readonly req: IncomingMessage
   readonly res: ServerResponse
@@ -96,7 +97,7 @@ export class HttpArrival extends Arrival {
     return verbs.has(method) ? method : 'other'
   }
 
-  /** Names the request by its HTTP method and its kind, which must be one that the entry point declares. */
+  /** Sets the name of the request in the metrics: its HTTP method and its kind. The entry point must have declared the kind. */
   named(what: string): void {
     const name = `${this.verb} ${what}`
     this.method = { name, fullName: name }
@@ -108,7 +109,7 @@ export class HttpArrival extends Arrival {
     return { ifMatch: headers['if-match'], ifNoneMatch: headers['if-none-match'], idempotencyKey }
   }
 
-  /** Host name of ours that the client has used. Undefined for any other name. */
+  /** Host name that the client has used. Undefined if it is not a name of this server. */
   get called(): Called | undefined {
     this.#called ??= { as: this.#findCalled() }
     return this.#called.as
@@ -126,7 +127,7 @@ export class HttpArrival extends Arrival {
     })
   }
 
-  /** Responds with an error from outside of its work, unless there is a response already. */
+  /** Ends the request with an error from outside of the entry point. Does nothing if there is a response already. */
   end(error: AppError): void {
     void this.refuse(error)
   }
@@ -151,7 +152,10 @@ export class HttpArrival extends Arrival {
     else this.res.once('close', listener)
   }
 
-  /** Error after the deadline. If the client has not sent its body in time, the error says so, and the connection is closed. */
+  /**
+   * Error for a request that has reached its deadline. If the body is not complete, the error names that as the reason, and the
+   * connection is closed.
+   */
   protected override late(): AppError {
     if (!this.awaitsBody) return super.late()
     if (this.req.httpVersionMajor === 1) this.res.shouldKeepAlive = false
@@ -165,7 +169,7 @@ export class HttpArrival extends Arrival {
 
 const verbs = new Set(['GET', 'HEAD', 'PUT', 'POST', 'PATCH', 'DELETE', 'OPTIONS'])
 
-/** Method names of an entry point: each HTTP method with each kind of request. */
+/** Names of an entry point's methods in the metrics: each combination of an HTTP method and a kind. */
 export function withVerbs(kinds: readonly string[]): string[] {
   return [...verbs, 'other'].flatMap((verb) => kinds.map((kind) => `${verb} ${kind}`))
 }

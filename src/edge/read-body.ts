@@ -4,17 +4,17 @@ import { type JsonLimits, jsonProblem } from '#lib/json/json-limits.ts'
 import { turnBytes, turns } from '#lib/scheduling/turns.ts'
 import type { HttpArrival } from './entry-points.ts'
 
-/** Limit of a body that arrives before the caller has shown a token of ours, such as a form. */
+/** Maximum size of a body from a client that is not authenticated yet, such as a form. */
 export const maxAnonymousBytes = 64 * 1024
 
-/** True if the body is a form. */
+/** True if the Content-Type of the request is a form. */
 export function isForm({ headers }: IncomingMessage): boolean {
   return headers['content-type']?.toLowerCase().startsWith('application/x-www-form-urlencoded') ?? false
 }
 
 /**
- * Reads a body. If it is too large, reads the rest without storing it, so that the response arrives and the connection stays
- * usable.
+ * Reads a body. Throws if it is too large. Still reads the rest of such a body and drops it, so that the client receives the
+ * response and the connection stays usable.
  */
 export async function readBody(arrival: HttpArrival, limit: number): Promise<Buffer> {
   arrival.awaitsBody = true
@@ -25,7 +25,8 @@ export async function readBody(arrival: HttpArrival, limit: number): Promise<Buf
     arrival.awaitsBody = false
   }
   const { chunks, length } = pieces
-  // Many bodies can end in one turn of the event loop, and joining one of 4 MiB takes milliseconds.
+  // Waits for a later turn of the event loop. Many bodies can be complete in one turn, and joining the chunks of 4 MiB takes
+  // milliseconds.
   if (length > turnBytes) await turns.next()
   return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, length)
 }
@@ -49,7 +50,7 @@ function piecesOf(arrival: HttpArrival, limit: number): Promise<Pieces> {
       reject(new AppError('CANCELLED', 'the client disconnected before it had sent the whole body', { cause }))
     req.once('error', gone)
     req.once('close', gone)
-    if (req.destroyed) gone() // its `close` was emitted while the token was verified
+    if (req.destroyed) gone() // The request was already closed while the token was verified, so `close` is not emitted again.
   })
 }
 
@@ -59,10 +60,12 @@ function tooLarge(limit: number): AppError {
   return new AppError('INVALID_ARGUMENT', invalid(violation).message, { http: 413, details })
 }
 
-/** Limits of JSON from callers: far above any request that the contract allows, and parsed within milliseconds. */
+/** Limits of JSON in a body, far above any valid request. JSON within them is parsed within milliseconds. */
 export const jsonLimits: JsonLimits = { depth: 64, members: 20_000 }
 
-/** Throws INVALID_ARGUMENT for a body above the limits. Call it before JSON.parse builds values from the body. */
+/**
+ * Throws INVALID_ARGUMENT if a JSON body exceeds the limits. Call it before JSON.parse, which would use memory for the values.
+ */
 export function checkJson(body: Uint8Array, limits: JsonLimits = jsonLimits): void {
   const problem = jsonProblem(body, limits)
   if (problem !== undefined) throw invalid({ field: 'body', description: problem })

@@ -1,24 +1,24 @@
-// Limits of requests before they are routed. Entry points refuse other requests in their own format.
+// Limits on requests, checked before routing. Entry points refuse requests above the limits, each in its own error format.
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { AppError } from '#lib/errors.ts'
 
-/** A path contains only names. Many values are allowed only in the query. */
+/** Maximum length of a path. A path contains only names; requests with many values have them in the query. */
 const maxPathBytes = 16 * 1024
 const maxTargetBytes = 128 * 1024
 const maxFieldsBytes = 16 * 1024
-/** Longest head that is read: all limits above, and space for separators. */
+/** Maximum size of the request line and the headers: the sum of the limits above, and space for separators. */
 export const maxHeadBytes = 160 * 1024
 
-/** Most bytes of the metadata of a gRPC call. */
+/** Maximum size of the metadata of a gRPC call, in bytes. */
 const maxMetadataBytes = 64 * 1024
 
 /**
- * Most decompressed header data of one HTTP/2 request. More, or a single field of 64 KiB, is a protocol error without a response;
- * smaller heads are refused with a response.
+ * Maximum decompressed size of the headers of one HTTP/2 request. For larger headers, or a single field of 64 KiB, the client
+ * gets a protocol error and no response. Headers below this size but above the other limits get a response.
  */
 export const http2Limits = { maxHeaderListSize: maxHeadBytes, maxHeaderListPairs: 1000 }
 
-/** Reason to refuse a gRPC call before it is routed. */
+/** Error for a gRPC call that is refused before routing. Undefined if the call is accepted. */
 export function problemOfCall(headers: IncomingHttpHeaders): AppError | undefined {
   const { host, ':authority': authority } = headers
   if (host !== undefined && differs(String(authority ?? host), host)) return otherHost(':authority')
@@ -28,7 +28,10 @@ export function problemOfCall(headers: IncomingHttpHeaders): AppError | undefine
   return new AppError('RESOURCE_EXHAUSTED', `the metadata is too large; at most ${maxMetadataBytes} bytes are allowed`)
 }
 
-/** Reason to refuse a readable request. Undefined if it is accepted. `authority` is the host of an absolute request target. */
+/**
+ * Error for a request that is refused before routing. Undefined if the request is accepted. `authority` is the host of an
+ * absolute request target.
+ */
 export function problemOf(req: IncomingMessage, authority?: string): AppError | undefined {
   const { url = '', headers, rawHeaders } = req
   if (url.length > maxTargetBytes) return tooLong('target', maxTargetBytes)
@@ -53,7 +56,7 @@ export function problemOf(req: IncomingMessage, authority?: string): AppError | 
 }
 
 /**
- * Reason to refuse a request with two hosts. A proxy may have checked one of them while the server uses the other (RFC 9112,
+ * Error for a request with two different hosts. A proxy may have checked one of them while the server uses the other (RFC 9112,
  * section 3.2; RFC 9113, section 8.3.1).
  */
 function problemOfHosts({ headers, rawHeaders }: IncomingMessage, target: string | undefined): AppError | undefined {
@@ -87,7 +90,9 @@ function fieldBytes(rawHeaders: readonly string[]): number {
   return bytes
 }
 
-/** Bytes of the name and the value. HTTP/2 pseudo-header fields are the request line and do not count. */
+/**
+ * Number of bytes of the name and the value. HTTP/2 pseudo-header fields do not count, since they are part of the request line.
+ */
 function bytesOf(name: string, value: string): number {
   return name.charCodeAt(0) === colon ? 0 : name.length + value.length
 }
@@ -98,7 +103,7 @@ export function lateBody(): AppError {
   return refusal(408, 'DEADLINE_EXCEEDED', 'the request body did not arrive in time')
 }
 
-/** Error for bytes that are not a request, by the code of Node's error. */
+/** Error for data that is not a valid request, by the error code of Node's parser. */
 export function unreadable(code: string | undefined): AppError {
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':
@@ -120,12 +125,12 @@ export function unreadable(code: string | undefined): AppError {
   }
 }
 
-/** Error for a method that makes the connection a tunnel. */
+/** Error for a method such as CONNECT, which would make the connection a tunnel. */
 export function noTunnel(): AppError {
   return refusal(501, 'UNIMPLEMENTED', 'this server is not a proxy and does not support CONNECT')
 }
 
-/** Error for cleartext on a port with TLS. */
+/** Error for a request without TLS on a port with TLS. */
 export function notSecured(): AppError {
   return refusal(400, 'INVALID_ARGUMENT', 'this port requires TLS; use https:// instead of http://')
 }

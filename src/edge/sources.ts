@@ -1,13 +1,16 @@
-// Source addresses of requests, as far as they can be known.
+// Client addresses of requests.
 
 import type { Logger } from '#lib/log.ts'
 import { isPublicAddress } from '#lib/net/outgoing.ts'
 import { isProxy, plainAddress, sourceAddress, type TrustedProxies } from '#lib/net/source-address.ts'
 
-/** Address of the client, from that of its connection and the forwarding header. */
+/** Address of the client, from the address of its connection and the forwarding header. */
 export type SourceOf = (peer: string, forwardedFor: string | undefined) => string
 
-/** Creates the function. Logs once if a proxy seems to be missing in the settings, since all its clients count as one. */
+/**
+ * Creates the function. Logs once if a proxy seems to be missing in the settings. All clients of such a proxy would share one
+ * limit.
+ */
 export function createSources(proxies: TrustedProxies, log: Logger): SourceOf {
   let warned = false
   return (peer, forwardedFor) => {
@@ -22,7 +25,7 @@ export function createSources(proxies: TrustedProxies, log: Logger): SourceOf {
   }
 }
 
-/** Clients send the header too, but seldom from such an address. */
+/** Warns only for private addresses. Clients may send the header themselves, but seldom from a private address. */
 function isUnnamedProxy(peer: string, proxies: TrustedProxies): boolean {
   return peer !== '' && !isProxy(peer, proxies) && !isPublicAddress(plainAddress(peer))
 }
