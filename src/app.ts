@@ -1,4 +1,4 @@
-// Types of the application and of one request. Contains no code, so that all files may import it.
+// Types of the application and of one request. Contains no code, so all files may import it.
 
 import type { DescMethod, Message, MessageShape } from '@bufbuild/protobuf'
 import type { GenService, GenServiceMethods } from '@bufbuild/protobuf/codegenv2'
@@ -38,61 +38,61 @@ import type { Resource } from './lib/resource.ts'
 import type { Metrics } from './metrics.ts'
 import type { Tracer } from './tracing/tracer.ts'
 
-/** Parts that a process opens before its domains. */
+/** Parts of the application that do not belong to a domain. They are opened before the domains. */
 export type Ground = {
   config: Config
-  /** Version of this release. */
+  /** Version of this build. */
   version: string
-  /** Vendor whose names are accepted besides ours. Undefined if the settings name none. */
+  /** Vendor whose names the API accepts besides ours. Undefined if no setting names a vendor. */
   vendor: Vendor | undefined
   log: Logger
-  /** Log of repeated failures, such as those of requests while the database is unavailable. */
+  /** Log for repeated failures, such as those of all requests while the database is unavailable. */
   failures: FailureLog
   metrics: Metrics
   db: Db
-  /** Resources that the domains store. */
+  /** Tables of all domains, with their properties. */
   resources: readonly Resource[]
-  /** Encrypts with the master key: secrets in rows, and page tokens. */
+  /** Encrypts secrets in rows, and page tokens, with keys from the master key. */
   sealer: Sealer
-  /** Signing keys of the issuer, current and recent. */
+  /** Signing keys of the issuer: the current one, and earlier ones whose tokens may still be valid. */
   keyring: Keyring
-  /** Counts the bytes of short-lived buffers, and triggers garbage collections from time to time. */
+  /** Counts the bytes of short-lived buffers, and starts small garbage collections. */
   buffers: Buffers
   /** Store of the content of blobs. */
   blobs: Blobs
-  /** Clients that are redirected to the blob store instead of reading through the server. */
+  /** Decides which clients are redirected to the bucket instead of reading through the server. */
   blobRedirects: ClientRanges
-  /** Records the duration of parts of requests, if the settings name a collector. */
+  /** Records traces of requests, if a setting names a collector. */
   tracer: Tracer
-  /** Rate limits of endpoints without a token. */
+  /** Rate limits on requests without a valid token. */
   limits: Limits
-  /** Limits on the main-thread time of each caller while others wait. */
+  /** Limits on the main-thread time of callers while others wait. */
   budgets: Budgets
-  /** Request that is using the main thread. */
+  /** Measures which request uses the main thread. */
   threadTime: ThreadTime
-  /** The only client for servers that users have named. */
+  /** Client for servers that users have named. No other client may send requests to them. */
   outgoing: Outgoing
-  /** Creates a token with which a scanner can only pull from one repository, for ten minutes. */
+  /** Creates a token for a scanner. The token can only pull from one repository, and is valid for ten minutes. */
   scannerToken(pull: ScannerPull): Promise<string>
-  /** Discovery documents of sign-in providers. */
+  /** Discovery documents of sign-in providers, cached. */
   providerDirectory: ProviderDirectory
-  /** Keys of the issuers that identities trust. */
+  /** Public keys of the issuers that identities trust, cached. */
   outsideIssuers: OutsideIssuers
-  /** Tries to get credentials from a cloud for a group. `issuer` is the URL of the server. */
+  /** Checks that a group's cloud account gives us credentials. `issuer` is the URL of the server. */
   checkCloud(issuer: string, group: string, account: CloudAccount): Promise<CloudAnswer>
-  /** Finds the signer of an AWS request. */
+  /** Finds the AWS identity that has signed a request. */
   awsCallers: AwsCallers
-  /** Events of the contract, and their bodies. */
+  /** Event types of the contract, and their bodies. */
   eventTable: EventTable
-  /** Time of the database, since servers read each other's timestamps. */
+  /** Time of the database. Servers use it because they compare each other's timestamps. */
   clock: () => Date
   skew: Skew
   fleet: Fleet
-  /** Milliseconds of a monotonic clock. */
+  /** Milliseconds of a clock that never goes back. */
   monotonic: () => number
 }
 
-/** Caches, signals and clients of all domains. Each domain that has some is one line here. */
+/** Caches, signals and clients of the domains. Each domain with such parts has one line here. */
 export type Parts = IamParts &
   RegistryParts &
   EventsParts &
@@ -102,95 +102,100 @@ export type Parts = IamParts &
   PolicyParts &
   MirrorsParts
 
-/** The application. It lives as long as the process. */
+/** The application. One process has one. */
 export type App = Ground &
   Parts & {
-    /** Functions of higher domains that run when lower domains change data. */
+    /** Hooks: functions of higher domains that run when lower domains change data. */
     hooks: Hooks
   }
 
-/** Servers that share the database. If `isFirst` is true, this server reports for all of them. */
+/** Servers that share the database. If `isFirst` is true, this server reports figures for all of them. */
 export type Fleet = { nodes: number; isFirst: boolean }
 
-/** Work for a caller: a call, a request at the registry, a run of a background job or an import. */
+/** Work for a caller: an API call, a registry request, a run of a background job, or an import. */
 export type Work = By & { app: App }
 
-/** One call of the API. Service functions take it, or its `Work`, as their first argument. */
+/** One API call. Service functions take a Call, or only its Work, as their first argument. */
 export type Call = Work & {
   method: Method
-  /** Disjoint groups on which the caller holds all capabilities of an unscoped method. Empty for other methods. */
+  /**
+   * Groups on which the caller holds all capabilities of an unscoped method. No group contains another one. Empty for other
+   * methods.
+   */
   reach: readonly string[]
-  /** Time of the cause. */
+  /** Time of the call, also recorded as the time of its changes. */
   now: string
-  /** Bearer credential of a method that is not authenticated before, such as the exchange. */
+  /** Bearer credential that the handler itself checks, such as in an exchange. Other methods are authenticated before. */
   credential: string | undefined
   /** URL of the server for clients. */
   url: string
   /** Vendor whose names the client uses. Undefined for our names. */
   vendor: Vendor | undefined
   signal: AbortSignal
-  /** Calls `listener` once the response was made, or if there is none. */
+  /** Calls `listener` when the call has ended, with or without a response. */
   whenOver(listener: () => void): void
 }
 
-/** A method of the contract, built once from the descriptors (`api/methods.ts`). */
+/** Method of the contract, built once from the descriptors (`api/methods.ts`). */
 export type Method = {
-  /** Name in the contract: `GetRepo`. */
+  /** Name in the contract, such as `GetRepo`. */
   name: string
-  /** `pinfold.platform.registry.v2.ReposService/GetRepo`. */
+  /** Full name, such as `pinfold.platform.registry.v2.ReposService/GetRepo`. */
   fullName: string
   desc: DescMethod
   access: Access
   version: Version
 }
 
-/** `scope` is the path of the request field with the group on which the caller must hold the capabilities (numbers). */
+/** `scope` is the path of the request field with the uid at which the caller must hold the capabilities (numbers). */
 export type Access =
   | { mode: 'open' }
   | { mode: 'scoped'; capabilities: readonly number[]; scope: readonly string[] }
   | { mode: 'unscoped'; capabilities: readonly number[] }
-  /** The caller must hold the capabilities everywhere, as only the operator does. */
+  /** The caller must hold the capabilities on all groups, which only the operator does. */
   | { mode: 'everywhere'; capabilities: readonly number[] }
 
-/** An event for one kind of resource, in one version. */
+/** Event type for one kind of resource, in one version. */
 export type EventRow = {
   /** CloudEvents type. */
   type: string
   audience: 'CUSTOMER' | 'INTERNAL'
   /** Extension attributes that the contract declares. */
   extensions: readonly string[]
-  /** Path below the API's URL, such as `/registry/v2/repos`. Empty if each event has its own source. */
+  /**
+   * Source of the event: the path below the API's URL, such as `/registry/v2/repos`. Empty if each event has a source of its own.
+   */
   source: string
   /** Full name of the message in its body. */
   bodyType: string
-  /** JSON of the body. */
+  /** Converts a body to JSON. */
   render(value: unknown): string
 }
 
-/** Events of the contract, built once from the descriptors (`api/event-table.ts`). */
+/** Event types of the contract, built once from the descriptors (`api/event-table.ts`). */
 export type EventTable = {
-  /** Row of the event for the called version, or for the newest one without a version. Throws if there is none. */
+  /** Event type for the called version. Without a version, the type of the newest one. Throws if there is none. */
   find(name: EventName, version: Version, kind: string): EventRow
-  /** Full names of the methods that write the event. */
+  /** Full names of the methods that send the event. */
   methods(name: EventName): readonly string[]
-  /** JSON of a body of this type with a vendor's member names. */
+  /** JSON of an event body, with a vendor's member names. */
   bodyUnder(token: string, bodyType: string, body: string): string
-  /** The method of this full name, and its counterparts in other versions. */
+  /** Full names of this method and of the same method in other versions. */
   inEveryVersion(method: string): readonly string[]
 }
 
 export type Handler = (call: Call, request: never) => Promise<Message>
 
-/** A call that may last for hours, during which the caller's rights may change. */
+/** Call of a method with a stream. It may last for hours, during which the caller's permissions may change. */
 export type StreamCall = Call & {
-  /** Present state of the caller. Throws UNAUTHENTICATED after the token has expired or was revoked. */
+  /** Reads the caller again. Throws UNAUTHENTICATED once the token has expired or was revoked. */
   callerNow(): Promise<Caller>
 }
 
-/** Yields messages until the signal of the call is aborted, no faster than the client reads them. */
+/** Handler of a stream. Yields messages until the signal of the call is aborted, no faster than the client reads them. */
 export type StreamHandler = (call: StreamCall, request: never) => AsyncIterable<Message>
 
-/** Handlers of one service, by the method's name in lower camel case. A missing one responds UNIMPLEMENTED. */
+/** Handlers of one service, by method name in lower camel case. A method without a handler responds UNIMPLEMENTED. */
 export type Handlers<S extends GenService<GenServiceMethods>> = {
   [K in keyof S['method']]?: S['method'][K]['methodKind'] extends 'server_streaming'
     ? (

@@ -14,7 +14,7 @@ export async function runCommandLine(terminal: Terminal, argv: readonly string[]
     for (const line of messageOf(error).split('\n')) terminal.say(`pinfold: ${line}`)
     if (terminal.env.PINFOLD_LOG_LEVEL === 'debug') terminal.say(String((error as Error).stack))
     if (error instanceof CliError) return error.exitCode
-    // Compared by name, since not every command loads the table of settings with the class.
+    // Compares the name of the error class, since not every command has loaded the settings, which define the class.
     if ((error as Error).name === 'ConfigError' || whyRefused(error)) return exitCodes.config
     return isUnavailable(error) ? exitCodes.unavailable : exitCodes.failed
   }
@@ -26,7 +26,7 @@ function networkAdvice(error: unknown): string {
   return isAway ? '; check that it runs, and that the URL of PINFOLD_DATABASE or --database is correct' : ''
 }
 
-/** Message of an error. Node gives none to the error of a host that has refused on each of its addresses. */
+/** Message of an error. If all addresses of a host refuse the connection, Node's error has no message, so its code is shown. */
 function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   const reason = error.message || String((error as NodeJS.ErrnoException).code ?? error.name)

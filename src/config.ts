@@ -30,7 +30,7 @@ export const settings = {
   ...compatSettings,
 }
 
-/** Groups of settings under their headings. `docs/config.md` and the list that `pinfold config` prints are made from them. */
+/** Groups of settings with their headings. `docs/config.md` and the output of `pinfold config` are made from them. */
 export const settingGroups: readonly SettingGroup[] = [
   { title: 'Addresses and TLS', settings: addressSettings },
   { title: 'Database and encryption', settings: databaseSettings },
@@ -74,7 +74,7 @@ export const clientVariables: Record<string, string> = {
 export type Config = { [K in keyof typeof settings]: ReturnType<(typeof settings)[K]['parse']> } & {
   /** Environment variables of AWS tools, for a bucket. */
   aws: Record<string, string>
-  /** Settings that were given by their former names. */
+  /** Settings that were given under a former name. */
   formerNames: readonly FormerName[]
 }
 
@@ -83,7 +83,10 @@ export function formerOnes(): string[] {
   return Object.values<Setting<unknown>>(settings).flatMap(({ formerly }) => formerly ?? [])
 }
 
-/** Reads the settings. Throws one ConfigError that lists every invalid setting, with the name of its flag if that was used. */
+/**
+ * Reads the settings. Throws one ConfigError with all invalid settings. If a setting was given as a flag, the error names the
+ * flag.
+ */
 export function readConfig(
   env: Record<string, string | undefined>,
   flags: Record<string, string | undefined> = {},

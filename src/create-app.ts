@@ -40,9 +40,9 @@ import { noTracer, type Tracer } from './tracing/tracer.ts'
 import { version } from './version.ts'
 
 /**
- * Opens all parts of the application, in order. `close` closes them in reverse, also if a later step fails. `monotonic` returns
- * milliseconds for the age of cache entries. `machine` has the clocks that are compared with the database's. `ours` is the clock
- * of a test.
+ * Opens all parts of the application, in order. `close` closes them in reverse order. If a step fails, the parts opened so far
+ * are closed. `monotonic` returns milliseconds for the age of cache entries. `machine` has the clocks that are compared with that
+ * of the database. `ours` is a clock that tests set.
  */
 export async function createApp(
   config: Config,
@@ -59,7 +59,7 @@ export async function createApp(
   return withHooks({ ...ground, ...parts, close: () => done.disposeAsync() })
 }
 
-/** The clocks of a test. */
+/** Clocks that tests can replace. */
 type Times = { ours: (() => Date) | undefined; monotonic: () => number; machine: Clocks | undefined }
 
 async function openGround(
@@ -82,7 +82,7 @@ async function openGround(
   if (config.allowPrivateAddresses) {
     log.warn('requests to all private addresses are allowed; list only the needed ones in the setting of each purpose')
   }
-  // Only the settings name the addresses of clouds.
+  // The addresses of clouds come only from settings, so this client may use all private addresses.
   const toClouds = createOutgoing({ allowed: allPrivateAddresses, allowHttp: config.allowInsecureIssuers })
   return {
     ...{ config, version, vendor: vendorOf(config), log, metrics, db, resources, sealer, keyring, tracer },
@@ -101,7 +101,7 @@ async function openGround(
   }
 }
 
-/** True if an error means that the database, or another server, is unavailable. */
+/** True if an error means that the database or another needed server is unavailable. */
 const isAway = (error: unknown): boolean =>
   isUnavailable(error) || (error instanceof AppError && error.code === 'UNAVAILABLE')
 
@@ -130,7 +130,7 @@ async function openTracing({ traces, tracesHeaders, tracesPercent }: Config, log
   return openTracer({ url: traces, headers: tracesHeaders, share: tracesPercent / 100, version, onLost })
 }
 
-/** A clock with the time of the database. A given clock stays unchanged. */
+/** Creates a clock with the time of the database. If a test has given a clock, uses that one. */
 async function openClock(db: Db, machine?: Clocks, ours?: () => Date) {
   const skew = createSkew(db, machine)
   await skew.measure()
@@ -140,7 +140,7 @@ async function openClock(db: Db, machine?: Clocks, ours?: () => Date) {
 async function openKeys(config: Config, { db, sealer }: Pick<App, 'db' | 'sealer'>, clock: () => Date) {
   const keyring = await keyringOf(config, { db, sealer }, clock)
   const published = keyring.algorithms()
-  // Only the server adds another algorithm, since the settings of a command may differ.
+  // Adds a key for another algorithm only on a server. The settings of a command may differ from the server's.
   if (!config.signingAlgorithms.every((one) => published.includes(one))) {
     await keyring.rotate((work, options) => db.tx(work, options))
   }
@@ -161,13 +161,16 @@ async function openStore(
   return { blobs, blobRedirects: clientRanges(config.blobRedirects) }
 }
 
-/** Most device codes that one person can try per minute; more are not typing errors. */
+/** Maximum number of device codes that one person can try per minute. More would not be typing errors. */
 const codesPerMinute = 10
 
-/** Most AWS requests per minute for one identity from one network. A token is valid for an hour. */
+/**
+ * Maximum number of AWS requests per minute for one identity from one network. One is enough for an hour, since tokens are valid
+ * that long.
+ */
 const awsPerMinute = 60
 
-/** Accounting of main-thread time, and the budget of each caller. */
+/** Creates the measurement of main-thread time and the budgets of callers. */
 function openBudgets(
   config: Config,
   metrics: Metrics,
@@ -195,12 +198,12 @@ function perMinuteOf(config: Config): Record<LimitKind, number> {
     refusal: config.refusalsPerSource,
     guess: codesPerMinute,
     scim: config.scimRequests,
-    // Providers in a cloud share their addresses.
+    // Ten times as many requests by address, since identity providers in a cloud share their addresses.
     scimSource: 10 * config.scimRequests,
   }
 }
 
-/** Metrics of this process, and of the database that several servers may share. */
+/** Creates the metrics of this process, and of the database that several servers may share. */
 function openMetrics(config: Config, db: Db, sight: Sight, isTraced: boolean): Metrics {
   const vendor = vendorOf(config)
   const wanted: Wanted = (one, type) =>
@@ -208,7 +211,7 @@ function openMetrics(config: Config, db: Db, sight: Sight, isTraced: boolean): M
   return createMetrics(db, config.vulnerabilitySources, { ...sight, wants: wanted }, isTraced)
 }
 
-/** Check of cloud credentials. Services depend on neither clouds nor the issuer, so both are combined here. */
+/** Checks the credentials of a cloud account. Combines clouds and issuer here, since services import neither. */
 function cloudCheck(config: Config, outgoing: Outgoing, keyring: Keyring, clock: () => Date): App['checkCloud'] {
   const clouds = createClouds(outgoing, {
     amazonSts: config.awsStsUrl,

@@ -1,5 +1,5 @@
-// Lifecycle hooks. The domain that calls a hook declares it in its hooks.ts. Higher domains implement it in files that end in
-// .hooks.ts. Hooks run in the transaction of the caller, in the order of the layers.
+// Hooks: functions of higher domains that lower domains call when data changes. The lower domain declares a hook in its hooks.ts.
+// Higher domains implement it in files that end in .hooks.ts. Hooks run in the caller's transaction, in the order of the layers.
 
 import type { AdvisoryHooks } from './domains/advisories/hooks.ts'
 import type { IamHooks } from './domains/iam/hooks.ts'
@@ -10,10 +10,10 @@ type Declared = IamHooks & RegistryHooks & AdvisoryHooks
 /** Hooks that a domain implements. */
 export type DomainHooks = Partial<Declared>
 
-/** Functions of all domains for each hook, the lowest domain first. */
+/** For each hook, the functions of all domains that implement it, the lowest domain first. */
 export type Hooks = { readonly [K in keyof Declared]: readonly Declared[K][] }
 
-/** Merges the hooks of domains, given in the order of their layers. */
+/** Merges the hooks of all domains. The domains must be in the order of their layers. */
 export function joinHooks(implemented: readonly DomainHooks[]): Hooks {
   const of = <K extends keyof Declared>(name: K): Declared[K][] =>
     implemented.map((hooks) => hooks[name]).filter((hook): hook is Declared[K] => hook !== undefined)

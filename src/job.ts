@@ -1,35 +1,35 @@
-// Types of background jobs. Contains no code, so that domains can implement them and workers.ts can list them.
+// Types of background jobs. Contains no code, so that both domains and workers.ts can import it.
 import type { App } from './app.ts'
 import type { Lease } from './db/leases.ts'
 import type { Change } from './db/sql.ts'
 import type { Signal } from './lib/signal.ts'
 
-/** Counts of a run, for the log. A run with only zeros did nothing. */
+/** Numbers that a run logs, such as of deleted rows. If all are zero, the run had nothing to do. */
 export type JobStatus = Readonly<Record<string, number>>
 
-/** Repeated background job. It finds its work by reading, so a lost signal only delays it. */
+/** Background job that runs repeatedly. It looks for work in the database at each run, so a lost signal only delays the work. */
 export type Job = {
-  /** Name of the job, also its label in /metrics and the name of its lease. */
+  /** Name of the job, of its lease, and of its label in /metrics. */
   name: string
   everyMs: number | ((app: App) => number)
-  /** With `one node`, the job holds the lease of its name while it runs, and writes with `lease.tx`. */
+  /** With `one node`, a run needs the lease with the job's name, and must write with `lease.tx`. */
   runsOn: 'one node' | 'every node'
   /** Signal that starts a run at once. */
   wake?(app: App): Signal
-  /** Changes whose commits in this process start a run at once. */
+  /** Changes to tables that start a run at once. Only commits of this process are noticed. */
   wakeOn?: readonly Change[]
-  /** Runs the job. If it throws, it is retried. */
+  /** Runs the job once. If it throws, the job is retried. */
   run(app: App, lease: Lease): Promise<JobStatus>
 }
 
-/** Background job with its own loop, and its own leases if it needs any. */
+/** Background job with a loop of its own. If it needs leases, it takes them itself. */
 export type LongJob = {
   name: string
   start(app: App, at: JobContext): Promise<RunningJob>
 }
 
 export type RunningJob = {
-  /** Stops the job. Work in progress has `graceMs` to finish. */
+  /** Stops the job. Work in progress gets `graceMs` milliseconds to finish. */
   close(graceMs: number): Promise<void>
 }
 
@@ -39,8 +39,8 @@ export type JobContext = {
   /** URL of the server for clients. */
   url: string
   monotonic: () => number
-  /** Reports a successful round of the loop. */
+  /** Reports that one pass of the loop has succeeded. */
   ran(): void
-  /** Reports a failed round of the loop, which is retried. */
+  /** Reports that one pass of the loop has failed. The job retries it. */
   failed(error: unknown): void
 }

@@ -1,4 +1,4 @@
-// Entry of the program: passes the command line to a command. The only file that may end the process.
+// Entry point of the program, which runs a command. Only this file may end the process.
 
 import { exitCodes } from './cli/framework/cli-error.ts'
 import type { Terminal } from './cli/framework/command.ts'
@@ -12,20 +12,20 @@ const terminal: Terminal = {
   input: async () => (await import('node:stream/consumers')).text(process.stdin),
   print: (line) => void process.stdout.write(`${line}\n`),
   isSeen: isSeen(),
-  // The text may contain data from a server.
+  // Makes control characters visible, since the text may contain data from a server.
   say: (text) => void process.stderr.write(`${text.split('\n').map(visible).join('\n')}\n`),
   ...(process.stderr.isTTY ? { status: (line) => void process.stderr.write(`\r\x1b[K${line}`) } : {}),
   ...(process.stdin.isTTY && process.stderr.isTTY ? { ask } : {}),
   preferred: async () => (await import('./cli/framework/preferences.ts')).preferredOptions(process.env),
   untilAsked: () =>
     new Promise((resolve) => {
-      // Handles repeated signals: npm forwards a Ctrl-C that the terminal has already sent.
+      // Signals may arrive twice: npm forwards a Ctrl-C that the terminal has already sent.
       for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => resolve())
     }),
 }
 
-// A reader of the output may stop reading, as `head` does. Any other error ends a command, since its result is incomplete. A
-// server continues without its output.
+// Handles errors of the output. A reader such as `head` may close it early, which is no error. Any other error ends a command,
+// since its output is incomplete. A server continues without output.
 process.stderr.on('error', () => {})
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE' || isOutputLost) return
@@ -35,8 +35,8 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 })
 
 /**
- * True if the output goes to a person and is not stored. Container runtimes store output, also with a terminal. In a container,
- * the main process has the ID 1 or `container` is set.
+ * True if a person reads the output and it is not stored. Container runtimes store output even if there is a terminal. In a
+ * container, the main process has the ID 1, or the variable `container` is set.
  */
 function isSeen(): boolean {
   return process.stdin.isTTY && process.stdout.isTTY && process.pid !== 1 && !process.env.container
@@ -45,7 +45,7 @@ function isSeen(): boolean {
 async function ask(question: string): Promise<string> {
   const { createInterface } = await import('node:readline/promises')
   using lines = createInterface({ input: process.stdin, output: process.stderr })
-  // At the end of the input there is no answer, and its promise would stay pending.
+  // At the end of the input, readline never answers the question. The answer is then empty.
   const ended = new Promise<string>((resolve) => lines.once('close', () => resolve('')))
   return await Promise.race([lines.question(visible(question)), ended])
 }

@@ -19,49 +19,49 @@ import { codes } from './lib/errors.ts'
 import { ClosedSet } from './lib/labels/closed-set.ts'
 import { ociCodes } from './oci/errors.ts'
 
-/** Metrics of `/metrics`. Labels never contain names, uids or other data of users; all of them come from closed sets. */
+/** Metrics of `/metrics`. Label values come from fixed sets, and never contain names, uids or other data of users. */
 export type Metrics = {
   registry: Registry
-  /** Duration in seconds, by entry point (`transport`), method, and google.rpc code or HTTP status. `edge/` records it. */
+  /** Duration of requests in seconds, by entry point (`transport`), method, and google.rpc code or HTTP status. */
   requests: Traced<'transport' | 'method' | 'code'>
   /** The same metrics in the OpenMetrics format, with trace exemplars. Undefined without tracing. */
   openMetrics: Registry | undefined
-  /** Entry points and their methods. Each entry point declares its own. */
+  /** Names of entry points and of their methods. Each entry point declares its own. */
   doors: { transports: ClosedSet; methods: ClosedSet }
   inFlight: Gauge
   deliveryAttempts: Counted<'result'>
-  /** Refused requests by action (pull, push, delete) and code of the distribution specification. */
+  /** Refused registry requests, by action (pull, push, delete) and error code of the distribution specification. */
   registryRefusals: Counted<'action' | 'code'>
   connectionsRefused: Counter
-  /** Requests that were refused since their caller was over budget. */
+  /** Requests that were refused because their caller was over budget. */
   budgetRefusals: Counted<'transport'>
-  /** Sets the source of the main-thread time that requests have used. */
+  /** Sets the function that returns the main-thread time of all requests. */
   watchBudgets(spentMs: () => number): void
   gateErrors: Counter
-  /** Registry data in memory that was dropped because a buffer was full. */
+  /** Registry items, such as counts of pulls, that were dropped because a buffer in memory was full. */
   registryDropped: Counted<'what'>
-  /** Time from the event to the first attempt, in seconds. */
+  /** Time from an event to the first attempt of its delivery, in seconds. */
   deliveryLatency: Histogram
   jobs: JobMetrics
   /** Duration of requests to the blob bucket in seconds, by operation and result. */
   blobRequests: Timed<'operation' | 'result'>
-  /** Reads of a needed blob whose content is missing. */
+  /** Reads of blobs whose content is missing in the blob store. */
   blobsMissing: Counter
-  /** Sets the source of the difference between our clock and the database's, in milliseconds. */
+  /** Sets the function that returns the difference of our clock to that of the database, in milliseconds. */
   watchClock(offsetMs: () => number): void
-  /** Sets the source of the blob store's availability. */
+  /** Sets the function that returns whether the blob store is available. */
   watchBlobStore(isUp: () => boolean): void
-  /** Sets the source of the number of transparency logs for which signing has stopped. */
+  /** Sets the function that returns the number of transparency logs whose signing is suspended. */
   watchLedgerLogs(suspended: () => number): void
 }
 
 export type JobMetrics = {
-  /** Names of the background jobs, declared by `workers.ts`. */
+  /** Names of the background jobs. `workers.ts` declares them. */
   names: ClosedSet
   runs: Counted<'duty' | 'result'>
-  /** Time in seconds since 1970. */
+  /** Time of the last success, in seconds since 1970. */
   lastSuccess: Shown<'duty'>
-  /** Duration in seconds. */
+  /** Duration of the last run, in seconds. */
   lastDuration: Shown<'duty'>
   /** Number of consecutive failures. */
   failures: Shown<'duty'>
@@ -71,10 +71,10 @@ export type JobMetrics = {
 type Counted<L extends string> = { inc(labels: Record<L, string>, by?: number): void }
 type Shown<L extends string> = { set(labels: Record<L, string>, value: number): void; reset(): void }
 type Timed<L extends string> = { observe(labels: Record<L, string>, seconds: number): void }
-/** Histogram. `traceId` is that of an exemplar. */
+/** Histogram. With `traceId`, an observation gets an exemplar with this trace. */
 type Traced<L extends string> = { observe(labels: Record<L, string>, seconds: number, traceId?: string): void }
 
-/** The only way to create a metric with labels: each label has a closed set of values. */
+/** Creates metrics with labels. Only this function may do so, so that each label has a fixed set of values. */
 function labelled<L extends string>(sets: Record<L, ClosedSet>) {
   const names = Object.keys(sets) as L[]
   const closed = (given: Record<L, string>): Record<L, string> => {
@@ -84,7 +84,7 @@ function labelled<L extends string>(sets: Record<L, ClosedSet>) {
   }
   type About = { name: string; help: string; registers: Registry[] }
   return {
-    /** Counter. `collect` runs before each scrape, for values that are counted elsewhere. */
+    /** Counter. `collect` runs before each scrape, and is for values that are counted elsewhere. */
     counter(about: About, collect?: (counter: Counted<L>) => void): Counted<L> {
       const counted: Counted<L> = { inc: (labels, by) => metric.inc(closed(labels), by) }
       const anew = () => {
@@ -99,9 +99,9 @@ function labelled<L extends string>(sets: Record<L, ClosedSet>) {
       const metric = new Gauge({ ...about, labelNames: names, ...(collect && { collect: () => collect(shown) }) })
       return shown
     },
-    /** Histogram, with trace exemplars if tracing is on. */
+    /** Creates a histogram, with trace exemplars if tracing is on. */
     histogram(about: About & { buckets: number[] }, isTraced = false): Traced<L> {
-      // Only an OpenMetrics registry accepts a metric with exemplars first; others write it without them.
+      // Only an OpenMetrics registry accepts a metric with exemplars first. The other registry then leaves out the exemplars.
       const registers = isTraced ? [openMetricsRegistry()] : about.registers
       const metric = new Histogram<string>({ ...about, registers, labelNames: names, enableExemplars: isTraced })
       if (isTraced) for (const registry of about.registers) registry.registerMetric(metric)
@@ -129,7 +129,7 @@ function commonGauge(
   new Gauge({ ...about, collect })
 }
 
-/** Creates the metrics. `sources` are the vulnerability data sources that are shown by name. */
+/** Creates the metrics. `sources` are the names of the vulnerability data sources that have their own labels. */
 export function createMetrics(db: Db, sources: readonly string[], sight: Sight = alone, isTraced = false): Metrics {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
@@ -232,11 +232,11 @@ function databaseRetries(db: Db, registry: Registry): void {
   })
 }
 
-/** Most waiting contents that are counted. For more, this number is shown. */
+/** Maximum number of waiting image contents that are counted. The metric is never higher. */
 const mostTrash = 100_000
 
 function trashMetrics(db: Db, registry: Registry, sight: Sight): void {
-  // All gauges of a scrape are collected at once, and share one read.
+  // All gauges of a scrape are collected at once, so they share one read of the database.
   let reading: Promise<TrashDepth> | undefined
   const read = (): Promise<TrashDepth> => {
     reading ??= trashDepth(db, mostTrash).finally(() => {
@@ -259,7 +259,7 @@ function trashMetrics(db: Db, registry: Registry, sight: Sight): void {
   )
 }
 
-/** A registry that writes the OpenMetrics format. A registry has only one format. */
+/** Creates a registry for the OpenMetrics format. Each registry has one format. */
 function openMetricsRegistry(): Registry {
   const open: Registry<PrometheusContentType | OpenMetricsContentType> = new Registry()
   open.setContentType(Registry.OPENMETRICS_CONTENT_TYPE)
@@ -294,7 +294,7 @@ function blobMetrics(registry: Registry): Pick<Metrics, 'blobRequests' | 'blobsM
   }
 }
 
-/** Metrics of data sources. A source that was never read has none. */
+/** Metrics of vulnerability data sources. A source has none before its first read. */
 function sourceMetrics(db: Db, registry: Registry, { names, ...sight }: Sight & { names: readonly string[] }): void {
   const gauge = (name: string, help: string, value: (one: StoredSource) => number | undefined): void => {
     const about = { name: `pinfold_vulnerability_source_${name}`, help, registers: [registry] }
@@ -366,7 +366,7 @@ function deliveryMetrics(
   const gauge = (name: string, help: string, value: (one: QueueDepth) => number): void => {
     labelled({ state: new ClosedSet(states) }).gauge({ name, help, registers: [registry] }, async (shown) => {
       const depths = await inCommon(sight, read)
-      // Another server may show the previous values now.
+      // Removes values of the last scrape, since another server may show them now.
       shown.reset()
       if (depths) for (const [state, one] of Object.entries(depths)) shown.set({ state }, value(one))
     })

@@ -1,4 +1,4 @@
-// Opens the database with the matching master key. With another key, it fails before anything is written.
+// Opens the database with its master key. With another key, opening fails before anything is written.
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Config } from './config.ts'
@@ -22,19 +22,19 @@ import { version } from './version.ts'
 export type OpenDatabase = {
   db: Db
   sealer: Sealer
-  /** Migrations that were applied. */
+  /** IDs of the migrations that were applied. */
   applied: string[]
   close(): Promise<void>
 }
 
-/** No server has used this database or data folder yet, so there is nothing to open. */
+/** Error for a database or data folder that no server has used yet. */
 export class NotServedYet extends Error {
   override name = 'NotServedYet'
 }
 
 /**
- * A running server would break: because of a change that needs all servers stopped, or because the change removes data that it
- * needs.
+ * Error for a migration that would break a running server. Either the change needs all servers to be stopped, or it removes data
+ * that the server needs.
  */
 export class ServerThere extends Error {
   override name = 'ServerThere'
@@ -48,8 +48,8 @@ export class ServerThere extends Error {
 }
 
 /**
- * Migrates the database to this version, and creates missing parts at the first start. Servers that share a database leave
- * migrations to `pinfold migrate`, unless the settings allow them. `finish` is its option of this name.
+ * Migrates the database to this version. At the first start, creates what is missing. If servers share a database, they leave
+ * migrations to `pinfold migrate`, unless a setting allows them. `finish` is the option of `pinfold migrate` with this name.
  */
 export async function openDatabase(
   config: Config,
@@ -58,10 +58,10 @@ export async function openDatabase(
 ): Promise<OpenDatabase> {
   return open(config, async (db) => {
     const isPooled = await checkPooler(config)
-    // The key is checked first, so that an unusable database stays unchanged.
+    // Checks the key first, so that a database that cannot be used stays unchanged.
     const sealer = (await findKey(config, db)) ?? createSealer(makeMasterKey(config.data))
     if (db.shared && how === 'serve' && !config.migrateAtStart) await requireCurrent(db)
-    // An up-to-date database needs no migration, and so no `PINFOLD_DATABASE_DIRECT`.
+    // If no migration is missing, `PINFOLD_DATABASE_DIRECT` is not needed.
     const isDone = isPooled && how === 'serve' && (await schemaState(db, migrationIds())) === 'current'
     const applied = isDone ? [] : await migrateAll(config, isPooled ? await openDirect(config) : db, db, how, progress)
     const kept = await db.tx((tx) => keepFact(tx, 'master_key', sealer.fingerprint))
@@ -70,7 +70,7 @@ export async function openDatabase(
   })
 }
 
-/** Migrates `target`, which is `db` or a separate connection to it. A separate one is closed. */
+/** Migrates through `target`, which is `db` or a separate connection to the same database. Closes a separate connection. */
 async function migrateAll(
   config: Config,
   target: Db,
@@ -92,7 +92,7 @@ async function migrateAll(
   }
 }
 
-/** Throws if the tables are those of an earlier version, since other servers may be using them. */
+/** Throws if migrations are missing, since other servers may be using the tables of the earlier version. */
 async function requireCurrent(db: Db): Promise<void> {
   if ((await schemaState(db, migrationIds())) !== 'old') return
   throw new Error(
@@ -101,8 +101,8 @@ async function requireCurrent(db: Db): Promise<void> {
 }
 
 /**
- * Throws if running servers would break because of missing migrations. The returned function checks the same in the transaction
- * of such a change, for servers that have started since. Servers that start later wait until they can see the change.
+ * Throws if the missing migrations would break running servers. Returns a function that repeats the check in the transaction of
+ * such a change, for servers that have started since. Servers that start later wait until they see the change.
  */
 export async function requireNobody(
   db: Db,
@@ -112,12 +112,12 @@ export async function requireNobody(
   const breaking = () => breakingChange(db, migrationIds(), finish)
   const isBreaking = (await breaking()) !== undefined
   const isWatched = (finish || isBreaking) && (await hasTable(db, 'nodes'))
-  // Read first: a server that starts during the check is not one of those that were present and silent.
+  // Heartbeats are read before the check. So a server that starts during the check counts as started since.
   const still = isWatched ? await nodeBeats(db) : new Map<string, NodeBeat>()
   const other = isWatched && finish && (await livingNode(db, isOther, leaseMs))
   if (other) throw new ServerThere(other, 'runs')
   const alive = isWatched && isBreaking && (await livingNode(db, () => true, leaseMs))
-  // The other server may have made the change itself meanwhile.
+  // Another process may have applied the change meanwhile.
   const change = alive ? await breaking() : undefined
   if (alive && change !== undefined) throw new ServerThere(alive, 'runs', change)
   return async (tx, id) => {
@@ -130,7 +130,7 @@ export async function requireNobody(
 
 const isOther = (node: SeenNode): boolean => node.version !== version
 
-/** Opens an existing database, for commands that need one. Creates and changes nothing. */
+/** Opens an existing database for commands that need one. Creates nothing, and changes nothing. */
 export async function openExisting(config: Config): Promise<OpenDatabase> {
   const none = `no server has used ${config.database === '' ? config.data : 'this database'} yet`
   if (config.database === '' && !existsSync(databaseFile(config))) throw new NotServedYet(`${none}: it has no database`)
@@ -148,7 +148,7 @@ export async function openExisting(config: Config): Promise<OpenDatabase> {
   })
 }
 
-/** Reason why no server has used this database or data folder. Undefined if one has. Creates and changes nothing. */
+/** Reason why no server has used this database or data folder yet. Undefined if one has. Creates nothing, and changes nothing. */
 export async function notServedYet(config: Config): Promise<string | undefined> {
   const none = `no server has used ${config.database === '' ? config.data : 'this database'} yet`
   if (config.database === '') return existsSync(databaseFile(config)) ? undefined : `${none}: it has no database`
@@ -176,14 +176,14 @@ export async function checkDatabase(config: Config): Promise<void> {
   await db.ping().finally(() => db.close())
 }
 
-/** Path of the embedded database. */
+/** Path of the SQLite database in the data folder. */
 export function databaseFile({ data }: Config): string {
   return join(data, 'pinfold.db')
 }
 
 /**
- * Key with which the database is encrypted. If nothing is encrypted yet, the present key, if there is one. An unfinished rotation
- * leaves two keys, of which one matches.
+ * Key with which the database is encrypted. After an interrupted rotation, there are two keys, and one of them matches. If
+ * nothing is encrypted yet, returns the current key, or undefined if there is none.
  */
 async function findKey(config: Config, db: Db): Promise<Sealer | undefined> {
   const inFile = config.masterKey === ''
@@ -201,7 +201,7 @@ async function findKey(config: Config, db: Db): Promise<Sealer | undefined> {
     if (inFile) promoteMasterKey(config.data)
     return next
   }
-  // Any key is sufficient to find out if there is encrypted data.
+  // The key does not matter here: any key shows whether there is encrypted data.
   if (wanted !== undefined || (await opensRows(db, present ?? createSealer(new Uint8Array(32)))) !== undefined) {
     throw wrongKey(config, present)
   }

@@ -1,10 +1,10 @@
-// Opens the database and its keys for commands next to a server, without the parts that serve requests.
+// Opens a database and its signing keys, for commands on the machine of a server. Does not open the parts that serve requests.
 import type { App } from './app.ts'
 import type { Config } from './config.ts'
 import { type Keyring, openKeyring } from './issuer/keyring.ts'
 import { openExisting } from './open-database.ts'
 
-/** Opens the issuer of an existing database, also next to a running server. */
+/** Opens the issuer of an existing database. A server may be using the database at the same time. */
 export async function openIssuer(
   config: Config,
   clock: () => Date = () => new Date(),
@@ -16,7 +16,7 @@ export async function openIssuer(
   return { db: opened.db, keyring, clock, close: () => done.disposeAsync() }
 }
 
-/** Keyring with the signing keys and rotation of the settings. */
+/** Creates the signing keys with the algorithm and rotation of the settings. */
 export function keyringOf(
   config: Config,
   { db, sealer }: Pick<App, 'db' | 'sealer'>,

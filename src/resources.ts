@@ -1,14 +1,14 @@
-// Resources and hooks of all domains, and the caches that their changes clear.
+// Tables and hooks of all domains, and the caches that are cleared when tables change.
 import type { App } from './app.ts'
 import type { Change, Db } from './db/sql.ts'
 import { domains } from './domains/domains.ts'
 import { joinHooks } from './hooks.ts'
 import type { CacheName, Resource } from './lib/resource.ts'
 
-/** All resources of the server. */
+/** Tables of all domains. */
 export const resources: readonly Resource[] = domains.flatMap((domain) => domain.resources)
 
-/** Clears each cache after every commit that changes its data. */
+/** After each commit, clears the caches that contain data of changed tables. */
 export function clearOnCommit(db: Db, caches: Record<CacheName, { clear(): void }>): void {
   const watched = Object.entries(caches).map(([name, cache]) => ({
     cache,
@@ -21,7 +21,7 @@ export function clearOnCommit(db: Db, caches: Record<CacheName, { clear(): void 
   })
 }
 
-/** Adds the hooks of the domains to the application that they use. */
+/** Adds the hooks of all domains to the application. */
 export function withHooks<T extends Omit<App, 'hooks'>>(parts: T): T & App {
   const app = Object.assign(parts, { hooks: joinHooks([]) })
   app.hooks = joinHooks(domains.map(({ hooks }) => hooks?.(app) ?? {}))

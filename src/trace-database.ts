@@ -1,7 +1,7 @@
 import type { Db } from './db/sql.ts'
 import type { Tracer } from './tracing/tracer.ts'
 
-/** Database whose transactions are part of the traces of their callers, including waits and retries. */
+/** Wraps a database, so that transactions appear in the traces of their callers. Waits and retries are included. */
 export function traceDatabase<D extends Db>(db: D, tracer: Tracer): D {
   if (!tracer.isOn) return db
   const attributes = { 'db.system.name': db.engine === 'sqlite' ? 'sqlite' : 'postgresql' }

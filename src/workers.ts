@@ -1,5 +1,5 @@
-// Background jobs and their runner. A job runs by its interval and by its signal, and never twice at once on a node. Jobs for one
-// node at a time wait for their lease. Nothing else has timers for jobs.
+// Runner of background jobs. A job runs at its interval and after its signal, and never twice at the same time on one node. A job
+// for one node at a time waits for its lease. Jobs have no timers of their own.
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { randomBytes } from 'node:crypto'
 import { performance } from 'node:perf_hooks'
@@ -15,7 +15,7 @@ import { version } from './version.ts'
 
 const dayMs = 24 * 60 * 60_000
 
-/** Deletes servers without a heartbeat for a day. */
+/** Job that deletes servers without a heartbeat for a day. */
 const sweepNodes: Job = {
   name: 'nodes.sweep',
   everyMs: 60 * 60_000,
@@ -29,15 +29,18 @@ const sweepNodes: Job = {
 /** All background jobs of a server. */
 export const jobs: readonly (Job | LongJob)[] = [...domains.flatMap((domain) => domain.jobs), sweepNodes]
 
-/** Background jobs of an operator command that opens the data folder itself: only those that it can request. */
+/**
+ * Background jobs of an operator command that opens the data folder itself. The command needs only the jobs whose work it can
+ * request.
+ */
 export const jobsOfCommands: readonly Job[] = [collectBlobs]
 
 export type Workers = {
   /** ID of this process among those that share the database. */
   node: string
   /**
-   * Stops running jobs at the next step from which they can continue, and releases all leases. Deliveries in flight have
-   * `graceMs`; by default as long as requests in flight.
+   * Stops running jobs at their next safe point, and releases all leases. Deliveries in flight get `graceMs` milliseconds to
+   * finish. The default is that of requests in flight.
    */
   close(graceMs?: number): Promise<void>
 }
@@ -46,19 +49,21 @@ export type WorkersOptions = {
   jobs?: readonly (Job | LongJob)[]
   /** URLs of a server process: for clients, and for callers on this machine. */
   server?: { url: string; localUrl: string }
-  /** Called once other servers can see this node, and before it does anything. If it throws, the start fails. */
+  /** Called once other servers can see this node, before any job runs. If it throws, the start fails. */
   mayServe?: () => Promise<void>
   monotonic?: () => number
-  /** Delay before a failed job runs again, in milliseconds. Doubles each time up to the job's interval. */
+  /**
+   * Delay before a failed job runs again, in milliseconds. The delay doubles with each failure, up to the interval of the job.
+   */
   retryMs?: number
 }
 
-/** Starts the background jobs. Resolves once each has been started, not once it has run. */
+/** Starts the background jobs. Resolves when all have been started, before they have finished a run. */
 export async function startWorkers(app: App, options: WorkersOptions = {}): Promise<Workers> {
   const { server, mayServe, monotonic = () => performance.now(), retryMs = 1000 } = options
   const list = options.jobs ?? jobs
   const node = randomBytes(8).toString('hex')
-  // Lines of several servers are read together.
+  // Adds the node to all log lines, since the lines of several servers are often read together.
   if (app.db.shared) app.log.mark({ node })
   const stop = new AbortController()
   const repeated = list.filter((one): one is Job => 'run' in one)
@@ -75,7 +80,7 @@ export async function startWorkers(app: App, options: WorkersOptions = {}): Prom
   const warnOfClock = clockWarning(app)
   const beat: Job = {
     name: 'nodes.beat',
-    // Without other servers, nobody needs the heartbeat.
+    // With only one server, other jobs do not need the heartbeat.
     everyMs: app.db.shared ? app.config.leaseMs / 4 : 60_000,
     runsOn: 'every node',
     async run() {
@@ -97,7 +102,7 @@ export async function startWorkers(app: App, options: WorkersOptions = {}): Prom
   }
   wakeOnCommit(app, [...runners.values()])
   if (mayServe) await askWithHeartbeats(leases, app.config.leaseMs / 4, mayServe)
-  // First, so that the node is registered before it owns anything.
+  // Sends a heartbeat first, so that the node is registered before it takes a lease.
   await runners.get(beat.name)!.first()
   for (const { job, first } of runners.values()) if (job.runsOn === 'every node' && job !== beat) void first()
   const started: RunningJob[] = []
@@ -115,23 +120,23 @@ export async function startWorkers(app: App, options: WorkersOptions = {}): Prom
   }
 }
 
-/** Runs jobs after commits of this process that give them work. */
+/** Wakes jobs after commits of this process that may give them work. */
 function wakeOnCommit({ db }: App, runners: readonly Runner[]): void {
   const waiting = runners.filter(({ job }) => job.wakeOn)
-  // A job that a request has started is not part of that request.
+  // Keeps the async context of the start, since a job is not part of the request that has caused it.
   const listener = AsyncLocalStorage.bind((changes: ReadonlySet<Change>) => {
     for (const { job, wake } of waiting) if (job.wakeOn!.some((one) => changes.has(one))) wake()
   })
   db.onCommit(listener)
 }
 
-/** Sends heartbeats while `ask` runs, since it may take longer than other servers wait for one. */
+/** Sends heartbeats while `ask` runs. Without them, other servers might take this node for dead. */
 async function askWithHeartbeats(leases: Leases, everyMs: number, ask: () => Promise<void>): Promise<void> {
   await leases.announce()
   const asked = new AbortController()
   const announcing = (async () => {
     for await (const _ of setInterval(everyMs, undefined, { signal: asked.signal })) await leases.announce()
-  })().catch(() => {}) // Either `ask` has finished, or the database is unavailable, which `ask` reports.
+  })().catch(() => {}) // A failure here means that `ask` has finished, or that the database is unavailable. In that case `ask` fails too.
   const refused = await ask().then(
     () => undefined,
     (error: unknown) => ({ error }),
@@ -145,18 +150,18 @@ async function askWithHeartbeats(leases: Leases, everyMs: number, ask: () => Pro
 
 type Runner = {
   job: Job
-  /** Runs the job soon, unless it is failing. */
+  /** Runs the job as soon as possible. Does nothing while the job is failing. */
   wake(): void
-  /** Runs the job now. Resolves once it has run. */
+  /** Runs the job now. Resolves after the run. */
   first(): Promise<void>
-  /** Called with the lease: runs the job as soon as the interval since the last run is over. */
+  /** Call it when this node has taken the lease. Plans the next run for the end of the interval since the last one. */
   taken(last: LastRun): void
   close(): Promise<void>
 }
 
 type RunnerNeeds = { leases: Leases; retryMs: number; monotonic: () => number; signal: AbortSignal }
 
-/** Records the result of a run that starts now. Frequent runs without work are not recorded. */
+/** Returns a function that records the result of a run that starts now. Does not record frequent runs without work. */
 function recorder({ skew }: App, leases: Leases, lease: Lease, name: string, everyMs: number) {
   const now = () => skew.now().toISOString()
   const start = now()
@@ -184,7 +189,7 @@ function createRunner(app: App, job: Job, needs: RunnerNeeds): Runner {
 
   function run(): Promise<void> {
     if (running) again = true
-    // Starts a moment later, so that a job that ends at once does not end before it counts as running.
+    // Starts in a microtask, so that `running` is set before the run can end.
     running ??= Promise.resolve().then(runAll)
     return running
   }
@@ -195,12 +200,12 @@ function createRunner(app: App, job: Job, needs: RunnerNeeds): Runner {
       do {
         again = false
         const lease = job.runsOn === 'every node' ? leases.everyNode : leases.find(job.name)
-        // Without the lease nothing is planned; the next owner starts anew.
+        // Without the lease, plans no further run. The next owner of the lease runs the job.
         if (!lease || signal.aborted) return
         plan(await runOnce(lease))
       } while (again && failures === 0)
     } finally {
-      // Set at once: a caller after the last check must not see the job as running.
+      // Cleared right after the last check of `again`. Otherwise a call in between would set `again` without any effect.
       running = undefined
     }
   }
@@ -219,18 +224,18 @@ function createRunner(app: App, job: Job, needs: RunnerNeeds): Runner {
       if (signal.aborted) return everyMs
       if (error instanceof LeaseLost) {
         log.lost()
-        // The node may still own the lease, or own it again.
+        // The node may still have the lease, or may have taken it again.
         return leases.find(job.name) ? Math.min(retryMs, everyMs) : everyMs
       }
       failures++
       log.failed(error, failures)
-      await record('failed', {}).catch(() => {}) // The log has the failure, and the database may be its cause.
+      await record('failed', {}).catch(() => {}) // The failure is in the log. If the database has caused it, recording fails too.
       return Math.min(retryMs * 2 ** (failures - 1), everyMs)
     }
   }
 
   const wake = (): void => {
-    // A failing job keeps its delay, whatever the number of signals.
+    // Signals do not shorten the delay of a failing job.
     if (failures === 0) void run()
   }
   const unsubscribe = job.wake?.(app).subscribe(wake)
@@ -255,10 +260,10 @@ const didAnything = (status: JobStatus): boolean => Object.values(status).some((
 /** Shortest time between two log lines about a failing job, in milliseconds. */
 const failedLineMs = 60_000
 
-/** Logs a line for each run that did something, at most one a minute for failed runs, and updates the metrics. */
+/** Logs one line for each run with work, and at most one line a minute for failed runs. Also updates the metrics. */
 function createJobLog({ log, metrics: { jobs: metrics } }: App, duty: string, monotonic: () => number) {
   let said: number | undefined
-  /** Failed runs since the last line, and since the last success. */
+  /** Number of failed runs since the last line, and since the last success. */
   const failed = { unsaid: 0, since: 0, isSaid: false }
   function works(): void {
     if (failed.isSaid) log.info('background job succeeds again', { duty, failures: failed.since })
@@ -275,7 +280,7 @@ function createJobLog({ log, metrics: { jobs: metrics } }: App, duty: string, mo
       works()
       if (!didAnything(status)) return
       const fields = { duty, ms: Math.round(ms), ...status }
-      // Frequent runs on every node would hide other lines.
+      // Uses the level debug for frequent runs on every node, since their lines would hide others.
       if (fence === 0) log.debug('background job ran', fields)
       else log.info('background job ran', fields)
     },
@@ -318,7 +323,7 @@ async function startLong(
   })
 }
 
-/** Returns a function that warns when the clock starts to differ, not each time it is checked. */
+/** Returns a function that warns when the clock starts to differ. Does not warn again while the clock still differs. */
 function clockWarning({ log }: App): (offsetMs: number) => void {
   let differed = false
   return (offsetMs) => {
