@@ -1,4 +1,5 @@
-// Documents outside of the contract: health, metrics, OpenAPI and issuer documents. All but the metrics are open to everybody.
+// Documents outside of the API: health, metrics, OpenAPI, and documents of the issuer. All but the metrics need no
+// authentication.
 import { readFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -17,7 +18,7 @@ import { admitToMetrics, sendMetrics } from './metrics.ts'
 import { renameDocument } from './naming/members.ts'
 import { sendText } from './send-text.ts'
 
-/** Files of the OpenAPI documents, by path. Each version has one. */
+/** OpenAPI documents by path, one for each version. */
 const openApiFiles = {
   '/openapi.json': new URL('../../gen/openapi.json', import.meta.url),
   '/openapi-v1.json': new URL('../../gen/openapi-v1.json', import.meta.url),
@@ -54,10 +55,13 @@ export function documentsEntryPoint(api: Api): EntryPoint {
   }
 }
 
-/** Paths for load balancers, whose address may be that of all clients. */
+/** Paths without a rate limit, for load balancers. All clients behind a load balancer may share its address. */
 const probes: readonly string[] = ['/healthz', '/readyz']
 
-/** A server that is stopping is not ready, so that load balancers stop sending requests while others finish. */
+/**
+ * Documents about the state of the server. A stopping server is not ready, so load balancers send no more requests while the last
+ * ones finish.
+ */
 function aboutServer(api: Api): [path: string, Write][] {
   const { app, url, leaving, closing } = api
   const problemNow = createReadiness(api)
@@ -80,18 +84,21 @@ function aboutServer(api: Api): [path: string, Write][] {
 }
 
 /**
- * Warning about suspended logs. The status stays 200, since the log of one organization must not remove the server from the load
- * balancer.
+ * Warning about transparency logs whose signing is suspended. The status stays 200, since load balancers must not remove the
+ * server because of one organization.
  */
 function describeSuspended({ checkpointGuard: { suspended } }: Api['app']): string {
   const logs = suspended === 1 ? '1 transparency log' : `${suspended} transparency logs`
   return suspended === 0 ? '' : `\nsigning is suspended for ${logs}; the server log has the reason`
 }
 
-/** Validity in days. The document is renewed with each request, so it never expires while the server runs (RFC 9116, 2.5.5). */
+/**
+ * Validity of the document in days. It starts anew with each request, so the document never expires while the server runs (RFC
+ * 9116, 2.5.5).
+ */
 const securityTextDays = 90
 
-/** Contact for vulnerability reports, if the settings have one (RFC 9116). */
+/** Document with the contact for vulnerability reports (RFC 9116), if a setting has one. */
 function aboutSecurity({ app, url }: Edge): [path: string, Write][] {
   const { securityContact } = app.config
   if (securityContact === '') return []
@@ -104,7 +111,7 @@ function aboutSecurity({ app, url }: Edge): [path: string, Write][] {
   return [[path, write]]
 }
 
-/** Document that is read at its first request. */
+/** Document from a file, which is read at the first request. */
 function openApi(file: URL, url: string, vendor: Vendor | undefined): Write {
   // All responses share these bytes.
   let text: Buffer | undefined
@@ -130,10 +137,13 @@ function aboutIssuer({ app, url }: Edge): [path: string, Write][] {
 }
 
 const readinessMs = 1000
-/** Load balancers do not wait for long. */
+/** Milliseconds for which the check may take. Load balancers do not wait longer. */
 const deadlineMs = 2000
 
-/** Reason why the server is not ready. Checks the database at most once a second, since anyone can send these requests. */
+/**
+ * Creates the check whether the server is ready. It returns the reason if it is not. The database is checked at most once a
+ * second, since anyone can send such requests.
+ */
 function createReadiness(edge: Edge): () => Promise<string | undefined> {
   const { clock, log } = edge.app
   let known: { at: number; problem: string | undefined } | undefined
@@ -149,7 +159,7 @@ function createReadiness(edge: Edge): () => Promise<string | undefined> {
   }
   return async () => {
     if (known && Math.abs(clock().getTime() - known.at) < readinessMs) return known.problem
-    // Later callers wait for the rest of the time.
+    // Callers that come during a check share its result.
     asking ??= Promise.race([
       ask(),
       sleep(deadlineMs, 'the database did not respond within 2 s: it is unavailable, or all connections are in use', {
@@ -161,12 +171,13 @@ function createReadiness(edge: Edge): () => Promise<string | undefined> {
 }
 
 /**
- * Most seconds between the clocks of server and database. With a wrong clock, the server takes signatures and rows of others for
- * old, or for future ones. If most servers agree on the time, the clock of the database is wrong, and no server would be ready.
+ * Maximum difference in seconds between the clocks of server and database. With a wrong clock, a server misjudges the times of
+ * signatures and of other servers' rows. If most servers agree on the time, the clock of the database is wrong. Servers stay
+ * ready then.
  */
 const mostSkewSeconds = 5
 
-/** Checks free space. A folder that cannot be checked does not count as full; its users will report the error. */
+/** Reports a full disk. If the check itself fails, the disk counts as not full; writes then report the error. */
 async function fullDisk({ db, blobs, config }: Edge['app']): Promise<string | undefined> {
   const isFull = (asked: Promise<boolean>) => asked.catch(() => false)
   if (!db.shared && (await isFull(isDiskFull(config.data)))) return 'the disk of the data folder is full'
@@ -175,7 +186,7 @@ async function fullDisk({ db, blobs, config }: Edge['app']): Promise<string | un
 
 async function problemOf({ app }: Edge): Promise<{ problem: string | undefined; error?: unknown }> {
   try {
-    // A full disk fails only writes, and nothing else here writes.
+    // Checked first, since a full disk fails only writes, and the rest of this check writes nothing.
     const full = await fullDisk(app)
     if (full !== undefined) return { problem: full }
     await app.db.ping()

@@ -1,4 +1,4 @@
-// Common path of REST and gRPC: from a transcoded request to a response, or to one rendered error.
+// Common code of REST and gRPC: checks the permission of a decoded request, runs the handler, and converts errors.
 import type { Message } from '@bufbuild/protobuf'
 import type { App, Call, Handler, Method, StreamCall, StreamHandler } from '#app.ts'
 import type { Caller } from '#caller.ts'
@@ -20,13 +20,13 @@ import { resolveMask } from './transcoding/field-mask.ts'
 /** `verify` checks the API's tokens. Their issuer and audience are the URL of the server. */
 export type Api = Edge & {
   verify: Verifier
-  /** Resources of the methods. */
+  /** Finds the resources that methods change. */
   subjects: Subjects
-  /** Converts JSON members to a vendor's names. Undefined without a vendor. */
+  /** Converts JSON members between our names and the vendor's. Undefined if no setting names a vendor. */
   members: Members | undefined
 }
 
-/** The API behind an edge. */
+/** Creates the API on top of the edge. */
 export function openApi(edge: Edge, endpoints: readonly Endpoint[]): Api {
   const { app, url } = edge
   const members = app.vendor && createMembers(app.vendor.token)
@@ -34,7 +34,10 @@ export function openApi(edge: Edge, endpoints: readonly Endpoint[]): Api {
   return { ...edge, members, subjects, verify: createVerifier(app.keyring, url, url, app.clock) }
 }
 
-/** Records method and caller on the arrival. Waits if simultaneous requests have used the thread for too long. */
+/**
+ * Sets the method and the caller of the request. If other requests have used the thread for too long in this turn, waits for a
+ * later turn.
+ */
 export async function enter(api: Api, { method }: Endpoint, arrival: Arrival): Promise<Caller> {
   arrival.method = method
   if (method.access.mode === 'open') arrival.countStranger()
@@ -44,15 +47,15 @@ export async function enter(api: Api, { method }: Endpoint, arrival: Arrival): P
   return arrival.caller
 }
 
-/** Caller of the request. For an open method, the anonymous caller, since the credential is ignored. */
+/** Caller of the request. For a method without authentication, returns the anonymous caller and ignores the credential. */
 async function callerNow(api: Api, method: Method, arrival: Arrival): Promise<Caller> {
   if (method.access.mode === 'open') return nobody
   return arrival.identify ? arrival.identify() : authenticate(api.app, api.verify, arrival)
 }
 
 /**
- * Checks permissions, then runs the handler. No handler is reached in any other way. `bodyKeys` are the members of the JSON, over
- * REST.
+ * Checks permissions, then runs the handler. All handlers of unary methods are run here. `bodyKeys` are the members of the JSON
+ * body, over REST.
  */
 export async function invoke(
   api: Api,
@@ -72,13 +75,13 @@ export async function invoke(
   return runAsWished({ app, subjects, endpoint, caller, request, signal, run }, wishes)
 }
 
-/** Entity tag of a response in HTTP's quotes. Undefined if the response is not a resource. */
+/** Entity tag of a response, in quotes as for HTTP. Undefined if the response is not a resource. */
 export function etagOf({ subjects }: Api, endpoint: Endpoint, answer: Message, json?: string): string | undefined {
   const tag = subjects.tagOf(endpoint, answer, json)
   return tag && `"${tag}"`
 }
 
-/** Like `invoke`, for a method that responds with a stream. The handler can refuse with the first message. */
+/** Like `invoke`, for a method with a stream. If the handler refuses the call, reading the first message throws. */
 export async function stream(
   api: Api,
   endpoint: Endpoint,
@@ -108,7 +111,7 @@ async function admit(
   return handler
 }
 
-/** The call of a handler. Values that only some handlers need are created on access. */
+/** Creates the call for a handler. Values that few handlers need are computed on first access. */
 class RequestCall implements Call {
   readonly app: App
   readonly method: Call['method']
@@ -177,14 +180,14 @@ class StreamingCall extends RequestCall implements StreamCall {
   }
 }
 
-/** Converts any thrown error to the response for the caller, and logs errors of the server. */
+/** Converts any error to the response for the caller. Logs errors of the server. */
 export function fail({ app, closing }: Api, error: unknown, { requestId, method, vendor }: Arrival): Rendered {
   const known = toAppError(error)
   const ours = known.code === 'INTERNAL' || known.code === 'UNAVAILABLE' || known.code === 'UNKNOWN'
   if (ours && error !== closing.signal.reason) {
     app.failures.request(app.log, 'request failed', known, { requestId })
   }
-  // Our own packages, and unknown paths, have no vendor names.
+  // Methods of our own packages have no vendor names. Unknown paths get our names too.
   const named = method.version && vendor
   return renderError(known, requestId, app.config.errorDomain, method.version, named)
 }

@@ -1,4 +1,4 @@
-// Admission of streams over gRPC, decided before a message is read, as for REST.
+// Checks of gRPC calls before their messages are read: limits, authentication and permissions. REST has the same checks.
 import type { ServiceError } from '@grpc/grpc-js'
 import type { Caller } from '#caller.ts'
 import { Arrival } from '#edge/arrival.ts'
@@ -15,15 +15,18 @@ import { permitEverywhere } from './permit.ts'
 import { shown } from './transcoding/message-fields.ts'
 
 export type Admission = {
-  /** Calls `pass` if the stream is admitted, and refuses it otherwise. */
+  /** Calls `pass` if the call is accepted, and refuses it otherwise. */
   admit(opened: OpenStream, pass: () => void): void
-  /** Refuses an admitted stream that has no handler yet, or that a library serves. `end` is used if the response has started. */
+  /**
+   * Refuses a call after `pass`, if its handler has not started or a library serves it. `end` is called if the response has
+   * already started.
+   */
   refuse(opened: OpenStream, error: unknown, end: (status: ServiceError) => void): void
 }
 
 /**
- * Creates the admission check. Libraries serve health and reflection at `pathsOfLibraries`; both are open to everybody and
- * counted like open methods. Calls of unknown methods are counted in the same way and refused.
+ * Creates the checks. Libraries serve health and reflection at `pathsOfLibraries`, without authentication. Their calls are
+ * limited like those of methods without a token. Calls of unknown methods are also limited, and then refused.
  */
 export function createAdmission(
   api: Api,
@@ -40,7 +43,7 @@ export function createAdmission(
     const path = headers[':path'] ?? ''
     const access = ours.get(path)?.access ?? { mode: 'open' }
     if (access.mode === 'open' || authorization === undefined) api.app.limits.check('request', source)
-    // Health checks have no request budget, as over HTTP.
+    // Health checks have no budget of thread time, as over HTTP.
     if (healthPaths.has(path)) return
     if (!ours.has(path) && !pathsOfLibraries.has(path)) {
       throw unimplemented(`the server does not implement the method ${shown(opened.called)}`)
@@ -74,16 +77,17 @@ export function createAdmission(
   }
 }
 
-/** Throws RESOURCE_EXHAUSTED if the caller is over budget while others wait, before the message is read. */
+/** Throws RESOURCE_EXHAUSTED if the caller is over budget while others wait. Runs before the message is read. */
 function requireBudget({ app }: Api, { uid, operator }: Caller, source: string): void {
-  // A call of an open method counts as waiting once it is called. Calls that a library serves never count.
+  // The anonymous caller does not count as waiting yet: a call of an open method does so later, and a call to a library never
+  // does.
   const problem = app.budgets.problemOf({ uid, source, isExempt: operator, isUnproven: uid === '' })
   if (!problem) return
   app.metrics.budgetRefusals.inc({ transport: 'grpc' })
   throw problem
 }
 
-/** A refused stream. The response is one header block without a body ("Trailers-Only" of the gRPC protocol). */
+/** Refused call. Its response is one header block without a body ("Trailers-Only" of the gRPC protocol). */
 class RefusedStream extends Arrival {
   readonly #api: Api
   readonly #stream: OpenStream['stream']

@@ -1,4 +1,4 @@
-// Calls over gRPC: from the call of grpc-js to `enter` and `invoke`, and back.
+// Calls over gRPC: connects the calls of grpc-js to `enter` and `invoke`.
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2'
 import type { Message } from '@bufbuild/protobuf'
 import grpc from '@grpc/grpc-js'
@@ -12,10 +12,10 @@ import { type OpenStream, type Streams, saidIn } from './grpc-streams.ts'
 import type { Endpoint } from './methods.ts'
 import { vendorTag } from './naming/grpc-names.ts'
 
-/** Longest status details. Clients close the whole connection if the trailers are much larger. */
+/** Maximum size of the status details. If trailers are much larger, clients close the whole connection. */
 const maxStatusBytes = 6 * 1024
 
-/** If the message comes more than this many milliseconds after the admission, the caller is checked again. */
+/** Milliseconds between the authentication of a call and its message after which the caller is authenticated again. */
 const mostMsApart = 100
 
 type Stream = grpc.ServerWritableStream<Message, Message>
@@ -55,7 +55,7 @@ export function streaming(
     const serve = async (arrival: GrpcArrival): Promise<void> => {
       await enter(api, endpoint, arrival)
       const messages = await stream(api, endpoint, requestOf(call), arrival)
-      // The stream may stay open for days.
+      // Releases the bytes of the request, since the stream may stay open for days.
       opened?.held?.release()
       for await (const message of messages) {
         if (arrival.isSettled) return
@@ -73,7 +73,10 @@ function rulesOf({ app: { config } }: Api): Rules {
   return { name: 'grpc', verifies: true, deadlineMs: config.requestTimeoutMs }
 }
 
-/** Resolves once the client can receive more. `cut` ends the stream at once. */
+/**
+ * Sends a message. Resolves once the client can receive another one. If that takes too long, rejects and calls `cut`, which ends
+ * the stream.
+ */
 function sendMessage(call: Stream, message: Message, stallMs: number, cut: () => void): Promise<void> {
   return new Promise((resolve, reject) => {
     const settle = (error?: AppError): void => {
@@ -99,7 +102,7 @@ type GrpcCall = {
   api: Api
   rules: Rules
   call: AnyCall
-  /** Undefined if the client has disconnected already. */
+  /** Undefined if the client has already disconnected. */
   opened: OpenStream | undefined
   serve: (arrival: GrpcArrival) => Promise<void>
   answer: (status: grpc.ServiceError) => void
@@ -113,7 +116,7 @@ class GrpcArrival extends Arrival {
   constructor(input: GrpcCall) {
     const { call, opened, api, rules } = input
     const headers = opened?.headers ?? (call.metadata.getMap() as IncomingHttpHeaders)
-    // The peer has a port, and IPv6 addresses have no brackets.
+    // Address of the connection. grpc-js adds the port, without brackets around an IPv6 address.
     super(api, rules, opened?.said ?? saidIn(headers, call.getPeer().replace(/:\d+$/, '')))
     this.#input = input
     this.#headers = headers
@@ -132,7 +135,7 @@ class GrpcArrival extends Arrival {
     return { ifMatch: headers['if-match'], ifNoneMatch: headers['if-none-match'], idempotencyKey }
   }
 
-  /** Does nothing, since the stream was counted at its arrival. */
+  /** Does nothing, since the call was counted before its message was read. */
   override countStranger(): void {}
 
   protected override serve(): Promise<void> {
@@ -162,12 +165,12 @@ export function statusOf(rendered: Rendered, requestId: string): grpc.ServiceErr
   metadata.set('x-request-id', requestId)
   const status = Buffer.from(errorStatus(rendered))
   if (status.length <= maxStatusBytes) metadata.set('grpc-status-details-bin', status)
-  // For half of a surrogate pair, grpc-js would throw an error that nothing catches.
+  // Replaces single surrogates in the message. For them, grpc-js would throw an error that nothing catches.
   const details = rendered.message.slice(0, 1000).toWellFormed()
   return { code: codes[rendered.code].number, details, metadata, name: rendered.code, message: details }
 }
 
-/** Ends a stream with a status alone: one header block without a body ("Trailers-Only" of the gRPC protocol). */
+/** Ends a stream with an error status, in one header block without a body ("Trailers-Only" of the gRPC protocol). */
 export function endWithStatus(stream: ServerHttp2Stream, { code, details, metadata }: grpc.ServiceError): void {
   const head = {
     ...metadata.toHttp2Headers(),

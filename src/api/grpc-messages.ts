@@ -1,5 +1,5 @@
-// Limited reader for the messages of gRPC calls. grpc-js has one byte limit for the whole server, decompresses before a handler
-// can refuse, and has no budgets. So each call gets its own reader.
+// Reads the messages of gRPC calls within limits. grpc-js has only one size limit for the whole server, decompresses before a
+// handler can refuse, and has no budgets. So each call gets a reader of its own.
 import { createGunzip, createInflate } from 'node:zlib'
 import { type DescMessage, fromBinary, type Message } from '@bufbuild/protobuf'
 import type { Metadata, ServiceError } from '@grpc/grpc-js'
@@ -9,10 +9,10 @@ import { turnBytes, turns } from '#lib/scheduling/turns.ts'
 import type { MessageLimits } from './message-limits.ts'
 import { wireProblem } from './transcoding/wire-limits.ts'
 
-/** Bytes that each message counts at least, since an empty message uses memory too. */
+/** Minimum number of bytes that a message counts, since an empty message uses memory too. */
 const bytesOfMessage = 1024
 
-/** The part of a call that reads its messages. It is private to grpc-js; `grpc.limits.test.ts` detects changes. */
+/** Part of a grpc-js call that reads its messages. It is private; `grpc.limits.test.ts` detects changes of grpc-js. */
 export type ReadingCall = {
   readonly metadata: Metadata
   decoder: { write(data: Buffer): Buffer[]; maxReadMessageLength: number }
@@ -22,24 +22,25 @@ export type ReadingCall = {
 
 export type MessageRules = {
   limits: MessageLimits
-  /** Message type of a method of ours. Undefined for messages that libraries read. */
+  /** Message type of one of our methods. Undefined for messages that libraries decode. */
   desc: DescMessage | undefined
   held: HeldBytes
-  /** Undefined for methods of ours, whose calls have one message. */
+  /** Set for calls that libraries serve. Undefined for our methods, whose calls have one message. */
   stream?: MessageStream
-  /** Ends the call. */
+  /** Ends the call with the error. */
   refuse: (error: unknown) => void
 }
 
 /**
- * A stream of messages that a library reads. Their bytes are released once the library has them, since the stream may last long.
+ * Messages of a call that a library serves. The stream may last long, so the bytes of each message are released once the library
+ * has it.
  */
 export type MessageStream = {
   /** Counts a message. Throws RESOURCE_EXHAUSTED above the limit. */
   count: () => void
 }
 
-/** Makes a call read its messages by `rules`. Call it before any of their bytes have arrived. */
+/** Sets the limits on the messages of a call. Must be called before any bytes of them have arrived. */
 export function limitReading(call: ReadingCall, { limits, desc, held, stream, refuse }: MessageRules): void {
   const { decoder } = call
   decoder.maxReadMessageLength = limits.bytes
@@ -57,7 +58,7 @@ export function limitReading(call: ReadingCall, { limits, desc, held, stream, re
         held.take(data.length)
         return decoder.write(data)
       } catch (error) {
-        // The decoder itself throws only for messages that are too long.
+        // The decoder of grpc-js throws only if a message is too long.
         refuseOnce(error instanceof AppError ? error : tooLong(limits.bytes))
         return []
       }
@@ -77,7 +78,7 @@ export function limitReading(call: ReadingCall, { limits, desc, held, stream, re
       return bytes
     } catch (error) {
       refuseOnce(error)
-      // A rejection would make grpc-js send a second response.
+      // Errors are handled here. If this promise were rejected, grpc-js would send a second response.
       return new Promise<never>(() => {})
     }
   }
@@ -109,7 +110,7 @@ function tooLong(most: number): AppError {
   return new AppError('RESOURCE_EXHAUSTED', `the message is too large; at most ${most} bytes are allowed`)
 }
 
-/** A message that cannot be read. Its sender gets the error once they are authenticated. */
+/** Placeholder for a message that could not be decoded. The caller gets the error after the check of permissions. */
 class UnreadableMessage {
   readonly error: unknown
 
@@ -118,16 +119,19 @@ class UnreadableMessage {
   }
 }
 
-/** Milliseconds that reading a message took, if at least `leastMs`. The message is read before there is a call to charge. */
+/**
+ * Milliseconds for which a message was decoded, if at least `leastMs`. The time is charged later, since there is no request to
+ * charge yet.
+ */
 const readingMs = new WeakMap<Message, number>()
 const leastMs = 1
 
-/** Milliseconds that `readMessage` took for a message. 0 below `leastMs`. */
+/** Milliseconds for which `readMessage` decoded a message. 0 if that took less than `leastMs`. */
 export function readingMsOf(message: Message): number {
   return readingMs.get(message) ?? 0
 }
 
-/** Decodes a message without unknown fields. Never throws: grpc-js would respond by itself, and the error would not be logged. */
+/** Decodes a message and drops unknown fields. Never throws, since grpc-js would then respond itself without a log line. */
 export function readMessage(desc: DescMessage, bytes: Uint8Array): Message {
   const began = performance.now()
   const message = messageOf(desc, bytes)
@@ -144,7 +148,7 @@ function messageOf(desc: DescMessage, bytes: Uint8Array): Message {
   }
 }
 
-/** Request of a call, decoded by `readMessage`. Throws INVALID_ARGUMENT if it could not be read. */
+/** Request of a call, decoded by `readMessage`. Throws INVALID_ARGUMENT if decoding failed. */
 export function requestOf({ request }: { request: Message }): Message {
   const read: unknown = request
   if (!(read instanceof UnreadableMessage)) return request

@@ -1,4 +1,5 @@
-// Streams of gRPC calls. grpc-js hides them from handlers, so the metadata of each call has a tag.
+// Finds the HTTP/2 stream of a gRPC call. grpc-js hides streams from handlers, so the metadata of each call gets a tag that
+// identifies its stream.
 import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2'
 import type { Metadata } from '@grpc/grpc-js'
 import type { Caller } from '#caller.ts'
@@ -6,28 +7,28 @@ import type { Said } from '#edge/arrival.ts'
 import { Slots } from '#lib/caches/slots.ts'
 import type { HeldBytes } from '#lib/net/byte-budget.ts'
 
-/** Metadata key of the tag. A client's value is replaced. */
+/** Metadata key of the tag. If a client sends this key, its value is replaced. */
 const streamTag = 'x-pinfold-stream'
 
-/** A stream, and its data before the call is served. */
+/** HTTP/2 stream, with data that is collected before the call reaches its handler. */
 export type OpenStream = {
-  /** Slot of the open stream, and a unique number. */
+  /** Tag of the stream: its slot in the table, and a unique number. */
   readonly tag: string
   readonly stream: ServerHttp2Stream
   readonly headers: IncomingHttpHeaders
   readonly said: Said
-  /** Path as sent by the client. The headers have that of the contract. */
+  /** Path as sent by the client. In `headers`, the path has the names of the contract. */
   readonly called: string
-  /** Admitted caller, and time of the admission by the clock of `performance`. */
+  /** Caller that was authenticated before the message was read, and the time of that by `performance`. */
   admitted: { caller: Caller; at: number } | undefined
-  /** Bytes of its messages. They are released when the stream closes, or earlier. */
+  /** Bytes of its messages in memory. They are released when the stream closes, if not before. */
   held: HeldBytes | undefined
 }
 
 export type Streams = {
-  /** Adds a stream until it is closed, and its tag to the headers. */
+  /** Adds a stream to the table until the stream closes. Adds the tag to the headers. */
   add(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, called: string): OpenStream
-  /** Stream of a call. Undefined once it is closed. */
+  /** Stream of a call. Undefined if the stream has closed. */
   of(call: { metadata: Metadata }): OpenStream | undefined
 }
 
@@ -60,7 +61,7 @@ export function createStreams(): Streams {
   }
 }
 
-/** Data in the headers of a call. */
+/** Connection and headers of a call. */
 export function saidIn(headers: IncomingHttpHeaders, peer: string): Said {
   return {
     peer,

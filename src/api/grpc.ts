@@ -1,4 +1,4 @@
-// The same endpoints over gRPC, on the same port, served by grpc-js.
+// gRPC server for the methods of the API, on the same port as REST. Uses grpc-js.
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import type { Http2Server, Http2ServerResponse, IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2'
 import http2 from 'node:http2'
@@ -23,17 +23,20 @@ import { addReflection, reflectionPaths } from './naming/reflection.ts'
 import { keepStreamsInList } from './port/stream-table.ts'
 import { limitUnread } from './port/unread-streams.ts'
 
-/** Most messages of a reflection stream. A client that reads all services requests each of them and its imports. */
+/**
+ * Maximum number of messages in a reflection stream. A client that reads all services requests each of them, and each imported
+ * file.
+ */
 const maxMessagesOfStream = 1000
 
 export type GrpcServer = {
-  /** Takes over a connection whose client uses HTTP/2. */
+  /** Serves a connection whose client uses HTTP/2. */
   accept(socket: Socket): void
-  /** Sends GOAWAY to clients. Calls in progress have `graceMs` to finish. */
+  /** Sends GOAWAY to all clients. Calls in progress get `graceMs` milliseconds to finish. */
   drain(graceMs: number): void
 }
 
-/** Creates the gRPC server. `onRest` gets HTTP/2 requests that are not gRPC, as behind some proxies. */
+/** Creates the gRPC server. Some proxies send all requests over HTTP/2. `onRest` gets those that are not gRPC. */
 export function createGrpcServer(api: Api, endpoints: readonly Endpoint[], onRest: RequestListener): GrpcServer {
   const { config, vendor } = api.app
   const streams = createStreams()
@@ -93,7 +96,7 @@ export function createGrpcServer(api: Api, endpoints: readonly Endpoint[], onRes
   }
 }
 
-/** Limits the messages of each call: by its method, and by the bytes in flight from its source and in total. */
+/** Limits the size of messages by method. Also limits the bytes in memory by client address and in total. */
 function limitMessages(
   api: Api,
   endpoints: readonly Endpoint[],
@@ -102,7 +105,7 @@ function limitMessages(
 ): grpc.ServerInterceptor {
   const { maxBodyBytes, messageBytesPerSource, messageBytes } = api.app.config
   const tokenBudget = budgetOf(messageBytesPerSource, messageBytes, maxBodyBytes)
-  // Callers without a token cannot use up the budget of others.
+  // Methods without a token have a separate budget, so that anonymous clients cannot use up the one of other callers.
   const openBudget = budgetOf(messageBytesPerSource / 4, messageBytes / 4, limitsOfOpen(maxBodyBytes).bytes)
   const ours = new Map(
     endpoints.map(({ method, desc }) => {
@@ -136,15 +139,17 @@ function limitMessages(
   }
 }
 
-/** Budget of bytes in flight, with space for at least one message of `largest` bytes. */
+/** Creates a budget of bytes in memory. It has space for at least one message of `largest` bytes. */
 function budgetOf(perSource: number, total: number, largest: number): ByteBudget {
-  // Largest message, compressed and decompressed.
+  // The compressed and the decompressed message can be in memory at the same time.
   const least = 2 * largest + 64 * 1024
   const most = Math.max(perSource, least)
   return createByteBudget({ perSource: most, total: Math.max(total, most) })
 }
 
-/** Counts the messages of a stream as requests without a token. The first was counted with the stream. */
+/**
+ * Counts the messages of a stream like requests without a token. The first message is not counted, since the stream itself was.
+ */
 function messageCounter(api: Api, source: string): () => void {
   let count = 0
   return () => {
@@ -175,7 +180,10 @@ function bufferOf({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
   return Buffer.from(buffer, byteOffset, byteLength)
 }
 
-/** Sets header limits for HTTP/2, for which grpc-js has no option. `transport.refusals.test.ts` detects changes of grpc-js. */
+/**
+ * Sets header limits of HTTP/2. grpc-js has no option for them, so this uses private data; `transport.refusals.test.ts` detects
+ * changes of grpc-js.
+ */
 function raiseHeaderLimits(server: grpc.Server): void {
   const { commonServerOptions } = server as unknown as { commonServerOptions: http2.ServerOptions }
   const { maxHeaderListSize, maxHeaderListPairs } = http2Limits
@@ -186,8 +194,8 @@ function raiseHeaderLimits(server: grpc.Server): void {
 type OnGrpc = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, pass: () => void) => void
 
 /**
- * Serves REST over HTTP/2 with the handler of HTTP/1.1. grpc-js responds 415 to anything but gRPC, so its `stream` listener is
- * wrapped. This reads a private map of grpc-js; `one-port.test.ts` detects changes.
+ * Serves REST over HTTP/2 with the handler of HTTP/1.1. Wraps the `stream` listener of grpc-js, which responds 415 to all
+ * requests but gRPC. Reads a private map of grpc-js; `one-port.test.ts` detects changes.
  */
 function serveRestToo(server: grpc.Server, onRest: RequestListener, onGrpc: OnGrpc): void {
   const servers = (server as unknown as { http2Servers: Map<Http2Server, unknown> }).http2Servers
@@ -199,8 +207,8 @@ function serveRestToo(server: grpc.Server, onRest: RequestListener, onGrpc: OnGr
   inner.on('stream', (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, flags: number, raw: string[]) => {
     // Without a listener, a reset with any code but CANCEL ends the process.
     stream.on('error', () => {})
-    // Node emits a stream a moment after its arrival. A stream that was reset in between must not get a response: grpc-js would
-    // throw.
+    // Node emits a stream a moment after its arrival. If the client has reset the stream meanwhile, it must get no response,
+    // since grpc-js would throw.
     if (stream.destroyed) return
     if (headers['content-type']?.startsWith('application/grpc')) {
       onGrpc(stream, headers, () => onStream!.call(inner, stream, headers, flags, raw))
@@ -213,7 +221,10 @@ function serveRestToo(server: grpc.Server, onRest: RequestListener, onGrpc: OnGr
   })
 }
 
-/** Cancels a request that is not complete in time. grpc-js would wait for the rest forever, and keep the received part. */
+/**
+ * Cancels a request whose message is not complete in time. grpc-js would wait for the rest forever, and keep the received part in
+ * memory.
+ */
 function endInTime(stream: ServerHttp2Stream, requestMs: number): void {
   const timer = setTimeout(() => stream.close(http2.constants.NGHTTP2_CANCEL), requestMs)
   for (const event of ['end', 'close']) stream.once(event, () => clearTimeout(timer))

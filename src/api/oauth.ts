@@ -1,4 +1,4 @@
-// POST /oauth/token and /oauth/device_authorization: paths for programs that are neither in the contract nor documents.
+// POST /oauth/token and /oauth/device_authorization: OAuth endpoints for programs.
 import { afterUnread, answer } from '#edge/answer.ts'
 import type { Edge } from '#edge/arrival.ts'
 import { type EntryPoint, type HttpArrival, withVerbs } from '#edge/entry-points.ts'
@@ -53,7 +53,7 @@ function refusalOf({ edge: { app }, requestId }: HttpArrival, error: unknown): O
   }
   if (code === 'CANCELLED') return { status: http, body: { error: 'invalid_request' } }
   if (code === 'DEADLINE_EXCEEDED') {
-    // A client error, since the form could not be read.
+    // The form could not be read, so the error is the client's.
     return { status: http, body: { error: http < 500 ? 'invalid_request' : 'temporarily_unavailable' } }
   }
   app.failures.request(app.log, 'token request failed', error, { requestId })

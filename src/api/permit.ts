@@ -7,8 +7,8 @@ import { isUid, top } from '#lib/uid.ts'
 import { optionOf } from './option-of.ts'
 
 /**
- * Checks the permission that the contract declares. Runs before the handler and before any look-up, so that a stranger cannot
- * tell what exists. `scope` is the uid in the request's scope field.
+ * Checks the permission that the contract declares for the method. Runs before any look-up, so that strangers cannot find out
+ * which resources exist. `scope` is the uid in the scope field of the request.
  */
 export function permitAt(access: Access & { mode: 'scoped' }, caller: Caller, scope: string): void {
   if (scope === '') throw invalid({ field: access.scope.at(-1)!, description: 'is required' })
@@ -16,20 +16,20 @@ export function permitAt(access: Access & { mode: 'scoped' }, caller: Caller, sc
   if (!caller.rights.holds(scope, access.capabilities)) throw lacks(access.capabilities, caller, scope)
 }
 
-/** Error with the missing capabilities. It shows only rights of the caller, and nothing of the scope. */
+/** Error with the missing capabilities. The message depends only on the caller's permissions, not on whether the scope exists. */
 function lacks(needs: readonly number[], caller: Caller, scope: string): Error {
   const missing = capabilityNames(needs.filter((one) => !caller.rights.holds(scope, [one])))
   if (missing.length === 0) return permissionDenied()
   return permissionDenied(missingCapabilities(missing, caller.token?.narrowed))
 }
 
-/** Checks the permission of methods that are about the whole server. Runs before their body is read. */
+/** Checks the permission of a method that concerns the whole server. Runs before the body is read. */
 export function permitEverywhere(access: Access & { mode: 'everywhere' }, caller: Caller): void {
   if (!caller.rights.holds(top, access.capabilities))
     throw permissionDenied('only the operator of this server can do this')
 }
 
-/** Scopes of an unscoped method: the groups on which the caller holds all required capabilities. */
+/** Groups on which the caller holds all capabilities of an unscoped method. */
 export function reachOf(access: Access, caller: Caller): readonly string[] {
   if (access.mode !== 'unscoped' || access.capabilities.length === 0) return []
   const roots = caller.rights.roots(access.capabilities)

@@ -31,26 +31,29 @@ export type Server = {
   /** URL for callers on this machine. */
   localUrl: string
   port: number
-  /** URL of the metrics, if they have their own address. */
+  /** URL of the metrics. Undefined if they have no address of their own. */
   metricsUrl: string | undefined
-  /** Reads the certificate files again. If they are not usable, logs the reason and keeps the old pair. */
+  /** Reads the certificate files again. If they cannot be used, logs the reason and keeps the old certificate. */
   reloadCertificate(): Promise<void>
-  /** Starts to respond. Until then, connections are closed. */
+  /** Starts to serve requests. Before, new connections are closed at once. */
   open(): void
-  /** Reports that it is not ready for `ms` milliseconds, while all requests are still served. */
+  /** For `ms` milliseconds, reports that the server is not ready. All requests are still served. */
   leave(ms: number): Promise<void>
-  /** Stops accepting, and lets requests in flight finish for at most the configured time. Then closes the rest. */
+  /**
+   * Accepts no more connections. Lets requests in progress finish within the configured time, and then closes the remaining
+   * connections.
+   */
   close(): Promise<void>
 }
 
-/** Throws for a name in PINFOLD_TERMS_METHODS that is not a method with a scope, since it would guard nothing. */
+/** Throws if a name in PINFOLD_TERMS_METHODS is not a method with a scope, since the setting would have no effect on it. */
 function checkGuarded({ config, eventTable }: App, endpoints: readonly Endpoint[]): void {
-  // These methods have no scope in their request, so the service checks the terms.
+  // Methods that create an organization have no scope in their request. Their service checks the terms instead.
   const asking = eventTable.methods('iam.group.created')
   for (const name of config.termsMethods) {
     if (asking.includes(name)) continue
     const method = endpoints.find((endpoint) => endpoint.method.fullName === name)?.method
-    // If the acceptance itself waited for an acceptance, nobody could accept.
+    // Methods that accept the terms cannot require accepted terms.
     const isAcceptance = [Terms.typeName, TermsService.typeName].includes(method?.desc.parent.typeName ?? '')
     if (method?.access.mode === 'scoped' && !isAcceptance) continue
     throw new Error(
@@ -66,7 +69,7 @@ export async function startServer(app: App): Promise<Server> {
   return server
 }
 
-/** Entry points of HTTP, in the order in which they are matched with a path. */
+/** Entry points of the HTTP port. The first one that matches a path serves the request. */
 export function openEntryPoints(api: Api, endpoints: readonly Endpoint[]): EntryPoint[] {
   return [
     registryEntryPoint(api),
@@ -86,8 +89,8 @@ export function openEntryPoints(api: Api, endpoints: readonly Endpoint[]): Entry
 }
 
 /**
- * Takes the one port for REST and gRPC, so that its URL is known. Serves after `open`. Until then, a given port keeps its
- * previous handlers.
+ * Opens the port for REST and gRPC, so that its URL is known. Requests are served after `open`. If a port is given, it keeps its
+ * former handlers until then.
  */
 export async function bindServer(app: App, given?: Port): Promise<Server> {
   const { config } = app

@@ -1,4 +1,5 @@
-// Conditional and idempotent calls: they apply a change only if the resource is unchanged, or only once.
+// Conditional and idempotent calls. A conditional call changes a resource only if its state is the expected one. An idempotent
+// call changes it only once, even if it is retried.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fromBinary, type Message, toBinary } from '@bufbuild/protobuf'
 import type { App } from '#app.ts'
@@ -12,7 +13,7 @@ import { entityTagsOf, isRead, type Subjects } from './subjects.ts'
 
 type NamedRequest = Parameters<App['repeats']['find']>[0]
 
-/** An admitted call. `run` serves a request with a method's handler and the given app. */
+/** Call whose permission was checked. `run` runs a handler with the given app. */
 export type Admitted = {
   app: App
   subjects: Subjects
@@ -23,14 +24,14 @@ export type Admitted = {
   run(app: App, endpoint: Endpoint, request: Message): Promise<Message>
 }
 
-/** True if the request has no conditions and no idempotency key. */
+/** True if the request has no preconditions and no idempotency key. */
 export function isPlain({ ifMatch, ifNoneMatch, idempotencyKey }: Wishes): boolean {
   return ifMatch === undefined && ifNoneMatch === undefined && idempotencyKey === undefined
 }
 
 /**
- * Runs a handler with the conditions and the idempotency key of the client. Both are checked in the transaction of the change.
- * They do not apply to reads.
+ * Runs a handler with the preconditions and the idempotency key of the client. Checks both in the transaction of the change. For
+ * reads, ignores both.
  */
 export async function runAsWished(admitted: Admitted, wishes: Wishes): Promise<Message> {
   const { app, endpoint, caller, request, run } = admitted
@@ -47,7 +48,7 @@ export async function runAsWished(admitted: Admitted, wishes: Wishes): Promise<M
   const beginning = beginWith(app.db, first, check !== undefined)
   try {
     const answer = await run({ ...app, db: beginning.db }, endpoint, request)
-    // The handler has changed nothing, perhaps because of another client's change.
+    // If the handler has changed nothing, it has run no transaction. The precondition is then checked here.
     if (!beginning.hasBegun()) await check?.()
     else if (named) await app.repeats.answer(named, toBinary(endpoint.desc.output, answer))
     return answer
@@ -57,12 +58,12 @@ export async function runAsWished(admitted: Admitted, wishes: Wishes): Promise<M
   }
 }
 
-/** The same request was carried out meanwhile, by another call. */
+/** Error if another call with the same idempotency key has made the change meanwhile. */
 class AlreadyExecuted extends Error {}
 
 /**
- * A database whose first transaction starts with `first`, at each attempt. If `looks` is true, rows that `first` reads must not
- * change before the end of the transaction, even if the handler needs only locks.
+ * Returns a database whose first transaction, and each retry of it, starts with `first`. If `looks` is true, this transaction is
+ * serializable. Then the rows that `first` reads cannot change before the commit.
  */
 function beginWith(db: Db, first: (tx: Tx) => Promise<void>, looks: boolean): { db: Db; hasBegun(): boolean } {
   let begun = false
@@ -85,12 +86,12 @@ function beginWith(db: Db, first: (tx: Tx) => Promise<void>, looks: boolean): { 
   return { db: beginning, hasBegun: () => begun }
 }
 
-/** Check within a transaction, or without one if nothing was written. */
+/** Checks the precondition, in the transaction of the write if there is one. */
 type Check = (tx?: Tx) => Promise<void>
 
 /**
- * Throws INVALID_ARGUMENT for a precondition on a method without a resource. If it were ignored, clients would believe that it
- * held.
+ * Creates the check of a precondition. Throws INVALID_ARGUMENT for a method without a resource. If the precondition were ignored
+ * there, clients would believe that it was checked.
  */
 function checkOf(admitted: Admitted, precondition: Precondition | undefined): Check | undefined {
   if (!precondition) return undefined
@@ -108,7 +109,7 @@ function checkOf(admitted: Admitted, precondition: Precondition | undefined): Ch
   return async (tx) => {
     const db = tx ? withTransaction(app.db, tx) : app.db
     const answer = await run({ ...app, db }, subject.shows, subject.askFor(request)).catch((error: unknown) => {
-      // The write itself reports the missing resource, unless it creates it.
+      // If the resource is missing and the precondition allows that, the write itself reports the error, or creates the resource.
       if (isNotFound(error) && holds(precondition, [])) return undefined
       throw error
     })
@@ -122,7 +123,7 @@ function checkOf(admitted: Admitted, precondition: Precondition | undefined): Ch
   }
 }
 
-/** A database whose reads and writes are part of this transaction. */
+/** Returns a database that runs all reads and writes in the transaction `tx`. */
 function withTransaction(db: Db, tx: Tx): Db {
   return { ...db, all: (query) => tx.all(query), get: (query) => tx.get(query), tx: (work) => work(tx) }
 }
@@ -135,7 +136,7 @@ const keyPattern = /^[\x21-\x7e]{1,128}$/
 
 function namedBy({ caller, endpoint, request }: Admitted, wishes: Wishes): NamedRequest | undefined {
   if (wishes.idempotencyKey === undefined) return undefined
-  // The draft standard of the header requires quotes. Most clients send none.
+  // Removes quotes. The draft standard of this header requires them, but most clients send none.
   const key = wishes.idempotencyKey.trim().replace(/^"(.*)"$/, '$1')
   if (!keyPattern.test(key)) {
     throw invalid({
@@ -144,7 +145,7 @@ function namedBy({ caller, endpoint, request }: Admitted, wishes: Wishes): Named
     })
   }
   const { ifMatch = '', ifNoneMatch = '' } = wishes
-  // A response may contain data for this token only, so another token of the same caller does not get it.
+  // Includes the limits of the token, since the response may contain data that another token of the same caller cannot see.
   const { narrowing = [], narrowed = false } = caller.token ?? {}
   const allowed = [...narrowing].map(([place, mask]) => `${place} ${mask}`).sort()
   const limits = [String(narrowed), caller.session?.organization ?? '', ...allowed].join('\n')
@@ -156,8 +157,8 @@ const waitMs = 50
 const maxWaits = 40
 
 /**
- * Stored response of a request that was carried out. Waits for it, since the first call may still be running. Throws ABORTED if
- * it is not stored in time.
+ * Response of an earlier call with the same idempotency key. Waits for the response, since the earlier call may still be running.
+ * Throws ABORTED if it takes too long.
  */
 async function answerAgain({ app, endpoint, signal }: Admitted, named: NamedRequest): Promise<Message> {
   for (let waits = 0; waits < maxWaits; waits++) {

@@ -1,5 +1,6 @@
-// Resource of a write, and the entity tag of its state. Both follow from the contract: a method that returns or deletes the
-// resource of a `Get…` of its service is about that resource. Methods of version 1 use the resources of version 2.
+// Finds the resource that a method changes, and computes its entity tag. Both follow from the contract. A method changes the
+// resource of a `Get…` method in the same service if it returns this resource or deletes it. Methods of version 1 use the
+// resources of version 2.
 import { hash } from 'node:crypto'
 import { create, type DescMessage, type DescMethod, type Message } from '@bufbuild/protobuf'
 import type { EventTable } from '#app.ts'
@@ -19,28 +20,31 @@ import { type Endpoint, fullNameOf, scopeOf } from '../methods.ts'
 import { optionOf } from '../option-of.ts'
 import { jsonText } from '../transcoding/json-write.ts'
 
-/** Describes how the resource of a write is read. */
+/** Description of how to read the resource that a method changes. */
 export type Subject = {
-  /** Method that returns the resource. */
+  /** Method that reads the resource. */
   shows: Endpoint
   /** Message type of the resource. */
   resource: DescMessage
-  /** Request for `shows`, from the request of the write. */
+  /** Creates the request of `shows` from the request of the write. */
   askFor(request: Message): Message
-  /** Resource in the response of `shows`. Undefined if there is none, so the write creates it. */
+  /** Takes the resource from the response of `shows`. Undefined if the resource does not exist yet. */
   take(answer: Message): Message | undefined
 }
 
 export type Subjects = {
-  /** Subject of a method. Undefined for a method that is not about one existing resource. */
+  /** Resource that a method changes. Undefined for a method that does not change exactly one existing resource. */
   of(endpoint: Endpoint): Subject | undefined
-  /** True if the response of a method is a resource with an entity tag. */
+  /** True if the response of the method is a resource with an entity tag. */
   isTagged(endpoint: Endpoint): boolean
-  /** Entity tag of such a response, without quotes. `json` is its `jsonText`, if the caller has it. */
+  /**
+   * Entity tag of a response, without quotes. Undefined if the response has none. `json` is the `jsonText` of the response, if it
+   * is known already.
+   */
   tagOf(endpoint: Endpoint, answer: Message, json?: string): string | undefined
 }
 
-/** Methods that change the resource of another method, without a common type or name in the contract. */
+/** Pairs of a write and a method that reads the same resource, if the contract shows this neither by types nor by names. */
 const alike: readonly (readonly [DescMethod, DescMethod])[] = [
   [Registry.method.updateTag, TagsService.method.getTag],
   [Advisories.method.update, AdvisoriesService.method.getAdvisory],
@@ -48,10 +52,10 @@ const alike: readonly (readonly [DescMethod, DescMethod])[] = [
   [FollowsService.method.unfollowRepo, FollowsService.method.getFollow],
 ]
 
-/** Methods that create a tag or update the tag of this name. */
+/** Methods that create a tag. If the tag exists, they update it. */
 const tagMakers: readonly DescMethod[] = [TagsService.method.createTag, Registry.method.createTag]
 
-/** True for methods without changes. They have no subject and no idempotency key. */
+/** True for methods that change nothing. They ignore preconditions and idempotency keys. */
 export function isRead({ desc }: Pick<Endpoint, 'desc'>): boolean {
   return optionOf(desc, http).pattern.case === 'get'
 }
@@ -73,7 +77,7 @@ export function buildSubjects(endpoints: readonly Endpoint[], { inEveryVersion }
   }
 }
 
-/** Method that returns the resource of the write. Undefined if there is none. */
+/** Method that reads the resource which the write changes. Undefined if there is none. */
 function shownBy(
   endpoint: Endpoint,
   endpoints: readonly Endpoint[],
@@ -139,8 +143,9 @@ function tagByName(shows: Endpoint): Subject {
 }
 
 /**
- * Fields of resources that change without a write to them: state, data of sources, and values that only the first response has.
- * The SCIM settings of a provider are among them, since they have their own etag.
+ * Fields that change without a write to the resource, and so are not part of its entity tag. They are states, data of other
+ * sources, and values that only the first response contains. The SCIM settings of a provider are among them, since they have an
+ * etag of their own.
  */
 export const passing: ReadonlyMap<DescMessage, readonly string[]> = new Map<DescMessage, readonly string[]>([
   [AdvisoriesService.method.getAdvisory.output, ['severities']],
@@ -166,14 +171,17 @@ function withoutPassing(desc: DescMessage, without: readonly string[], resource:
   return { ...resource, ...Object.fromEntries(without.map((name) => [name, blank[name]])) }
 }
 
-/** Entity tag of the JSON of a resource. Two changes in the same millisecond get different tags, and no column is needed. */
+/**
+ * Entity tag of a resource: a hash of its JSON. So two changes in the same millisecond get different entity tags, and no column
+ * is needed.
+ */
 function entityTagOf(desc: DescMessage, resource: Message, json?: string): string {
   const without = passing.get(desc)
   const shown = without ? jsonText(desc, withoutPassing(desc, without, resource)) : (json ?? jsonText(desc, resource))
   return hash('sha256', shown, 'base64url').slice(0, 22)
 }
 
-/** All entity tags of a resource. A tag also has its digest as an entity tag, as at the registry. */
+/** All entity tags of a resource. For an image tag, its digest is an entity tag too, as at the registry. */
 export function entityTagsOf(desc: DescMessage, resource: Message): string[] {
   const { digest } = resource as unknown as { digest?: unknown }
   const more = desc === TagsService.method.getTag.output && typeof digest === 'string' && digest !== '' ? [digest] : []

@@ -1,10 +1,12 @@
-// Names of methods over gRPC: ours, those of the preview, and those of a vendor.
+// Names of methods over gRPC: our own names, those of the preview, and those of a vendor.
 import type { IncomingHttpHeaders } from 'node:http2'
 
-/** Metadata key of calls by a vendor's name. A client's own value is not trusted. */
+/** Metadata key that marks calls with a vendor's name. A value from a client has no effect. */
 export const vendorTag = 'x-pinfold-vendor'
 
-/** Converts the path of a call to that of the contract, and records whether it had the vendor's name. */
+/**
+ * Creates a function that replaces the path of a call by that of the contract. The function marks calls with the vendor's name.
+ */
 export function createPathReader(token: string | undefined): (headers: IncomingHttpHeaders) => void {
   if (token === undefined) {
     return (headers) => {
@@ -26,7 +28,7 @@ function stablePath(path: string): string {
   return path.replace(/^(\/pinfold\.platform\.[a-z]+)\.v2beta1\./, '$1.v2.')
 }
 
-/** Name of a version 2 type in the preview. */
+/** Name of a version 2 type in the preview packages. */
 export function previewTypeName(typeName: string): string {
   return typeName.replace(/^(pinfold\.platform\.[a-z]+)\.v2\./, '$1.v2beta1.')
 }

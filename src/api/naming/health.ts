@@ -1,4 +1,4 @@
-// Health service of gRPC (grpc.health.v1) for the whole server. It has no status of single services.
+// Health service of gRPC (grpc.health.v1). It has one status for the whole server, not for single services.
 import { createRequire } from 'node:module'
 import type { HealthImplementation } from 'grpc-health-check'
 import { Health as service } from '#gen/grpc/health/v1/health_pb.ts'
@@ -12,7 +12,7 @@ export const healthPaths: ReadonlySet<string> = new Set(
 
 const load = createRequire(import.meta.url)
 
-/** Adds the health service. Its status is SERVING until `stop`, which notifies watchers. */
+/** Adds the health service. Its status is SERVING until `stop` is called, which also notifies watchers. */
 export function addHealth(server: AddingService): Health {
   let status: 'SERVING' | 'NOT_SERVING' = 'SERVING'
   let health: HealthImplementation | undefined

@@ -1,15 +1,16 @@
-// Library services that load slowly and that most servers never need. They are loaded at the first call.
+// gRPC services of libraries that load slowly. A library is loaded at the first call of its service, since most servers never
+// need it.
 import type { MethodDefinition, Server, ServiceDefinition, UntypedServiceImplementation } from '@grpc/grpc-js'
 
 export type AddingService = Pick<Server, 'addService'>
-/** A library that adds itself to a server. */
+/** Object of a library that adds its service to a gRPC server. */
 export type Addable = { addToServer(server: Server): void }
 export type LazyMethod = { service: string; name: string; requestStream: boolean; responseStream: boolean }
 
 type Definition = MethodDefinition<unknown, unknown>
 type AddedMethod = { definition: Definition; handler: (...call: unknown[]) => void }
 
-/** Adds methods whose library `open` loads at the first call of any of them. */
+/** Adds methods to a server. At the first call of one of them, `open` loads the library. */
 export function addLazily(server: AddingService, methods: readonly LazyMethod[], open: () => Addable): void {
   let known: Map<string, AddedMethod> | undefined
   for (const { service, name, requestStream, responseStream } of methods) {

@@ -1,24 +1,24 @@
-// JSON members that are named after the product, under a vendor's token. The descriptors tell which messages have them; all other
-// messages stay unchanged.
+// Conversion of JSON members whose names contain the product name, for a vendor's clients. Only messages with such members are
+// converted.
 import type { DescField, DescFile, DescMessage } from '@bufbuild/protobuf'
 import { fieldNamed, isWellKnown, type Values } from '../transcoding/message-fields.ts'
 
 const own = 'pinfold'
 
 export type Members = {
-  /** JSON text of a message with the vendor's names. */
+  /** Converts JSON text of a message to the vendor's names. */
   shown(desc: DescMessage, text: string): string
-  /** Parsed JSON with our names; accepts either. */
+  /** Converts parsed JSON to our names. Accepts both kinds of names. */
   read(desc: DescMessage, json: unknown): unknown
-  /** Paths of a mask with our names; accepts either. */
+  /** Converts paths of a mask to our names. Accepts both kinds of names. */
   readPaths(resource: DescMessage, paths: readonly string[]): readonly string[]
 }
 
-/** Creates the conversion. `checkToken` must have accepted `token`. */
+/** Creates the conversion. The token must have passed `checkToken`. */
 export function createMembers(token: string, carries = createCarriers()): Members {
   const inPath = new RegExp(`(?<=^|\\.)${token}(?=\\.|$)`)
   const toVendor = (_: DescMessage, key: string): string => (key === own ? token : key)
-  // If both names are present, ours is used, and the other one is refused as unknown.
+  // If a member is present under both names, ours is used. The other one is then refused as unknown.
   const toOurs = (desc: DescMessage, key: string, json: Values): string =>
     key === token && fieldNamed(desc, own) && !(own in json) ? own : key
   return {
@@ -28,7 +28,9 @@ export function createMembers(token: string, carries = createCarriers()): Member
   }
 }
 
-/** Throws if a message with one of our members also has a member named like the token, since the two would be ambiguous. */
+/**
+ * Throws if a message has both a member with our product name and a member with the vendor's name, since they would be ambiguous.
+ */
 export function checkToken(files: Iterable<DescFile>, token: string): void {
   for (const desc of [...files].flatMap(({ messages }) => messages)) {
     if (fieldNamed(desc, own) && fieldNamed(desc, token)) {
@@ -37,7 +39,7 @@ export function checkToken(files: Iterable<DescFile>, token: string): void {
   }
 }
 
-/** OpenAPI document with the vendor's member names. */
+/** Converts an OpenAPI document to the vendor's names. */
 export function renameDocument(json: string, token: string): string {
   return json.replaceAll(`"${own}":`, `"${token}":`)
 }
@@ -65,7 +67,7 @@ function inField(field: DescField, json: unknown, rename: Rename, carries: HasVe
   return Object.fromEntries(Object.entries(json).map(([key, one]) => [key, renamed(message, one, rename, carries)]))
 }
 
-/** Tells whether a message has such a member at any depth. Results are cached. */
+/** Creates a function that returns true if a message has such a member at any depth. Results are cached. */
 export function createCarriers(): HasVendorName {
   const known = new Map<DescMessage, boolean>()
   const find = (desc: DescMessage, seen: Set<DescMessage>): boolean => {

@@ -1,4 +1,4 @@
-// Data of gRPC server reflection: every file of the contract, and a copy under each other name of its packages.
+// Data of gRPC server reflection: each file of the contract, and copies with the preview's and the vendor's package names.
 import { createRequire } from 'node:module'
 import { clone, type DescFile, toBinary } from '@bufbuild/protobuf'
 import {
@@ -15,24 +15,24 @@ import { vendorField, vendorTypeName } from '#lib/naming/vendor.ts'
 import { previewTypeName } from './grpc-names.ts'
 import { type AddingService, addLazily } from './lazy-service.ts'
 
-/** The library loads slowly, so it is loaded at the first request. */
+/** Loads the library at the first request, since loading takes long. */
 const load = createRequire(import.meta.url)
 
-/** Files that no method refers to: a library's service, and the details of errors. */
+/** Files that clients need, although none of our methods refers to them: the health service of a library, and error details. */
 const others = [file_grpc_health_v1_health, file_google_rpc_error_details, file_pinfold_iam_v1_terms_errors]
 
-/** Renames packages, types and members, or leaves them unchanged. */
+/** Functions that rename types and members. They return other names unchanged. */
 type Rename = { type: (name: string) => string; member: (name: string) => string }
 
 /**
- * Adds reflection for these files. `token` is that of a vendor whose names are included. The data is built at the first request:
- * it takes longer than the rest of the start, and most servers never need it.
+ * Adds reflection for these files. With `token`, also includes the names of this vendor. The data is built at the first request,
+ * since that takes longer than the rest of the start.
  */
 export function addReflection(server: AddingService, served: Iterable<DescFile>, token?: string): void {
   addLazily(server, reflectionMethods, () => reflectionOf(served, token))
 }
 
-/** Methods of both versions of the service. */
+/** Methods of the reflection service, in both of its versions. */
 export const reflectionMethods = [
   'grpc.reflection.v1.ServerReflection',
   'grpc.reflection.v1alpha.ServerReflection',
@@ -70,7 +70,7 @@ function withImports(served: readonly DescFile[]): FileDescriptorProto[] {
   return [...files].map(({ proto }) => proto)
 }
 
-/** Copies of files whose package gets another name. Their imports of other files stay unchanged. */
+/** Copies of the files whose package is renamed. Imports of other files stay the same. */
 function aliasesOf(files: readonly FileDescriptorProto[], rename: Rename): FileDescriptorProto[] {
   const renamed = files.filter((file) => rename.type(`${file.package}.`) !== `${file.package}.`)
   const paths = new Map(renamed.map((file) => [file.name, pathUnder(file, rename)]))
@@ -90,7 +90,7 @@ function aliasesOf(files: readonly FileDescriptorProto[], rename: Rename): FileD
   })
 }
 
-/** Path of a copy, with the new package in front, since paths must be unique. */
+/** Path of a copy. It starts with the new package, since paths must be unique. */
 function pathUnder(file: FileDescriptorProto, rename: Rename): string {
   return `${rename.type(`${file.package}.`).replaceAll('.', '/')}${file.name}`
 }

@@ -8,7 +8,7 @@ pre{background:#f4f4f4;color:#1a1a1a;padding:.75rem;overflow-x:auto}
 table{border-collapse:collapse;display:block;overflow-x:auto}th,td{text-align:left;vertical-align:top;padding:.25rem .75rem .25rem 0}
 @media(prefers-color-scheme:dark){:root{color-scheme:dark}pre{background:#262626;color:#eee}}`
 
-/** A page loads nothing and runs nothing but its own style. */
+/** Content security policy: a page can use only its own style, and no scripts. */
 export const policy: string = [
   "default-src 'none'",
   `style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'`,

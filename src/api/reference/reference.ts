@@ -1,4 +1,4 @@
-// GET /docs: the reference that `npm run gen` writes to docs/api, for readers without the sources.
+// GET /docs: the API reference, for readers without the source code. `npm run gen` writes it to docs/api.
 import { readdirSync, readFileSync } from 'node:fs'
 import type { Edge } from '#edge/arrival.ts'
 import { type EntryPoint, type HttpArrival, withVerbs } from '#edge/entry-points.ts'
@@ -48,7 +48,8 @@ function sendReference(arrival: HttpArrival, page: string | undefined): void {
 }
 
 /**
- * Pages by name; the index has an empty name. Each page is rendered at its first request and cached, since their number is fixed.
+ * Pages by name. The name of the index is empty. Each page is rendered at its first request and then cached, since there is a
+ * fixed number of pages.
  */
 function createPages(): (name: string) => Promise<string | undefined> {
   const files = new Map<string, URL>([['errors', new URL('errors.md', docs)]])
@@ -70,7 +71,7 @@ function createPages(): (name: string) => Promise<string | undefined> {
   }
 }
 
-/** Converts links between files to links between pages. */
+/** Target of a link: converts a file name to the path of its page. */
 function linkOf(href: string): string {
   const [, name, anchor = ''] = /^(?:\.\.\/)?([\w.]+)\.md(#.*)?$/.exec(href) ?? []
   if (name === undefined) return href

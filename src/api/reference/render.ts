@@ -1,4 +1,4 @@
-// Renders pages of docs/api as HTML. They come from the contract, but their markup is still escaped.
+// Renders pages of docs/api as HTML. Their text comes from our own contract, but is still escaped.
 import MarkdownIt from 'markdown-it'
 import { style } from './policy.ts'
 
@@ -12,7 +12,7 @@ export function renderPage(markdown: string, linkOf: (href: string) => string): 
     return `<${tokens[at]!.tag} id="${anchorOf(title)}">`
   }
   rules.link_open = (tokens, at) => `<a href="${escaped(linkOf(String(tokens[at]!.attrGet('href'))))}">`
-  // Wide examples can be scrolled with the keyboard too.
+  // `tabindex` lets people scroll wide examples with the keyboard.
   rules.fence = (tokens, at) => `<pre tabindex="0"><code>${escaped(tokens[at]!.content)}</code></pre>\n`
   const text = markdown.replace(/^<!--.*?-->\s*/s, '')
   const title = /^# (.+)$/m.exec(text)?.[1] ?? 'Reference'

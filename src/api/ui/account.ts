@@ -54,7 +54,7 @@ export async function endSession(arrival: HttpArrival, session: Session): Promis
   sendOn(arrival, '/ui/sessions')
 }
 
-/** Signs out here at once, and then at the provider, if the browser follows the redirect. */
+/** Ends the session here at once. Then redirects to the provider, which ends its own session. */
 export async function signOutPage(arrival: HttpArrival, session: Session): Promise<void> {
   await readForm(arrival)
   const url = await signOut(workOf(arrival, session.identityUid), issuingOf(arrival), session)

@@ -1,4 +1,4 @@
-// /ui/api/…: methods of the API for the console, which sends a session cookie instead of a token.
+// /ui/api/…: the API for the console. A session cookie takes the place of a token.
 import type { Caller } from '#caller.ts'
 import { callerOf } from '#edge/caller.ts'
 import type { EntryPoint, HttpArrival } from '#edge/entry-points.ts'
@@ -14,11 +14,11 @@ import { isOwn } from './visit.ts'
 const prefix = '/ui/api'
 
 /**
- * Entry point of the console. The path after the prefix is a path of the API, with the permissions of a token of the session. A
- * bearer token is ignored here, and the cookie is ignored anywhere else.
+ * Entry point of the console's API. The path after the prefix is a path of the API. The caller has the permissions of a token of
+ * the session. Bearer tokens are ignored here, and other entry points ignore the cookie.
  */
 export function consoleApiEntryPoint(api: Api, endpoints: readonly Endpoint[]): EntryPoint {
-  // The console uses our own names, whichever vendor the settings have.
+  // The console always uses our own names, even if a setting names a vendor.
   const rest = openRest({ ...api, members: undefined }, endpoints)
   return {
     name: 'ui-api',
@@ -27,12 +27,12 @@ export function consoleApiEntryPoint(api: Api, endpoints: readonly Endpoint[]): 
     deadlineMs: api.app.config.requestTimeoutMs,
     matches: (path) => path.startsWith(`${prefix}/`),
     async serve(arrival) {
-      // Checked before anything else, even for open methods.
+      // The session is checked first, even for methods that need no token.
       let known = await callerOfConsole(api, arrival)
       if (!known) return
       arrival.identify = async () => {
         const caller = known ?? (await callerBySession(api, arrival))
-        // A stream asks again, and needs the present state then.
+        // A stream calls this again later. The session is then read again.
         known = undefined
         return caller
       }
@@ -42,13 +42,16 @@ export function consoleApiEntryPoint(api: Api, endpoints: readonly Endpoint[]): 
   }
 }
 
-/** Entry point for the console's reads outside of the API, such as proofs of tags, with the same cookie. */
+/** Options of the ledger's entry point for the console, such as for proofs of tags. Its requests have the same cookie. */
 export const ledgerOfConsole = (api: Pick<Api, 'app' | 'url'>) => ({
   ...{ name: 'ui-ledger', prefix, kinds: ['proof', 'policy'] as const, verifies: false },
   callerOf: (arrival: HttpArrival) => callerOfConsole(api, arrival),
 })
 
-/** Caller of a console request by its cookie. Undefined if the request had another host name and already has a response. */
+/**
+ * Caller of a console request, found by the cookie. Undefined if the request has another host name. Such a request already has a
+ * response.
+ */
 async function callerOfConsole(api: Pick<Api, 'app' | 'url'>, arrival: HttpArrival): Promise<Caller | undefined> {
   if (!isAtUrl(arrival)) return undefined
   requireOwn(arrival)
@@ -66,8 +69,8 @@ async function callerBySession({ app, url }: Pick<Api, 'app' | 'url'>, arrival: 
 }
 
 /**
- * Throws PERMISSION_DENIED unless the request comes from one of our pages. Foreign pages can make a browser send requests, but
- * their headers differ. Reads without these headers are accepted.
+ * Throws PERMISSION_DENIED if the request comes from another site. Other sites can make a browser send requests, but with
+ * different headers. Reads without these headers are accepted.
  */
 function requireOwn(arrival: HttpArrival): void {
   if (isOwn(arrival)) return

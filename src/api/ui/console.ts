@@ -1,4 +1,5 @@
-// The console: one page for all of its addresses, and its files. Nothing else of the origin may run there.
+// The console: one page for all of its paths, and its files. The content security policy of the page allows no other content of
+// the same origin.
 import { hash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { gzipSync } from 'node:zlib'
@@ -12,7 +13,7 @@ export const assetsPath = '/ui/assets/'
 
 type Asset = { path: string; type: string; plain: Buffer; zipped: Buffer }
 
-/** Files of the console, read at the first request. Their addresses contain a hash of the content. */
+/** Files of the console, read at the first request. Their names contain a hash of the content. */
 export type Console = { script: Asset; style: Asset; icon: Asset }
 
 export function openConsole(): () => Console {
@@ -35,7 +36,10 @@ function assetOf(name: string, type: string): Asset {
 
 const forever = 'public, max-age=31536000, immutable'
 
-/** Sends a file of the console. Responds 404 for one of another release, so that no cache stores wrong content. */
+/**
+ * Sends a file of the console. Responds 404 for a file of another release. Otherwise caches would store wrong content under its
+ * name.
+ */
 export function sendAsset(arrival: HttpArrival, { script, style, icon }: Console): void {
   const asset = [script, style, icon].find(({ path }) => path === arrival.path)
   if (!asset) {
@@ -72,7 +76,7 @@ function policyOf(url: string): string {
   ].join('; ')
 }
 
-/** Sends the page for every address of the console. The script decides what to show. */
+/** Sends the page for any path of the console. The script shows the screen of the path. */
 export function sendConsole(arrival: HttpArrival, session: Session, { script, style, icon }: Console): void {
   const { url, app } = arrival.edge
   const { identityUid, profile, organization } = session
@@ -97,7 +101,7 @@ data-operator="${isOperator ? 'yes' : 'no'}" data-host="${new URL(url).host}" da
 `)
   send(arrival, 200, 'text/html; charset=utf-8', text, {
     'content-security-policy': policyOf(url),
-    // With `no-referrer`, browsers send the sign-out form without `Origin`.
+    // Not `no-referrer`: browsers would then send the sign-out form without `Origin`, and it would be refused.
     'referrer-policy': 'same-origin',
     'cross-origin-opener-policy': 'same-origin',
   })

@@ -1,5 +1,5 @@
-// Pages on which a person approves a program: by the code that it shows, or by the link that it prints. The code must always be
-// typed, so that an opened link cannot approve a program that the person does not see.
+// Pages on which a person approves a program. The person enters the code that the program shows, or opens the link that it
+// prints. The code must be typed in both cases. So nobody can be made to approve another person's program by a link.
 import type { Headers } from '#edge/answer.ts'
 import type { HttpArrival } from '#edge/entry-points.ts'
 import { type DeviceCode, decide, findDevice, readUserCode, refuseOperator } from '#issuer/people/devices.ts'
@@ -31,7 +31,7 @@ PINFOLD_DEVICE_SIGN_IN.</p>`
   sendPage(arrival, { title: 'Authorize a program', body, status })
 }
 
-/** Stores a typed code in a cookie. Only signed-in people learn if it is the code of a program. */
+/** Stores a typed code in a cookie. The code is checked only after the sign-in, so strangers cannot find valid codes. */
 export async function takeDeviceCode(arrival: HttpArrival): Promise<void> {
   const code = readUserCode((await readForm(arrival)).get('code') ?? '')
   if (code === undefined)

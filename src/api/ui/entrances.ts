@@ -12,7 +12,7 @@ import { isLedFromElsewhere, issuingOf, ownPath, readForm, workOf } from './visi
 const unknownOrganization =
   'No organization with this name or provider ID has its own sign-in here. Check the spelling, or ask an owner of it.'
 
-/** Uses links instead of a form: they lead to another server, which the policy for forms forbids. */
+/** Providers are links and not a form, since the content security policy allows forms only to our own pages. */
 export async function signInPage(arrival: HttpArrival): Promise<void> {
   const { app } = arrival.edge
   const query = new URLSearchParams(arrival.search)
@@ -41,10 +41,11 @@ function toProviderLink({ id, label, back, fresh }: { id: string; label: string;
   return html`<li><a class="button" href="/ui/signin/start?${query.toString()}">Sign in with ${label}</a></li>\n`
 }
 
-/** Redirects the person to the provider, together with the invite they have shown. */
+/** Redirects the person to the provider. The invite that the person has entered is kept for the time after the sign-in. */
 export async function startPage(arrival: HttpArrival): Promise<void> {
   const query = new URLSearchParams(arrival.search)
-  // A foreign page that leads the browser here could choose the account for the person, so they have to choose themselves.
+  // If the browser does not come from one of our pages, lets the person choose the provider. Another site could otherwise choose
+  // the account.
   if (isLedFromElsewhere(arrival)) {
     query.delete('idp')
     return sendOn(arrival, `/ui/signin?${query}`)
@@ -67,7 +68,7 @@ export function invitePage(arrival: HttpArrival, problem = ''): void {
 const inviteSeconds = 10 * 60
 const maxCode = 3000
 
-/** Stores the code in a cookie, so that no address has it. */
+/** Stores the code in a cookie, so that it is not part of any address. */
 export async function takeInvite(arrival: HttpArrival): Promise<void> {
   const code = ((await readForm(arrival)).get('code') ?? '').trim()
   if (code.length > maxCode || !/^[A-Za-z0-9+/_-]+={0,2}$/.test(code)) {
@@ -80,8 +81,8 @@ export async function takeInvite(arrival: HttpArrival): Promise<void> {
 }
 
 /**
- * The code of a link is behind its #, which no server receives. The script removes it from the address at once and sends the
- * form.
+ * A link has the code after its #, which browsers do not send. The script removes the code from the address at once and sends it
+ * in the form.
  */
 const sendCode =
   `if(location.hash.length>1){const form=document.forms[0];form.elements.code.value=location.hash.slice(1);

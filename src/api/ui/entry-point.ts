@@ -1,5 +1,5 @@
-// / and /ui/: pages for people. Sign-in pages are plain HTML without a script; all other addresses are those of the console.
-// Session cookies are accepted only here.
+// / and /ui/: pages for people. Sign-in pages are plain HTML without a script. All other paths below /ui/ belong to the console.
+// Only these pages accept session cookies.
 import type { Edge } from '#edge/arrival.ts'
 import { nobody } from '#edge/caller.ts'
 import { type EntryPoint, type HttpArrival, withVerbs } from '#edge/entry-points.ts'
@@ -24,7 +24,7 @@ import { refusePage } from './sign-in-entry-point.ts'
 type Show = (arrival: HttpArrival, session: Session) => void | Promise<void>
 type Open = (arrival: HttpArrival) => void | Promise<void>
 
-/** Pages for everybody. */
+/** Pages that need no session. */
 const open: Record<string, Open> = {
   'GET /': homePage,
   'GET /ui/signin': signInPage,

@@ -7,7 +7,7 @@ import { send, sendOn, sendPage, wantsPage } from './page.ts'
 
 const summary = 'Pinfold is a container registry that records every update of every tag.'
 
-/** Redirects signed-in people to the console. Others see what the server is, and a link to the console. */
+/** Redirects people with a session to the console. Shows others what this server is, with a link to the console. */
 export async function homePage(arrival: HttpArrival): Promise<void> {
   const { url, app } = arrival.edge
   const { host } = new URL(url)

@@ -1,6 +1,6 @@
-// HTML templates. Every inserted value is escaped as text, unless it was made here.
+// HTML templates. Inserted values are escaped as text, except HTML from this module.
 
-/** A piece of HTML. */
+/** HTML text that needs no more escaping. */
 export class Html {
   readonly text: string
   constructor(text: string) {
@@ -10,7 +10,7 @@ export class Html {
 
 type Part = string | number | Html | undefined | false | readonly Part[]
 
-/** Builds HTML. Every `${}` is text, except for HTML, lists of it, and empty values. */
+/** Creates HTML. Each `${}` is escaped as text, except HTML and lists of it. Empty values are left out. */
 export function html(strings: TemplateStringsArray, ...parts: Part[]): Html {
   return new Html(strings.map((one, i) => one + (i < parts.length ? toText(parts[i]) : '')).join(''))
 }
@@ -19,7 +19,7 @@ export function textOf({ text }: Html): string {
   return text
 }
 
-/** Marks a text as HTML. Only for our own text. */
+/** Marks a text as HTML, without escaping. Only for text from our own code. */
 export function raw(text: string): Html {
   return new Html(text)
 }

@@ -1,4 +1,5 @@
-// Invites in addresses. They count only after the person has agreed, since a foreign page may have led the browser there.
+// Invites in addresses. An invite is used only after the person has agreed, since another site may have led the browser to the
+// address.
 import { hash } from 'node:crypto'
 import type { HttpArrival } from '#edge/entry-points.ts'
 import { offerOf } from '#issuer/people/invites.ts'
@@ -9,14 +10,17 @@ import { sendPage } from './page.ts'
 
 const seconds = 10 * 60
 
-/** Proof for the link of the page below. Only that page can make it, since it depends on a cookie that nobody else can read. */
+/**
+ * Value that proves that the link was on the page below. Other sites cannot compute it, since it depends on a cookie that they
+ * cannot read.
+ */
 function proofOf(browser: string, code: string): string {
   return hash('sha256', `join ${browser} ${code}`, 'base64url')
 }
 
 /**
- * True if the person has agreed to the invite of the request. Otherwise shows a page with the question, whose link repeats the
- * request. A code without a valid offer is not asked about: it is refused after the sign-in.
+ * True if the person has agreed to the invite in the request. Otherwise shows a page that asks the person, with a link that
+ * repeats the request. For an invalid code, also returns true: it is refused after the sign-in.
  */
 export async function isAgreed(arrival: HttpArrival, code: string): Promise<boolean> {
   const { app } = arrival.edge

@@ -1,4 +1,4 @@
-// GET /oauth: requests of programs that open a browser.
+// GET /oauth: sign-in requests of programs that open a browser.
 import type { App } from '#app.ts'
 import { type ClientWish, readWish, requireClient, wantsRefresh } from '#issuer/clients.ts'
 import { OAuthRefusal } from '#issuer/oauth-words.ts'
@@ -10,8 +10,8 @@ const loopback = ['localhost', '127.0.0.1', '[::1]']
 const maxRedirect = 2048
 
 /**
- * Redirect URL of a program on the same machine, at any port. Its query may have `token`, `refresh_token` and `error`, for the
- * members that the program accepts. Undefined for any other URL.
+ * Redirect URL of a program on the person's machine, at any port. Undefined for any other URL. The query may contain `token`,
+ * `refresh_token` and `error` if the program accepts these members.
  */
 export function readRedirect(text: string | null): URL | undefined {
   const url = text === null || text.length > maxRedirect ? null : URL.parse(text)
@@ -19,7 +19,10 @@ export function readRedirect(text: string | null): URL | undefined {
   return isOurs && url.hash === '' ? url : undefined
 }
 
-/** Reads the request of a program. Throws INVALID_ARGUMENT without a redirect, since the redirect URL is part of the request. */
+/**
+ * Reads the request of a program. Throws INVALID_ARGUMENT, without a redirect to the program, since its redirect URL may be
+ * invalid too.
+ */
 export function readOAuth(issuer: string, query: URLSearchParams): Asked {
   const problems: FieldViolation[] = []
   const addProblem = (field: string, description: string) => problems.push({ field, description })
@@ -37,7 +40,7 @@ export function readOAuth(issuer: string, query: URLSearchParams): Asked {
   const asked: Asked = {
     exit: 'redirect',
     to: redirect!.href,
-    // Clients escape scopes twice.
+    // Decodes the scopes again, since clients escape them twice.
     scopes: query.getAll('scope').flatMap((one) =>
       unescaped(one)
         .split(/[ ,]/)
@@ -54,15 +57,15 @@ export function readOAuth(issuer: string, query: URLSearchParams): Asked {
   return asked
 }
 
-/** Refusal of a request for a code, for the program, in the terms of OAuth. */
+/** OAuth error for the program whose request is refused. */
 export type CodeRefusal = { to: string; state: string; error: string; description: string }
 
 const maxState = 1024
 const maxNonce = 512
 
 /**
- * Reads a request for a code (RFC 6749, 4.1.1, with S256 of RFC 7636). Throws INVALID_ARGUMENT unless a program on the same
- * machine sends it. All other problems are returned as a refusal for the program.
+ * Reads a request for a code (RFC 6749, 4.1.1, with S256 of RFC 7636). Throws INVALID_ARGUMENT if the redirect URL is not on the
+ * person's machine. All other problems are returned as an OAuth error for the program.
  */
 export function readCodeRequest(app: App, issuer: string, query: URLSearchParams): Asked | CodeRefusal {
   for (const name of ['client_id', 'redirect_uri', 'state', 'idp_id', 'connection', 'invite']) {
@@ -96,7 +99,7 @@ type CodeWish = Omit<Asked, 'to' | 'code'> & { wish: ClientWish }
 
 function readCodeWish(issuer: string, query: URLSearchParams): CodeWish {
   const prompts = (query.get('prompt') ?? '').split(' ')
-  // Nobody is signed in before the provider confirms it.
+  // A sign-in without any prompt is refused, since the provider must confirm the person.
   if (prompts.includes('none'))
     throw new OAuthRefusal('login_required', 'prompt=none is not supported: the user has to sign in')
   const wish = readWish(issuer, query)
@@ -142,7 +145,7 @@ function unescaped(text: string): string {
 
 const answers = ['token', 'refresh_token', 'error', 'status_code']
 
-/** Redirect URL with the result for the program: the members that it accepts, without empty ones. */
+/** Redirect URL with the result. Contains only members that the program accepts and that are not empty. */
 export function answerTo(redirect: string, answer: Record<string, string | undefined>): string {
   const url = new URL(redirect)
   for (const name of [...answers, ...Object.keys(answer)]) url.searchParams.delete(name)

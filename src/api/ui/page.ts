@@ -1,4 +1,4 @@
-// Pages for people: their host name, style, and a policy that lets nothing run on them.
+// Common parts of pages for people: the check of the host name, the style, and a content security policy without scripts.
 import { createHash } from 'node:crypto'
 import { afterUnread, answer, type Headers } from '#edge/answer.ts'
 import type { HttpArrival } from '#edge/entry-points.ts'
@@ -25,8 +25,8 @@ const policy = [
 ].join('; ')
 
 /**
- * True if the request has the host name of the URL. Pages are shown only there, so that people sign in and keep cookies in one
- * place. Redirects from another of our names, and refuses any other host. Returns false in both cases.
+ * True if the request has the host name of the server's URL. Cookies then belong to a single host. If the request has another
+ * name of this server, redirects to the URL. Refuses any other host. In both cases, returns false.
  */
 export function isAtUrl(arrival: HttpArrival): boolean {
   const { called, edge, req } = arrival
@@ -43,10 +43,10 @@ it send X-Forwarded-Host. Add other host names of the server to PINFOLD_HOSTS.
   return false
 }
 
-/** Error message as a sentence of a page. */
+/** Converts an error message to a sentence for a page. */
 export const sentenceOf = (message: string): string => `${message.charAt(0).toUpperCase()}${message.slice(1)}.`
 
-/** A page. `script` is one of our own, and the page works without it. */
+/** Sends a page. `script` must be one of our own scripts. The page must also work without it. */
 export type Page = { title: string; body: Html; status?: number; headers?: Headers; script?: string }
 
 export function sendPage(arrival: HttpArrival, { title, body, status = 200, headers = {}, script }: Page): void {
@@ -69,14 +69,15 @@ ${script !== undefined && html`<script>${raw(script)}</script>`}
 `)
   send(arrival, status, 'text/html; charset=utf-8', text, {
     'content-security-policy': script === undefined ? policy : `${policy}; script-src ${sourceOf(script)}`,
-    // With `no-referrer`, browsers send forms without `Origin`, the only such header over http beyond this machine.
+    // Not `no-referrer`: browsers would then send forms without `Origin`. Over http to another machine, no other header shows
+    // where a form comes from.
     'referrer-policy': 'same-origin',
     'cross-origin-opener-policy': 'same-origin',
     ...headers,
   })
 }
 
-/** Redirects a browser. The next page does not get the present address. */
+/** Redirects a browser. The browser does not send the present address to the next page. */
 export function sendOn(arrival: HttpArrival, location: string, headers: Headers = {}, status = 303): void {
   send(arrival, status, 'text/plain', '', { location, 'referrer-policy': 'no-referrer', ...headers })
 }

@@ -1,5 +1,5 @@
-// /oauth: sign-in, the callback from a provider, logout tokens of providers, and the check whether an organization has its own
-// provider.
+// /oauth: sign-in, redirects back from providers, logout tokens of providers, and the check whether an organization has a
+// provider of its own.
 import type { Headers } from '#edge/answer.ts'
 import type { Edge } from '#edge/arrival.ts'
 import { type EntryPoint, type HttpArrival, withVerbs } from '#edge/entry-points.ts'
@@ -35,7 +35,7 @@ import { isLedByOthers, isLedFromElsewhere, issuingOf, workOf } from './visit.ts
 const logoutPath = '/oauth/backchannel'
 const kinds = ['/oauth', callbackPath, logoutPath, '/orgcheck']
 
-/** Kind of a path, one of four. Paths for providers have a suffix. */
+/** Kind of a request by its path. Paths of providers have a suffix. */
 function kindOf(path: string): string | undefined {
   return kinds.find((kind) => path === kind || (kind.startsWith('/oauth/') && path.startsWith(`${kind}/`)))
 }
@@ -63,7 +63,7 @@ export function signInEntryPoint(edge: Edge): EntryPoint {
   }
 }
 
-/** Reports an error: to people as a page, to programs as text. */
+/** Shows an error, as a page to browsers and as text to programs. */
 export function refusePage(arrival: HttpArrival, error: unknown): void {
   const known = toAppError(error)
   if (known.http >= 500)
@@ -81,7 +81,10 @@ export function refusePage(arrival: HttpArrival, error: unknown): void {
   sendPage(arrival, { title: 'The request failed', body, status: known.http, headers })
 }
 
-/** Starts a sign-in for a program that opens a browser. Redirects only to the person's own machine. */
+/**
+ * Starts a sign-in for a program that has opened a browser. The later redirect leads only to a program on the person's own
+ * machine.
+ */
 async function beginSignIn(arrival: HttpArrival): Promise<void> {
   const query = new URLSearchParams(arrival.search)
   if (query.has('headless_code')) return beginHeadless(arrival, query)
@@ -91,7 +94,7 @@ async function beginSignIn(arrival: HttpArrival): Promise<void> {
   await goToProvider(arrival, query, asked)
 }
 
-/** Redirects to the provider of the request, with its invite after the person has agreed. */
+/** Redirects to the provider of the request. If the request has an invite, first asks the person to accept it. */
 async function goToProvider(arrival: HttpArrival, query: URLSearchParams, asked: Asked): Promise<void> {
   const provider = await chooseProvider(arrival, query)
   if (!provider) return sendProviderChoice(arrival)
@@ -100,7 +103,7 @@ async function goToProvider(arrival: HttpArrival, query: URLSearchParams, asked:
   await sendToProvider(arrival, provider, asked, { invite, hint: query.get('screen_hint') ?? '' })
 }
 
-/** Starts a sign-in for a program that exchanges a code for tokens. */
+/** Starts a sign-in for a program that will exchange a code for tokens. */
 async function beginCode(arrival: HttpArrival, query: URLSearchParams): Promise<void> {
   const { app, url } = arrival.edge
   const asked = readCodeRequest(app, url, query)
@@ -114,8 +117,8 @@ async function beginCode(arrival: HttpArrival, query: URLSearchParams): Promise<
 }
 
 /**
- * Asks for a click if another page has led the browser here. A provider may ask nothing, and the program's session may last for
- * months.
+ * Asks for a click if another site has led the browser here. Otherwise the person might be signed in unnoticed: a provider may
+ * ask nothing, and the program's session may last for months.
  */
 function sendLoopbackQuestion(arrival: HttpArrival, query: URLSearchParams, { to }: Asked): void {
   const body = html`<p>Another website has sent you here. If you continue, a program on this machine that listens at
@@ -125,13 +128,17 @@ function sendLoopbackQuestion(arrival: HttpArrival, query: URLSearchParams, { to
   sendPage(arrival, { title: 'Authorize the program on this machine?', body })
 }
 
-/** Starts a headless sign-in: the person who has opened the program's link signs in and approves it on a page. */
+/**
+ * Starts a sign-in for a program without a browser. The person opens the program's link, signs in, and approves the program on a
+ * page.
+ */
 async function beginHeadless(arrival: HttpArrival, query: URLSearchParams): Promise<void> {
   const code = readHeadlessCode(query.get('headless_code') ?? '', 'headless_code')
   const to = `${headlessPath}?${new URLSearchParams({ code })}`
   const isNamed = ['idp_id', 'connection', 'invite'].some((name) => query.get(name))
   if (!isNamed) return sendOn(arrival, to)
-  // A foreign page that leads the browser here could choose the account for the person.
+  // If the browser does not come from one of our pages, shows the sign-in page first. Another site could otherwise choose the
+  // account for the person.
   if (isLedFromElsewhere(arrival)) {
     const org = query.get('idp_id') ?? ''
     return sendOn(arrival, `/ui/signin?${new URLSearchParams({ ...(org !== '' && { org }), return: to })}`)
@@ -139,7 +146,7 @@ async function beginHeadless(arrival: HttpArrival, query: URLSearchParams): Prom
   await goToProvider(arrival, query, { ...forPage, to, register: query.get('skip_registration') !== 'true' })
 }
 
-/** Provider of the request, or the only one to choose from. */
+/** Provider that the request names. Without a name, the only provider if there is just one. */
 async function chooseProvider(
   { edge: { app } }: HttpArrival,
   query: URLSearchParams,
@@ -154,7 +161,7 @@ async function chooseProvider(
   return only && others.length === 0 ? findSignInProvider(app, only.id) : undefined
 }
 
-/** Throws INVALID_ARGUMENT for an unknown provider, without more information. */
+/** Throws INVALID_ARGUMENT for an unknown provider. The error does not list the known ones. */
 export function required(provider: SignInProvider | undefined, field: string): SignInProvider {
   if (!provider)
     throw invalid({
@@ -164,7 +171,7 @@ export function required(provider: SignInProvider | undefined, field: string): S
   return provider
 }
 
-/** Shows links that repeat the request with one of the providers. */
+/** Shows a page with a link for each provider. Each link repeats the request with that provider. */
 function sendProviderChoice(arrival: HttpArrival): void {
   const links = offered({ config: arrival.edge.app.config }).map(({ id, label }) => {
     const query = new URLSearchParams(arrival.search)
@@ -182,7 +189,7 @@ with the name of your organization, such as <code>pinfold login --org NAME</code
 
 const attemptSeconds = 10 * 60
 
-/** Starts a sign-in that only this browser can finish. */
+/** Starts a sign-in. A cookie ensures that only this browser can finish it. */
 export async function sendToProvider(
   arrival: HttpArrival,
   provider: SignInProvider,
@@ -221,7 +228,7 @@ async function handleCallback(arrival: HttpArrival): Promise<void> {
   }
 }
 
-/** Explains why roles are missing, and continues after a while. */
+/** Shows why the person did not get some roles. Continues to the next page after a few seconds. */
 function sendMissingGroups(arrival: HttpArrival, location: string, headers: Headers): void {
   const body = html`<p role="status">Your identity provider did not send your groups, because there are too many of them. Roles that
 your organization gives to groups have no effect in this session. Your other roles have.</p>
@@ -266,7 +273,7 @@ async function handleLogoutToken(arrival: HttpArrival): Promise<void> {
   const sessions = await logOutBackChannel(workOf(arrival), issuingOf(arrival), { provider, token })
   const { log } = arrival.edge.app
   if (sessions > 0) log.info('sessions ended by a logout token of the provider', { provider, sessions })
-  // The session may have ended before, so the provider gets the same response.
+  // An unknown session gets the same response, since it may already have ended.
   else log.warn('logout token matches no session', { provider })
   send(arrival, 200, 'text/plain', '')
 }

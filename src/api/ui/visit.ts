@@ -1,4 +1,4 @@
-// Requests to pages: the actor of their changes, and a check that they come from our own pages.
+// Common checks of requests to pages: whether they come from our own pages, and who makes their changes.
 import type { Work } from '#app.ts'
 import { nobody } from '#edge/caller.ts'
 import type { HttpArrival } from '#edge/entry-points.ts'
@@ -6,7 +6,7 @@ import { isForm, maxAnonymousBytes, readBody } from '#edge/read-body.ts'
 import type { Issuing } from '#issuer/exchange.ts'
 import { permissionDenied } from '#lib/errors.ts'
 
-/** Work of a request without a verified caller. Changes are recorded with `actor`. */
+/** Work for a request without a caller. Its changes are recorded with `actor`. */
 export function workOf({ edge: { app }, source, userAgent, requestId }: HttpArrival, actor = ''): Work {
   const cause = { actor, now: app.clock().toISOString(), source, userAgent, requestId, version: undefined }
   return { app, caller: nobody, cause, log: app.log.with({ requestId, caller: actor }) }
@@ -16,7 +16,7 @@ export function issuingOf({ edge: { app, url }, source }: HttpArrival): Issuing 
   return { app, issuer: url, source }
 }
 
-/** Reads the form of one of our own pages. Throws PERMISSION_DENIED for a form from elsewhere. */
+/** Reads a form. Throws PERMISSION_DENIED if the form was not sent by one of our own pages. */
 export async function readForm(arrival: HttpArrival): Promise<URLSearchParams> {
   if (!isOwn(arrival) || !isForm(arrival.req))
     throw permissionDenied('the request was refused because it does not come from a page of this server')
@@ -24,8 +24,8 @@ export async function readForm(arrival: HttpArrival): Promise<URLSearchParams> {
 }
 
 /**
- * True if the request comes from our own page. Browsers send its origin, and no page can change that. A client that sends none is
- * not a browser.
+ * True if the request comes from one of our own pages. Browsers send the origin of the page, which pages cannot change. False
+ * without an origin, since the client is then not a browser.
  */
 export function isOwn({ req, edge: { url } }: HttpArrival): boolean {
   const site = req.headers['sec-fetch-site']
@@ -33,18 +33,18 @@ export function isOwn({ req, edge: { url } }: HttpArrival): boolean {
   return req.headers.origin === new URL(url).origin
 }
 
-/** True if the browser reports that no page of ours has led to this request. Over http, most browsers report nothing. */
+/** True if the browser reports that the request does not come from one of our pages. Over http, most browsers report nothing. */
 export function isLedFromElsewhere({ req }: HttpArrival): boolean {
   const site = req.headers['sec-fetch-site']
   return site !== undefined && site !== 'same-origin'
 }
 
-/** True if a foreign page has led to this request. False if the person or a program has opened it. */
+/** True if another site has caused the request. False if the person has entered the address or a program has opened it. */
 export function isLedByOthers(arrival: HttpArrival): boolean {
   return isLedFromElsewhere(arrival) && arrival.req.headers['sec-fetch-site'] !== 'none'
 }
 
-/** Path of one of our own pages. `/ui/` for anything else. */
+/** Path of one of our own pages. Returns `/ui/` for any other path or URL. */
 export function ownPath(text: string | null): string {
   const base = 'http://pinfold.invalid'
   const url = text === null || text.length > 2048 ? null : URL.parse(text, base)
