@@ -1,4 +1,5 @@
-// Rendering of errors. Every error becomes one `Rendered` for all entry points; nothing else decides what a caller sees.
+// Converts errors to responses. Every error becomes one `Rendered` for all entry points, and only this module decides what the
+// caller sees.
 
 import { type DescMessage, type Message, toBinary } from '@bufbuild/protobuf'
 import { anyPack } from '@bufbuild/protobuf/wkt'
@@ -27,10 +28,12 @@ export type Rendered = {
   retryAfter: number | undefined
 }
 
-/** `typeName` is the name of the message in the caller's contract. */
+/** `typeName` is the name of the message with the caller's names. */
 type RenderedDetail = { desc: DescMessage; typeName: string; message: Message }
 
-/** Converts any error. A bug becomes INTERNAL without its text; the log has the cause under the same request ID. */
+/**
+ * Converts any error. An unexpected error becomes INTERNAL, without its message. The log has its cause under the same request ID.
+ */
 export function toAppError(error: unknown): AppError {
   if (error instanceof AppError) return error
   if (isUnavailable(error)) return unavailable('the database is unavailable; retry later', error)
@@ -40,8 +43,8 @@ export function toAppError(error: unknown): AppError {
 }
 
 /**
- * Renders an error. `version` is that of the called method, which has its own details. `vendor` is set if the caller uses a
- * vendor's names.
+ * Renders an error. `version` is the version of the called method, which determines the types of details. `vendor` is set if the
+ * caller uses a vendor's names.
  */
 export function renderError(
   error: AppError,
@@ -59,10 +62,10 @@ export function renderError(
   return { code, http, message: named.message, details, retryAfter: retryAfterOf(error) }
 }
 
-/** Start of an INVALID_ARGUMENT message, before the field. */
+/** Beginning of an INVALID_ARGUMENT message, before the field. */
 const invalidStart = 'Invalid argument: '
 
-/** Message and details of an error with resource types and fields in a vendor's names. */
+/** Message and details of an error, with a vendor's names of resource types and fields. */
 function inNamesOf({ message, details }: AppError, vendor: Vendor): { message: string; details: readonly Detail[] } {
   let text = message
   const renamed = details.map((detail): Detail => {
@@ -75,7 +78,7 @@ function inNamesOf({ message, details }: AppError, vendor: Vendor): { message: s
     const fieldViolations = detail.fieldViolations.map(({ field, description }) => {
       return { field: vendorField(field, vendor.token), description }
     })
-    // The message may spell the field differently from the detail.
+    // Replaces the field by position, since the message may spell it differently from the detail.
     if (text.startsWith(invalidStart)) {
       const end = text.indexOf(':', invalidStart.length)
       text = invalidStart + vendorField(text.slice(invalidStart.length, end), vendor.token) + text.slice(end)
@@ -119,7 +122,7 @@ function pair(desc: DescMessage, fields: object): RenderedDetail {
   return { desc, typeName: desc.typeName, message: { $typeName: desc.typeName, ...fields } as Message }
 }
 
-/** The body of a REST error (AIP-193): code, message and the details, each with its type. */
+/** Body of a REST error (AIP-193): code, message, and details with their types. */
 export function errorJson({ code, message, details }: Rendered): string {
   const texts = details.map(({ desc, typeName, message: detail }) => {
     return `{"@type":"${typeUrl(typeName)}",${jsonText(desc, detail).slice(1)}`
@@ -127,7 +130,7 @@ export function errorJson({ code, message, details }: Rendered): string {
   return `{"code":${codes[code].number},"message":${JSON.stringify(message)},"details":[${texts.join(',')}]}`
 }
 
-/** Error as a serialized google.rpc.Status, for the `grpc-status-details-bin` trailer. */
+/** Error as an encoded google.rpc.Status, for the `grpc-status-details-bin` trailer. */
 export function errorStatus({ code, message, details }: Rendered): Uint8Array {
   return toBinary(StatusSchema, {
     $typeName: 'google.rpc.Status',

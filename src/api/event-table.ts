@@ -15,7 +15,7 @@ type Row = EventRow & { version: Version; kind: string }
 
 const names = new Map(Object.entries(eventTypes).map(([name, type]): [string, EventName] => [type, name as EventName]))
 
-/** Builds the table. Throws at start if the event of a served method has no body. */
+/** Builds the table. Throws if the event of a served method has no body, so a server with such a bug does not start. */
 export function buildEventTable(services: readonly Service[], bodies: readonly EventBody[]): EventTable {
   const rows = new Map<EventName, Row[]>()
   for (const body of bodies) {
@@ -93,8 +93,7 @@ function methodsByEvent(services: readonly Service[]): Map<EventName, DescMethod
 }
 
 /**
- * Throws unless every method with a handler has its own row and every event has one. Events that only methods without a handler
- * write need none.
+ * Throws if the event of a method with a handler has no body. Also throws for an event type that has neither a body nor a method.
  */
 function checkComplete(
   services: readonly Service[],

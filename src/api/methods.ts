@@ -1,4 +1,4 @@
-// Table of the methods of the contract, each with its permission and handler.
+// Table of all methods of the contract, with their permissions and handlers.
 import type { DescField, DescMethod, DescService, Message } from '@bufbuild/protobuf'
 import type { Access, Handler, Method, Service, StreamHandler } from '#app.ts'
 import { iam, iam_scope } from '#gen/pinfold/annotations/annotations_pb.ts'
@@ -16,7 +16,8 @@ export function isStreaming({ desc }: Pick<Endpoint, 'desc'>): boolean {
 }
 
 /**
- * Builds the table. Throws at start for a method without a declared permission, or with a scope that its request does not have.
+ * Builds the table. Throws for a method without a declared permission, or with a scope that its request does not have. A server
+ * with such a bug does not start.
  */
 export function buildEndpoints(services: readonly Service[]): Endpoint[] {
   const nameOf = shortNames(services)
@@ -31,8 +32,9 @@ export function buildEndpoints(services: readonly Service[]): Endpoint[] {
 }
 
 /**
- * Short names of methods: `GetRepo`, or `Groups.Create` if several services of the version have a method of this name. If
- * services have the same name, all but the largest have their package in front as well: `events.Identities.Create`.
+ * Short names of methods, such as `GetRepo`. If several services of a version have a method of this name, the name of the service
+ * comes first: `Groups.Create`. If several services have the same name, all but the largest also have their package in front:
+ * `events.Identities.Create`.
  */
 function shortNames(services: readonly Service[]): (desc: DescMethod) => string {
   const keyOf = (desc: DescMethod) => `${versionOf(desc)} ${desc.name}`
@@ -49,7 +51,7 @@ function shortNames(services: readonly Service[]): (desc: DescMethod) => string 
   }
 }
 
-/** Last part of the package of a service. Undefined if none of the services has the same name and more methods. */
+/** Last part of a service's package. Undefined if no other service with the same name has more methods. */
 export function neededPackage(service: DescService, services: readonly DescService[]): string | undefined {
   const isSmaller = services.some(
     ({ name, methods }) => name === service.name && methods.length > service.methods.length,
@@ -62,7 +64,10 @@ export function fullNameOf({ parent, name }: DescMethod): string {
   return `${parent.typeName}/${name}`
 }
 
-/** Version of a method. Packages of version 1 have no version in their name. Our own, `pinfold.control`, belong to both. */
+/**
+ * Version of a method. Packages of version 1 have no version in their names. Methods of our own packages, `pinfold.control`,
+ * belong to both versions.
+ */
 export function versionOf({ parent }: DescMethod): Version {
   return versionOfType(parent.typeName)
 }
@@ -89,7 +94,7 @@ function scopePath(field: DescField): string[] {
   return field.fieldKind === 'message' ? [field.name, 'uid'] : [field.name]
 }
 
-/** Value of a field path of the contract in the request. Empty if a message on the path is missing. */
+/** Value of a request field, by its path in the contract. Empty if a message on the path is missing. */
 export function scopeOf(request: Message, path: readonly string[]): string {
   let at: unknown = request
   for (const name of path) {

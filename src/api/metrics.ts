@@ -1,4 +1,5 @@
-// Access to the metrics, and their optional own address. They name nobody, but show the load of the server.
+// Access to the metrics, at the main port or at an address of their own. Metrics contain no names of users or resources, but show
+// the load of the server.
 import { createHash, timingSafeEqual } from 'node:crypto'
 import http, { type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -11,7 +12,7 @@ import type { Api } from './entry-point.ts'
 import type { Connections } from './port/connections.ts'
 import { sendText } from './send-text.ts'
 
-/** Throws unless the credential is the token of the settings or that of the operator. */
+/** Throws if the credential is neither the token from the settings nor a token of the operator. */
 export async function admitToMetrics({ app, verify }: Api, arrival: Arrival): Promise<void> {
   const { metricsToken } = app.config
   const bearer = bearerOf(arrival.authorization)
@@ -23,17 +24,17 @@ export async function admitToMetrics({ app, verify }: Api, arrival: Arrival): Pr
     )
 }
 
-/** Sends the metrics in the Prometheus format, or in OpenMetrics if it has more and the collector accepts it. */
+/** Sends the metrics in the Prometheus format. Uses the OpenMetrics format if that has more data and the client accepts it. */
 export async function sendMetrics(metrics: App['metrics'], res: ServerResponse, accept = ''): Promise<void> {
   const asked = accept.includes('application/openmetrics-text') ? metrics.openMetrics : undefined
   const registry = asked ?? metrics.registry
   sendText(res, 200, registry.contentType, await registry.metrics())
 }
 
-/** Most connections, well above the number of collectors. They also count as connections of their addresses. */
+/** Maximum number of connections, well above the number of metrics collectors. Each also counts for the limit of its address. */
 const mostConnections = 100
 
-/** Serves `/metrics` alone at the address of the settings. Returns undefined without such an address. */
+/** Serves only `/metrics`, at the address from the settings. Returns undefined if no setting has an address. */
 export async function serveMetrics(
   { config, metrics, log }: App,
   connections: Connections,

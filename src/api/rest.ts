@@ -17,7 +17,7 @@ import { buildRoutes, type Matched, type Routes } from './transcoding/routes.ts'
 import { asWritten } from './transcoding/spelling.ts'
 import { readRequest } from './transcoding/transcode.ts'
 
-/** Entry point of the management API, for every path that no earlier entry point matches. */
+/** Entry point of the management API. It serves all paths that no other entry point matches. */
 export function restEntryPoint(api: Api, endpoints: readonly Endpoint[]): EntryPoint {
   const rest = openRest(api, endpoints)
   return {
@@ -27,7 +27,7 @@ export function restEntryPoint(api: Api, endpoints: readonly Endpoint[]): EntryP
     deadlineMs: api.app.config.requestTimeoutMs,
     matches: () => true,
     async serve(arrival) {
-      // Paths do not name the vendor, so the settings decide.
+      // Paths do not contain a vendor's name, so a setting decides whether the vendor's names are used.
       arrival.vendor = api.app.vendor
       await rest.serve(arrival, arrival.path)
     },
@@ -35,16 +35,16 @@ export function restEntryPoint(api: Api, endpoints: readonly Endpoint[]): EntryP
   }
 }
 
-/** Parts of an entry point that serves the API's methods over HTTP. */
+/** Parts that an entry point needs to serve the methods of the API over HTTP. */
 export type Rest = {
-  /** Names of all methods. */
+  /** Names of all methods, for the metrics. */
   methods: readonly string[]
   /** Serves a request for this path of the API. */
   serve(arrival: HttpArrival, path: string): Promise<void>
   refuse(arrival: HttpArrival, error: unknown): void
 }
 
-/** Methods of the API over HTTP, for entry points. */
+/** Creates these parts. */
 export function openRest(api: Api, endpoints: readonly Endpoint[]): Rest {
   const routes = buildRoutes(endpoints)
   return {
@@ -78,7 +78,7 @@ async function answer(api: Api, matched: Matched<Endpoint>, content: Content, ar
     resumeFrom(req, request)
     const messages = await stream(api, endpoint, request, arrival)
     if (req.method === 'HEAD') {
-      // A handler refuses with its first message, which each stream sends at once.
+      // Reads the first message, since a handler that refuses the call throws there. Each stream sends its first message at once.
       const iterator = messages[Symbol.asyncIterator]()
       await iterator.next()
       await iterator.return?.()
@@ -125,7 +125,7 @@ async function contentOf({ app }: Api, matched: Matched<Endpoint>, arrival: Http
   return inForm ? { search: `${inPath}&${body?.toString('latin1')}`, body: undefined } : { search: inPath, body }
 }
 
-/** True if the method can read its parameters from a form. Applies to methods without a JSON body, such as the exchange. */
+/** True if the method can read its parameters from a form. Only methods without a JSON body can, such as the exchange. */
 function takesForm({ binding }: Matched<Endpoint>, req: IncomingMessage): boolean {
   return binding.body === '' && req.method === 'POST' && isForm(req)
 }
@@ -143,14 +143,14 @@ class MethodNotAllowed extends AppError {
 
 function find(routes: Routes<Endpoint>, method: string, path: string, arrival: HttpArrival): Matched<Endpoint> {
   const found = routes.match(method, path)
-  // Without a method, the credential is not checked.
+  // For an unknown path, the credential is not checked.
   if (found === undefined || 'allowed' in found) arrival.countStranger()
   if (found === undefined) throw new AppError('NOT_FOUND', 'path not found; /docs lists the paths of the API')
   if ('allowed' in found) throw new MethodNotAllowed(found.allowed)
   return found
 }
 
-/** Checks the permission before the body is read, if the path has the scope. */
+/** If the path contains the scope, checks the permission before the body is read. */
 function permitEarly({ method: { access } }: Endpoint, caller: Caller, variables: readonly Variable[]): void {
   if (access.mode === 'everywhere') permitEverywhere(access, caller)
   if (access.mode !== 'scoped') return
@@ -174,7 +174,7 @@ function isOver(res: ServerResponse): boolean {
   return res.headersSent || res.destroyed
 }
 
-/** Sends a response. HEAD gets the headers of GET without a body. */
+/** Sends a response. A response to HEAD has the headers of GET and no body. */
 function send({ req, res }: HttpArrival, status: number, text: string, more = {}): void {
   if (isOver(res)) return
   const headers = {

@@ -1,5 +1,5 @@
-// Streams of messages as server-sent events (HTML, section 9.2). The message's `id` is that of the event, from which a client
-// continues after a break. The whole message is its data.
+// Streams of messages as server-sent events (HTML, section 9.2). The data of an event is the JSON of the whole message. The `id`
+// of an event is that of the message. After a disconnection, the client continues from the last `id`.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type DescMessage, isFieldSet, type Message } from '@bufbuild/protobuf'
 import { gone, tooSlow } from '#edge/arrival.ts'
@@ -9,14 +9,17 @@ import { jsonText } from './transcoding/json-write.ts'
 export const streamHeaders = {
   'content-type': 'text/event-stream',
   'cache-control': 'no-store',
-  // Asks proxies not to buffer small data.
+  // Makes proxies send small events at once instead of buffering them.
   'x-accel-buffering': 'no',
 }
 
-/** Request field that the `Last-Event-ID` header sets. */
+/** Request field that the `Last-Event-ID` header overrides. */
 const resumeField = 'after'
 
-/** Sets the position from the header. It overrides the query, since a client that reconnects repeats its first query. */
+/**
+ * Sets the position from the header. The header has priority over the query, since a client that reconnects repeats its first
+ * query.
+ */
 export function resumeFrom(req: IncomingMessage, request: Message): void {
   const id = req.headers['last-event-id']
   if (typeof id === 'string' && id !== '' && resumeField in request) Object.assign(request, { [resumeField]: id })
@@ -25,11 +28,11 @@ export function resumeFrom(req: IncomingMessage, request: Message): void {
 export type SendOptions = {
   /** Longest time for the client to read the sent data, in milliseconds. */
   stallMs: number
-  /** Called with the first message, when the status is known. */
+  /** Called when the first message is sent. The status of the response is then known. */
   onStart: () => void
 }
 
-/** Sends messages one by one, and requests the next one when the client can receive it. */
+/** Sends messages one by one. Takes the next message only when the client can receive it. */
 export async function sendMessages(
   res: ServerResponse,
   desc: DescMessage,
@@ -47,14 +50,14 @@ export async function sendMessages(
   res.end()
 }
 
-/** Text of an event. A message with only an ID moves the client's position and is sent as a comment. */
+/** Text of an event. A message that has only an ID moves the client's position, and is sent as a comment. */
 function eventOf(desc: DescMessage, message: Message): string {
   const { id } = message as unknown as { id: string }
   const says = desc.fields.some((field) => field.name !== 'id' && isFieldSet(message, field))
   return says ? `id: ${id}\ndata: ${jsonText(desc, message)}\n\n` : `: still here\nid: ${id}\n\n`
 }
 
-/** Last event of a stream that ends with an error. Its name distinguishes it from messages. */
+/** Last event of a stream that ends with an error. The name of the event distinguishes it from messages. */
 export function statusEvent(rendered: Rendered): string {
   return `event: status\ndata: ${errorJson(rendered)}\n\n`
 }

@@ -6,7 +6,7 @@ import { securityTokens } from '#issuer/sts.ts'
 import { auth, authEvents } from '#issuer/who-am-i.ts'
 import type { EventBody } from '#lib/events/event-body.ts'
 
-/** All services of the server. The handlers of a service that several domains implement are merged. */
+/** All services of the server. If several domains have handlers for one service, the handlers are merged. */
 export const services: readonly Service[] = [
   ...Map.groupBy(
     domains.flatMap((domain) => domain.services),

@@ -31,7 +31,7 @@ import {
 import { withoutSecrets } from './secrets.ts'
 import { createTools, type Tools } from './tools.ts'
 
-/** Capability that every tool call needs, besides those of its method. */
+/** Capability that each tool call needs, in addition to the capabilities of its method. */
 const toCall = [Capability.CAP_MCP_TOOL_CALL]
 
 const abilities = { tools: {} }

@@ -1,5 +1,5 @@
-// Messages of JSON-RPC in the Model Context Protocol, in both variants. Up to 2025-11-25, a client starts with `initialize`.
-// Since 2026-07-28, each request is complete by itself.
+// JSON-RPC messages of the Model Context Protocol, in two variants. Up to revision 2025-11-25, a client starts with `initialize`.
+// Since revision 2026-07-28, each request is complete by itself.
 import type { IncomingHttpHeaders } from 'node:http'
 import { jsonLimits } from '#edge/read-body.ts'
 import { AppError, type Code } from '#lib/errors.ts'
@@ -9,7 +9,7 @@ import { isJsonObject } from '../transcoding/json-read.ts'
 export type RequestId = string | number
 export type Params = Record<string, unknown>
 
-/** `id` is undefined for a notification, which gets no response. */
+/** Request, or notification if `id` is undefined. A notification gets no response. */
 export type Message = { id: RequestId | undefined; method: string; params: Params }
 
 const modernVersion = '2026-07-28'
@@ -47,7 +47,10 @@ export class ProtocolError extends AppError {
   }
 }
 
-/** Reads a single request or notification. Throws ProtocolError for anything else. `seen` gets the ID before other checks. */
+/**
+ * Reads one request or notification. Throws ProtocolError for anything else. Passes the ID to `seen` before further checks, so
+ * that error responses can contain it.
+ */
 export function readMessage(body: Buffer, seen: (id: RequestId) => void): Message {
   const json = parse(body)
   if (Array.isArray(json))
@@ -78,8 +81,8 @@ function isId(id: unknown): id is RequestId {
 }
 
 /**
- * True if the client uses the revision without a handshake. Throws for an unsupported revision, and for headers that differ from
- * the message: a proxy may have relied on them.
+ * True if the client uses the revision without `initialize`. Throws for an unsupported revision. Also throws if headers differ
+ * from the message, since a proxy may have relied on the headers.
  */
 export function isModern({ method, params }: Message, headers: IncomingHttpHeaders): boolean {
   const meta = isJsonObject(params._meta) ? params._meta : {}
@@ -108,7 +111,7 @@ export function isModern({ method, params }: Message, headers: IncomingHttpHeade
   return true
 }
 
-/** Revision for use after `initialize`: that of the client, or the newest one with a handshake. */
+/** Revision for the response to `initialize`: that of the client if it is supported, else the newest one with `initialize`. */
 export function agreedVersion({ protocolVersion }: Params): string {
   return olderVersions.find((version) => version === protocolVersion) ?? olderVersions[0]!
 }
@@ -128,7 +131,7 @@ export function resultText(id: RequestId, result: string): string {
   return `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${result}}`
 }
 
-/** Error response. Without an ID if the message could not be read up to it. `data` is JSON text. */
+/** Error response. It has no ID if the ID could not be read. `data` is JSON text. */
 export function errorText(id: RequestId | undefined, code: number, message: string, data?: string): string {
   const said = `{"code":${code},"message":${JSON.stringify(message.toWellFormed())}${data === undefined ? '' : `,"data":${data}`}}`
   return `{"jsonrpc":"2.0",${id === undefined ? '' : `"id":${JSON.stringify(id)},`}"error":${said}}`

@@ -1,6 +1,6 @@
 import type { DescField, DescMessage, Message } from '@bufbuild/protobuf'
 
-/** Removes fields that the contract marks as secret, since agents keep their input and show it to others. */
+/** Removes the fields that the contract marks as secret. Agents store what they read, and show it to others. */
 export function withoutSecrets<T extends Message>(desc: DescMessage, message: T): T {
   const hiding = desc.fields.filter((field) => hasSecret(field, [desc]))
   if (hiding.length === 0) return message
@@ -27,7 +27,7 @@ function withoutSecretsOf(field: DescField, value: unknown): unknown {
   return Object.fromEntries(Object.entries(value as Record<string, Message>).map(([key, one]) => [key, clean(one)]))
 }
 
-/** True if the field is a secret, or a message with a secret at any depth. */
+/** True if the field is a secret, or is a message that contains a secret at any depth. */
 function hasSecret(field: DescField, within: readonly DescMessage[]): boolean {
   if (isSecret(field)) return true
   const { message } = field
@@ -35,7 +35,7 @@ function hasSecret(field: DescField, within: readonly DescMessage[]): boolean {
   return message.fields.some((inner) => hasSecret(inner, [...within, message]))
 }
 
-/** True for a field that the contract marks as secret. All of them are strings. */
+/** True if the contract marks the field as secret. All secrets are strings. */
 export function isSecret(field: DescField): boolean {
   return field.proto.options?.debugRedact === true
 }

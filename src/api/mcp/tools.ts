@@ -1,4 +1,4 @@
-// Tools for agents: the offered methods of the contract, with names and hints.
+// Tools for agents: the methods of the contract that agents can call, with their names and hints.
 import { readFileSync } from 'node:fs'
 import type { DescMethod } from '@bufbuild/protobuf'
 import { tool } from '#gen/pinfold/annotations/annotations_pb.ts'
@@ -6,7 +6,7 @@ import { snakeCase } from '#lib/fields.ts'
 import { type Endpoint, isStreaming } from '../methods.ts'
 import { optionOf } from '../option-of.ts'
 
-/** Hints for agents, as the protocol spells them. */
+/** Hints about a tool, in the spelling of the Model Context Protocol. */
 export type Annotations = {
   readOnlyHint: boolean
   destructiveHint: boolean
@@ -14,7 +14,7 @@ export type Annotations = {
   openWorldHint: boolean
 }
 
-/** Part of a tool that `npm run gen` writes, made from comments and messages. */
+/** Description of a tool. `npm run gen` makes it from the comments and messages of the contract. */
 export type ToolText = {
   title: string
   description: string
@@ -23,29 +23,29 @@ export type ToolText = {
   annotations: Annotations
 }
 
-/** `version` is that of the release. */
+/** Descriptions of all tools. `version` is the version of this build. */
 export type ToolTexts = { version: string; tools: Record<string, ToolText> }
 
 export type Tools = {
-  /** Method of a tool name. */
+  /** Method of the tool with this name. */
   find(name: string): Endpoint | undefined
-  /** JSON list of all tools in the order of the contract, and their release. */
+  /** JSON list of all tools in the order of the contract, and the version of this build. */
   texts(): { version: string; list: string }
 }
 
 const file = new URL('../../../gen/mcp-tools.json', import.meta.url)
 
-/** True for methods that are tools: unary ones of version 2 that the contract does not hide. */
+/** True for methods that are tools: methods of version 2 without streams that the contract does not hide. */
 export function isTool({ method, desc }: Pick<Endpoint, 'method' | 'desc'>): boolean {
   return method.version === 'v2' && !isStreaming({ desc }) && !optionOf(desc, tool).hidden
 }
 
-/** `list_repos` for ListRepos. */
+/** Name of a tool, such as `list_repos` for ListRepos. */
 export function toolName({ name }: DescMethod): string {
   return snakeCase(name.charAt(0).toLowerCase() + name.slice(1))
 }
 
-/** Hints of a method. Unset options have the defaults of the protocol, which are the pessimistic ones. */
+/** Hints of a method. Options that are not set have the defaults of the protocol, which assume the worst case. */
 export function annotationsOf(method: DescMethod): Annotations {
   const { readOnly = false, destructive = true, idempotent = false, openWorld = true } = optionOf(method, tool)
   return {

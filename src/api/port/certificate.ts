@@ -1,4 +1,4 @@
-// Certificate and key of the server, from two files that can be replaced while it runs.
+// Certificate and key of the server, read from two files. The files can be replaced while the server runs.
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { open } from 'node:fs/promises'
 import tls, { type SecureContextOptions } from 'node:tls'
@@ -8,17 +8,23 @@ export type CertificateFiles = { cert: string; key: string }
 
 export type Certificate = {
   readonly options: SecureContextOptions
-  /** Reads the files again. A changed and valid pair goes to `use`. Any other result is logged, and the old pair stays. */
+  /**
+   * Reads the files again. If the pair has changed and is valid, passes it to `use`. Otherwise logs the problem, if any, and
+   * keeps the old pair.
+   */
   reload(): Promise<void>
   close(): void
 }
 
-/** Largest file. Long chains have some ten certificates of 2 KiB. */
+/** Maximum size of a file. Long chains have about ten certificates of 2 KiB. */
 const mostBytes = 256 * 1024
-/** Interval between reads. Files of a mounted secret are replaced by moving a link, which a file watcher does not notice. */
+/**
+ * Milliseconds between two reads. A file watcher would not notice changes: the files of a mounted secret are replaced by changing
+ * a link.
+ */
 const lookMs = 10_000
 
-/** Reads the pair and watches it. Throws with the name of the setting if a server cannot use the pair. */
+/** Reads the pair, and then regularly reads it again. Throws with the name of the setting if the pair cannot be used. */
 export async function openCertificate(
   files: CertificateFiles,
   use: (options: SecureContextOptions) => void,
@@ -80,7 +86,7 @@ async function readText(path: string, setting: string): Promise<string> {
   throw new Error(`${setting}: ${path} is larger than ${mostBytes} bytes`)
 }
 
-/** Throws with our own messages: those of OpenSSL name neither the file nor the solution. */
+/** Throws errors of our own, since those of OpenSSL name neither the file nor the solution. */
 function check({ cert, key }: Pair): SecureContextOptions {
   const leaf = orThrow(
     'PINFOLD_TLS_CERT: the file must have a certificate in PEM format',

@@ -1,16 +1,19 @@
-// Limit on open connections of one client. Each uses memory before its first request.
+// Limit on open connections of one client address. A connection uses memory even before its first request.
 import { networkOf } from '#lib/net/source-address.ts'
 import { connecting } from '#lib/scheduling/connecting.ts'
 
 export type Connections = {
-  /** Counts a connection of the address. Returns false if it has too many. Otherwise, call `close` when the connection closes. */
+  /**
+   * Counts a connection of the address. Returns false if the address has too many. If true, call `close` when the connection
+   * closes.
+   */
   open(address: string): boolean
   close(address: string): void
 }
 
 /**
- * Allows `most` connections from one address, or one IPv6 /64, and any number from exempt addresses. Calls `refused` for each
- * connection above the limit.
+ * Creates the limit of `most` connections for each address, or for each IPv6 /64. Exempt addresses have no limit. Calls `refused`
+ * for each connection above the limit.
  */
 export function createConnections(
   most: number,

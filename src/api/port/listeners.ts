@@ -1,4 +1,4 @@
-// Listeners of the server: the one port, and with a certificate of our own another one for this machine only.
+// Listeners of the server: its port, and a second one for this machine only if the server has a certificate.
 import type { RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { App } from '#app.ts'
@@ -9,11 +9,13 @@ import { createTls, type Tls } from './tls.ts'
 
 export type Listeners = {
   port: number
-  /** URL of the server unless a setting has another one. */
+  /** URL of the server, if no setting has another one. */
   origin: string
-  /** URL for callers on this machine. Never TLS, since no certificate has its name. */
+  /**
+   * URL for callers on this machine. It never uses TLS, since the certificate is not valid for this machine's loopback address.
+   */
   localUrl: string
-  /** True if it listens on all addresses of the machine. */
+  /** True if the server listens on all addresses of the machine. */
   isEverywhere: boolean
   /** Serves a request over HTTP/2 that is not gRPC. */
   receive: RequestListener

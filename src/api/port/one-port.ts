@@ -1,5 +1,5 @@
-// One listener for HTTP/1.1 and HTTP/2, in cleartext or inside TLS. The http.Server owns it, so its timeouts and its close() keep
-// working. Only its `connection` listener is replaced by one that reads the first bytes.
+// One port for HTTP/1.1 and HTTP/2, with or without TLS. The http.Server owns the port, so its timeouts and its close() work.
+// Only its `connection` listener is replaced, by one that reads the first bytes of a connection.
 import http, { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
@@ -19,18 +19,18 @@ const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')
 const classes = { IncomingMessage: BoundedMessage, ServerResponse: SafeResponse }
 
 export type OnePortOptions = http.ServerOptions & {
-  /** Longest time for a client to send a whole request, in milliseconds. Does not apply to upload paths. */
+  /** Longest time for a whole request to arrive, in milliseconds. Does not apply to paths of uploads. */
   requestTimeout: number
   /** Limit on connections of a client. */
   connections: Connections
   isUpload: (path: string) => boolean
-  /** If set, only connections that start with a TLS handshake are served. */
+  /** If set, the port accepts only connections with TLS. */
   tls?: Tls | undefined
-  /** Connections are closed at once while this returns false. */
+  /** If this returns false, new connections are closed at once. */
   isOpen?: () => boolean
-  /** `ErrorInfo.domain` of errors that are sent here. */
+  /** `ErrorInfo.domain` of the errors that this module sends. */
   errorDomain: string
-  /** Serves a request. The returned function responds with an error as long as there is no response. */
+  /** Serves a request. The returned function responds with an error. If there is a response already, it does nothing. */
   onRequest: (req: IncomingMessage, res: ServerResponse) => Refuse | undefined
   onHttp2: (socket: Socket) => void
 }
@@ -41,7 +41,7 @@ export type OnePort = {
   server: http.Server
   /** Serves a request over HTTP/2 that is not gRPC. */
   receive: http.RequestListener
-  /** Stops accepting. Connections close when they become idle, and the rest after `graceMs`. */
+  /** Accepts no more connections. Closes each connection when it becomes idle, and all others after `graceMs`. */
   drain(graceMs: number): Promise<void>
 }
 
@@ -67,7 +67,7 @@ export function createOnePort(given: OnePortOptions): OnePort {
   }
   const refuseRaw = (socket: Duplex, error: AppError) => endWith(socket, answerOf(error, errorDomain))
   const inTurn = oneAfterTheOther(requestTimeout, (req, res) => {
-    // The parser also accepts requests that claim HTTP/0.9 or 2.0.
+    // Refuses other versions, since Node's parser also accepts HTTP/0.9 and 2.0 in the request line.
     if (req.httpVersionMajor === 1) receive(req, res)
     else refuseRaw(req.socket, unreadable('HPE_INVALID_VERSION'))
   })
@@ -78,11 +78,11 @@ export function createOnePort(given: OnePortOptions): OnePort {
   server.on('connect', (_req, socket) => refuseRaw(socket, noTunnel()))
   const refused = new WeakSet<Duplex>()
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-    // Node emits the error again for later data.
+    // Node emits this error again for each further chunk of data.
     if (refused.has(socket)) return
     refused.add(socket)
     const { _httpMessage: answer } = socket as { _httpMessage?: ServerResponse }
-    // Nothing may be written into a response that has started. Node keeps that response private.
+    // If a response has started, nothing can be sent, so the connection is closed. Node stores the response in a private member.
     if (socket.writable && !answer?.headersSent) refuseRaw(socket, unreadable(error.code))
     else socket.destroy(error)
   })
@@ -116,7 +116,7 @@ export function createOnePort(given: OnePortOptions): OnePort {
     receive,
     drain: (graceMs) =>
       new Promise((resolve) => {
-        // `close()` misses keep-alive connections that become idle later.
+        // Closes idle connections repeatedly, since `close()` misses those that become idle later.
         const idle = setInterval(() => server.closeIdleConnections(), 50)
         const hard = setTimeout(() => destroyAll(open), graceMs)
         server.close(() => {
@@ -129,7 +129,7 @@ export function createOnePort(given: OnePortOptions): OnePort {
   }
 }
 
-/** Response to data that is not a request, in the format of API errors. */
+/** Error response to data that is not a valid request, in the format of the API. */
 function answerOf(error: AppError, domain: string): string {
   const requestId = newRequestId(undefined)
   const text = errorJson(renderError(error, requestId, domain))
@@ -146,11 +146,11 @@ function answerOf(error: AppError, domain: string): string {
 const lingerMs = 1000
 
 /**
- * Sends a response and ends the connection. Reads the remaining data for a moment: with unread bytes the connection would be
- * reset, and the client could not read the response.
+ * Sends a response and ends the connection. For a moment, still reads and drops data. Unread data would reset the connection, and
+ * the client would not receive the response.
  */
 function endWith(socket: Duplex, answer: string): void {
-  // There is no other listener by now, so a reset by the client would end the process.
+  // Without this listener, a reset by the client would end the process.
   socket.on('error', () => socket.destroy())
   const timer = setTimeout(() => socket.destroy(), lingerMs)
   socket.once('close', () => clearTimeout(timer))
@@ -162,10 +162,13 @@ function destroyAll(sockets: Iterable<Socket>): void {
   for (const socket of sockets) socket.destroy()
 }
 
-/** Decision from the first bytes of a connection. Undefined while they could be either. */
+/** Decides from the first bytes of a connection. Undefined if more bytes are needed. */
 type ReadFirstBytes = (seen: Buffer) => boolean | undefined
 
-/** True for HTTP/2. `P` and `PR` may still become POST, PUT or PATCH. The timer covers the wait for the rest of the preface. */
+/**
+ * True if the connection uses HTTP/2. `P` and `PR` may be the start of the HTTP/2 preface, or of POST, PUT or PATCH. The timer of
+ * `sniff` limits the wait for further bytes.
+ */
 const readHttp: ReadFirstBytes = (seen) => {
   const length = Math.min(seen.length, preface.length)
   if (!seen.subarray(0, length).equals(preface.subarray(0, length))) return false
@@ -174,7 +177,7 @@ const readHttp: ReadFirstBytes = (seen) => {
 
 const readHandshake: ReadFirstBytes = ([first]) => first === handshakeByte
 
-/** Reads until the protocol is known, then puts the bytes back once. */
+/** Reads first bytes until the protocol is known. Then puts them back into the socket and calls `decide`. */
 function sniff(
   socket: Socket,
   reading: ReadFirstBytes,
@@ -184,7 +187,7 @@ function sniff(
   let seen: Buffer = Buffer.alloc(0)
   const timer = setTimeout(() => {
     done()
-    // A client that has sent nothing expects no response.
+    // A client that has sent nothing gets no response.
     if (seen.length > 0) late()
     else socket.destroy()
   }, timeoutMs)
@@ -197,7 +200,8 @@ function sniff(
   const give = () => socket.destroy()
   const gone = () => clearTimeout(timer)
   const read = () => {
-    // Keeps the bytes here: if a part of a preface were put back, the socket would become readable again at once.
+    // Collects the bytes and puts them back only once. If they were put back earlier, the socket would become readable again at
+    // once.
     for (let chunk = socket.read() as Buffer | null; chunk; chunk = socket.read() as Buffer | null) {
       seen = Buffer.concat([seen, chunk])
     }

@@ -1,4 +1,5 @@
-// The open port and its request handlers. It may be open before there is a server, which then takes it over.
+// Open port whose request handlers can be replaced. It opens before the server exists, and the server later sets its own
+// handlers.
 import type { Socket } from 'node:net'
 import type { App } from '#app.ts'
 import { maxHeadBytes } from '#edge/request-limits.ts'
@@ -10,16 +11,16 @@ import type { OnePortOptions } from './one-port.ts'
 
 export type Answers = Pick<OnePortOptions, 'onRequest'> & {
   onHttp2(socket: Socket): void
-  /** Closes HTTP/2 sessions, so that clients reconnect to the next handlers. */
+  /** Closes HTTP/2 sessions, so that clients connect again and get the next handlers. */
   leave?(): void
 }
 
 export type Port = {
   listeners: Listeners
   connections: Connections
-  /** Sets the handlers. Before the first ones, connections are closed at once. */
+  /** Sets the handlers. While there are none, connections are closed at once. */
   answer(answers: Answers): void
-  /** Calls back with the number of connections that were refused because their address has too many. */
+  /** Sets a function that gets the number of connections that were refused because their address had too many. */
   countRefused(count: (by: number) => void): void
   drain(graceMs: number): Promise<void>
 }
@@ -34,7 +35,8 @@ export async function openPort({ config, log }: Needs): Promise<Port> {
     (since) => log.warn('connections refused: too many from one address', { count: since }),
     () => performance.now(),
   )
-  // A proxy has the connections of all its clients, and one on this machine need not be in the settings.
+  // Addresses without a limit: trusted proxies, which have the connections of all their clients, and this machine, where a proxy
+  // may run that no setting names.
   const proxies = trustedProxies(config.trustedProxies)
   const isExempt = (address: string) => isLoopback(address) || isProxy(address, proxies)
   const connections = createConnections(config.connectionsPerSource, isExempt, () => refused.add(1))

@@ -1,6 +1,6 @@
-// Time limit for request bodies, at every path and over both protocols. Node has one limit for all, which is off, since an upload
-// of gigabytes has no fixed duration. Uploads to the registry have a limit on silence instead, and after the response the same
-// limit as all others.
+// Time limit for request bodies, for all paths and both protocols. Node's own limit is off, since it would also apply to uploads,
+// which have no fixed duration. An upload to the registry instead has a limit on the time without data. After its response, it
+// has the same limit as other requests.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { constants, type Http2ServerResponse, type ServerHttp2Stream } from 'node:http2'
 import { lateBody } from '#edge/request-limits.ts'
@@ -8,14 +8,17 @@ import { Slots } from '#lib/caches/slots.ts'
 import type { AppError } from '#lib/errors.ts'
 
 export type SlowBodies = {
-  /** Call it for each request. `refuse` responds with an error; without it, the request is only cut off. */
+  /**
+   * Call it for each request. When the time is over, calls `refuse`, which responds with an error. Without `refuse`, or after the
+   * response has started, closes the connection or the stream.
+   */
   watch(req: IncomingMessage, res: ServerResponse, refuse: Refuse | undefined): void
   stop(): void
 }
 
 type Refuse = (error: AppError) => void
 
-/** A request whose body is still arriving. */
+/** Request whose body has not arrived completely. */
 type PendingBody = { until: number; isOver(): boolean; isGone(): boolean; cut(): void }
 
 export function limitBodies(limitMs: number, isUpload: (path: string) => boolean): SlowBodies {
@@ -41,7 +44,7 @@ export function limitBodies(limitMs: number, isUpload: (path: string) => boolean
     const one: PendingBody = {
       until: untilOf(req),
       isOver: () => req.complete || req.destroyed,
-      // Once the response is sent, Node does not notify the request of a disconnected client.
+      // Checks the socket. After the response, Node does not notify the request if the client disconnects.
       isGone: () => req.socket.destroyed,
       cut() {
         if (res.headersSent || !refuse) {
@@ -54,7 +57,7 @@ export function limitBodies(limitMs: number, isUpload: (path: string) => boolean
       },
     }
     const slot = coming.add(one)
-    // Nothing reads the body any more, but the connection would accept it forever.
+    // After the response, nothing reads the body. Without this limit, the client could send it forever.
     res.once('finish', () => {
       if (one.isOver()) coming.remove(slot, one)
       else one.until = Math.min(one.until, performance.now() + limitMs)
@@ -76,7 +79,7 @@ export function limitBodies(limitMs: number, isUpload: (path: string) => boolean
     dropUnreadBody(req, stream)
   }
 
-  // An entry point with a deadline responds first, in its own format.
+  // This limit is a little later than the deadline of entry points, so they can respond first in their own format.
   const untilOf = ({ url = '' }: IncomingMessage): number =>
     isUpload(url) ? Number.POSITIVE_INFINITY : performance.now() + limitMs + everyMs
 
@@ -93,12 +96,12 @@ const longestMs = 1000
 const mostBytes = 32 * 1024 * 1024
 
 /**
- * Closes the stream of a request whose response is finished while its body is still arriving (RFC 9113, 8.1). A reset at once
- * would hold back the frame that ends the response, and clients drop a response without an end. So the rest of the body is read
- * and dropped for a moment first.
+ * Closes the stream of a request if its response has ended before its body (RFC 9113, 8.1). Before the reset, reads and drops the
+ * body for a moment. With an immediate reset, the last frame of the response would not be sent, and clients would drop the
+ * response.
  */
 function dropUnreadBody(req: IncomingMessage, stream: ServerHttp2Stream): void {
-  // Node itself resets a finished stream that nothing reads.
+  // If nothing reads a finished stream, Node itself resets it.
   stream.once('prefinish', () => {
     if (req.complete || stream.destroyed) return
     let bytes = 0

@@ -1,9 +1,10 @@
-// Stream table of HTTP/2 sessions. Node keeps the streams of a connection in a Map, so every call would live until a full garbage
-// collection (lib/caches/slots.ts).
+// Replacement for the stream table of HTTP/2 sessions. Node keeps the streams of a connection in a Map. With a Map, the data of
+// each call would stay in memory until a full garbage collection (lib/caches/slots.ts).
 import type { Http2Session, Http2Stream } from 'node:http2'
 
 /**
- * Makes a session without streams keep them in a list. Returns false and changes nothing if this Node stores them differently.
+ * Replaces the table of a session without streams. If this Node version stores streams differently, changes nothing and returns
+ * false.
  */
 export function keepStreamsInList(session: Http2Session): boolean {
   const properties = session as unknown as Record<symbol, Partial<State> | undefined | null>
@@ -17,15 +18,18 @@ export function keepStreamsInList(session: Http2Session): boolean {
   return false
 }
 
-/** Private to Node; `stream-table.test.ts` detects changes. */
+/** Table in Node's session object. It is private; `stream-table.test.ts` detects changes of Node. */
 type State = { streams: Table; pendingStreams: Set<Http2Stream> }
-/** Methods of the table that Node uses. */
+/** Methods of a Map that Node calls. */
 type Table = Pick<Map<number, Http2Stream>, 'size' | 'get' | 'delete'> & {
   set(id: number, stream: Http2Stream): void
   forEach(each: (stream: Http2Stream) => void): void
 }
 
-/** Streams by their IDs. A connection has about a hundred at most, and the wanted one is usually among the last. */
+/**
+ * List of streams by ID. A connection has at most about a hundred streams. Searches start at the end, since the newest streams
+ * are used most.
+ */
 class StreamTable implements Table {
   readonly #entries: { id: number; stream: Http2Stream }[] = []
 
@@ -53,7 +57,7 @@ class StreamTable implements Table {
     return true
   }
 
-  /** Calls `each` for the streams present at the start. Each may be removed meanwhile. */
+  /** Calls `each` for each stream that is present at the start. `each` may remove streams. */
   forEach(each: (stream: Http2Stream) => void): void {
     for (const { stream } of [...this.#entries]) each(stream)
   }

@@ -1,20 +1,21 @@
-// TLS on the one port: accepts a connection that starts with a handshake, and passes on the connection inside.
+// TLS on the port. Decrypts connections that start with a TLS handshake, and passes on the decrypted connection.
 import type { Socket } from 'node:net'
 import tls, { type SecureContextOptions, type TLSSocket } from 'node:tls'
 
 export type Tls = {
-  /** Performs the handshake, and calls back when it is done. Closes a connection that fails or takes too long. */
+  /** Performs the handshake, and then calls back. Closes the connection if the handshake fails or takes too long. */
   accept(socket: Socket, done: (secured: TLSSocket) => void): void
   /** Sets the certificate for later handshakes. */
   use(options: SecureContextOptions): void
 }
 
-/** First byte of a handshake. No HTTP request starts with it. */
+/** First byte of a TLS handshake. No HTTP request starts with this byte. */
 export const handshakeByte = 0x16
 
 /**
- * Protocols in order of preference. Clients that offer both get HTTP/1.1: they are registry clients and browsers. Their uploads
- * then have a connection of their own instead of a small window of a shared one. gRPC clients offer HTTP/2 alone.
+ * Protocols in order of preference. Clients that support both, such as registry clients and browsers, get HTTP/1.1. Their uploads
+ * then have a connection of their own, instead of sharing the small window of an HTTP/2 connection. gRPC clients offer only
+ * HTTP/2.
  */
 const protocols = ['http/1.1', 'h2']
 
@@ -22,7 +23,7 @@ export function createTls(options: SecureContextOptions, handshakeTimeout: numbe
   const waiting = new Map<string, (secured: TLSSocket) => void>()
   const server = tls.createServer({ ...options, ALPNProtocols: protocols, handshakeTimeout })
   server.on('secureConnection', (secured: TLSSocket) => {
-    // No client needs renegotiation, and each costs as much as a handshake.
+    // Refuses renegotiation, which no client needs and which costs as much as a handshake.
     secured.disableRenegotiation()
     secured.on('error', () => secured.destroy())
     const name = nameOf(secured)
@@ -43,7 +44,7 @@ export function createTls(options: SecureContextOptions, handshakeTimeout: numbe
   }
 }
 
-/** Name of a connection. The TLS connection inside has the same one. */
+/** Key of a connection. The decrypted connection has the same key as the outer one. */
 function nameOf({ remoteAddress, remotePort }: Socket): string {
   return `${remoteAddress} ${remotePort}`
 }

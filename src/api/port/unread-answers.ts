@@ -1,21 +1,23 @@
-// Memory limit for clients that do not read, over HTTP/1.1: one response on each connection, for a limited time. Node would
-// create a response for every pipelined request.
+// Limit on the memory for HTTP/1.1 clients that do not read: each connection has one response at a time, for a limited time. Node
+// itself would create the responses to all pipelined requests at once.
 import type { RequestListener, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
-/** Most pipelined requests. No client sends more before it reads the first response. */
+/** Maximum number of pipelined requests. A well-behaved client sends fewer before it reads the first response. */
 const mostAhead = 100
 
 type Line = { last: ServerResponse; waiting: number }
 
 /**
- * Passes on the requests of a connection one after the other. Closes the connection if a response waits to be read for `limitMs`.
+ * Serves the requests of a connection one after the other. Closes the connection if the client does not read a response for
+ * `limitMs`.
  */
 export function oneAfterTheOther(limitMs: number, listener: RequestListener): RequestListener {
   const lines = new WeakMap<Socket, Line>()
   const begin: RequestListener = (req, res) => {
     res.once('prefinish', () => {
-      // Data that is sent at once needs no timer. While bytes are sent, Node restarts the timer, and afterwards sets another.
+      // Sets the timer only if data is still waiting. Node restarts the timer while bytes are sent, and sets another one for idle
+      // connections.
       if (req.socket.writableLength > 0) req.socket.setTimeout(limitMs)
     })
     listener(req, res)

@@ -1,42 +1,54 @@
-// Memory limit for clients that do not read, over HTTP/2, whose windows a client need not open: a number of bytes on one
-// connection, for a limited time.
+// Limit on the memory for HTTP/2 clients that do not read. A client can keep its flow-control windows closed, so responses wait
+// in memory. The limit is a number of bytes for each connection, and a time.
 import { constants, type Http2Session, type ServerHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
 import { Slots } from '#lib/caches/slots.ts'
 
 export type UnreadStreams = {
-  /** Call it for the socket of each connection. Node closes a connection only after it has sent the waiting data. */
+  /**
+   * Call it for the socket of each connection. The limit destroys the socket itself, since Node would first try to send the
+   * waiting data.
+   */
   accept(socket: Socket): void
-  /** Call it for each stream before the response. Returns false if the stream was refused, since too many bytes wait already. */
+  /**
+   * Call it for each stream before the response. Returns false if the stream was refused because too many bytes wait on the
+   * connection.
+   */
   watch(stream: ServerHttp2Stream, counts: CountedBytes): boolean
   stop(): void
 }
 
 /**
- * Bytes of a stream that count as held: all written bytes, or only those written with the end. A handler that waits for the
- * client between pieces holds few bytes.
+ * Rule that decides which waiting bytes of a stream count: all bytes, or only those of a finished response. A handler that waits
+ * for the client between chunks has only few waiting bytes.
  */
 export type CountedBytes = 'all' | 'once ended'
 
 type Watched = { stream: ServerHttp2Stream; counts: CountedBytes; holdsSince: number | undefined }
 type Connection = {
   streams: Slots<Watched>
-  /** Bytes sent when the last sufficient progress was noticed, and its time. */
+  /** Bytes sent on the connection when the client last made enough progress, and the time of that. */
   read: { bytes: number; at: number }
-  /** Bytes sent so far, and the time of the last change. */
+  /** Bytes sent on the connection at the last change, and the time of that. */
   sent: { bytes: number; at: number }
-  /** True after GOAWAY was sent. */
+  /** True after the client was sent GOAWAY. */
   goes: boolean
 }
 
-/** Most held bytes of all responses on one connection. */
+/** Maximum number of waiting bytes of all responses on one connection. */
 const mostBytes = 64 * 2 ** 20
-/** Fewest bytes that must be sent within the limit to count as reading. The response to a ping has 17 bytes. */
+/**
+ * Minimum number of bytes that a reading client must receive within the time limit. The response to a ping has 17 bytes, so pings
+ * alone do not count.
+ */
 const leastBytes = 1024
-/** Slow readers have this multiple of the limit. */
+/** Multiple of the time limit after which a slow response is ended, even if its client reads some bytes. */
 const slowest = 10
 
-/** Creates the limit: closes streams that are not read for `limitMs`, and refuses those above `most` bytes. */
+/**
+ * Creates the limit. Closes streams that a client does not read for `limitMs`. Refuses streams if more than `most` bytes wait on
+ * their connection.
+ */
 export function limitUnread(limitMs: number, most: number = mostBytes): UnreadStreams {
   const connections = new Map<Http2Session, Connection>()
   const sockets = new Map<string, Socket>()
@@ -58,7 +70,7 @@ export function limitUnread(limitMs: number, most: number = mostBytes): UnreadSt
       const none = { bytes: 0, at: performance.now() }
       const connection = connections.get(session) ?? { streams: new Slots(), read: none, sent: none, goes: false }
       connections.set(session, connection)
-      // A stream that is closed for this reason emits an error, and there may be no other listener.
+      // A refused stream emits an error. Without this listener, the error could end the process.
       stream.on('error', () => {})
       if (heldBy(connection) > most) {
         stream.close(constants.NGHTTP2_REFUSED_STREAM)
@@ -96,7 +108,7 @@ function isCounted({ stream, counts: which }: Watched): boolean {
   return !stream.closed && (which === 'all' || stream.writableEnded)
 }
 
-/** Calls `look` after each call of a method of the stream. */
+/** Calls `look` after each call of the method `name` of a stream. */
 function callAfter(stream: ServerHttp2Stream, name: 'write' | 'end', look: () => void): void {
   const inner = stream[name] as (...args: unknown[]) => unknown
   const outer = (...args: unknown[]): unknown => {
@@ -122,7 +134,7 @@ function closeStalled(
       connection.read = { bytes, at: now }
     } else if (now - connection.read.at >= limitMs) {
       for (const { stream } of holding) stream.close(constants.NGHTTP2_CANCEL)
-      // Without any progress, even a reset may not be sent. The client gets GOAWAY, and is then disconnected.
+      // If no bytes at all are sent, the reset cannot be sent either. So the client gets GOAWAY, and its connection is closed.
       if (!connection.goes && !session.destroyed && now - connection.sent.at >= limitMs / 2) {
         connection.goes = true
         session.goaway()

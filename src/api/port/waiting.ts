@@ -1,4 +1,5 @@
-// Responses of a server that waits for its database: it is alive, not ready, and asks every client to retry.
+// Responses while the server waits for its database at the start. `/healthz` succeeds, `/readyz` fails, and all other requests
+// get an error that asks to retry.
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import http2, { type IncomingHttpHeaders, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2'
 import type { App } from '#app.ts'
@@ -18,7 +19,7 @@ export function answerWaiting({ errorDomain }: App['config']): Answers {
   function onRequest(req: IncomingMessage, res: ServerResponse): undefined {
     const requestId = newRequestId(req.headers['x-request-id']?.toString())
     setRequestId(res, requestId)
-    // The body is not read, since it may be large.
+    // Drops the body, since nothing uses it and it may be large.
     req.resume()
     if (req.httpVersionMajor === 1) res.shouldKeepAlive = false
     const path = req.url?.replace(/^https?:\/\/[^/?#]*/i, '').split('?', 1)[0] || '/'
@@ -41,7 +42,7 @@ export function answerWaiting({ errorDomain }: App['config']): Answers {
   return { onRequest, onHttp2: accept, leave }
 }
 
-/** Paths with another error format than that of the API. */
+/** Paths whose error format differs from that of the API. */
 const words: readonly { isFor(path: string): boolean; type: string; textOf(error: AppError): string }[] = [
   { isFor: (path) => path === '/readyz', type: 'text/plain', textOf: ({ message }) => `${message}\n` },
   {

@@ -1,4 +1,4 @@
-// Field masks of updates, resolved before the handler runs.
+// Update masks. They are converted to the paths of the fields to change before the handler runs.
 import { create, type DescField, type DescMessage, type DescMethod, isFieldSet, type Message } from '@bufbuild/protobuf'
 import { type FieldMask, FieldMaskSchema } from '@bufbuild/protobuf/wkt'
 import { FieldBehavior, field_behavior } from '#gen/google/api/field_behavior_pb.ts'
@@ -20,7 +20,7 @@ type Path = readonly DescField[]
 
 const resourceFields = new WeakMap<DescMessage, MessageField | false>()
 
-/** Field of an update request that has the resource: its only message field besides `update_mask`. */
+/** Field of an update request that contains the resource. It is the only message field besides `update_mask`. */
 export function resourceFieldOf(input: DescMessage): MessageField | undefined {
   const found = resourceFields.get(input) ?? findResourceField(input)
   resourceFields.set(input, found)
@@ -34,8 +34,8 @@ function findResourceField(input: DescMessage): MessageField | false {
 }
 
 /**
- * Replaces the mask of an update by the proto paths of the fields to change; other requests stay unchanged. `bodyKeys` are the
- * members of the JSON body, or undefined over gRPC. `members` converts a vendor's names.
+ * Replaces the update mask of a request by the proto paths of the fields to change. Does nothing for other requests. `bodyKeys`
+ * are the members of the JSON body, or undefined over gRPC. `members` converts a vendor's names.
  */
 export function resolveMask(
   method: DescMethod,
@@ -58,8 +58,8 @@ export function resolveMask(
 }
 
 /**
- * JSON of a resource without the members that no path of a mask names. These are not validated: they may have any type, and need
- * not be fields.
+ * Removes members that the mask does not name from the JSON of a resource. So these members are not validated: they may have any
+ * type, and may be unknown.
  */
 export function maskedJson(desc: DescMessage, json: unknown, paths: readonly string[]): unknown {
   if (!isJsonObject(json) || paths.includes('*')) return json
@@ -96,7 +96,7 @@ function pathsOf(
   return value ? desc.fields.filter((field) => isFieldSet(value, field)).map((field) => [field]) : []
 }
 
-/** True if `*` includes the field. In a oneof, `*` includes the set member, which replaces any other. */
+/** True if the mask `*` includes the field. In a oneof, `*` includes only the field that is set, which clears the others. */
 function isReplaced(field: DescField, value: Message | undefined): boolean {
   if (has(field, FieldBehavior.IMMUTABLE)) return false
   return !field.oneof || (value !== undefined && isFieldSet(value, field))
@@ -115,7 +115,7 @@ function resolvePath(desc: DescMessage, path: string): Path {
   return fields
 }
 
-/** Paths as text, without those that another path includes. */
+/** Paths as text. Leaves out paths that another path already includes. */
 function namesOf(paths: readonly Path[], value: Message | undefined): string[] {
   const byName = new Map(paths.map((path) => [nameOf(path), path]))
   return [...byName.entries()].filter(([, path]) => !isCovered(path, byName, value)).map(([name]) => name)
@@ -123,7 +123,7 @@ function namesOf(paths: readonly Path[], value: Message | undefined): string[] {
 
 function isCovered(path: Path, byName: ReadonlyMap<string, Path>, value: Message | undefined): boolean {
   if (path.some((_, i) => i > 0 && byName.has(nameOf(path.slice(0, i))))) return true
-  // Setting one member of a oneof clears the others. If the mask named them too, the member would be cleared again.
+  // Leaves out unset fields of a oneof if the mask also names the set one. Applying them later would clear the set one again.
   const field = path.at(-1)!
   let owner = value
   for (const step of path.slice(0, -1)) owner = owner && (getField(owner, step) as Message | undefined)

@@ -1,4 +1,4 @@
-// Strict reading of proto-JSON: unknown members are refused, and the error has their path.
+// Strict reader of proto-JSON. Refuses unknown members. Errors contain the path of the member.
 import { create, type DescField, type DescMessage, type Message } from '@bufbuild/protobuf'
 import { invalid } from '#lib/errors.ts'
 import { readEnum, readMapKey, readScalar, textFormOf } from './json-scalars.ts'
@@ -7,7 +7,7 @@ import { fieldNamed, join, type ListField, setField, shown, type Values } from '
 
 const maxDepth = 64
 
-/** JSON value of a request body. An empty body is `{}`. If a member is given twice, the last one is used. */
+/** Parses a request body. An empty body is read as `{}`. If an object has a member twice, the last one is used. */
 export function parseBody(bytes: Buffer): unknown {
   if (bytes.length === 0) return {}
   try {
@@ -18,7 +18,7 @@ export function parseBody(bytes: Buffer): unknown {
 }
 
 /**
- * Reason of a syntax error without the quoted text. V8 quotes the text around the error, which may be a secret, and errors are
+ * Message of a syntax error, without its quotation. V8 quotes the text around the error, which may be a secret, and errors are
  * logged.
  */
 function reasonOf(error: unknown): string {
@@ -26,12 +26,12 @@ function reasonOf(error: unknown): string {
   return error.message.replace(/, (?:\.\.\.)?".*/s, '').toWellFormed()
 }
 
-/** Creates a message from `json`. Throws INVALID_ARGUMENT; the violations are paths below `path`. */
+/** Creates a message from `json`. Throws INVALID_ARGUMENT. The paths of its violations start with `path`. */
 export function readJson(desc: DescMessage, json: unknown, path = ''): Message {
   return readMessage(desc, json, path, 1)
 }
 
-/** Like `readJson`, for a body that is a list. */
+/** Like `readJson`, for a body that is a JSON list. */
 export function readJsonList(field: ListField, json: unknown): unknown {
   return readField(field, json, field.name, 1)
 }
@@ -54,7 +54,7 @@ function readMessage(desc: DescMessage, json: unknown, path: string, depth: numb
     const at = join(path, field.name)
     if (seen.has(field)) throw invalid({ field: at, description: 'is given twice, in snake_case and in camelCase' })
     seen.add(field)
-    // For `google.protobuf.Value`, null is a value and does not mean unset.
+    // For `google.protobuf.Value`, null is a value. For other types, null means unset.
     const isNull = json[name] === null && !(field.fieldKind === 'message' && isValue(field.message))
     if (!isNull) setField(message, field, readField(field, json[name], at, depth), path)
   }
@@ -68,7 +68,7 @@ function readField(field: DescField, json: unknown, at: string, depth: number): 
   return json.map((element, index) => readSingle(field, element, `${at}[${index}]`, depth))
 }
 
-/** Reads a singular field, or one element of a list or map. */
+/** Reads the value of a singular field, or one element of a list or map. */
 function readSingle(field: DescField, json: unknown, at: string, depth: number): unknown {
   if (isValue(field.message)) return readValue(json, at, depth + 1)
   if (json === null) throw invalid({ field: at, description: 'must not be null' })

@@ -1,4 +1,4 @@
-// Scalars and other values that are not objects, as in proto-JSON. Query parameters follow the same rules.
+// Reads JSON values that are not objects, by the rules of proto-JSON. Query parameters follow the same rules.
 import { create, type DescEnum, type DescMessage, hasOption, type Message, ScalarType } from '@bufbuild/protobuf'
 import { DurationSchema, FieldMaskSchema, TimestampSchema } from '@bufbuild/protobuf/wkt'
 import { capability } from '#gen/pinfold/capabilities/capabilities_pb.ts'
@@ -31,7 +31,7 @@ function invalidField(field: string, description: string): AppError {
   return invalid({ field, description })
 }
 
-/** Reads a scalar. `field` is the path in an error. The contract has no single-precision numbers, so they are not supported. */
+/** Reads a scalar. `field` is its path in errors. Single-precision numbers are not supported, since the contract has none. */
 export function readScalar(type: ScalarType, json: unknown, field: string): unknown {
   const integer = integers.get(type)
   if (integer) return readInteger(integer, json, field)
@@ -53,7 +53,7 @@ function readString(json: unknown, field: string): string {
 function readInteger(rules: IntegerRules, json: unknown, field: string): bigint | number {
   const decimal = typeof json === 'string' && json.length <= 20 && /^-?(?:0|[1-9]\d*)$/.test(json)
   if (!decimal && !Number.isInteger(json)) throw invalidField(field, 'must be an integer')
-  // A larger number has lost digits in JSON already; clients must send it as a string.
+  // JSON.parse has already rounded a larger number, so clients must send it as a string.
   if (!decimal && rules.big && !Number.isSafeInteger(json))
     throw invalidField(field, 'must be sent as a string, because JSON numbers lose digits above 2^53')
   const value = BigInt(json as string | number)
@@ -83,7 +83,7 @@ function readBytes(json: unknown, field: string): Uint8Array {
 
 const enumNames = new WeakMap<DescEnum, ReadonlyMap<string, number>>()
 
-/** Reads the name or number of a value, and for capabilities also the dotted name, such as `repo.list`. */
+/** Reads an enum value, by its name or number. Capabilities may also have their dotted names, such as `repo.list`. */
 export function readEnum(desc: DescEnum, json: unknown, field: string): number {
   let names = enumNames.get(desc)
   if (!names) {
@@ -100,7 +100,7 @@ export function readEnum(desc: DescEnum, json: unknown, field: string): number {
   return number
 }
 
-/** Reads a map key, which is a string in JSON for every type. Only its canonical spelling is accepted. */
+/** Reads a map key, which is a string in JSON for all types. Only its canonical spelling is accepted. */
 export function readMapKey(type: ScalarType, key: string, field: string): string {
   if (type === ScalarType.STRING) return readString(key, field)
   if (type === ScalarType.BOOL) {
@@ -119,7 +119,7 @@ const textForms: ReadonlyMap<string, ReadText> = new Map([
   [FieldMaskSchema.typeName, readFieldMask],
 ])
 
-/** Reader of a message that is a string in JSON. Undefined for all other messages. */
+/** Reader of a message that JSON writes as a string. Undefined for all other messages. */
 export function textFormOf(desc: DescMessage): ((json: unknown, field: string) => Message) | undefined {
   const read = textForms.get(desc.typeName)
   return read && ((json, field) => read(readString(json, field), field))
@@ -142,7 +142,7 @@ function readDuration(text: string, field: string): Message {
   return create(DurationSchema, { seconds: BigInt(Number(parts[2]) * sign), nanos: nanos === 0 ? 0 : nanos * sign })
 }
 
-/** Most paths of a mask. A mask is one string, so the limit on members does not count its paths. */
+/** Maximum number of paths in a mask. A mask is one string in JSON, so the limit on members does not cover its paths. */
 const maxPaths = 1000
 
 function readFieldMask(text: string, field: string): Message {

@@ -1,14 +1,17 @@
-// Conversion of google.protobuf.Value: any JSON, as a message.
+// Conversion of google.protobuf.Value, a message that can contain any JSON.
 import { create, type DescMessage } from '@bufbuild/protobuf'
 import { ListValueSchema, NullValue, StructSchema, type Value, ValueSchema } from '@bufbuild/protobuf/wkt'
 import { invalid } from '#lib/errors.ts'
 
-/** Most levels of nested lists and objects. */
+/** Maximum depth of nested lists and objects. */
 const maxDepth = 64
 
 export const isValue = (desc: DescMessage | undefined): boolean => desc?.typeName === ValueSchema.typeName
 
-/** Reads a value. Throws INVALID_ARGUMENT for text that cannot be stored, numbers that are too large, and too deep nesting. */
+/**
+ * Reads a value. Throws INVALID_ARGUMENT for text that cannot be stored, for numbers that are too large, and for too deep
+ * nesting.
+ */
 export function readValue(json: unknown, at: string, depth: number): Value {
   if (depth > maxDepth) throw invalid({ field: at, description: 'is nested too deeply' })
   return create(ValueSchema, { kind: kindOf(json, at, depth) })
@@ -45,7 +48,7 @@ function requireWellFormed(text: string, at: string): string {
   return text
 }
 
-/** JSON text of a value. Numbers that JSON cannot represent, and values without a kind, become null. */
+/** JSON text of a value. Numbers that JSON cannot represent, and values that are not set, become null. */
 export function writeValue({ kind }: Value): string {
   switch (kind.case) {
     case 'listValue':

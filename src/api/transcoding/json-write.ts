@@ -1,5 +1,5 @@
-// JSON text of messages. Each message type is compiled once into closures, which is faster than building an object and
-// stringifying it.
+// Writes messages as JSON text. Each message type is compiled once into closures. This is faster than building an object and
+// calling JSON.stringify.
 import {
   type DescEnum,
   type DescField,
@@ -24,19 +24,19 @@ import { writeValue } from './json-values.ts'
 import type { Values } from './message-fields.ts'
 
 type Write = (value: unknown) => string
-/** Returns `out` with the member appended, if the message has it. */
+/** Appends the field of a message to `out`, if the message has it, and returns the result. */
 type WriteMember = (out: string, message: Values) => string
 type Naming = 'jsonName' | 'name'
 
-// Presence of a plain proto3 scalar, enum, list or map, as numbered by the descriptors.
+// Presence of a plain proto3 scalar, enum, list or map, with its number in the descriptors.
 const implicit = 2
 
 const compiled = { jsonName: new WeakMap<DescMessage, Write>(), name: new WeakMap<DescMessage, Write>() }
 
 /**
- * JSON of a message, with members in lower camel case. Lists, maps and plain scalars are always present, even if empty. Unset
- * optional fields and oneofs are omitted. Version 1 writes enums without a value as the name of zero, and unset messages as
- * `null`; version 2 omits both. A zero that is a value, such as `STATE_WAITING`, is present in both.
+ * JSON of a message, with names in lower camel case. Lists, maps and plain scalars are always present, even if empty. Unset
+ * optional fields and oneofs are left out. Version 1 writes an unset enum as the name of its zero, and an unset message as
+ * `null`; version 2 leaves out both. A zero that is a real value, such as `STATE_WAITING`, is present in both versions.
  */
 export function jsonText(desc: DescMessage, message: Message): string {
   return writerOf(desc, 'jsonName')(message)
@@ -58,7 +58,7 @@ function compile(desc: DescMessage, naming: Naming): Write {
     for (let i = 0; i < members.length; i++) out = members[i]!(out, message as Values)
     return `${out}}`
   }
-  // Registered before its members are compiled, since a message may contain itself.
+  // Stored before its fields are compiled, since a message may contain itself.
   compiled[naming].set(desc, write)
   // Bodies of events are the same in both versions.
   const complete = naming === 'jsonName' && versionOfType(desc.typeName) === 'v1'
@@ -96,7 +96,7 @@ function memberOf(member: DescField | DescOneof, naming: Naming, complete: boole
   return (out, message) => out + (out.length === 1 ? first : next) + write(message[localName])
 }
 
-/** True if the zero of an enum is a value and does not mean unset. */
+/** True if the zero of an enum is a real value and does not mean unset. */
 function isValue({ values }: DescEnum): boolean {
   const zero = values.find(({ number }) => number === 0)?.name ?? ''
   return !/(?:^|_)(?:UNSPECIFIED|UNKNOWN)$/.test(zero)
@@ -119,7 +119,7 @@ function oneofOf(oneof: DescOneof, naming: Naming): WriteMember {
   }
 }
 
-/** Key of the member as the first of an object, and as a later one. */
+/** JSON key of the field as the first member of an object, and as a later member, which starts with a comma. */
 function keysOf(field: DescField, naming: Naming): [first: string, next: string] {
   const key = `${JSON.stringify(field[naming])}:`
   return [key, `,${key}`]

@@ -1,4 +1,4 @@
-// Fields of messages by name, and oneofs in the form of protobuf-es, for JSON, query strings and field masks.
+// Fields of messages by name, for JSON, query strings and field masks. Hides how protobuf-es stores oneofs.
 import { create, type DescField, type DescMessage, type Message } from '@bufbuild/protobuf'
 import { invalid } from '#lib/errors.ts'
 
@@ -10,10 +10,10 @@ type Oneof = { case: string | undefined; value?: unknown }
 
 const tables = new WeakMap<DescMessage, ReadonlyMap<string, DescField>>()
 
-/** Longest path of a mask, in characters. A longer one is not split. */
+/** Maximum length of a mask path, in characters. A longer path is unknown, and is not split. */
 export const maxPathLength = 1000
 
-/** Field with this proto or JSON name. */
+/** Field with this name, in the spelling of proto or of JSON. */
 export function fieldNamed(desc: DescMessage, name: string): DescField | undefined {
   let table = tables.get(desc)
   if (!table) {
@@ -33,7 +33,7 @@ export function getField(message: Message, field: DescField): unknown {
   return oneof.case === field.localName ? oneof.value : undefined
 }
 
-/** Sets a field. Throws if another member of its oneof is set already. `path` is that of the message. */
+/** Sets a field. Throws if another field of the same oneof is already set. `path` is the path of the message in errors. */
 export function setField(message: Message, field: DescField, value: unknown, path: string): void {
   const values = message as unknown as Values
   if (!field.oneof) {
@@ -47,7 +47,7 @@ export function setField(message: Message, field: DescField, value: unknown, pat
   values[field.oneof.localName] = { case: field.localName, value }
 }
 
-/** Message in `field`, created if it is missing. */
+/** Nested message in `field`. Creates the message if it is missing. */
 export function childOf(message: Message, field: MessageField, path: string): Message {
   const found = getField(message, field) as Message | undefined
   if (found) return found
@@ -56,7 +56,7 @@ export function childOf(message: Message, field: MessageField, path: string): Me
   return made
 }
 
-/** True for messages with a text form, whose own fields cannot be named. */
+/** True for messages that JSON writes as text, such as timestamps. Their own fields have no names in JSON. */
 export function isWellKnown(desc: DescMessage): boolean {
   return desc.file.proto.package === 'google.protobuf'
 }
@@ -67,7 +67,7 @@ export function join(path: string, name: string): string {
 
 const longestShown = 64
 
-/** Shortens a name from the caller for an error message. */
+/** Shortens a name from the client, for an error message. */
 export function shown(name: string): string {
   const short = name.length > longestShown ? `${name.slice(0, longestShown)}…` : name
   return short === '' ? '""' : short.toWellFormed()

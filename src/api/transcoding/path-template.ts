@@ -1,24 +1,24 @@
-// Path template of google.api.http, compiled to a matcher that reads the path once and never backtracks.
+// Path templates of google.api.http. Each is compiled to a matcher that reads a path once and never backtracks.
 
-/** Field path of the request, and its value in the URL path. */
+/** Path of a request field, and its value from the URL path. */
 export type Variable = [field: string, value: string]
 
 export type PathTemplate = {
-  /** Literal segments before the first variable; the whole path if there is none. */
+  /** Literal segments before the first variable. Without a variable, all segments. */
   literals: readonly string[]
-  /** Fields that the path sets. */
+  /** Request fields that get their values from the path. */
   fields: readonly string[]
-  /** Precedence among templates that match the same path: the higher number at the first difference wins. */
+  /** Rank of the template if several match the same path. At the first difference, the higher number wins. */
   rank: readonly number[]
-  /** Variables of a path, still percent-encoded. Undefined if the path does not match. */
+  /** Values of the variables in a path, still percent-encoded. Undefined if the path does not match. */
   match(path: string): Variable[] | undefined
 }
 
 type Segment = { literal: string } | { field: string; greedy: boolean }
 
 /**
- * Compiles literals, `{field}`, `{field=*}`, `{field=**}` as the first variable, and `:verb` at the end. Throws for any other
- * template.
+ * Compiles a template. It may contain literals, `{field}`, `{field=*}`, `{field=**}` as the first variable, and `:verb` at the
+ * end. Throws for anything else.
  */
 export function compileTemplate(template: string): PathTemplate {
   const { segments, verb } = parse(template)
@@ -56,8 +56,8 @@ function parse(template: string): { segments: Segment[]; verb: string } {
 type Shape = { prefix: string; greedy: string | undefined; backwards: readonly Segment[]; verb: string }
 
 /**
- * Removes the verb from the end, then the segments after the greedy variable from right to left. The rest is the value of the
- * variable.
+ * Matches a path. Removes the verb from the end, and then the segments after the greedy variable from right to left. The rest is
+ * the value of the greedy variable.
  */
 function match(path: string, { prefix, greedy, backwards, verb }: Shape): Variable[] | undefined {
   if (!path.startsWith(prefix) || !path.endsWith(verb)) return undefined

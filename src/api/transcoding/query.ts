@@ -1,4 +1,4 @@
-// Reads query parameters into the fields of a request, as strictly as JSON.
+// Reads query parameters into the fields of a request. The rules are as strict as those of JSON.
 import type { DescField, DescMessage, DescMethod, Message } from '@bufbuild/protobuf'
 import { create, ScalarType } from '@bufbuild/protobuf'
 import { comma_separated, query_form } from '#gen/pinfold/annotations/annotations_pb.ts'
@@ -16,21 +16,24 @@ import {
   shown,
 } from './message-fields.ts'
 
-/** Most values of one list, and most parameters in total. */
+/** Maximum number of values in one list, and of parameters in total. */
 const maxRepeats = 1000
 const maxParameters = 2000
 
 type Target = { owner: Message; ownerPath: string; field: DescField; at: string }
 
-/** Paging parameters of older clients. Lists of version 1 are always complete, so these are ignored. */
+/** Paging parameters that older clients send. They are ignored, since lists of version 1 are always complete. */
 const olderPaging = new Set(['offset', 'page', 'limit'])
 
-/** True if a method returns a list of version 1. */
+/** True if the response of a method is a list of version 1. */
 export function isOlderList({ output }: DescMethod): boolean {
   return fieldNamed(output, 'items')?.fieldKind === 'list'
 }
 
-/** Sets the fields of `search` in `request`. `bound` tells whether the path or the body sets a field. */
+/**
+ * Reads the parameters of `search` into `request`. `bound` returns true for fields that come from the path or the body, and so
+ * cannot be parameters.
+ */
 export function bindQuery(
   desc: DescMessage,
   request: Message,
@@ -68,7 +71,7 @@ function invalidField(field: string, description: string): AppError {
   return invalid({ field, description })
 }
 
-/** Field of a parameter, and its message, which is created if needed. */
+/** Finds the field of a parameter, and the message that contains it. Creates the message if it is missing. */
 function targetOf(desc: DescMessage, request: Message, name: string, bound: (at: string) => boolean): Target {
   const names = name.split('.')
   let [owner, ownerDesc, ownerPath] = [request, desc, '']
@@ -108,7 +111,7 @@ function readValue(field: DescField, text: string, at: string): unknown {
   return text === 'true'
 }
 
-/** Reads a message from one text: a member, and after a colon the elements of another. */
+/** Reads a message from one text: the value of one field, a colon, and the elements of the other field. */
 function readForm(
   desc: DescMessage,
   { head, list }: { head: string; list: string },

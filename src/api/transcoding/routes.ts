@@ -1,4 +1,4 @@
-// Routing of requests to methods, built from the google.api.http options of the contract.
+// Routes HTTP requests to methods. The routes are built from the google.api.http options of the contract.
 import { type DescMethod, hasOption } from '@bufbuild/protobuf'
 import { http } from '#gen/google/api/annotations_pb.ts'
 import type { HttpRule } from '#gen/google/api/http_pb.ts'
@@ -7,22 +7,22 @@ import { optionOf } from '../option-of.ts'
 import { fieldNamed } from './message-fields.ts'
 import { compileTemplate, type PathTemplate, type Variable } from './path-template.ts'
 
-/** HTTP method and path of an RPC. `body` is `*`, the name of a request field, or empty. */
+/** HTTP method and path of a method. `body` is `*`, the name of a request field, or empty. */
 export type Binding = { httpMethod: string; path: string; body: string; fields: readonly string[] }
 
 export type Matched<Entry> = { entry: Entry; binding: Binding; variables: readonly Variable[] }
 
 export type Routes<Entry> = {
   /**
-   * Finds the method of a path. `rawPath` is the path as received, without the query. If the path has only other HTTP methods,
-   * returns these. Undefined for an unknown path.
+   * Finds the method of a request. `rawPath` is the path as received, without the query. If the path exists only with other HTTP
+   * methods, returns those. Undefined for an unknown path.
    */
   match(httpMethod: string, rawPath: string): Matched<Entry> | { allowed: string[] } | undefined
 }
 
 type Route<Entry> = { entry: Entry; binding: Binding; template: PathTemplate }
 
-/** Builds the table. Throws for an unsupported template, and for two methods with the same binding. */
+/** Builds the table. Throws for an unsupported template, and for two methods with the same path and HTTP method. */
 export function buildRoutes<Entry extends { desc: DescMethod }>(methods: readonly Entry[]): Routes<Entry> {
   const exact = new Map<string, Map<string, Matched<Entry>>>()
   const buckets = new Map<string, Route<Entry>[]>()
@@ -91,13 +91,13 @@ function compareRanks(a: readonly number[], b: readonly number[]): number {
   return a.map((rank, i) => rank - b[i]!).find((difference) => difference !== 0) ?? 0
 }
 
-/** Replaces the preview's segment `v2beta1` by `v2`. */
+/** Replaces the preview's path segment `v2beta1` by `v2`. */
 function stablePath(path: string): string {
   const second = path.indexOf('/', 1)
   return path.startsWith('/v2beta1/', second) ? `${path.slice(0, second)}/v2${path.slice(second + 8)}` : path
 }
 
-/** First three segments, without a verb that follows the third. */
+/** First three segments of a path. Removes a verb after the third one. */
 function bucketOf(path: string): string {
   let end = 0
   for (let segment = 0; segment < 3; segment++) {

@@ -1,10 +1,11 @@
-// Spelling of field names in error messages, as in the caller's request. `BadRequest` keeps the names of the contract.
+// Spelling of field names in error messages. A message has the spelling of the client's request. `BadRequest` details have the
+// names of the contract.
 import { AppError } from '#lib/errors.ts'
 
-/** Length of the part of a request that is searched for names, in bytes. */
+/** Number of bytes of a request body that are searched for field names. */
 const maxSearched = 64 * 1024
 
-/** Error with the spelling of a request's query and body. Other errors stay unchanged. */
+/** Error with field names spelled as in the query and the body of the request. Returns other errors unchanged. */
 export function asWritten(error: unknown, search: string, body: Buffer | undefined): unknown {
   if (!(error instanceof AppError) || error.code !== 'INVALID_ARGUMENT') return error
   const field = error.details.find((detail) => detail.type === 'BadRequest')?.fieldViolations[0]?.field

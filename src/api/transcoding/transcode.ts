@@ -1,4 +1,4 @@
-// Converts a REST request to a message: path variables, JSON body and query parameters.
+// Converts a REST request to a message, from its path variables, JSON body and query parameters.
 import { create, type DescMessage, type DescMethod, type Message } from '@bufbuild/protobuf'
 import type { FieldMask } from '@bufbuild/protobuf/wkt'
 import { invalid } from '#lib/errors.ts'
@@ -18,11 +18,14 @@ import type { Variable } from './path-template.ts'
 import { bindQuery, isOlderList } from './query.ts'
 import type { Binding } from './routes.ts'
 
-/** `bodyKeys` are the members of the resource's JSON, by their proto names. Undefined if the method has no body. */
+/**
+ * Message and body members. `bodyKeys` are the proto names of the members in the JSON of the resource. Undefined if the method
+ * has no body.
+ */
 export type Transcoded = { request: Message; bodyKeys: string[] | undefined }
 
 /**
- * Reads a request. Throws INVALID_ARGUMENT with the field for anything outside of the method's contract. `members` converts a
+ * Reads a request. Throws INVALID_ARGUMENT with the field for anything that the contract does not allow. `members` converts a
  * vendor's names.
  */
 export function readRequest(
@@ -74,7 +77,7 @@ function readBody(
   return { request: query, bodyKeys: keysOf(field.message, json) }
 }
 
-/** Reads a request that is one JSON value. Throws like `readRequest`. `mask` is a mask outside of the JSON. */
+/** Reads a request from one JSON value. Throws like `readRequest`. `mask` is an update mask that is not part of the JSON. */
 export function readWhole(input: DescMessage, json: unknown, members?: Names, mask?: FieldMask): Transcoded {
   const resource = resourceFieldOf(input)
   const values = members ? members.read(input, json) : json
@@ -83,7 +86,7 @@ export function readWhole(input: DescMessage, json: unknown, members?: Names, ma
   const name = resource.jsonName in values ? resource.jsonName : resource.name
   const given = values.updateMask ?? values.update_mask
   const paths = mask?.paths ?? (typeof given === 'string' ? given.split(',') : undefined)
-  // No path names the resource here.
+  // Keeps the uid, since no URL path names the resource here.
   const read = paths?.length ? [...paths, 'uid'] : undefined
   const changed = changedMembers(resource.message, values[name], read, members)
   const request = readJson(input, name in values ? { ...values, [name]: changed } : values)
@@ -101,12 +104,12 @@ function changedMembers(
   return maskedJson(desc, json, members ? members.readPaths(desc, paths) : paths)
 }
 
-/** Proto names of the members. Includes null members, which clear their field. */
+/** Proto names of the members in the JSON. Includes members that are null, which clear their fields. */
 function keysOf(desc: DescMessage, json: unknown): string[] {
   return isJsonObject(json) ? Object.keys(json).map((name) => fieldNamed(desc, name)!.name) : []
 }
 
-/** Sets a field from the path. A body may repeat the value or leave it empty, but must not contradict it. */
+/** Sets a field from the path. The body may repeat the value or leave it empty. Throws if the body has another value. */
 function bindVariable(input: DescMessage, request: Message, path: string, value: string): void {
   const names = path.split('.')
   let [owner, desc] = [request, input]
@@ -121,7 +124,10 @@ function bindVariable(input: DescMessage, request: Message, path: string, value:
   setField(owner, field, value, '')
 }
 
-/** Tells whether path or body set a field. With `body: "*"`, only a mask can be in the query. */
+/**
+ * Returns a function that is true for fields that the path or the body sets. With `body: "*"`, the query can contain only an
+ * update mask.
+ */
 function boundBy(binding: Binding): (at: string) => boolean {
   const inBody = (at: string) => (binding.body === '*' ? at !== 'update_mask' : at === binding.body)
   return (at) => binding.fields.includes(at) || inBody(at)

@@ -2,7 +2,10 @@
 import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf'
 import type { JsonLimits } from '#lib/json/json-limits.ts'
 
-/** A known field. `inside` has the fields of a nested message. A list of numbers may be packed. */
+/**
+ * Known field of a message. `inside` has the fields of a nested message. `packable` is true for a list of numbers, which may be
+ * packed.
+ */
 type KnownField = { wireType: number; packable: boolean; inside: (() => Shape) | undefined }
 type Shape = ReadonlyMap<number, KnownField>
 
@@ -12,10 +15,10 @@ const otherType = 'has a field whose wire type differs from the API'
 const none: Shape = new Map()
 
 /**
- * Limit that a message exceeds, or error of its encoding, as the description of a violation. Counts fields and elements at all
- * depths, unknown fields too, in one pass without allocations. Without `desc`, the message counts as one without nested messages.
- * The decoder does not compare wire types, and reads past the end of a nested message. Both are refused here, so it never reads
- * more than was counted.
+ * Description of the limit that a message exceeds, or of an error in its encoding. Undefined if there is none. Counts fields and
+ * list elements at all depths, also unknown fields, in one pass without allocations. Without `desc`, the message is treated as
+ * one without nested messages. The decoder does not compare wire types, and reads past the end of a nested message. Both are
+ * refused here, so the decoder never reads more than was counted.
  */
 export function wireProblem(desc: DescMessage | undefined, bytes: Uint8Array, limits: JsonLimits): string | undefined {
   return new Scan(bytes, limits).message(desc ? shapeOf(desc) : none, bytes.length, 1)
@@ -66,7 +69,7 @@ class Scan {
     return this.#at > end ? cutOff : undefined
   }
 
-  /** Counts the numbers up to `stop`. Returns false above the limit. */
+  /** Counts the packed numbers up to `stop`. Returns false if there are too many. */
   #countPacked(wireType: number, stop: number): boolean {
     const bytes = this.#bytes
     if (wireType !== varint) this.#members += Math.floor((stop - this.#at) / (wireType === fixed64 ? 8 : 4))
@@ -78,7 +81,7 @@ class Scan {
     return this.#members <= this.#limits.members
   }
 
-  /** Reads a tag or a length. Returns -1 if there is none. */
+  /** Reads a number, such as a tag or a length. Returns -1 if it is cut off. */
   #number(): number {
     let value = 0
     for (let shift = 0; shift < 32 && this.#at < this.#bytes.length; shift += 7) {
