@@ -54,7 +54,7 @@ export async function endSession(arrival: HttpArrival, session: Session): Promis
   sendOn(arrival, '/ui/sessions')
 }
 
-/** Ends the session here at once. Then redirects to the provider, which ends its own session. */
+/** Ends the session here at once. If the provider has an address for that, the browser then signs out there too. */
 export async function signOutPage(arrival: HttpArrival, session: Session): Promise<void> {
   await readForm(arrival)
   const url = await signOut(workOf(arrival, session.identityUid), issuingOf(arrival), session)

@@ -33,7 +33,7 @@ export function readKeySet(document: unknown): KeySet | undefined {
   return { keys: document.keys.slice(0, maxKeys).flatMap((key) => readKey(key) ?? []) }
 }
 
-/** Like `readKeys`, for JSON text. Empty if the text is not a JWK Set. */
+/** Like `readKeySet`, for JSON text. Empty if the text is not a JWK Set. */
 export function readKeySetText(text: string): KeySet {
   try {
     return readKeySet(JSON.parse(text)) ?? { keys: [] }

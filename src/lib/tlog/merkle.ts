@@ -24,8 +24,8 @@ pair[0] = 1
 export function nodeHash(left: Uint8Array, right: Uint8Array): Buffer {
   pair.set(left, 1)
   pair.set(right, 1 + hashBytes)
-  // Copies hashes into one typed array. A proof needs hundreds of hashes, and a separate Buffer for each would take longer to
-  // allocate and to free.
+  // `Buffer.from` takes memory from a pool. With the output `buffer`, each hash would be a separate allocation. A proof needs
+  // hundreds of hashes, so that would be slower.
   return Buffer.from(hash('sha256', pair, 'binary'), 'latin1')
 }
 
@@ -85,7 +85,7 @@ export function consistencyProof(older: number, size: number, nodes: Nodes): Buf
       start = middle
     }
   }
-  // A verifier knows the root of the older tree. So the proof needs this hash only if the range is a part of the older tree.
+  // If the range is the whole older tree, the proof does not need its hash, since a verifier knows the root of that tree.
   if (start !== 0) path.push(rangeRoot(start, end, nodes))
   return path.reverse()
 }
