@@ -1,4 +1,4 @@
-// Finds the HTTP/2 stream of a gRPC call. grpc-js hides streams from handlers, so the metadata of each call gets a tag that
+// Finds the HTTP/2 stream of a gRPC call. grpc-js hides streams from handlers. So the metadata of each call gets a tag that
 // identifies its stream.
 import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2'
 import type { Metadata } from '@grpc/grpc-js'

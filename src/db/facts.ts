@@ -2,9 +2,9 @@ import { type Reader, sql, type Tx } from './sql.ts'
 
 /**
  * Facts that one process stores for others. The last server start stores its URL, its own address, and the network of that
- * address. Facts about the data are the fingerprint of the master key, the ID of the database, the folder of its blobs, and the
- * time of the last restore. Upgrades store the version of the built-in roles, and the number of the last repository that was
- * checked for many tags.
+ * address. Facts about the data are the fingerprint of the master key and the ID of the database. Others are the ID of the blob
+ * folder and the time of the last restore. Upgrades store the version of the built-in roles, and the number of the last
+ * repository that was checked for many tags.
  */
 export type Fact =
   | 'url'

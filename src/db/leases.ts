@@ -160,8 +160,8 @@ export function createLeases(db: Db, options: LeaseOptions): Leases {
 type Owned = { name: string; owner: string; beat: number }
 
 /**
- * Checks the lease and locks its row until the transaction ends, so that no other node can take the lease over before the writes
- * are visible. The lock does not block heartbeats. So a long transaction does not cost its node the leases.
+ * Checks the lease and locks its row until the transaction ends. So no other node can take the lease over before the writes are
+ * visible. The lock does not block heartbeats. So a long transaction does not cost its node the leases.
  */
 async function isOwner(tx: Tx, name: string, node: string, fence: number): Promise<boolean> {
   const row = await tx.get(sql`

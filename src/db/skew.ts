@@ -22,7 +22,7 @@ export type Skew = {
   /** Sets the clock offsets of the other live servers. */
   compare(others: readonly number[]): void
   /**
-   * True if the clock of the database is wrong: it differs from this server's clock, and most of the other servers have the same
+   * True if the clock of the database is wrong. It then differs from this server's clock, and most other servers have the same
    * difference.
    */
   isDatabaseOff(): boolean

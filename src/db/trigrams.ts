@@ -1,7 +1,7 @@
 // Search for a text anywhere in a name, ignoring case. An index finds the candidates. `trigrams` has a row for each three
 // consecutive characters of a text. The end of a text is padded, so that a search for one or two characters is a search for a
-// prefix. `trigram_counts` has the number of texts that contain each sequence of one, two or three characters, so that the cost
-// of a search is known in advance.
+// prefix. `trigram_counts` has the number of texts that contain each sequence of one, two or three characters. So the cost of a
+// search is known in advance.
 
 import { insertsOf } from './bulk.ts'
 import { list, type Reader, raw, type Sql, sql, type Tx } from './sql.ts'

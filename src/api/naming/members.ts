@@ -28,9 +28,7 @@ export function createMembers(token: string, carries = createCarriers()): Member
   }
 }
 
-/**
- * Throws if a message has both a member with our product name and a member with the vendor's name, since they would be ambiguous.
- */
+/** Throws if a message has members of both names, ours and the vendor's. They would be ambiguous. */
 export function checkToken(files: Iterable<DescFile>, token: string): void {
   for (const desc of [...files].flatMap(({ messages }) => messages)) {
     if (fieldNamed(desc, own) && fieldNamed(desc, token)) {

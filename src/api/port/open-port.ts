@@ -35,8 +35,8 @@ export async function openPort({ config, log }: Needs): Promise<Port> {
     (since) => log.warn('connections refused: too many from one address', { count: since }),
     () => performance.now(),
   )
-  // Addresses without a limit: trusted proxies, which have the connections of all their clients, and this machine, where a proxy
-  // may run that no setting names.
+  // Trusted proxies have no limit, since they have the connections of all their clients. This machine has none either, since a
+  // proxy may run here that no setting names.
   const proxies = trustedProxies(config.trustedProxies)
   const isExempt = (address: string) => isLoopback(address) || isProxy(address, proxies)
   const connections = createConnections(config.connectionsPerSource, isExempt, () => refused.add(1))

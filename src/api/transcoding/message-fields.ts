@@ -56,7 +56,7 @@ export function childOf(message: Message, field: MessageField, path: string): Me
   return made
 }
 
-/** True for messages that JSON writes as text, such as timestamps. Their own fields have no names in JSON. */
+/** True for messages of google.protobuf, such as timestamps. Masks and parameters cannot name fields inside them. */
 export function isWellKnown(desc: DescMessage): boolean {
   return desc.file.proto.package === 'google.protobuf'
 }

@@ -53,8 +53,8 @@ export async function buildIndexes(
 }
 
 /**
- * Waits while another process builds indexes. The wait is between statements, not inside one: the build waits for every statement
- * that began earlier, so waiting inside a statement would be a deadlock.
+ * Waits while another process builds indexes. The wait is between statements. The build waits for every statement that began
+ * earlier, so waiting inside a statement would be a deadlock.
  */
 async function takeTurn(one: Reader, place: Sql): Promise<void> {
   const take = sql`SELECT pg_try_advisory_lock(${place}) AS taken`

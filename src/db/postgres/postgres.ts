@@ -174,7 +174,7 @@ function createQueries(): (query: Sql) => pg.QueryConfig {
   const nameOf = createNames()
   return (query) => {
     const text = compile(query, '$')
-    // A statement with a long list has no name: each length of the list is another text, and there would be too many prepared
+    // A statement with a long list has no name. Each length of the list is another text, so there would be too many prepared
     // statements.
     const name = query.values.length > maxNamedValues ? undefined : nameOf(text)
     return { text, values: query.values as unknown[], ...(name && { name }) }

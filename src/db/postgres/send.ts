@@ -55,8 +55,8 @@ export async function send(
   { text, values, name }: pg.QueryConfig,
   limit: TimeLimit,
 ): Promise<pg.QueryResult> {
-  // The text is passed as an argument, since pg copies a config object property by property, which is slower than the rest of its
-  // work.
+  // The text is passed as an argument. A config object would be copied by pg property by property, which is slower than the rest
+  // of its work.
   const query = Object.assign(new pg.Query(text, values), name && { name })
   const now: Sent = { at: performance.now(), limit }
   sent.set(client, now)

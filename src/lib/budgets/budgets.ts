@@ -193,7 +193,7 @@ function createAccounts(
     return root === uid ? [find('identity', uid, now)] : [find('identity', uid, now), find('organization', root, now)]
   }
   const haveOthers = (account: Account, { source }: Sender, now: number): boolean => {
-    // The caller's own address does not count as another caller, since clients first send a request without a credential to learn
+    // The caller's own address does not count as another caller. Clients first send a request without a credential, to learn
     // where to get one.
     const own = kinds.address.get(networkOf(source))
     for (const other of active[account.level].keys()) {

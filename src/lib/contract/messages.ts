@@ -5,8 +5,8 @@ import { invalid } from '../errors.ts'
 import { timestamp } from '../timestamp.ts'
 
 /**
- * Type of a message field in a model: times are ISO text, enums are numbers, 64-bit integers are a bigint, number or text, and
- * messages have no type name.
+ * Type of a message field in a model. Times are ISO text, and enums are numbers. 64-bit integers are a bigint, number or text.
+ * Messages have no type name.
  */
 type Modeled<V> = V extends Timestamp
   ? string

@@ -1,5 +1,6 @@
-// Host names that clients may use for this server. URLs in responses, such as that of the token endpoint, have the host of the
-// request only if it is one of these names. With any other `Host`, clients could be made to send credentials to an attacker.
+// Host names that clients may use for this server. Responses contain URLs, such as that of the token endpoint. Such a URL has the
+// host of the request only if the host is one of these names. With any other `Host`, clients could be made to send credentials to
+// an attacker.
 import { subdomainOf } from './subdomain.ts'
 
 /** Headers that name the host of a request. */

@@ -1,4 +1,4 @@
-// Delays long work while new connections arrive. libuv accepts one connection in each turn of the event loop, so 64 simultaneous
+// Delays long work while new connections arrive. libuv accepts one connection in each turn of the event loop. So 64 simultaneous
 // connections would wait for 64 turns of long work. A request that arrives during a turn waits for its end. So different kinds of
 // long work, such as a batch of writes and a large body, get different turns.
 

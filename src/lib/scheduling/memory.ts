@@ -1,5 +1,5 @@
-// Budget for the memory of one purpose, such as uploads. Each piece is reserved as a whole before it is filled, so a full piece
-// can always be sent and no owner blocks another one forever. While others wait, one owner keeps at most half. It loses pieces
+// Budget for the memory of one purpose, such as uploads. Each piece is reserved as a whole before it is filled. So a full piece
+// can always be sent, and no owner blocks another one forever. While others wait, one owner keeps at most half. It loses pieces
 // above its half that are not full yet, and pieces that fill slowly.
 export type Memory = {
   /**

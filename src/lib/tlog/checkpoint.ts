@@ -17,7 +17,7 @@ export function parseCheckpoint(text: string): Checkpoint | undefined {
   return size === undefined || root?.length !== hashBytes ? undefined : { origin, size, root }
 }
 
-/** Pattern of a number: decimal, without leading zeros. */
+/** Parses a number: decimal, without leading zeros. Returns `undefined` for other text. */
 export function readSize(text: string): number | undefined {
   return /^(?:0|[1-9]\d{0,15})$/.test(text) && Number.isSafeInteger(Number(text)) ? Number(text) : undefined
 }

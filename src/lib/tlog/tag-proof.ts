@@ -36,8 +36,8 @@ export class NotProved extends Error {
 }
 
 /**
- * Data in a proof beside the entry's hash: the text of the entry, and for the first entry also its tag history row and the salt
- * of the path.
+ * Data in a proof beside the entry's hash. It has the text of the entry. For the first entry, it also has the tag history row and
+ * the salt of the path.
  */
 type ProofExtra = { entry: string; opening?: string; salt?: string }
 
