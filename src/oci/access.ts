@@ -1,4 +1,4 @@
-// Permission checks of the registry. They run for each request, before anything of the repository is read.
+// Permission checks of the registry. Each request is checked before data of the repository is read.
 import type { EventTable } from '#app.ts'
 import { capabilityNumber } from '#domains/iam/access/capabilities.ts'
 import type { TagRights } from '#domains/registry/pushes/pushes.service.ts'
@@ -20,7 +20,7 @@ const createRequirement = (token: 'pull' | 'push' | 'delete', ...names: string[]
   token,
 })
 
-/** Requirements of each action: capabilities on the repository (behavior 9.3), and the action that a token must have. */
+/** Requirements of each action: capabilities on the repository (behavior 9.3), and the action in the scope of the token. */
 const actions = {
   'manifest.read': createRequirement('pull', 'manifest.list', 'tag.list'),
   'blob.read': createRequirement('pull', 'repo.blobs.get'),
@@ -40,8 +40,9 @@ const tagUpdate = toNumbers('tag.update')
 const creation = { folder: toNumbers('groups.create'), repo: toNumbers('repo.create') }
 
 /**
- * Repository of the request. Throws DENIED if the visitor has no permission, whether or not the repository exists. Throws
- * NAME_UNKNOWN if it is missing, and UNAUTHORIZED with a challenge if another token would be enough.
+ * Repository of the request, after the permission check. Throws DENIED without permission, whether or not the repository exists.
+ * Throws NAME_UNKNOWN if the repository is missing. Throws UNAUTHORIZED with a challenge if a token with more scopes would be
+ * enough.
  */
 export async function allow(visit: Visit, action: Action, what: What = {}): Promise<RepoRef> {
   const found = await authorize(visit, action, what)
@@ -51,14 +52,14 @@ export async function allow(visit: Visit, action: Action, what: What = {}): Prom
   return repo
 }
 
-/** Target of a push, and whether the visitor is allowed to create and move tags there. */
+/** Target of a push. `mayTag` is whether the caller is allowed to create and move tags there. */
 export type Target = PushTarget & { mayTag: TagRights }
 
 const noTags: TagRights = { create: false, move: false }
 
 /**
- * Decides on a push, once for all of its work. Throws as `allow` does, but a missing repository is an error only if the visitor
- * is not allowed to create it. A push that `setsTags` is also subject to the terms for setting tags, and `mayTag` has its rights.
+ * Checks a push, once for the whole request. Throws like `allow`. A missing repository is an error only if the caller is not
+ * allowed to create it. If `setsTags` is set, also checks the terms for setting tags, and returns the tag rights in `mayTag`.
  */
 export async function allowPush(visit: Visit, { setsTags = false } = {}): Promise<Target> {
   const found = await authorize(visit, 'push', {})
@@ -67,7 +68,7 @@ export async function allowPush(visit: Visit, { setsTags = false } = {}): Promis
   if (!setsTags) return { ...target, mayTag: noTags }
   const { rights } = visit.call.caller
   const mayTag = { create: rights.holds(target.uid, tagCreate), move: rights.holds(target.uid, tagUpdate) }
-  // Without these rights, the push itself refuses the tags.
+  // Without tag rights, terms are not checked, since the push will be refused because of its tags.
   if (mayTag.create || mayTag.move) await requireTerms(visit, target.uid, 'registry.tag.created')
   return { ...target, mayTag }
 }
@@ -78,7 +79,7 @@ async function findTarget(visit: Visit, found: Found): Promise<PushTarget> {
   return atNewRepo(visit.call, found, async () => findTarget(visit, await findPath(visit)))
 }
 
-/** Throws UNSUPPORTED for a mirror, since its content comes from the upstream. */
+/** Throws UNSUPPORTED for a mirror. Mirrors are read-only, since their content comes from the upstream. */
 function refuseMirror({ follow, path }: RepoRef): void {
   if (follow === undefined) return
   const help = `push to the upstream, or end the mirror: pinfold mirrors delete ${path}`
@@ -88,8 +89,8 @@ function refuseMirror({ follow, path }: RepoRef): void {
 type What = { tag?: string; digest?: string }
 
 /**
- * Repository that a pull creates because an upstream of a group above has the image. A view shows only content that is already
- * stored.
+ * Creates a missing repository as a mirror, if an upstream of a group above has the image. Returns undefined if not. In a view,
+ * nothing is created, since views serve only stored content.
  */
 async function createMirrorFor(visit: Visit, below: Missing, { tag, digest }: What): Promise<RepoRef | undefined> {
   const reference = digest ?? (tag !== undefined && isTagName(tag) ? tag : undefined)
@@ -97,7 +98,7 @@ async function createMirrorFor(visit: Visit, below: Missing, { tag, digest }: Wh
   return (await makeFollowed(visit, { below, reference })) ? (await findPath(visit)).repo : undefined
 }
 
-/** Finds the path for an action that the visitor is allowed to do there. Throws as `allow` does otherwise. */
+/** Looks up the path and checks the permission for an action. Throws like `allow` if the action is refused. */
 async function authorize(visit: Visit, action: Action, what: What): Promise<Found> {
   const { needs, token } = actions[action]
   const found = await findPath(visit)
@@ -106,14 +107,17 @@ async function authorize(visit: Visit, action: Action, what: What): Promise<Foun
     if (!isPublic(visit)) throw createDenial(visit, scopeOf(found), actions[action].names)
     throw found.repo ? createDenial(visit, scopeOf(found), actions[action].names) : createUnknownRepo(visit)
   }
-  // The visitor has permission, but the token does not cover the action. The client can get one that does.
+  // The caller has the permission, but the token lacks the action. The challenge lets the client request another token.
   if (!isCoveredByToken(visit, token)) throw challenge(visit, token, 'insufficient_scope')
   return found
 }
 
 const grantors = 'an owner of the organization can grant it'
 
-/** DENIED for an action. Only members learn which capabilities they lack. This does not reveal what exists. */
+/**
+ * DENIED error for an action. Only members see which capabilities they lack, so the error does not tell others whether the
+ * repository exists.
+ */
 function createDenial(visit: Visit, place: string, names: readonly string[]): OciError {
   if (!isMember(visit, place)) return denied()
   const token = visit.call.caller.token?.narrowed ? ', or your token does not include it' : ''
@@ -126,28 +130,28 @@ function listMissing({ call: { caller } }: Visit, place: string, names: readonly
   return names.filter((name) => !caller.rights.holds(place, toNumbers(name))).join(', ')
 }
 
-/** True if the visitor is allowed to push to this scope. */
+/** True if the caller is allowed to push to this repository or group. */
 export function mayPush(visit: Visit, place: string): boolean {
   return visit.call.caller.rights.holds(place, actions.push.needs)
 }
 
-/** Throws DENIED if terms guard the deletion of tags, since deleting a manifest deletes its tags. */
+/** Throws DENIED if terms apply to the deletion of tags and are not accepted. Deleting a manifest deletes its tags too. */
 export async function requireTagDeletionTerms(visit: Visit, repo: RepoRef): Promise<void> {
   await requireTerms(visit, repo.uid, 'registry.tag.deleted')
 }
 
-/** True if the visitor has a permission in the scope that not everyone has. */
+/** True if the caller can read or push in this repository or group. Access that public images give to everyone does not count. */
 function isMember({ call: { caller } }: Visit, place: string): boolean {
   const some = ['manifest.read', 'blob.read', 'tags.read', 'push'] as const
   return some.some((action) => caller.rights.holds(place, actions[action].needs))
 }
 
-/** True if the visitor sees only the free tags of a public image. `tags/list` must then leave out the others. */
+/** True if the caller has access to a public image, but only to its free tags. Then `tags/list` shows only free tags. */
 export function seesOnlyFreeTags(visit: Visit, repo: RepoRef): boolean {
   return !visit.call.caller.rights.holds(repo.uid, actions['tags.read'].needs)
 }
 
-/** Actions among `pull`, `push` and `delete` that the visitor is allowed to do at this path now. */
+/** Actions among `pull`, `push` and `delete` that the caller is now allowed to perform at the path. */
 export async function actionsAt(visit: Visit): Promise<TokenAction[]> {
   const found = await findPath(visit)
   const { rights } = visit.call.caller
@@ -159,7 +163,7 @@ export async function actionsAt(visit: Visit): Promise<TokenAction[]> {
   return able
 }
 
-/** True if the path is in the organization whose images anyone may pull. */
+/** True if the path is in the public organization, from which anyone can pull free tags. */
 export function isPublic({ name, registry }: Visit): boolean {
   return name.slice(0, name.indexOf('/')) === registry.app.config.publicOrg
 }
@@ -177,8 +181,8 @@ async function findPath(visit: Visit): Promise<Found> {
 }
 
 /**
- * Repository or group at the path, as found earlier in the request or now, and whether the visitor is a member. `group` is the
- * lowest existing group on the path. Empty if there is none.
+ * Repository or group at the path, and whether the caller is a member. `group` is the lowest group of the path that exists, or
+ * empty. Reuses the look-up of the request if it was of the same path.
  */
 export async function standingOf(visit: Visit) {
   const found = visit.seen?.path === pathOf(visit) ? visit.seen.found : await findPath(visit)
@@ -186,7 +190,7 @@ export async function standingOf(visit: Visit) {
   return { repo: found.repo, group, member: isMember(visit, found.repo?.uid ?? group) }
 }
 
-/** Permissions on a missing repository are those on the lowest group that exists. */
+/** Resource on which permissions are checked. For a missing repository, it is the lowest group of the path that exists. */
 function scopeOf(found: Found): string {
   return found.repo ? found.repo.uid : found.group || top
 }
@@ -207,7 +211,10 @@ async function hasPermission(
   return digest !== undefined && isFree(visit.registry.app.db, found.repo, digest)
 }
 
-/** A token of the token endpoint is valid for its scopes. A token of the exchange is not limited to repositories. */
+/**
+ * True if the token includes the action on the repository. A token of the token endpoint is limited to its scopes. A token of the
+ * exchange is not limited to repositories.
+ */
 function isCoveredByToken(visit: Visit, action: TokenAction): boolean {
   const { access } = visit
   return (
@@ -218,7 +225,10 @@ function isCoveredByToken(visit: Visit, action: TokenAction): boolean {
 
 const repoList = toNumbers('repo.list')
 
-/** Disjoint scopes in which the visitor is allowed to list repositories. Throws UNAUTHORIZED if another token would be enough. */
+/**
+ * Groups and repositories in which the caller is allowed to list repositories; none is below another. Throws UNAUTHORIZED if
+ * another token would be enough.
+ */
 export function listable(visit: Visit): readonly string[] {
   const { access, anonymous } = visit
   if (anonymous) throw challenge(visit, undefined, undefined, [catalogScope])
@@ -231,7 +241,7 @@ function createUnknownRepo(visit: Visit): OciError {
   return new OciError('NAME_UNKNOWN', 'the repository does not exist; check its name', { detail: { name: visit.name } })
 }
 
-/** Only the operator, who has all permissions, gets this answer. */
+/** Error for a push to a missing organization. Only the operator can get it, since all other callers lack permission there. */
 function createUnknownOrganization(visit: Visit): OciError {
   const name = pathOf(visit).split('/')[0]!
   return denied(`the organization ${name} does not exist; to create it: pinfold orgs create ${name}`)
@@ -246,7 +256,7 @@ function canCreate({ call: { caller } }: Visit, { group, folders }: Missing): bo
   )
 }
 
-/** Checks the creation of a repository by the same rules as the management API. */
+/** Checks that the caller is allowed to create the missing repository, by the same rules as the management API. */
 async function checkCreation(visit: Visit, missing: Missing): Promise<void> {
   if (missing.group === '') throw createUnknownOrganization(visit)
   if (!canCreate(visit, missing)) {
@@ -260,7 +270,7 @@ async function checkCreation(visit: Visit, missing: Missing): Promise<void> {
 
 type Event = Parameters<EventTable['methods']>[0]
 
-/** Pushes and deletions are subject to the terms of the API methods that do the same. */
+/** Throws DENIED if terms are not accepted that the settings require for the API methods with the same effect. */
 async function requireTerms({ registry: { app } }: Visit, place: string, event: Event): Promise<void> {
   await app.terms.check(place, ...app.eventTable.methods(event))
 }

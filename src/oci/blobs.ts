@@ -20,13 +20,14 @@ export async function getBlob(visit: Visit, reference: string): Promise<void> {
   await observePull(visit, { type: 'blob', digest }, async () => {
     const repo = await allow(visit, 'blob.read', { digest })
     const isHead = visit.req.method === 'HEAD'
-    // A client that learns that the blob exists will not push it again.
+    // After a successful HEAD, clients do not push the blob, so garbage collection must keep it for a while.
     const look = isHead ? service.relyOnBlob : service.findBlob
     const etag = `"${digest}"`
     const headers = { 'docker-content-digest': digest, etag, 'accept-ranges': 'bytes' }
     const here = await look(visit.call, repo, digest)
     if (here || isOnDemand(repo)) await checkDigest(visit, repo, 'blob', digest)
-    // HEAD is allowed for quarantined blobs: a client asks before a push, and clean images may need the blob too.
+    // HEAD works for quarantined blobs too. Clients send it before a push, and images that are not quarantined may have the same
+    // blob.
     if (!isHead) await requireClean(visit, repo, { type: 'blob', digest })
     if (!here && (await answerFromUpstream(visit, repo, digest, headers))) return { repo, digest }
     const blob = here ?? (await look(visit.call, repo, digest))
@@ -53,7 +54,10 @@ export async function getBlob(visit: Visit, reference: string): Promise<void> {
   })
 }
 
-/** Returns true if the response was sent. Returns false if the blob is stored now, or exists nowhere. */
+/**
+ * Answers from the upstream of a mirror. Returns true if the response was sent. Returns false if the blob is now stored here, or
+ * if the upstream does not have it.
+ */
 async function answerFromUpstream(
   visit: Visit,
   repo: RepoRef,
@@ -68,7 +72,7 @@ async function answerFromUpstream(
     visit.res.end()
     return true
   }
-  // A part of the blob is served only when all of it is stored.
+  // For a range request, the whole blob is fetched and stored first.
   const whole = visit.req.headers.range === undefined ? headers : undefined
   const brought = await bringBlob(visit, repo, digest, whole)
   if (typeof brought === 'string') return brought === 'sent'
@@ -77,8 +81,8 @@ async function answerFromUpstream(
 }
 
 /**
- * Sends the rest to a client that has received the beginning. On failure, the connection is cut, so that the client does not take
- * the beginning for all of it.
+ * Sends the rest of a blob to a client that has received the first `from` bytes. On failure, closes the connection, so that the
+ * client notices that the blob is incomplete.
  */
 async function sendRest(visit: Visit, repo: RepoRef, digest: string, from: number): Promise<void> {
   const blob = await service.findBlob(visit.call, repo, digest)
@@ -106,7 +110,7 @@ async function send(visit: Visit, content: Content): Promise<void> {
   try {
     await content.sendTo(visit.res)
   } catch (error) {
-    // The client may disconnect at any time.
+    // The client disconnected, which is no error.
     if (!visit.res.destroyed) throw error
   }
 }
@@ -136,8 +140,8 @@ function createUnknownBlob(digest: string): OciError {
 }
 
 /**
- * Range that a request asks for (RFC 9110, 14.2). Undefined for the whole blob: without a range, with several, or with one in
- * another unit. Throws 416 for a range outside of the blob.
+ * Range of a request (RFC 9110, 14.2), or undefined to send the whole blob. Several ranges, and ranges in other units than bytes,
+ * are ignored. Throws 416 for a range outside of the blob.
  */
 function readRange({ method, headers }: IncomingMessage, size: number, etag: string): Range | undefined {
   const { range } = headers
@@ -158,15 +162,18 @@ function readRange({ method, headers }: IncomingMessage, size: number, etag: str
   return { start, end }
 }
 
-/** Blobs up to this size arrive sooner from this server than over a redirect. */
+/** Blobs up to this size, in bytes, are not redirected, since an additional request would take longer. */
 const smallBytes = 64 * 1024
 
-/** Address in the bucket for the download of a larger blob. Undefined if this server sends it. */
+/**
+ * Signed URL in the bucket, if the client is to download the blob from there. Returns undefined if this server sends the blob.
+ */
 async function findRedirect({ registry, call, origin }: Visit, blob: Blob): Promise<string | undefined> {
   const { blobs, blobRedirects } = registry.app
   if (blob.size <= smallBytes || !blobs.addressOf || !blobRedirects.has(call.cause.source)) return undefined
   const address = await blobs.addressOf(blob)
   if (address === undefined) return undefined
-  // Clients would send their credential to such a host too, and buckets refuse that.
+  // Clients keep the Authorization header in a redirect to the same host or its subdomain. Buckets refuse requests with this
+  // header.
   return isAtOrBelow(new URL(address).hostname, new URL(origin).hostname) ? undefined : address
 }

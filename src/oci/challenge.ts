@@ -2,7 +2,7 @@ import { isRepoPath } from '#lib/oci-names.ts'
 import { OciError } from './errors.ts'
 import type { Visit } from './visit.ts'
 
-/** Actions that a client should request for one that it needs. */
+/** Actions that a challenge names, by the action that the request needs. Clients also read what they push or delete. */
 const wanted: Record<string, string> = { pull: 'pull', push: 'pull,push', delete: 'pull,push,delete' }
 
 /** Scope for listing the repositories. */
@@ -15,8 +15,8 @@ function messageOf(origin: string, error: 'insufficient_scope' | 'invalid_token'
 }
 
 /**
- * Creates a 401 error with the token endpoint and the scopes to request (RFC 6750, and the Docker token specification). A mount
- * also needs to pull from another repository. `further` are additional scopes.
+ * Creates a 401 error with the URL of the token endpoint and the scopes to request (RFC 6750, and the Docker token
+ * specification). For a mount, the scopes include a pull from the other repository. `further` are additional scopes.
  */
 export function challenge(
   visit: Visit,
@@ -25,7 +25,7 @@ export function challenge(
   further: readonly string[] = [],
 ): OciError {
   const { registry, name, origin } = visit
-  // If the host replaces a part of the path, the token endpoint adds that part again.
+  // A configured host stands for a path prefix. The token endpoint adds the prefix, so the scope must not contain it.
   const asked = visit.prefix === '' ? name : visit.written
   const from = visit.query.get('from') ?? ''
   const mounts = action === 'push' && visit.query.has('mount') && isRepoPath(from)
@@ -35,8 +35,7 @@ export function challenge(
     ...(named && mounts ? [`repository:${from}:pull`] : []),
     ...further,
   ]
-  // Clients use the same repository names at the token endpoint, so it is on the same host. The name of the service does not
-  // depend on the host.
+  // The realm has the host of the request, so the token endpoint adds the same path prefix. `service` is always the main host.
   const parts = [`realm="${origin}/token"`, `service="${registry.host}"`]
   if (scopes.length > 0) parts.push(`scope="${[...new Set(scopes)].join(' ')}"`)
   if (error !== undefined) parts.push(`error="${error}"`)

@@ -13,13 +13,13 @@ import { isUid } from '#lib/uid.ts'
 import { OciError } from './errors.ts'
 import type { Registry } from './visit.ts'
 
-/** User name that goes with an access token. */
+/** User name of `docker login` if the password is an access token. */
 const tokenUser = '_token'
 
-/** Credential of a request, and its source address. */
+/** Parts of a request that authentication needs. */
 type Shown = Pick<HttpArrival, 'authorization' | 'source' | 'countStranger'>
 
-/** Verifies a bearer token. Throws UNAUTHORIZED for an invalid token, and DENIED for one that was issued for another audience. */
+/** Verifies a bearer token. Throws UNAUTHORIZED for an invalid token, and DENIED for a token with another audience. */
 export async function readBearer(
   { app }: Registry,
   verify: Verifier,
@@ -37,8 +37,8 @@ export async function readBearer(
 }
 
 /**
- * Verifies basic authentication. The user name is `_token` with an access token, or that of a push token with its secret. It can
- * also be the uid of an identity with a long-lived token of that identity.
+ * Verifies basic authentication. The user name `_token` needs an access token as password. The user name of a push token needs
+ * its secret. The uid of an identity needs a token of the issuer that the identity trusts.
  */
 export async function readBasic(registry: Registry, verify: Verifier, shown: Shown): Promise<Caller> {
   const { authorization = '', source } = shown
@@ -54,7 +54,7 @@ export async function readBasic(registry: Registry, verify: Verifier, shown: Sho
     )
   const { app, url } = registry
   const now = app.clock()
-  // The password is a token of another issuer, which takes longer to verify.
+  // The issuer's keys may have to be fetched, so the request counts against the limit of unauthenticated clients.
   shown.countStranger()
   const { uid } = await explainFailure(proveIdentity({ app, issuer: url, source }, password, user, now))
   app.lastSeen.note(uid, now.toISOString())
@@ -69,7 +69,7 @@ async function readPushToken({ app, host }: Registry, shown: Shown, user: string
       const opened = await openPushToken(app, { userName: user, secret: password, source })
       if (!opened) throw unauthenticated('the push token is wrong, expired or deleted')
       const { uid, identityUid, createTime, expireTime } = opened
-      // Counted only after verification, so that other callers cannot use up the limit of an identity.
+      // The limit of the identity is checked after the secret. Otherwise callers without the secret could use up the limit.
       app.limits.check('identity', uid)
       const [issuedAt, expiry] = [createTime, expireTime].map((time) => Math.floor(Date.parse(time) / 1000))
       return callerOf(app, identityUid, {

@@ -21,7 +21,7 @@ export function registryEntryPoint({ app, url }: Edge): EntryPoint {
   const verify = createVerifier(app.keyring, url, host, app.clock, true)
   const warnOfName = createNameWarning(registry)
   return {
-    // Without a deadline, since uploads may take any time.
+    // The registry has no deadline for requests, since uploads can take any time.
     name: 'registry',
     verifies: true,
     methods: withVerbs([...Object.keys(handlers), 'token']),
@@ -35,10 +35,11 @@ export function registryEntryPoint({ app, url }: Edge): EntryPoint {
 }
 
 /**
- * Warns once in the log if clients use a host name that the server does not know. They are then sent to another name for tokens.
+ * Logs one warning if clients use a host name that the server does not know. Challenges send such clients to the URL of the
+ * server.
  */
 function createNameWarning({ app, url }: Registry): (arrival: HttpArrival) => void {
-  // No warning if a URL is configured.
+  // If the operator has configured a URL, challenges with this URL are intended.
   let warned = app.config.url !== ''
   return (arrival) => {
     if (warned || arrival.called !== undefined) return
@@ -68,7 +69,7 @@ async function serve(registry: Registry, verify: Verifier, arrival: HttpArrival)
   else await handle(visit, route)
 }
 
-/** Resolves the name, which may have a view. Views are read-only for all callers. */
+/** Resolves a path that may begin with a view. Throws UNSUPPORTED if the request would write to a view. */
 async function resolveName(registry: Registry, arrival: HttpArrival, name: string): Promise<Named> {
   const named = await nameFrom(registry, prefixAt(registry, arrival), name)
   if (named.view && arrival.verb !== 'GET' && arrival.verb !== 'HEAD') {
@@ -87,7 +88,7 @@ async function handle(visit: Visit, route: Route): Promise<void> {
   }
 }
 
-/** Authenticates the caller. Throws a challenge if a credential is required and missing. */
+/** Authenticates the caller. Throws a 401 challenge if a required credential is missing or a credential is invalid. */
 async function authenticate(
   registry: Registry,
   verify: Verifier,
@@ -102,10 +103,11 @@ async function authenticate(
     throw challenge(stranger, tokenActionOf(route, req.method), undefined, extraScopesOf(route))
   }
   try {
-    // Clients such as curl send a password with each request. Its permissions and rate limits are those of the token endpoint.
+    // Basic authentication also works here, since clients such as curl send the password with each request. It gives the same
+    // permissions and rate limits as at the token endpoint.
     const read = /^Basic /i.test(authorization) ? readBasic : readBearer
     const caller = await read(registry, verify, arrival)
-    // A token without an identity is one that anyone can get.
+    // Anonymous callers can get a token too. Such a token has no identity, so the request counts as unauthenticated.
     if (caller.uid === '') arrival.countStranger()
     arrival.admit(caller)
     return visitOf(registry, arrival, named)
@@ -133,7 +135,7 @@ function visitOf(registry: Registry, arrival: HttpArrival, named: Named): Visit 
     whole: named.whole,
     view: named.view,
     prefix: prefixAt(registry, arrival),
-    // An unknown host does no harm here, but clients are not sent to it.
+    // Requests with an unknown host name are served. Challenges still name only the URL of the server.
     origin: called?.origin ?? registry.url,
     subdomain: called?.subdomain ?? '',
     query: new URLSearchParams(search),
@@ -153,7 +155,7 @@ function extraScopesOf({ kind }: Route): readonly string[] {
 }
 
 async function handleTokenRequest(visit: Visit): Promise<void> {
-  // Clients that try POST first continue with GET after this error.
+  // Clients that try POST first repeat the request with GET after a 405 error.
   if (visit.req.method !== 'GET' && visit.req.method !== 'HEAD') throw createWrongMethod('GET, HEAD')
   await issueToken(visit)
 }
@@ -173,7 +175,7 @@ async function refuse({ edge: { app }, req, res, requestId, path }: HttpArrival,
   await linger(req)
   const error = toOciError(thrown)
   if (error.cause instanceof UpstreamError) {
-    // The server works correctly; the upstream or its configuration needs attention.
+    // The log entry is a warning, since the upstream or the configuration of the mirror causes the error.
     const { message: reason, cause } = error.cause
     app.log.warn('request to the upstream of a mirror failed', { requestId, path, reason, cause })
   } else if (error.status >= 500) {

@@ -1,4 +1,5 @@
-// Errors of OCI distribution: { errors: [{ code, message, detail }] }, each code with its default status.
+// Errors in the JSON of the OCI distribution specification: { errors: [{ code, message, detail }] }. Each code has a default
+// status.
 import { isUnavailable } from '#db/unavailable.ts'
 import { AppError, codes, retryHeaders } from '#lib/errors.ts'
 
@@ -25,14 +26,14 @@ export type OciCode = keyof typeof ociCodes
 
 export type OciErrorOptions = {
   detail?: unknown
-  /** Used if HTTP has a more precise status than the code, such as 416. */
+  /** HTTP status, if a more precise one than that of the code exists, such as 416. */
   status?: number
   headers?: Record<string, string>
-  /** For the log only. */
+  /** Original error, for the log only. */
   cause?: unknown
 }
 
-/** Error that is shown to registry clients. */
+/** Error response to a registry client. */
 export class OciError extends Error {
   override name = 'OciError'
   readonly code: OciCode
@@ -49,22 +50,25 @@ export class OciError extends Error {
   }
 }
 
-/** The repository was deleted while a client pushed to it. */
+/** Error if the repository was deleted while a client pushed to it. */
 export function deletedMeanwhile(): OciError {
   return new OciError('NAME_UNKNOWN', 'the repository was deleted during the push; push again')
 }
 
-/** The received content has another digest than the request. */
+/** Error if the received content has another digest than the request. */
 export function wrongDigest(digest: string): OciError {
   const message = `the received content has the digest ${digest}, not the digest in the request; push it again`
   return new OciError('DIGEST_INVALID', message, { detail: { digest } })
 }
 
-/** The text is the same whether or not the repository exists. */
+/** The message is the same whether or not the repository exists. */
 const noAccess =
   'you do not have access to this repository, or it does not exist; check that its path begins with your organization'
 
-/** DENIED. The default message is for callers without any access. It is the same whether or not something exists. */
+/**
+ * DENIED error. The default message is for callers without any access. The message is the same whether or not the repository
+ * exists.
+ */
 export function denied(message = noAccess): OciError {
   return new OciError('DENIED', message)
 }
@@ -88,11 +92,11 @@ export function toOciError(error: unknown): OciError {
     return new OciError('UNAVAILABLE', 'the database is unavailable; retry later', options)
   }
   if (error instanceof AppError && error.reason === 'ETAG_MISMATCH') return preconditionError(error)
-  // The client has disconnected. The status is for the log and the metrics.
+  // The client has disconnected, so nobody reads the response. The status appears in the log and in the metrics.
   if (error instanceof AppError && error.code === 'CANCELLED') {
     return new OciError('UNAVAILABLE', error.message, { status: error.http, cause: error })
   }
-  // Errors of the listener have their own status.
+  // The listener sets its own HTTP status for invalid requests.
   if (error instanceof AppError && error.http !== codes[error.code].http) {
     return new OciError('UNSUPPORTED', error.message, { status: error.http })
   }
@@ -113,7 +117,7 @@ export function toOciError(error: unknown): OciError {
   }
   const { until, rule, tags } = error.metadata
   if (rule !== undefined) {
-    // Retained content exists and conflicts with the request: 409. A protected tag is only a missing permission: 403.
+    // Content under retention conflicts with the deletion: 409. A protected tag needs a permission that the caller lacks: 403.
     const status = error.reason === 'CONTENT_KEPT' ? 409 : 403
     const detail = { ...(until === undefined ? {} : { until: until || null }), rule, tags: tags?.split(',') ?? [] }
     return new OciError('DENIED', error.message, { status, detail, cause: error })
@@ -121,7 +125,7 @@ export function toOciError(error: unknown): OciError {
   return new OciError(code, error.message, { headers: retryHeaders(error), cause: error })
 }
 
-/** Contains the current digest, so that a client can decide whether to retry. */
+/** Error if a precondition fails. It has the current digest of the tag, so that the client can decide whether to retry. */
 function preconditionError(error: AppError): OciError {
   const digest = error.metadata.etag ?? ''
   const headers: Record<string, string> = digest === '' ? {} : { etag: `"${digest}"` }
@@ -129,8 +133,8 @@ function preconditionError(error: AppError): OciError {
 }
 
 /**
- * True if the request was refused because of its target. Clients begin without a token to get a challenge, they may disconnect,
- * and server errors refuse no one.
+ * True if the server refused what the caller requested. Not for 401, which starts each sign-in, for a client that disconnected,
+ * or for server errors.
  */
 export function isRefusal({ status }: OciError): boolean {
   return status !== 401 && status !== codes.CANCELLED.http && status < 500

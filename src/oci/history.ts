@@ -1,5 +1,5 @@
-// Tag history at two endpoints: our own (behavior 9.6), and the draft of pull request 606 of the distribution specification,
-// which includes deletions.
+// Tag history. One endpoint is our own (behavior 9.6). The other is the draft of pull request 606 of the distribution
+// specification, which includes deletions.
 import { hash } from 'node:crypto'
 import { timePlus } from '#domains/policy/views/views.model.ts'
 import type { RepoRef } from '#domains/registry/repo-ref.model.ts'
@@ -12,7 +12,7 @@ import type { Visit } from './visit.ts'
 
 const maxRecords = 1000
 
-/** Serves `/v2/<name>/_svc/history/<tag>`: oldest first, at most 1000 records of the time window. */
+/** Serves `/v2/<name>/_svc/history/<tag>`: at most 1000 records of the requested time window, the oldest first. */
 export async function tagHistory(visit: Visit, tag: string): Promise<void> {
   const repo = await allow(visit, 'history.read', { tag })
   const { db } = visit.call.app
@@ -24,7 +24,7 @@ export async function tagHistory(visit: Visit, tag: string): Promise<void> {
   send(visit, 'application/json', `{"history":[${records}]}`)
 }
 
-/** In a view the history ends at the time of the view, minus its age. */
+/** End of the time window. In a view, it is not after the time of the view, minus the age of the view. */
 function findEnd(visit: Visit, before: string | undefined): string | undefined {
   if (!visit.view) return before
   const { until, age } = questionOf(visit, visit.view)
@@ -37,7 +37,8 @@ const defaultEntries = 100
 const annotation = 'org.opencontainers.distribution.tag'
 
 /**
- * Serves `/v2/<name>/_oci/tag-history/<tag>`: an index, newest first, with the time and kind of each change in its descriptors.
+ * Serves `/v2/<name>/_oci/tag-history/<tag>`: an OCI image index, the newest change first. The annotations of each descriptor
+ * have the time and the kind of a change.
  */
 export async function tagHistoryDraft(visit: Visit, tag: string): Promise<void> {
   const { app } = visit.call
@@ -58,7 +59,7 @@ export async function tagHistoryDraft(visit: Visit, tag: string): Promise<void> 
   const found = repo && size > 0 ? await listHistory(app.db, repo, tag, window, size + 1) : []
 
   const entries = found.slice(0, size).map(({ mediaType, size: bytes, digest, time, event }) => ({
-    // Only the digest is known of an image whose history was imported without its content.
+    // Imported tag history can name digests without content here. Then the media type is unknown.
     mediaType: mediaType || 'application/octet-stream',
     size: bytes,
     digest,
@@ -73,13 +74,19 @@ export async function tagHistoryDraft(visit: Visit, tag: string): Promise<void> 
   send(visit, indexType, JSON.stringify({ schemaVersion: 2, mediaType: indexType, manifests: entries }), link)
 }
 
-/** The draft allows 404 only if the endpoint is missing, so a missing repository has an empty history. */
+/**
+ * Ignores NAME_UNKNOWN, so that a missing repository has an empty history. In the draft, 404 means that the registry lacks the
+ * endpoint.
+ */
 function ignoreUnknownRepo(error: unknown): RepoRef | undefined {
   if (error instanceof OciError && error.code === 'NAME_UNKNOWN') return undefined
   throw error
 }
 
-/** Responses that are public can be cached and revalidated. Others are not stored in caches. */
+/**
+ * Sends the response. Caches may store responses about public images and must revalidate them. Caches must not store other
+ * responses.
+ */
 function send(visit: Visit, type: string, text: string, link?: string): void {
   const { req, res } = visit
   const etag = isPublic(visit) ? `"${hash('sha256', text, 'base64url')}"` : undefined

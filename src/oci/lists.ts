@@ -1,4 +1,4 @@
-// Lists of repositories and of the tags of one: /v2/_catalog, and /v2/<name>/tags/list (distribution specification, "Listing
+// Lists repositories (/v2/_catalog) and the tags of a repository (/v2/<name>/tags/list, distribution specification, "Listing
 // Tags").
 import { type NamePage, tagNamesAs } from '#domains/policy/views/view-lists.service.ts'
 import type { RepoRef } from '#domains/registry/repo-ref.model.ts'
@@ -11,12 +11,12 @@ import { answerWith, version } from './respond.ts'
 import { listingFor } from './views/lists.ts'
 import type { Visit } from './visit.ts'
 
-/** Limits of one response, also without a limit from the client. The Link header leads to the rest. */
+/** Most names in one response. If there are more, a Link header has the URL of the next page. */
 const [maxRepos, maxTags] = [1000, 10_000]
 
 /**
- * Lists the repositories that the visitor is allowed to list, in byte order after `last`. A response may have fewer than
- * requested and still have a next page.
+ * Lists the repositories that the caller is allowed to list, in byte order after `last`. A page may have fewer names than
+ * requested even if a next page exists.
  */
 export async function listRepositories(visit: Visit): Promise<void> {
   const places = listable(visit)
@@ -30,7 +30,7 @@ export async function listRepositories(visit: Visit): Promise<void> {
   })
 }
 
-/** Lists tags in byte order after `last`. In a view, a response may have fewer than requested and still have a next page. */
+/** Lists tags in byte order after `last`. In a view, a page may have fewer tags than requested even if a next page exists. */
 export async function listTagNames(visit: Visit): Promise<void> {
   const repo = await allow(visit, 'tags.read')
   const { written } = visit

@@ -28,7 +28,7 @@ import { idleLimit, type Visit } from './visit.ts'
 
 type Target = { digest: string } | { tag: string }
 
-/** Tags cannot contain a colon, and every digest has one. */
+/** A reference with a colon is a digest, since tags cannot contain a colon. */
 function targetOf(reference: string): Target {
   return reference.includes(':') ? { digest: requireDigest(reference) } : { tag: reference }
 }
@@ -44,7 +44,7 @@ export async function getManifest(visit: Visit, reference: string): Promise<void
   })
 }
 
-/** True if no policy, gate or pull rule can apply, and the repository is neither a view nor a mirror. */
+/** True if no policy can refuse or change a pull: the repository is no mirror, and the path has no view. */
 function isPlain({ view, call: { app, caller } }: Visit, repo: RepoRef): boolean {
   if (view || repo.follow !== undefined) return false
   return app.laws.isEmpty() && app.gates.isEmpty() && (caller.uid === '' || app.pullRules.isEmpty())
@@ -68,11 +68,12 @@ async function pullChecked(visit: Visit, repo: RepoRef, target: Target): Promise
 }
 
 async function pullTag(visit: Visit, repo: RepoRef, tag: string): Promise<PulledTag | undefined> {
-  // A view shows only content that is already stored.
+  // Views serve only stored content, so the upstream is not checked.
   const headers: Headers = isOnDemand(repo) && !visit.view ? await freshen(visit, repo, tag) : {}
   const pulled = await pullTagFor(visit, repo, tag)
   if (!pulled) return undefined
-  // The first warning means older than at the upstream, the second older than the current tag here.
+  // The first warning: the upstream may have a newer image for the tag. The second: the view or cooldown policy selected an older
+  // image.
   const warnings = [headers.warning, pulled.headers?.warning].filter((one) => one !== undefined).map(String)
   return { ...pulled, headers: { ...headers, ...pulled.headers, ...(warnings.length > 0 && { warning: warnings }) } }
 }
@@ -88,10 +89,10 @@ function serve(visit: Visit, repo: RepoRef, pulled: PulledTag): Served {
   const { digest, mediaType, content } = manifest
   const etag = `"${digest}"`
   const headers: Headers = { 'docker-content-digest': digest, etag, ...pulled.headers }
-  // Time of the assignment, so that clients can wait for a minimum age.
+  // Clients read this header to wait until the tag has had the digest for a minimum time.
   if (since !== undefined) headers['last-modified'] = new Date(since).toUTCString()
   const served = { repo, digest, mediaType }
-  // In a view or under a cooldown policy a tag can go back to an older digest, so times cannot be compared.
+  // In a view or under a cooldown policy, a tag can go back to an older digest. Then `If-Modified-Since` is ignored.
   if (isUnchanged(visit, etag, pulled.isAged ? undefined : since)) {
     visit.res.writeHead(304, headers)
     visit.res.end()
@@ -107,7 +108,7 @@ export async function putManifest(visit: Visit, reference: string): Promise<void
     const tags = tagsOf(visit, target)
     const precondition = preconditionOf(visit, target)
     const place = await allowPush(visit, { setsTags: tags.length > 0 })
-    // Over HTTP/1.1 the whole request has a time limit.
+    // The listener limits the total time of HTTP/1.1 requests only. HTTP/2 requests get an idle timeout here.
     if (visit.req.httpVersionMajor === 2) idleLimit(visit)
     const content = await receiveSmall(visit, maxManifestBytes)
     const manifest = verifyDigest(content, target)
@@ -133,7 +134,7 @@ export async function putManifest(visit: Visit, reference: string): Promise<void
   })
 }
 
-/** The tag in the path, or the tags in the parameters of a push by digest. */
+/** Tags to set: the tag in the path, or those in the query parameters of a push by digest. */
 function tagsOf({ query }: Visit, target: Target): string[] {
   const tags = 'tag' in target ? [target.tag] : [...new Set(query.getAll('tag'))]
   if (tags.length > maxTagsAtOnce) {
@@ -218,8 +219,8 @@ export async function deleteManifest(visit: Visit, reference: string): Promise<v
 }
 
 /**
- * Precondition of a write on the current digest of the tag (distribution-spec, issue 251). A digest is its own precondition,
- * since it never changes.
+ * Reads `If-Match` and `If-None-Match`, which compare the current digest of the tag (distribution-spec, issue 251). Throws
+ * UNSUPPORTED if the path has a digest, since the content of a digest never changes.
  */
 function preconditionOf({ req: { headers } }: Visit, target: Target) {
   try {

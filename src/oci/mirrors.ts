@@ -1,4 +1,4 @@
-// Mirrors with content on demand: a pull checks the upstream first, and fetches missing content.
+// Pull-through mirrors. A pull by tag checks the upstream first, and missing content is fetched.
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { bringsContent } from '#domains/mirrors/follows/follows.model.ts'
@@ -11,7 +11,7 @@ import { OciError } from './errors.ts'
 import { originOf } from './respond.ts'
 import { idleLimit, type Visit } from './visit.ts'
 
-/** True if missing content may be at the upstream. */
+/** True if the repository is a mirror that fetches missing content when it is pulled. */
 export function isOnDemand({ follow }: RepoRef): boolean {
   return follow !== undefined && bringsContent(follow)
 }
@@ -22,7 +22,10 @@ const pullingOf = (visit: Visit, repo: RepoRef): service.Pulling => ({
   origin: originOf(visit),
 })
 
-/** Warning header for a tag that may be older than at the upstream. */
+/**
+ * Checks the upstream for the current digest of a tag. Returns a warning header if the tag here may be older than at the
+ * upstream.
+ */
 export async function freshen(visit: Visit, repo: RepoRef, tag: string): Promise<Record<string, string>> {
   const warning = await withOciErrors(service.freshenTag(pullingOf(visit, repo), tag))
   return warning === undefined ? {} : { warning: `299 - "${warning.replaceAll(/["\\]/g, '')}"` }
@@ -32,7 +35,7 @@ export function bringManifest(visit: Visit, repo: RepoRef, digest: string): Prom
   return withOciErrors(service.bringManifest(pullingOf(visit, repo), digest))
 }
 
-/** True if the repository was created because an upstream has the image. */
+/** Creates the missing repository as a mirror if an upstream has the image. Returns false if none has it. */
 export function makeFollowed(visit: Visit, missing: Missing): Promise<boolean> {
   return withOciErrors(makeRepo(visit.registry.app, missing))
 }
@@ -41,13 +44,16 @@ export function sizeThere(visit: Visit, repo: RepoRef, digest: string): Promise<
   return withOciErrors(service.sizeOfBlob(pullingOf(visit, repo), digest))
 }
 
-/** Longest stall of a slow client before others stop waiting for it: for one write, and in total. */
+/**
+ * Longest wait for a slow client, in milliseconds: in one write, and in all writes of a blob. After that, the fetch continues
+ * without this client, since other clients may wait for the blob too.
+ */
 const stalledMs = 1_000
 const behindMs = 10_000
 
 /**
- * Fetches a blob. With `headers`, streams it to the client and returns `sent`. A client that is too slow got the first `written`
- * bytes, and gets the rest from the blob store.
+ * Fetches a blob and stores it. With `headers`, also streams it to the client and returns `sent`. For a client that is too slow,
+ * returns the number of bytes `written`. The caller sends the rest from the blob store.
  */
 export async function bringBlob(
   visit: Visit,
@@ -58,7 +64,7 @@ export async function bringBlob(
   const { res } = visit
   let [size, written, patienceMs] = [0, 0, behindMs]
   const send = async (chunk: Uint8Array): Promise<boolean> => {
-    // The rest is still stored after the client has disconnected.
+    // If the client disconnects, the blob is still fetched and stored.
     if (res.destroyed) return false
     if (!res.headersSent) {
       idleLimit(visit)
@@ -69,7 +75,7 @@ export async function bringBlob(
     const began = performance.now()
     const keepsUp = await waitForDrain(res, Math.min(stalledMs, patienceMs))
     patienceMs -= performance.now() - began
-    // The client now waits for the rest, which may take long to arrive.
+    // From here on the client waits until the blob is stored, so the idle timeout is off.
     if (!keepsUp) visit.req.setTimeout(0)
     return keepsUp
   }
@@ -79,19 +85,19 @@ export async function bringBlob(
   const tee = headers && { begin, write: send }
   try {
     const result = await withOciErrors(service.bringBlob(pullingOf(visit, repo), digest, tee))
-    // An empty blob writes nothing to the client.
+    // Without headers sent, the client has received nothing: the blob is empty, or was not streamed.
     if (!res.headersSent) return result === 'sent' ? 'stored' : result
     if (result !== 'sent') return { written }
     res.end()
     return result
   } catch (error) {
-    // The client has a part of the blob and must not take it for all.
+    // The client has received a part of the blob. The closed connection shows the client that the blob is incomplete.
     if (res.headersSent) res.destroy()
     throw error
   }
 }
 
-/** True if the client accepts more data within the time. False if it has disconnected. */
+/** Waits until the client accepts more data. Returns false if the client disconnects or the time is over. */
 async function waitForDrain(res: Visit['res'], ms: number): Promise<boolean> {
   const over = new AbortController()
   const { signal } = over
@@ -112,7 +118,7 @@ async function withOciErrors<T>(work: Promise<T>): Promise<T> {
   try {
     return await work
   } catch (error) {
-    // The quota of the organization is shown to clients that push, not to clients that pull.
+    // The exceeded quota belongs to the organization. Details of the quota are for clients that push, not for clients that pull.
     if (error instanceof AppError && error.reason === 'RESOURCE_LIMIT_EXCEEDED') {
       throw new OciError(
         'DENIED',

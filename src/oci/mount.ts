@@ -1,5 +1,5 @@
-// Mounting: the blob is already in another repository, so the client need not push it (distribution specification, "Mounting a
-// blob from another repository").
+// Mounts a blob of another repository, so that the client need not push it (distribution specification, "Mounting a blob from
+// another repository").
 import { findBlob, findWhole, mountBlob, reposWithBlob } from '#domains/registry/blobs/blobs.service.ts'
 import type { RepoRef } from '#domains/registry/repo-ref.model.ts'
 import { allow, type Target } from './access.ts'
@@ -10,13 +10,13 @@ import { checkDigest, requireClean } from './views/checks.ts'
 import { nameOrNone } from './views/names.ts'
 import { pathOf, type Visit } from './visit.ts'
 
-/** Most repositories that are tried for a client that names none. */
+/** Most repositories that are tried if the client does not name one. */
 const maxTried = 20
 
 /**
- * Mounts a blob. Returns false if the client has to upload it. Throws a challenge if the caller is allowed to read the blob at
- * `from`, but the token does not cover that repository. Without `from` there is no challenge: the client cannot have requested
- * such a token, and many clients follow one challenge only.
+ * Mounts a blob. Returns false if the client has to upload it. Throws a challenge if the caller has access to the blob at `from`,
+ * but the token lacks that repository. Without `from` there is no challenge: the client could not know which repository to
+ * request, and many clients follow only one challenge.
  */
 export async function mount(visit: Visit, target: Target, digest: string, from: string | null): Promise<boolean> {
   const places = from ? await findNamedPlace(visit, from) : await findPlaces(visit, digest)
@@ -54,8 +54,8 @@ async function findSource(visit: Visit, digest: string): Promise<RepoRef | 'need
   } catch (error) {
     if (!(error instanceof OciError)) throw error
     if (error.code !== 'UNAUTHORIZED') return undefined
-    // The caller is allowed to read there, so the existence of the blob is no secret. If it is missing, another token does not
-    // help.
+    // The caller has access to this repository, so the answer may reveal whether the blob exists. A challenge is useful only if
+    // it does.
     const { repo } = await visit.registry.app.paths.find(pathOf(visit))
     return repo && (await findBlob(visit.call, repo, digest)) ? 'needs a token' : undefined
   }

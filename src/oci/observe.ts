@@ -1,5 +1,5 @@
-// Records of requests. Pulls and refused pushes of members become events; a successful push writes its own event. A sample of all
-// refusals is stored for the owners of the repository, including refusals of strangers.
+// Records pulls, pushes and refused requests. Pulls, and refused requests of members, become events here. A successful push
+// writes its event in its own transaction. A sample of all refused requests is stored for the owners of the repository.
 import type { RefusedAction } from '#domains/events/refusals/refusal-log.ts'
 import type { Pulled, Pushed } from '#domains/outbox/emit-registry.ts'
 import type { RepoRef } from '#domains/registry/repo-ref.model.ts'
@@ -11,10 +11,10 @@ import { pathOf, type Visit } from './visit.ts'
 
 type What = { type: 'manifest' | 'blob'; digest: string; tag?: string }
 
-/** Result of a pull; `send` streams the body, which may take long. */
+/** Result of a pull. `send` streams the body, and is called after the pull was recorded. */
 export type Served = { repo: RepoRef; digest: string; mediaType?: string; send?: () => Promise<void> }
 
-/** Runs a pull and records it, even if it is refused. */
+/** Runs a pull and records the pull. A refused pull of a member is recorded too. */
 export async function observePull(visit: Visit, what: What, work: () => Promise<Served>): Promise<void> {
   const method = visit.req.method === 'HEAD' ? 'HEAD' : 'GET'
   const note = (repo: RepoRef, pulled: Pulled) => {
@@ -24,8 +24,8 @@ export async function observePull(visit: Visit, what: What, work: () => Promise<
   try {
     const { repo, send, ...served } = await work()
     const { usage } = visit.registry.app
-    // Only pulls of manifests count as usage. Images can have many blobs, which are pulled only once. Pulls of a scanner do not
-    // count.
+    // Usage is counted by manifest. Clients pull a blob only once, even if several images have the blob. Pulls of scanners are no
+    // usage.
     if (what.type === 'manifest' && visit.call.caller.token?.scanner === undefined) {
       usage.note(repo.id, served.digest, visit.call.caller.uid, method, visit.call.cause.now)
     }
@@ -40,7 +40,7 @@ export async function observePull(visit: Visit, what: What, work: () => Promise<
   await sending?.()
 }
 
-/** Runs a push and records it if it is refused. */
+/** Runs a push. If the push is refused and the caller is a member, records the refusal. */
 export async function observePush(visit: Visit, what: What, work: () => Promise<void>): Promise<void> {
   try {
     await work()
@@ -63,7 +63,7 @@ async function onRefusal(
   if (repo && member) note(repo, { status: error.status, code: error.code, message: error.message })
 }
 
-/** Adds a refused request to the sample of its group, and counts it. Never rejects. */
+/** Adds a refused request to the sample of its group, and increases the counter of refused requests. Never rejects. */
 export async function noteRefusal(visit: Visit, reference: string, thrown: unknown): Promise<void> {
   const error = toOciError(thrown)
   const { status, code, message } = error
@@ -76,7 +76,7 @@ export async function noteRefusal(visit: Visit, reference: string, thrown: unkno
   const standing = await standingOf(visit).catch(() => undefined)
   if (!standing || standing.group === '') return
   const { repo, group, member } = standing
-  // Members see a typing mistake in the response.
+  // For members, only 403 errors are stored. Other errors, such as a mistyped tag, are shown to the member in the response.
   if (status !== 403 && member) return
   const { actor: caller, source: remoteAddress, now } = visit.call.cause
   const what = { group, repository: repo?.path, path, reference, action }

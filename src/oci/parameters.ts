@@ -5,7 +5,7 @@ import { OciError } from './errors.ts'
 import { digestForm } from './respond.ts'
 import type { Visit } from './visit.ts'
 
-/** A whole number that is not negative. Returns undefined if the parameter is missing. */
+/** Value of a parameter as a whole number from 0. Returns undefined if the parameter is missing. Throws for other values. */
 export function numberOf({ query }: Visit, name: string): number | undefined {
   const text = query.get(name)
   if (text === null) return undefined
@@ -14,12 +14,13 @@ export function numberOf({ query }: Visit, name: string): number | undefined {
 }
 
 /**
- * A time as ISO text. Times have milliseconds here, so a finer one is rounded `up` or `down`. A date means its beginning in UTC.
+ * Value of a parameter as a time in ISO 8601. Times here have milliseconds, so more precise times are rounded `up` or `down`. A
+ * date without a time means midnight UTC.
  */
 export function timeOf({ query }: Visit, name: string, rounded: 'up' | 'down'): string | undefined {
   const text = query.get(name)
   if (text === null) return undefined
-  // In a query without encoding, the plus of a time zone offset arrives as a space.
+  // If the client did not encode the plus of a time zone offset, the plus arrives as a space.
   const full = /^\d{4}-\d{2}-\d{2}$/.test(text) ? `${text}T00:00:00Z` : text.replace(/ (?=\d{2}:\d{2}$)/, '+')
   const instant = parseTimestamp(full)
   if (!instant) throw refused(name, 'must be a time such as 2026-08-01T12:00:00Z, or a date such as 2026-08-01')
@@ -34,14 +35,14 @@ export function digestOf({ query }: Visit): string | undefined {
   throw new OciError('DIGEST_INVALID', digestForm)
 }
 
-/** Link header to the next page: the same request with changed parameters. */
+/** Value of a Link header to the next page. The URL is that of the request, with changed parameters. */
 export function nextLink({ query }: Visit, path: string, changed: Record<string, string>): string {
   const next = new URLSearchParams(query)
   for (const [name, value] of Object.entries(changed)) next.set(name, value)
   return `<${path}?${next}>; rel="next"`
 }
 
-/** Error for the value of a parameter. */
+/** Error for an invalid query parameter. */
 export function refused(parameter: string, why: string): OciError {
   return new OciError('UNSUPPORTED', `${parameter} ${why}`, { status: 400, detail: { parameter } })
 }

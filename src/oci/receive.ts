@@ -1,4 +1,4 @@
-// Receives bodies of uploads and writes them as they arrive, with a constant amount of memory.
+// Receives the bodies of uploads. Bodies are written while they arrive, with a constant amount of memory.
 import type { Hash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { ServerHttp2Stream } from 'node:http2'
@@ -8,15 +8,15 @@ import { turnBytes, turns } from '#lib/scheduling/turns.ts'
 import { OciError } from './errors.ts'
 import type { Visit } from './visit.ts'
 
-/** Larger writes are not faster (measured). One is in progress while the next is collected. */
+/** Size of one write, in bytes. Larger writes are not faster (measured). While one write runs, the next one is collected. */
 const writeBytes = 1 << 20
 
-/** `cut` is true if the client disconnected before the end of the body. The bytes received before that are written. */
+/** `cut` is true if the client disconnected before the end of the body. The bytes that arrived are written even then. */
 export type Receipt = { size: number; cut: boolean }
 
 /**
- * Writes the body of the request to `part`. Resolves when all of it is written, but not yet synced to disk. `take` is called with
- * each size before the write, and may throw.
+ * Writes the body of the request to `part`. Resolves when all bytes are written, but not yet synced to disk. `take` is called
+ * with the size of each chunk before the write, and may throw to stop.
  */
 export async function receive(
   { req, registry }: Visit,
@@ -34,11 +34,11 @@ export async function receive(
     batch = []
     collected = 0
     const written = part.write(chunks)
-    // The result is checked before the next write. Until then a rejection would count as unhandled.
+    // The error is handled before the next write. This handler only prevents an unhandled rejection until then.
     written.catch(() => {})
     return written
   }
-  // The default would close the connection if a write fails, and the client would not get the error.
+  // Without this option, Node would close the connection if a write fails, and the client would not receive the error.
   const body = req.iterator({ destroyOnReturn: false })
   try {
     for (;;) {
@@ -55,7 +55,7 @@ export async function receive(
       size += chunk.length
       collected += chunk.length
       if (collected < writeBytes) continue
-      // The blob store may be slow meanwhile, so the idle timeout is off.
+      // The idle timeout is off while the server waits for the blob store.
       req.setTimeout(0)
       await writing
       req.setTimeout(registry.app.config.requestTimeoutMs)
@@ -64,9 +64,9 @@ export async function receive(
   } finally {
     await body.return?.()
   }
-  // A reset HTTP/2 stream ends like a complete one.
+  // An HTTP/2 stream that the client reset ends the iterator without an error.
   if ('stream' in req && (req.stream as ServerHttp2Stream).rstCode !== 0) cut = true
-  // The server is the slow side from here on, so the idle timeout is off.
+  // The body has arrived. The idle timeout is off while the server waits for the blob store.
   req.setTimeout(0)
   await writing
   if (batch.length > 0) await write()
@@ -96,13 +96,13 @@ export async function receiveSmall({ req }: Visit, maxBytes: number): Promise<Bu
   return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, size)
 }
 
-/** True if the request has a body. Over HTTP/2 a body may come without a length. */
+/** True if the request has a body. An HTTP/2 request can have a body without Content-Length. */
 export function hasBody({ req }: Visit): boolean {
   if ('stream' in req) return !(req.stream as ServerHttp2Stream).endAfterHeaders
   return req.headers['transfer-encoding'] !== undefined || (req.headers['content-length'] ?? '0') !== '0'
 }
 
-/** Error for the client if a body could not be stored. */
+/** Converts an error of the blob store to an error for the client. Returns other errors unchanged. */
 export function storeProblem(error: unknown): unknown {
   if (error instanceof ContentTooLarge) return new OciError('SIZE_INVALID', error.message, { cause: error })
   if (!(error instanceof StoreFull)) return error
@@ -116,8 +116,8 @@ const lingerMs = 1000
 const lingerBytes = 32 * 1024 * 1024
 
 /**
- * Reads for a short time what a refused client still sends. With unread bytes the connection would be reset, and the client could
- * not read the error.
+ * Reads the rest of a refused request, for at most one second. With unread bytes, the operating system would reset the
+ * connection, and the client could not read the error.
  */
 export async function linger(req: IncomingMessage): Promise<void> {
   if (req.complete || req.destroyed || req.httpVersionMajor === 2 || req.headers.expect !== undefined) return

@@ -6,7 +6,9 @@ import { OciError } from './errors.ts'
 import { answerWith, requireDigest } from './respond.ts'
 import type { Visit } from './visit.ts'
 
-/** Serves an index of the manifests whose subject is the digest. A long index continues at the Link header. */
+/**
+ * Serves an index of the manifests whose subject is the digest. If there are more, a Link header has the URL of the next page.
+ */
 export async function getReferrers(visit: Visit, reference: string): Promise<void> {
   const subject = requireDigest(reference)
   const repo = await allow(visit, 'referrers.read', { digest: subject }).catch(ignoreUnknownRepo)
@@ -30,14 +32,17 @@ export async function getReferrers(visit: Visit, reference: string): Promise<voi
 }
 
 /**
- * Artifact type to filter by. Undefined if it is empty. A plus, which media types have and clients often do not encode, arrives
- * as a space. No media type has spaces.
+ * Artifact type to filter by, or undefined for no filter. Media types can have a plus. Clients often do not encode the plus, so
+ * it arrives as a space.
  */
 function typeOf({ query }: Visit): string | undefined {
   return query.get('artifactType')?.replaceAll(' ', '+') || undefined
 }
 
-/** Clients take 404 as a missing endpoint and then look for referrers in tags. */
+/**
+ * Ignores NAME_UNKNOWN, so that a missing repository has no referrers. For clients, 404 means that the registry lacks the
+ * endpoint; they then search for referrers in tags.
+ */
 function ignoreUnknownRepo(error: unknown): undefined {
   if (!(error instanceof OciError) || error.code !== 'NAME_UNKNOWN') throw error
   return undefined

@@ -28,9 +28,9 @@ export type Route = {
 }
 
 /**
- * Finds the route for a path of the distribution specification, "Endpoints", or of the tag history. A repository name may contain
- * these words too, so the search starts at the end. `token` is another name of the history. Throws NAME_UNKNOWN if there is no
- * such route.
+ * Finds the route for a path of the distribution specification, "Endpoints", or of the tag history. The search starts at the end,
+ * since a repository name may contain the same words. `_token` is an alternative to `_svc` in the path of the tag history. Throws
+ * NAME_UNKNOWN if no route matches.
  */
 export function routeOf(path: string, token: string | undefined): Route {
   const parts = path.slice('/v2/'.length).split('/')
@@ -55,7 +55,7 @@ export function routeOf(path: string, token: string | undefined): Route {
   throw new OciError('NAME_UNKNOWN', 'the registry has no endpoint with this path')
 }
 
-/** Tags and digests have no control characters, and not every database accepts them. */
+/** Throws MANIFEST_UNKNOWN for control characters. Tags and digests cannot have any, and PostgreSQL does not accept them all. */
 function checkReference(route: Route): Route {
   if (!/\p{Cc}/u.test(route.reference)) return route
   throw new OciError('MANIFEST_UNKNOWN', 'tags and digests cannot have control characters')
@@ -69,10 +69,10 @@ function decode(text: string): string {
   }
 }
 
-/** Handler of a route. It first decides with `allow`, then does the work and writes the response. */
+/** Handler of a route. Each handler checks permissions first, for example with `allow`, and then sends the response. */
 export type Handler = (visit: Visit, reference: string) => Promise<void>
 
-/** Handlers by kind of path and HTTP method. */
+/** Handlers by kind of route and HTTP method. */
 export const handlers: Record<Route['kind'], Record<string, Handler>> = {
   base: { GET: answerBase, HEAD: answerBase },
   catalog: { GET: listRepositories, HEAD: listRepositories },
@@ -87,7 +87,7 @@ export const handlers: Record<Route['kind'], Record<string, Handler>> = {
   'tag-history': { GET: tagHistoryDraft, HEAD: tagHistoryDraft },
 }
 
-/** Confirms that this is a registry, and that the token is valid. */
+/** Answers GET /v2/. Status 200 tells clients that this is a registry and that their token is valid. */
 async function answerBase(visit: Visit): Promise<void> {
   answerWith(visit, '{}', version)
 }

@@ -14,8 +14,8 @@ const lifetimeSeconds = 300
 const maxScopes = 32
 
 /**
- * Writes `{ token, access_token, expires_in, issued_at }`. Actions that the caller is not allowed to do are left out of the
- * token.
+ * Issues the token and writes `{ token, access_token, expires_in, issued_at }`. The token contains only those requested actions
+ * that the caller is allowed to perform.
  */
 export async function issueToken(visit: Visit): Promise<void> {
   const { registry, call } = visit
@@ -30,10 +30,10 @@ export async function issueToken(visit: Visit): Promise<void> {
     const named = await nameOrNone(visit.registry, visit.prefix, scope.name)
     if (named && isRepoPath(named.name)) visits.push({ scope, at: { ...visit, ...named } })
   }
-  // Without a credential, only public images can be pulled.
+  // Without a credential, a token can be requested only for pulls of public images.
   if (visit.anonymous && (catalog || visits.length === 0 || !visits.every(({ at }) => isPublic(at))))
     throw challenge(visit)
-  // The content of the catalog is decided when it is listed.
+  // The token allows to list the catalog. Permissions decide later which repositories are listed.
   const access: RepositoryAccess[] = catalog ? [{ type: 'registry', name: 'catalog', actions: ['*'] }] : []
   for (const { scope, at } of visits) {
     const able = await actionsAt(at)
@@ -65,8 +65,8 @@ export async function issueToken(visit: Visit): Promise<void> {
 type Scope = { name: string; actions: readonly string[] }
 
 /**
- * Reads `repository:<name>:<action>,…` and `registry:catalog:*`. One parameter may have several, separated by spaces. Other
- * scopes are ignored.
+ * Reads scopes `repository:<name>:<action>,…` and `registry:catalog:*`. One parameter may contain several scopes, separated by
+ * spaces. Scopes in other forms are ignored.
  */
 function readScopes(parameters: readonly string[]): { repositories: Scope[]; catalog: boolean } {
   const texts = parameters.flatMap((parameter) => parameter.split(' ')).filter((text) => text !== '')

@@ -16,7 +16,10 @@ import { hasBody, receive, storeProblem } from './receive.ts'
 import { answer, originOf, requireDigest } from './respond.ts'
 import { idleLimit, type Visit } from './visit.ts'
 
-/** Starts an upload. If the client requests it, mounts the blob or receives all of it at once instead. */
+/**
+ * Starts an upload. If the request names a blob to mount, tries to mount it instead. If the request contains the whole blob,
+ * stores it at once.
+ */
 export async function postUpload(visit: Visit): Promise<void> {
   const { query } = visit
   const mountDigest = query.get('mount')
@@ -37,7 +40,7 @@ export async function postUpload(visit: Visit): Promise<void> {
 }
 
 async function startUpload(visit: Visit, target: Target): Promise<void> {
-  // A refused push must not create the repository.
+  // If the upload quota of the organization is used up, the request must fail before the repository is created.
   if (!target.repo) await service.requireUpload(visit.call, target.uid)
   const upload = await service.startUpload(visit.call, target)
   if (!upload) throw deletedMeanwhile()
@@ -68,7 +71,9 @@ function answerPush(visit: Visit, digest: string, pushed: service.PushedBlob): v
   throw wrongDigest(pushed.other)
 }
 
-/** Receives the body and hashes it while it is written. Returns undefined if the client disconnected before its end. */
+/**
+ * Receives a body, and hashes it while it is written. Returns undefined if the client disconnected before the end of the body.
+ */
 async function receiveBody(visit: Visit, meter: Meter, algorithm: Algorithm): Promise<service.Received | undefined> {
   idleLimit(visit)
   const hash = createHash(algorithm)
@@ -84,10 +89,13 @@ async function receiveBody(visit: Visit, meter: Meter, algorithm: Algorithm): Pr
   return undefined
 }
 
-/** Length of the body in bytes. 0 if it is unknown. */
+/** Content-Length of the request, or 0 if the client did not send the length. */
 const lengthOf = ({ req }: Visit): number => Number(req.headers['content-length'] ?? 0)
 
-/** Runs `work` with a meter. Received bytes count against the quota until they are stored or `work` has failed. */
+/**
+ * Runs `work` with a meter that counts received bytes against the quota. The meter ends with `work`: then the bytes are stored,
+ * or are not needed.
+ */
 async function withMeter(
   visit: Visit,
   place: { uid: string },
@@ -102,7 +110,7 @@ async function withMeter(
   }
 }
 
-/** Receives the next chunk of an upload, with or without a known length. */
+/** Receives the next chunk of an upload. */
 export async function patchUpload(visit: Visit, uid: string): Promise<void> {
   const { repo, upload } = await findUpload(visit, uid)
   checkRange(visit, upload)
@@ -123,7 +131,7 @@ async function receiveChunk(visit: Visit, repo: RepoRef, upload: Upload, meter: 
   let mayBeKept = false
   try {
     ;({ size, cut } = await receive(visit, part, hash, (bytes) => meter.take(bytes)))
-    // Bytes received before a client disconnected are kept, and the client can continue from there.
+    // If the client disconnected, the bytes received so far are stored. The client can continue after them.
     if (size > 0) {
       const hex = hash?.digest('hex')
       await part.finish(hex)
@@ -136,8 +144,8 @@ async function receiveChunk(visit: Visit, repo: RepoRef, upload: Upload, meter: 
       if (!isAdded) throw await createConflict(visit, repo, upload.uid)
     } else await part.discard()
   } catch (error) {
-    // If the result of the commit is unknown, the upload may have the chunk, so it is not discarded. Garbage collection finds it
-    // otherwise.
+    // If the outcome of the commit is unknown, the upload may refer to the chunk, so the chunk is not discarded. If the commit
+    // failed, garbage collection deletes the chunk later.
     if (!mayBeKept || service.isNoRoom(error)) await part.discard()
     throw error
   }
@@ -174,7 +182,7 @@ async function completeUpload(
   answerPush(visit, digest, await service.closeUpload(visit.call, push, upload, last).catch(throwExplained))
 }
 
-/** Answers with the progress of the upload. */
+/** Sends the progress of the upload. */
 export async function getUpload(visit: Visit, uid: string): Promise<void> {
   const { upload } = await findUpload(visit, uid)
   answer(visit, 204, toProgressHeaders(visit, upload))
@@ -200,7 +208,7 @@ function createUnknownUpload(): OciError {
   )
 }
 
-/** A chunk must begin at the end of the previous one. */
+/** Throws if the chunk does not begin where the upload ends, or if Content-Range and Content-Length differ. */
 function checkRange(visit: Visit, upload: Upload): void {
   const given = visit.req.headers['content-range']
   if (given === undefined) return
@@ -230,7 +238,10 @@ async function createConflict(visit: Visit, repo: RepoRef, uid: string): Promise
   return upload ? createRangeError(visit, upload) : createUnknownUpload()
 }
 
-/** The range of zero bytes is written like the range of one byte. */
+/**
+ * Headers with the progress of an upload. `Range` cannot express zero bytes, so an empty upload has `0-0`, like an upload of one
+ * byte.
+ */
 function toProgressHeaders({ written }: Visit, { uid, size }: Pick<Upload, 'uid' | 'size'>): Record<string, string> {
   return {
     location: `/v2/${written}/blobs/uploads/${uid}`,
@@ -243,7 +254,10 @@ function answerCreated(visit: Visit, digest: string): void {
   answer(visit, 201, { location: `/v2/${visit.written}/blobs/${digest}`, 'docker-content-digest': digest })
 }
 
-/** Another request has finished or canceled the upload, so it or its chunks are missing. */
+/**
+ * Converts an error of the blob store to an OCI error. Missing content means that another request has completed or canceled the
+ * upload.
+ */
 function throwExplained(error: unknown): never {
   throw error instanceof ContentMissing ? createUnknownUpload() : storeProblem(error)
 }

@@ -10,27 +10,27 @@ import { limitIdle } from '#edge/idle-limit.ts'
 import type { RepositoryAccess } from '#issuer/access-token.ts'
 import type { Cause } from '#lib/cause.ts'
 
-/** Values that are the same for all requests. */
+/** Values that are the same for all requests to the registry. */
 export type Registry = {
   app: App
   /** Base URL of the server. */
   url: string
-  /** `host[:port]` of the URL: the audience of the registry's tokens, and the `service` of a challenge. */
+  /** `host[:port]` of the URL. It is the audience of the registry's tokens and the `service` of a challenge. */
   host: string
 }
 
-/** Names of a repository in a request. */
+/** Forms of the repository path in a request. */
 export type Named = {
-  /** Path without the view. It may still have uids instead of names of groups. */
+  /** Path without the view, and with the path prefix of the host. It may have uids instead of the names of groups. */
   name: string
-  /** Path as the client wrote it. Links in responses use this form. */
+  /** Path as the client wrote it. Links in responses use this path. */
   written: string
-  /** The same path with the part that the host replaces, so that it is valid at the main host of the registry. */
+  /** Path with the path prefix of the host, and with the view. Clients can use this path at the main host of the registry. */
   whole: string
   view: View | undefined
 }
 
-/** `name` is empty for `/v2/` and `/token`; see `pathOf`. */
+/** One request with its caller. `name` is empty for `/v2/` and `/token`. For the path of the repository, use `pathOf`. */
 export type Visit = Named & {
   registry: Registry
   call: VisitCall
@@ -38,27 +38,30 @@ export type Visit = Named & {
   res: ServerResponse
   /** Path prefix that is configured for the host of the request. */
   prefix: string
-  /** Origin under which the client reaches the server: the URL, or another name, with the subdomain. */
+  /** Origin at which the client called the server, including the subdomain. The URL of the server if the host is unknown. */
   origin: string
-  /** Subdomain of the registry's host in the request. Empty without one. It stands for a folder of each organization. */
+  /**
+   * Subdomain in the host of the request, or empty. A subdomain is the name of a folder, directly below the organization in the
+   * path.
+   */
   subdomain: string
   query: URLSearchParams
-  /** True if the caller has no credential, or only a token that anyone can get. */
+  /** True if the caller sent no credential, or a token that was issued without a credential. */
   anonymous: boolean
-  /** Scopes of the token. Undefined for a token of the exchange, which is not limited to repositories. */
+  /** Repositories and actions of the token. Undefined for a token of the exchange, which is not limited to repositories. */
   access: readonly RepositoryAccess[] | undefined
-  /** Verdicts of policies on the pull, for its event. */
+  /** Verdicts of policies on the pull, for the pull event. */
   judged?: readonly Judgement[]
   /** Result of the last look-up of a path in this request. */
   seen?: { path: string; found: Found }
 }
 
-/** Path of the repository. A subdomain stands for the folder between the organization and the rest. */
+/** Path of the repository. If the request has a subdomain, inserts this folder after the organization. */
 export function pathOf({ name, subdomain }: Pick<Visit, 'name' | 'subdomain'>): string {
   return subdomain === '' ? name : name.replace('/', () => `/${subdomain}/`)
 }
 
-/** Caller, cause and log of the work for one request. */
+/** App, caller, cause and log of one request. */
 export class VisitCall implements Work {
   readonly app: App
   readonly caller: Caller
@@ -74,7 +77,7 @@ export class VisitCall implements Work {
     this.cause = { actor, act, now, source, userAgent, requestId, version: undefined }
   }
 
-  /** Aborted when the client has disconnected or has its response. */
+  /** Signal that aborts when the client disconnects or the response is complete. */
   get signal(): AbortSignal {
     return this.#arrival.signal
   }
@@ -84,5 +87,5 @@ export class VisitCall implements Work {
   }
 }
 
-/** Ends the request if no data moves for the timeout of an API request. The total time is not limited. */
+/** Ends the request if no data is transferred for the timeout of an API request. The total time is not limited. */
 export const idleLimit = ({ req, registry }: Visit): void => limitIdle(req, registry.app.config.requestTimeoutMs)

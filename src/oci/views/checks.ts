@@ -1,4 +1,4 @@
-// Checks of a pull: pull rules, quarantine and admission gates, for the visitor and for the event of the pull.
+// Checks of a pull: cooldown policies, quarantine and admission policies. The verdicts are also part of the pull event.
 
 import { gatesOf, type Outcome } from '#domains/policy/gates/outcomes.service.ts'
 import { boundBy, Passing } from '#domains/policy/pull-rules/bound-pulls.service.ts'
@@ -12,7 +12,10 @@ import { OciError } from '../errors.ts'
 import type { Headers } from '../respond.ts'
 import type { Visit } from '../visit.ts'
 
-/** Adds the verdict of a rule to the pull event. If an enforced rule denies the pull, throws `refusal` or an error of its own. */
+/**
+ * Adds the verdict of a cooldown policy to the pull event. If an enforced policy denies the pull, throws `refusal`, or a default
+ * error without `refusal`.
+ */
 export function judgedBy(visit: Visit, rule: PullRule, denied: boolean, refusal?: OciError): void {
   visit.judged = [
     ...(visit.judged ?? []),
@@ -28,7 +31,7 @@ function createCooldownDenial({ uid, name, age }: PullRule): OciError {
   return new OciError('DENIED', message, { detail: { rule: uid, minAge: durationText(age.ms) } })
 }
 
-/** Throws DENIED if a rule holds back the content with this digest. */
+/** Throws DENIED if an enforced cooldown policy holds back the content with this digest. Adds the verdicts to the pull event. */
 export async function checkDigest(
   visit: Visit,
   repo: RepoRef,
@@ -45,7 +48,10 @@ export async function checkDigest(
   }
 }
 
-/** Throws DENIED with the reason if the digest is quarantined, or if only quarantined manifests lead to it. */
+/**
+ * Throws DENIED with the reason if the digest is quarantined. Also throws DENIED for a digest that only quarantined manifests
+ * contain.
+ */
 export async function requireClean({ call }: Visit, repo: RepoRef, wanted: Wanted): Promise<void> {
   const mark = await quarantinedAs(call, repo, wanted)
   if (!mark) return
@@ -58,7 +64,10 @@ export async function requireClean({ call }: Visit, repo: RepoRef, wanted: Wante
 
 const toldBeforeMs = 30 * 86_400_000
 
-/** Header `Sunset` (RFC 8594) for content that only its date keeps, and a warning in the last thirty days. */
+/**
+ * Headers for content without a tag that a retention policy keeps until a date. `Sunset` (RFC 8594) has the date. In the last 30
+ * days, a warning is added.
+ */
 export async function headersOfEnd({ call }: Visit, repo: RepoRef, digest: string): Promise<Headers> {
   const until = await sunsetOf(call, repo, digest)
   if (until === undefined) return {}
@@ -70,9 +79,9 @@ export async function headersOfEnd({ call }: Visit, repo: RepoRef, digest: strin
   }
 }
 
-/** Notes the verdict of each gate for the event. Throws DENIED if an enforced gate refuses the pull. */
+/** Adds the verdict of each admission policy to the pull event. Throws DENIED if an enforced policy denies the pull. */
 export async function requireGates(visit: Visit, repo: RepoRef, digest: string): Promise<void> {
-  // Scanners may pull an image again, whatever they found in it.
+  // Scanners must be able to scan an image again, even if an admission policy denies its pull because of earlier findings.
   if (visit.call.caller.token?.scanner !== undefined) return
   const { outcomes, refusing } = await gatesOf(visit.call, repo, digest)
   if (outcomes.length === 0) return
@@ -80,7 +89,7 @@ export async function requireGates(visit: Visit, repo: RepoRef, digest: string):
     return { uid: gate.uid, name: gate.name, enforced: gate.enforced, denied, ...(failed && { failed }) }
   })
   visit.judged = [...(visit.judged ?? []), ...judged]
-  // Clients look up the digest of a tag before they push its successor.
+  // Before a push, clients send HEAD for the tag. This must work even if the current image is denied.
   const isLook = visit.req.method === 'HEAD' && mayPush(visit, repo.uid)
   if (refusing && !isLook) throw createPolicyDenial(refusing, repo, digest)
 }

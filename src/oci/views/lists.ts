@@ -1,4 +1,4 @@
-// Lists of tags in a view, or for callers under a cooldown policy: the tags that they can pull.
+// Tag lists in a view, or for callers under a cooldown policy. They contain only tags that the caller can pull.
 import { askedOf, isRefused, pullStatement } from '#domains/policy/pull-rules/asked-tags.service.ts'
 import { boundBy, Passing } from '#domains/policy/pull-rules/bound-pulls.service.ts'
 import { quarantinedAs } from '#domains/policy/retention/quarantine.service.ts'
@@ -9,7 +9,7 @@ import { digestAbout } from '#domains/registry/tags/tags.model.ts'
 import type { Visit } from '../visit.ts'
 import { questionOf } from './pulls.ts'
 
-/** Returns undefined if the tags are listed unchanged. */
+/** Selects and dates the tags of a list. Returns undefined if neither a view nor a cooldown policy applies. */
 export async function listingFor(visit: Visit, repo: RepoRef): Promise<Listing | undefined> {
   const { call, view } = visit
   const bound = await boundBy(call, repo)

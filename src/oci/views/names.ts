@@ -1,5 +1,5 @@
-// Resolves the path that a client wrote to the path of the repository. Removes the view, and adds the path prefix that is
-// configured for the host.
+// Resolves the path that a client wrote to the path of a repository. Removes a view from the path, and adds the path prefix that
+// is configured for the host.
 import { looksLikeView, readView, type View, ViewProblem } from '#domains/policy/views/views.model.ts'
 import type { HttpArrival } from '#edge/entry-points.ts'
 import { OciError } from '../errors.ts'
@@ -7,7 +7,7 @@ import type { Named, Registry } from '../visit.ts'
 
 export const noName: Named = { name: '', written: '', whole: '', view: undefined }
 
-/** Name without a view, which needs no look-up. Returns undefined if the path may begin with a view. */
+/** Resolves a path without a view. Returns undefined if the path may begin with a view, which needs a look-up. */
 export function plainName(prefix: string, written: string): Named | undefined {
   const whole = prefix === '' ? written : `${prefix}/${written}`
   const end = whole.indexOf('/')
@@ -15,7 +15,10 @@ export function plainName(prefix: string, written: string): Named | undefined {
   return { name: whole, written, whole, view: undefined }
 }
 
-/** Resolves a name. An organization with the name of a view takes precedence. Throws NAME_INVALID for an invalid view. */
+/**
+ * Resolves a path. If an organization has the name of a view, the path means the organization. Throws NAME_INVALID for an invalid
+ * view.
+ */
 export async function nameFrom(registry: Registry, prefix: string, written: string): Promise<Named> {
   const plain = plainName(prefix, written)
   if (plain) return plain
@@ -24,12 +27,12 @@ export async function nameFrom(registry: Registry, prefix: string, written: stri
   const { paths } = registry.app
   if (await paths.hasOrganization(first)) return { name: whole, written, whole, view: undefined }
   const view = viewOf(first)
-  // Clients of a mirror append the version of the protocol to its path.
+  // Docker clients insert `v2` after the path of a configured registry mirror. Here this path is a view.
   const doubled = rest[0] === 'v2' && !(await paths.hasOrganization('v2'))
   return { name: rest.slice(doubled ? 1 : 0).join('/'), written, whole, view }
 }
 
-/** Resolves a name as `nameFrom` does. Returns undefined for an invalid view. */
+/** Resolves a path like `nameFrom`. Returns undefined for an invalid view. */
 export async function nameOrNone(registry: Registry, prefix: string, written: string): Promise<Named | undefined> {
   return nameFrom(registry, prefix, written).catch((error: unknown) => {
     if (error instanceof OciError) return undefined
@@ -53,7 +56,7 @@ export function prefixAt({ app }: Registry, arrival: HttpArrival): string {
   const { called } = arrival
   if (!called) return ''
   const host = called.origin.slice(called.origin.indexOf('://') + 3)
-  // A configured host includes its subdomains.
+  // The prefix of a host also applies to its subdomains.
   for (let name = host; name !== ''; name = name.includes('.') ? name.slice(name.indexOf('.') + 1) : '') {
     const prefix = hostPaths.get(name)
     if (prefix !== undefined) return prefix

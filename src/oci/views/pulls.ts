@@ -1,4 +1,4 @@
-// Pulls by tag in a view of the repository, or by callers under a cooldown policy.
+// Pulls by tag in a view, or by callers under a cooldown policy.
 
 import { answerTag, type TagAnswer } from '#domains/policy/pull-rules/asked-tags.service.ts'
 import type { Nothing, Question, Served } from '#domains/policy/views/resolve.service.ts'
@@ -10,7 +10,10 @@ import type { Headers } from '../respond.ts'
 import type { Visit } from '../visit.ts'
 import { judgedBy } from './checks.ts'
 
-/** Time and age of the view. Without a view, the present. Throws NAME_INVALID for a time in the future. */
+/**
+ * Time and age at which to read the tag: those of the view, or the present without a view. Throws NAME_INVALID for a time in the
+ * future.
+ */
 export function questionOf({ call }: Visit, { at, age }: Partial<Pick<View, 'at' | 'age'>> = {}): Question {
   const { now } = call.cause
   if (at !== undefined && at > now) {
@@ -23,10 +26,12 @@ export function questionOf({ call }: Visit, { at, age }: Partial<Pick<View, 'at'
   return { until: at ?? now, isNow: at === undefined, age }
 }
 
-/** `isAged` is true if the digest was selected by age or time. */
+/** `isAged` is true if a view or a cooldown policy selected the digest. */
 export type PulledTag = Pulled & { headers?: Headers; isAged?: true }
 
-/** Digest of the tag for this visitor. Returns undefined if there is no such tag. Throws if a policy refuses the pull. */
+/**
+ * Manifest that the tag selects for this caller. Returns undefined if the tag does not exist. Throws if a policy denies the pull.
+ */
 export async function pullTagFor(visit: Visit, repo: RepoRef, tag: string): Promise<PulledTag | undefined> {
   const answer = await answerTag(visit.call, repo, tag, questionOf(visit, visit.view))
   const { pulled, question, served, rule, observed } = answer
@@ -41,7 +46,7 @@ export async function pullTagFor(visit: Visit, repo: RepoRef, tag: string): Prom
   return served?.chosen ? { ...pulled, isAged: true, headers: createWarning(tag, question, served) } : pulled
 }
 
-/** Warning header about newer assignments that are held back. Empty if there are none. */
+/** Warning header if a newer assignment of the tag is held back. Otherwise returns no header. */
 function createWarning(tag: string, { age }: Question, { chosen, latest, heldUntil }: Served): Headers {
   if (!age || latest.since === chosen.since) return {}
   const until = heldUntil === '' ? '' : `, which can be pulled from ${heldUntil}`
@@ -57,7 +62,10 @@ function createTooYoungDenial(tag: string, { chosen, latest, heldUntil }: Served
   return new OciError('DENIED', message, { detail })
 }
 
-/** Reason why nothing is pulled. Undefined if the policy that refuses the pull gives the reason, or the digest is gone. */
+/**
+ * Error if no image can be pulled. Returns undefined if another error applies: a cooldown policy denies the pull, or the image
+ * was just deleted.
+ */
 function explainRefusal(
   tag: string,
   { question, isRefused, next }: TagAnswer,

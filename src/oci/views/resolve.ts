@@ -1,5 +1,5 @@
-// Serves /v2/<name>/_svc/resolve/<tag>: the digest of a tag at a time or an age, the reasons why newer assignments are skipped,
-// and the next one.
+// Serves /v2/<name>/_svc/resolve/<tag>. The response has the digest of a tag at a time or an age, the newer assignments that were
+// skipped with their reasons, and the next digest.
 import { explainAsked } from '#domains/policy/pull-rules/asked-tags.service.ts'
 import { boundBy } from '#domains/policy/pull-rules/bound-pulls.service.ts'
 import type { Chosen, Explanation, Question, Resolved } from '#domains/policy/views/resolve.service.ts'
@@ -33,7 +33,7 @@ export async function getResolution(visit: Visit, tag: string): Promise<void> {
   answerWith(visit, text, { 'cache-control': 'no-store' })
 }
 
-/** The view in the path, or the parameters of the query. They cannot be combined. */
+/** Time and age from the view in the path or from the query. Throws if the request has both. */
 function readQuestion(visit: Visit): Pick<View, 'at' | 'age'> {
   const { query, view } = visit
   const [at, minimum] = [timeOf(visit, 'at', 'down'), readSpan(visit, 'min_age', maxAge)]
@@ -72,7 +72,7 @@ function toBody(tag: string, { until, age }: Question, resolved: Resolved, { ski
   }
 }
 
-/** An imported time comes from the import, not from the clock of the server. */
+/** Converts an assignment to its JSON form. `imported` marks a time that the import has set, not the clock of this server. */
 function toAssignment({ digest, since, imported }: Chosen): object {
   return { digest, assignTime: since, ...(imported && { imported }) }
 }
