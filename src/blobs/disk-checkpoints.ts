@@ -9,15 +9,15 @@ import { type CheckpointStore, checkpointFolder, type StoredCheckpoint } from '.
 const mostSynced = 10_000
 
 type Files = {
-  /** Folder of unfinished files. Garbage collection deletes what a crash leaves there. */
+  /** Folder of unfinished files. Garbage collection deletes files that a crash left there. */
   drafts: string
-  /** Gives a file a second name. Fails with EEXIST if that name is taken. */
+  /** Links a second name to a file. Fails with EEXIST if a file with that name exists. */
   link(from: string, to: string): Promise<void>
 }
 
 /**
- * The new file gets its number by `link`, which only one of several writers can do. So the number is the lock, and a killed
- * server leaves no lock behind.
+ * Checkpoints in a folder. Each write creates a file with the next number by `link`, which succeeds for only one of several
+ * writers. So no lock is needed that a killed server could leave behind.
  */
 export function diskCheckpoints(folder: string, { drafts, link }: Files): CheckpointStore {
   const root = join(folder, checkpointFolder)
@@ -29,7 +29,7 @@ export function diskCheckpoints(folder: string, { drafts, link }: Files): Checkp
       for (;;) {
         const numbers = await numbersIn(join(root, name))
         const found = await newestOf(join(root, name), numbers)
-        // Another writer may have replaced all of them meanwhile.
+        // Writers may have replaced all listed files before they were read. Then the folder is listed again.
         if (found !== 'gone') return found
       }
     },
@@ -46,7 +46,7 @@ export function diskCheckpoints(folder: string, { drafts, link }: Files): Checkp
         await link(draft, join(place, String(number)))
         await syncPath(place)
         const [highest, ...others] = await numbersIn(place)
-        // The number was free only because a later writer had deleted it.
+        // A later writer had already written this number and deleted it. So the text of this writer is outdated.
         if (highest !== number) {
           await rm(join(place, String(number)), { force: true })
           return undefined
@@ -71,7 +71,7 @@ export function diskCheckpoints(folder: string, { drafts, link }: Files): Checkp
   }
 }
 
-/** Creates the folder of a name. A process may have been killed after it created a folder and before that was durable. */
+/** Creates the folder of a name. An existing folder is synced too, since a killed process may have created it without a sync. */
 function createPlaces(folder: string) {
   const synced = new Newest<string, true>(mostSynced)
   return async (name: string): Promise<void> => {
@@ -84,7 +84,7 @@ function createPlaces(folder: string) {
   }
 }
 
-/** Numbers, the highest first. Empty if there is no such folder. */
+/** Numbers of the files in a folder, the highest first. Empty if the folder does not exist. */
 async function numbersIn(place: string): Promise<number[]> {
   const names = await readdir(place).catch((error: unknown) => {
     if (isCode(error, 'ENOENT')) return []
@@ -95,8 +95,8 @@ async function numbersIn(place: string): Promise<number[]> {
 }
 
 /**
- * On a file system without links a crash can leave a truncated file. The file before it is then current under the higher number,
- * so that the next writer continues after both.
+ * Reads the newest complete file. On a file system without links, a crash can leave a truncated file. Then the text of the
+ * previous file is returned with the highest number as its version, so that the next write gets a higher number.
  */
 async function newestOf(place: string, numbers: readonly number[]): Promise<StoredCheckpoint | undefined | 'gone'> {
   for (const number of numbers) {

@@ -1,4 +1,4 @@
-// Blobs as files of a folder: `uploads/` has unfinished content, `sha256/` and `sha512/` finished content by digest.
+// Blob store in a folder. `uploads/` has unfinished content; `sha256/` and `sha512/` have finished content by digest.
 import { randomBytes } from 'node:crypto'
 import {
   constants,
@@ -29,17 +29,17 @@ import {
 } from './blobs.ts'
 import { diskCheckpoints } from './disk-checkpoints.ts'
 
-/** Larger reads reach the speed of the disk (measured), smaller ones do not. */
+/** Read size in bytes. Smaller reads are slower than the disk (measured). */
 const readBytes = 1 << 20
 
-/** Bytes after which content is synced to disk while more of it arrives, so that the last sync is short. */
+/** After this number of bytes, the content is synced while more of it arrives, so that the sync at the end is short. */
 const earlyBytes = 32 << 20
 
-/** File with the id of the folder. */
+/** Name of the file with the ID of the blob store. */
 export const idFile = 'pinfold-id'
 const uploads = 'uploads'
 const kept = ['sha256', 'sha512'] as const
-/** Folder of content that was copied from a bucket. */
+/** Folder of contents that were copied from a bucket. */
 const copied = 'c'
 
 /** Opens a folder as a blob store, and creates it if it is missing. */
@@ -73,7 +73,7 @@ export async function openDisk(folder: string): Promise<Blobs> {
       const [algorithm = '', hex = ''] = digest.split(':')
       const location = `${algorithm}/${hex.slice(0, 2)}/${hex}-${randomBytes(8).toString('hex')}`
       try {
-        // The file counts as new from now on, also for garbage collection of files without a row.
+        // The new modification time starts the grace period of garbage collection for files without a row.
         const now = new Date()
         await utimes(join(folder, part), now, now)
         await place(part, location)
@@ -105,7 +105,7 @@ export async function openDisk(folder: string): Promise<Blobs> {
       const file = await open(draft, 'wx', 0o600)
       await file.writeFile(`${id}\n`)
       await file.sync().finally(() => file.close())
-      // Another server that shares the folder may be faster.
+      // Another server that shares the folder may have written its ID first. Then that ID is used.
       await linkOrCopy(draft, join(folder, idFile)).catch(ignoreError('EEXIST'))
       await rm(draft)
       await syncPath(folder)
@@ -122,9 +122,9 @@ export async function openDisk(folder: string): Promise<Blobs> {
   }
 }
 
-/** Gives a file its permanent name. Creates the folder durably if necessary. */
+/** Links a file to its permanent name. Creates the folder durably if necessary. */
 function createPlacing(folder: string) {
-  /** Folders known to be durable. A process may have been killed after it created one and before it was synced. */
+  /** Folders that are known to be synced. A folder that exists may not be synced if a killed process created it. */
   const shards = new Set<string>()
   const makeShard = async (shard: string): Promise<void> => {
     await mkdir(shard, { mode: 0o700 }).catch(ignoreError('EEXIST'))
@@ -164,7 +164,7 @@ async function* everything(folder: string): AsyncIterable<Stored> {
   }
 }
 
-/** Removes files. Returns those that still exist. */
+/** Removes files. Returns the locations of the files that could not be removed. */
 async function removeFiles(folder: string, locations: readonly string[]): Promise<string[]> {
   const left: string[] = []
   for (const location of locations) {
@@ -190,7 +190,10 @@ function openContent(file: FileHandle, { start, end }: Range): Content {
   }
 }
 
-/** True while a content is synced before its end. Only one at a time, since few threads do the work for all files. */
+/**
+ * `isSyncing` is true while unfinished content is synced. At most one content is synced early, since Node has few threads for
+ * file operations.
+ */
 type Disk = { isSyncing: boolean }
 
 function partOf(name: string, path: string, file: FileHandle, disk: Disk): Part {
@@ -202,7 +205,7 @@ function partOf(name: string, path: string, file: FileHandle, disk: Disk): Part 
     try {
       await file.datasync()
     } catch (error) {
-      // The system reports an error only once, so the last sync would not report it.
+      // The operating system reports a write error only once. A later sync would succeed, so the error is stored here.
       problem = error
     } finally {
       disk.isSyncing = false
@@ -240,14 +243,14 @@ function partOf(name: string, path: string, file: FileHandle, disk: Disk): Part 
     },
     async discard() {
       const closed = file.close().catch(() => {})
-      // The file is closed once its pending sync has ended. The caller does not wait for that.
+      // During a pending sync, the file is closed later, and the caller does not wait for it.
       if (!syncing) await closed
       await rm(path, { force: true }).catch(() => {})
     },
   }
 }
 
-/** A write may be partial, for example on a disk that becomes full. */
+/** Chunks that are not written yet. A write may be partial, for example if the disk becomes full. */
 function skipWritten(chunks: readonly Buffer[], written: number): readonly Buffer[] {
   let left = written
   for (const [i, chunk] of chunks.entries()) {
@@ -267,7 +270,7 @@ async function* filesOf(folder: string, name: string): AsyncIterable<Stored> {
   }
 }
 
-/** Links a second name to the same file. Copies it if the file system has no links. */
+/** Links a second name to a file. Copies the file if the file system does not support links. */
 async function linkOrCopy(from: string, to: string): Promise<void> {
   try {
     await link(from, to)
@@ -294,12 +297,12 @@ function ignoreError(code: string): (error: unknown) => undefined {
   }
 }
 
-/** Larger reads are not faster (measured). */
+/** Buffer size in bytes. Larger reads are not faster (measured). */
 const chunkBytes = 1 << 20
 
 /**
- * Writes a part of a file and ends the target. Two buffers alternate between reading and sending. A stream would allocate one for
- * each chunk, which costs more than the reading.
+ * Writes a part of a file and ends the target. While one of two buffers is sent, the other one is filled. A Node stream would
+ * allocate a buffer for each chunk, which takes longer than the reading.
  */
 async function sendFile(file: FileHandle, target: Writable, start: number, size: number): Promise<void> {
   const length = Math.min(chunkBytes, size)
@@ -321,12 +324,12 @@ async function sendFile(file: FileHandle, target: Writable, start: number, size:
   target.end()
 }
 
-/** Resolves when the chunk may be overwritten. */
+/** Writes a chunk. Resolves when its buffer can be reused. */
 function write(target: Writable, chunk: Buffer): Promise<void> {
   const written = new Promise<void>((resolve, reject) => {
     target.write(chunk, (error) => (error ? reject(error) : resolve()))
   })
-  // The result is checked two chunks later.
+  // The caller awaits this promise before it reuses the buffer. The handler only prevents an unhandled rejection until then.
   written.catch(() => {})
   return written
 }

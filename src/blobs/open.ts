@@ -6,13 +6,13 @@ import { idFile, openDisk } from './disk.ts'
 import { isBucket, nameOf, parseBucket } from './s3/bucket.ts'
 import type { S3Options } from './s3/store.ts'
 
-/** Folder of the setting, which is a path or a `file://` URL. Without a setting, the blob folder in the data folder. */
+/** Blob folder, from a setting with a path or a `file://` URL. Without the setting, it is in the data folder. */
 export function blobFolder(setting: string, data: string): string {
   if (setting === '') return join(data, 'blobs')
   return setting.startsWith('file:') ? fileURLToPath(setting) : setting
 }
 
-/** Name of the store for messages, and the location of its id. */
+/** Name of the blob store for messages, and the path or key of the file with its ID. */
 export function blobPlace(setting: string, data: string): { name: string; kind: 'folder' | 'bucket'; id: string } {
   if (!isBucket(setting)) {
     const name = blobFolder(setting, data)
@@ -23,8 +23,8 @@ export function blobPlace(setting: string, data: string): { name: string; kind: 
 }
 
 /**
- * Opens the store. Throws with the reason if it cannot be used. Only the last part of a named folder is created: if its parents
- * are missing, a disk is not mounted or the name is wrong.
+ * Opens the blob store. Throws with the reason if it cannot be used. Creates at most the last folder of a configured path. If a
+ * parent folder is missing, a disk is not mounted or the path is wrong.
  */
 export async function openBlobs(setting: string, data: string, s3: S3Options): Promise<Blobs> {
   const { name } = blobPlace(setting, data)

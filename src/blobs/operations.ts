@@ -1,4 +1,4 @@
-// Operations on a bucket and their results, as labels of the metrics.
+// Operations on a bucket and results of requests, as labels of the metrics.
 
 export const operations = [
   'PutObject',
@@ -16,8 +16,8 @@ export const operations = [
 export type Operation = (typeof operations)[number]
 
 /**
- * Results of an attempt. `retried` and `away` are temporary failures. `refused` is permanent, for example because of wrong
- * credentials. `busy` got no connection in time and was not sent.
+ * Result of one attempt. `retried`: failed, and is tried again. `away`: the last attempt failed, so the bucket is unavailable.
+ * `refused`: permanent, for example because of wrong credentials. `busy`: not sent, since no connection became free in time.
  */
 export const results = ['ok', 'missing', 'retried', 'away', 'refused', 'busy'] as const
 export type Observe = (operation: Operation, result: (typeof results)[number], seconds: number) => void

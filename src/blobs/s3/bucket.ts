@@ -1,17 +1,17 @@
-// Location of a bucket, as `--blobs` has it: s3://bucket/prefix?endpoint=…&region=…
+// Bucket and options of the setting `--blobs`: s3://bucket/prefix?endpoint=…&region=…
 
 export type Bucket = {
   name: string
-  /** Prefix of all keys. Empty, or ends with a slash. */
+  /** Prefix of all keys. Empty, or with a slash at its end. */
   prefix: string
   region: string
-  /** Scheme, host and port for requests. */
+  /** Scheme, host and port for requests of this server. */
   origin: string
-  /** Scheme, host and port in addresses for clients. */
+  /** Scheme, host and port of signed URLs for clients. */
   publicOrigin: string
-  /** Part of the path before the key. Empty if the bucket is part of the host name. */
+  /** Part of the URL path before the key. Empty if the host name contains the bucket. */
   path: string
-  /** Milliseconds without any data after which a request counts as lost. */
+  /** Milliseconds without any received or sent data after which a request fails. */
   timeoutMs: number
 }
 
@@ -20,10 +20,10 @@ export const isBucket = (setting: string): boolean => /^s3:/i.test(setting)
 
 const parameters = ['endpoint', 'public', 'region', 'style', 'timeout']
 
-/** Folders that the keys of contents begin with. */
+/** First parts of the keys of contents. */
 const ownFolders = ['c', 'sha256', 'sha512', 'uploads']
 
-/** Parses the setting. Throws with the problem, as a phrase that follows the name of the setting. */
+/** Parses the setting. Throws an error whose message follows the name of the setting. */
 export function parseBucket(text: string): Bucket {
   const url = URL.parse(text)
   if (url?.protocol !== 's3:' || url.username !== '' || url.password !== '' || url.port !== '' || url.hash !== '') {

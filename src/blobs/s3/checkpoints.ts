@@ -1,16 +1,17 @@
-// Checkpoints as objects `pinfold-checkpoints/<name>`, written conditionally. The version is the ETag.
+// Checkpoints in a bucket, as objects `pinfold-checkpoints/<name>`. Writes are conditional, and the version of a text is the
+// ETag.
 import { type CheckpointStore, checkpointFolder, StoreAway, type StoredCheckpoint } from '../blobs.ts'
 import { type Ask, type Client, Refused } from './client.ts'
 import { listObjects } from './sweep.ts'
 
 const keyOf = (name: string): string => `${checkpointFolder}/${name}`
 const isCheckpoint = (key: string): boolean => /^pinfold-checkpoints\/[a-z\d-]+$/.test(key)
-/** No object has this ETag. */
+/** ETag that no object has. */
 const noVersion = '"00000000000000000000000000000000"'
-/** A write without an answer is tried once more at once. The caller tries again later. */
+/** Number of immediate retries. Callers retry later on their own. */
 const retries = 1
 
-/** `idObject` is an existing object, used to test whether the bucket supports conditional writes. */
+/** Checkpoints of a bucket. `idObject` is an existing object, with which the support for conditional writes is tested. */
 export function s3Checkpoints(client: Client, idObject: string): CheckpointStore {
   let obeys: boolean | undefined
 
@@ -23,7 +24,10 @@ export function s3Checkpoints(client: Client, idObject: string): CheckpointStore
       throw error
     }
   }
-  /** Replaces the id of the store by itself under two conditions, both of which a bucket must refuse. */
+  /**
+   * Tests if the bucket supports conditional writes. Replaces the ID of the store by itself under two conditions that are not
+   * met. If a write succeeds, the bucket ignores conditions.
+   */
   const probe = async (signal?: AbortSignal): Promise<boolean> => {
     if (obeys !== undefined) return obeys
     const id = await read(idObject, signal)
@@ -86,12 +90,12 @@ const put = (client: Client, { key, text, headers, signal }: Put) =>
     retries,
   } satisfies Ask)
 
-/** With If-Match, a missing object is 404. */
+/** True if a condition was not met. Status 404 means that If-Match was sent for a missing object. */
 function isConflict(error: unknown): boolean {
   return error instanceof Refused && [404, 409, 412].includes(error.status)
 }
 
-/** True if the store does not support conditions. */
+/** True if the bucket refuses conditional writes as not implemented. */
 function isUnknown(error: unknown): boolean {
   return error instanceof StoreAway && error.cause instanceof Refused && error.cause.status === 501
 }

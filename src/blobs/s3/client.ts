@@ -1,4 +1,4 @@
-// Requests to the bucket: signed, retried if that can help, and recorded with one word for the result.
+// Client for requests to the bucket. Requests are signed, retried after temporary failures, and counted by result.
 import { Agent, type IncomingMessage } from 'node:http'
 import { Agent as TlsAgent } from 'node:https'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -15,21 +15,21 @@ import { textOf } from './xml.ts'
 export type Ask = {
   operation: Operation
   method: 'GET' | 'HEAD' | 'PUT' | 'POST' | 'DELETE'
-  /** Key below the prefix. Undefined for the bucket itself. */
+  /** Key without the prefix of the bucket. Undefined for requests about the bucket itself. */
   key?: string
   query?: readonly (readonly [string, string])[]
   headers?: Record<string, string>
   body?: readonly Buffer[]
-  /** SHA-256 of the body, in hex. Computed if it is missing. */
+  /** SHA-256 of the body, in hex. Computed here if missing. */
   digest?: string
   signal?: AbortSignal | undefined
-  /** Retries after the first attempt. */
+  /** Most retries after the first attempt. */
   retries?: number
 }
 
 export type Answer = { status: number; headers: IncomingMessage['headers']; text: string }
 
-/** The bucket refused the request, and retries do not help. */
+/** Error if the bucket refused the request, so that a retry is useless. */
 export class Refused extends Error {
   override name = 'Refused'
   readonly status: number
@@ -43,8 +43,8 @@ export class Refused extends Error {
 }
 
 /**
- * A HEAD request was refused, whose response has no body with the reason. The credentials may have expired, so the next attempt
- * uses new ones.
+ * Error if a HEAD request was refused. A HEAD response has no body with the reason, and the credentials may have expired. So the
+ * next attempt uses new credentials.
  */
 class Unexplained extends Error {
   override name = 'Unexplained'
@@ -52,35 +52,39 @@ class Unexplained extends Error {
 
 export type Client = {
   readonly bucket: Bucket
-  /** Complete response. Throws Refused, or StoreAway if the bucket is unreachable or denies access. */
+  /**
+   * Sends a request and reads the whole response. Throws Refused if the bucket refuses the request. Throws StoreAway if the
+   * bucket is unreachable or denies access.
+   */
   ask(ask: Ask): Promise<Answer>
   /**
-   * Waits for a connection for reading. Rejects with StoreAway (`TOO_BUSY`) if that takes too long, and if the signal is aborted.
+   * Reserves a connection for reading. Rejects with StoreAway (`TOO_BUSY`) if no connection becomes free in time. Rejects if the
+   * signal is aborted.
    */
   turn(lane: Turn['lane'], signal: AbortSignal): Promise<Turn>
-  /** As `ask`, with an unread body. The body must end before the turn does. */
+  /** Like `ask`, but returns the response with its body unread. The caller reads the body before it frees the connection. */
   open(ask: Ask, turn: Turn): Promise<IncomingMessage>
-  /** True if the last request succeeded. */
+  /** True if the bucket answered the last request. */
   isUp(): boolean
-  /** Milliseconds since 1970 by the clock of the store, based on its last response. */
+  /** Time of the store in milliseconds since 1970, computed from its last response. */
   clock(): number
   /**
-   * False if the local clock has advanced more than the monotonic one, for example while the machine slept. `clock` may then be
-   * slow.
+   * False if the local clock has advanced more than the monotonic clock, for example because the machine was suspended. Then
+   * `clock` may be behind.
    */
   isClockSure(): boolean
-  /** Signed address for reading the object, valid for a number of seconds. Throws StoreAway without credentials. */
+  /** Signed URL for reading an object, valid for a number of seconds. Throws StoreAway if there are no credentials. */
   addressOf(key: string, at: Date, seconds: number): Promise<string>
   close(): void
 }
 
 export type ClientOptions = {
   observe?: Observe | undefined
-  /** Most connections in each lane. */
+  /** Most connections of each pool. */
   connections?: number
-  /** Longest wait for a connection, in milliseconds. */
+  /** Longest wait for a free connection, in milliseconds. */
   waitMs?: number
-  /** Milliseconds of a clock that never steps. */
+  /** Milliseconds of a clock that is never adjusted. */
   monotonic?: () => number
 }
 
@@ -88,13 +92,13 @@ const retries = 4
 const firstPauseMs = 100
 const answerBytes = 16 * 1024 * 1024
 const mostConnections = 512
-/** Waiting longer for a connection fails with `TOO_BUSY`. */
+/** Longest wait for a free connection, in milliseconds. After that, the request fails with `TOO_BUSY`. */
 const connectionWaitMs = 10_000
 
-/** Smaller differences between clocks are ignored: dates have whole seconds and take time to arrive. */
+/** Smaller differences between clocks are ignored, in milliseconds. Date headers have whole seconds and take time to arrive. */
 const slackMs = 2000
 
-/** Responses that can be retried, by status or error code. */
+/** HTTP status codes and error codes after which a request is retried. */
 const passing = [408, 429, 500, 502, 503, 504]
 const passingCodes = [
   'SlowDown',
@@ -104,22 +108,25 @@ const passingCodes = [
   'OperationAborted',
   'ConditionalRequestConflict',
 ]
-/** Error codes of stores with a limit. */
+/** Error codes of a store that is full or has reached a limit. */
 const fullCodes = ['QuotaExceeded', 'XMinioStorageFull', 'InsufficientStorage']
-/** Error codes for which new credentials or the right time may help. */
+/** Error codes of expired credentials or a wrong clock. The request is retried with new credentials. */
 const staleCodes = ['ExpiredToken', 'RequestTimeTooSkewed', 'TokenRefreshRequired', 'InvalidToken']
 
-/** Lanes: writes, other requests, reads for this server, and reads streamed to clients. No lane delays another. */
+/**
+ * Connection pools: for writes, for other requests, for reads of this server, and for reads that are streamed to clients. A full
+ * pool does not delay requests of other pools.
+ */
 type Lane = 'written' | 'asked' | Turn['lane']
 
-/** Connection for reading, to be freed once. */
+/** Reserved connection for reading. Call `free` once. */
 export type Turn = { lane: 'read' | 'streamed'; free(): void }
 
 const isUnexplained = ({ method }: Ask, status: number): boolean => method === 'HEAD' && [400, 403].includes(status)
 
 const isReading = ({ method }: Ask): boolean => method === 'GET' || method === 'HEAD'
 
-/** Lanes limit the wait for a connection. The agent would wait without a limit, also for clients that have disconnected. */
+/** Connection pools with a limited wait. The HTTP agent alone would wait without a limit, even if the client has disconnected. */
 function createLanes(isTls: boolean, { connections = mostConnections, waitMs = connectionWaitMs }: ClientOptions) {
   const open = () => ({
     agent: isTls ? new TlsAgent({ keepAlive: true }) : new Agent({ keepAlive: true }),
@@ -147,7 +154,7 @@ function createLanes(isTls: boolean, { connections = mostConnections, waitMs = c
   }
 }
 
-/** Clock of the store, based on its last response, since the local clock may be set at any time. */
+/** Clock of the store, computed from its last response. The local clock may be adjusted at any time. */
 function createClock(monotonic: () => number) {
   let told: { time: number; at: number; ours: number } | undefined
   return {
@@ -161,7 +168,8 @@ function createClock(monotonic: () => number) {
 }
 
 /**
- * One attempt with the given credentials. Throws Refused, or a plain Error for a retry. Throws Unexplained unless it `isSecond`.
+ * Sends single attempts of a request. An attempt throws Refused if a retry is useless, and another error if not. A refused HEAD
+ * throws Unexplained, unless it `isSecond`.
  */
 function createTries(bucket: Bucket, credentials: CredentialSource, options: ClientOptions) {
   const { monotonic = () => performance.now() } = options
@@ -169,7 +177,7 @@ function createTries(bucket: Bucket, credentials: CredentialSource, options: Cli
   const lanes = createLanes(bucket.origin.startsWith('https:'), options)
   const { host } = new URL(bucket.origin)
   const clock = createClock(monotonic)
-  /** New credentials for which a HEAD was refused. Further ones would be refused as well. */
+  /** New credentials with which a HEAD request was refused too. So later refusals do not cause another renewal. */
   let inVain: Credentials | undefined
 
   const pathOf = (key: string | undefined): string =>
@@ -241,7 +249,9 @@ function createTries(bucket: Bucket, credentials: CredentialSource, options: Cli
 
 type Try<T> = { ask: Ask; by: Lane | Turn; take: (res: IncomingMessage) => Promise<T>; isSecond: boolean }
 
-/** Error for a store that is full or that does not accept the size, the same for all stores. */
+/**
+ * Converts a refusal because of a full store or too large content to the error of all blob stores. Undefined for other refusals.
+ */
 function toStoreError(refused: Refused): Error | undefined {
   if (refused.status === 507 || fullCodes.includes(refused.code)) {
     return new StoreFull('the blob storage is full', { cause: refused })
@@ -256,7 +266,7 @@ export function createClient(bucket: Bucket, credentials: CredentialSource, opti
   let up = true
 
   const run = async <T>(ask: Ask, by: Lane | Turn, take: (res: IncomingMessage) => Promise<T>): Promise<T> => {
-    // No retries while the bucket is unavailable.
+    // While the bucket is unavailable, requests are not retried.
     const most = up ? (ask.retries ?? retries) : 0
     let isSecond = false
     for (let tried = 0; ; tried++) {
@@ -276,7 +286,7 @@ export function createClient(bucket: Bucket, credentials: CredentialSource, opti
           up = isTheirs || (error.status === 400 && ask.method !== 'HEAD') || full !== undefined
           ended(isMissing ? 'missing' : isTheirs ? 'ok' : 'refused')
           if (up) throw full ?? error
-          // The request is correct, so the credentials, the bucket or the region are wrong.
+          // Our requests are valid, so the credentials, the bucket name or the region must be wrong.
           throw new StoreAway(`the bucket refused the request: ${error.message}`, { cause: error })
         }
         if (isBusy(error)) {
@@ -306,7 +316,7 @@ export function createClient(bucket: Bucket, credentials: CredentialSource, opti
     ask: (ask) =>
       run(ask, isReading(ask) ? 'asked' : 'written', async (res) => {
         const text = (await readAll(res, answerBytes)).toString()
-        // Some responses begin before their result is known.
+        // S3 may send status 200 before it knows the result. Then the body has the error.
         const code = text.includes('<Error>') ? textOf(text, 'Code') : undefined
         if (code !== undefined && ask.operation !== 'DeleteObjects') {
           if (passingCodes.includes(code)) throw new Error(`200 ${code}`)

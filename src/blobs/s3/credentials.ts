@@ -1,5 +1,5 @@
-// Credentials, in the order and with the variables of the AWS tools: environment, web identity, file, container endpoint, machine
-// endpoint. See https://docs.aws.amazon.com/sdkref/latest/guide/standardized-credentials.html
+// AWS credentials, from the same sources and variables as the AWS tools, in this order: environment, web identity, file,
+// container endpoint, machine endpoint. See https://docs.aws.amazon.com/sdkref/latest/guide/standardized-credentials.html
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { readAll, send } from './http.ts'
@@ -9,19 +9,22 @@ import { textOf } from './xml.ts'
 export type Environment = Readonly<Record<string, string | undefined>>
 
 export type CredentialSource = {
-  /** Returns valid credentials, and renews them in time. Rejects if there are none. */
+  /** Returns valid credentials, and renews them before they expire. Rejects if no source has credentials. */
   get(): Promise<Credentials>
-  /** Reports that credentials from `get` were refused. They are returned again only if there are no others. */
+  /**
+   * Reports that the bucket refused these credentials. `get` then requests new ones, and returns the refused ones only if no
+   * others are available.
+   */
   forget(refused: Credentials): void
 }
 
-/** Time before expiry at which new credentials are requested. A signed address expires with its credentials. */
+/** New credentials are requested this time before the old ones expire. Signed URLs expire with their credentials. */
 const renewMs = 15 * 60_000
-/** Delay after a failed renewal, while the old credentials are valid. */
+/** Delay after a failed renewal while the old credentials are still valid. */
 const againMs = 30_000
-/** Old credentials that are valid for longer are used while new ones are requested. */
+/** If the old credentials are valid for longer than this time, callers do not wait for the renewal. */
 const soonMs = 60_000
-/** Files may be replaced at any time, so they are read again after this time. */
+/** Files with credentials may be replaced at any time, so they are read again after this time. */
 const fileMs = 60_000
 const timeoutMs = 5000
 const answerBytes = 64 * 1024
@@ -43,7 +46,8 @@ export function createCredentials(
     } catch (error) {
       const expires = kept?.credentials.expires ?? Number.POSITIVE_INFINITY
       if (!kept || expires <= now()) throw error
-      // The refused credentials are used for a while, and no caller waits for others again.
+      // The renewal failed, so the old credentials are used for a while, even if they were refused. Callers do not wait
+      // meanwhile.
       kept = { credentials: kept.credentials, until: Math.min(now() + againMs, expires) }
       return kept.credentials
     }
@@ -56,7 +60,8 @@ export function createCredentials(
       })
       const { credentials, isRefused } = kept ?? {}
       if (isRefused || !credentials?.expires || now() >= credentials.expires - soonMs) return asking
-      // Callers wait only when they must. A failure is reported to those that wait.
+      // The old credentials are still valid, so this caller does not wait. If the renewal fails, only waiting callers get the
+      // error.
       asking.catch(() => {})
       return credentials
     },
@@ -66,7 +71,7 @@ export function createCredentials(
   }
 }
 
-/** Some credentials are valid for less than twice the renewal time. */
+/** Time of the renewal. Credentials with a short life are renewed after half of it. */
 const renewalOf = (expires: number, now: number): number => expires - Math.min(renewMs, (expires - now) / 2)
 
 async function findCredentials(env: Environment, region: string): Promise<{ fresh: Credentials; lastsMs: number }> {
@@ -115,7 +120,7 @@ async function fromWebIdentity(env: Environment, region: string): Promise<Creden
   )
 }
 
-/** File that the AWS tools share, with sections of `name = value`. */
+/** Reads the shared credentials file of the AWS tools, which has sections of `name = value`. */
 async function fromFile(env: Environment): Promise<Credentials | undefined> {
   const named = env.AWS_SHARED_CREDENTIALS_FILE
   if (!named && !env.HOME) return undefined
@@ -139,7 +144,7 @@ async function fromFile(env: Environment): Promise<Credentials | undefined> {
   return undefined
 }
 
-/** Addresses of the container endpoints of AWS, which use http. */
+/** Hosts of container endpoints that may use http. */
 const containerHosts = ['169.254.170.2', '169.254.170.23', '[fd00:ec2::23]', 'localhost', '127.0.0.1', '[::1]']
 
 async function fromContainer(env: Environment): Promise<Credentials> {
@@ -192,7 +197,7 @@ async function callJson(
   return given as Record<string, unknown>
 }
 
-/** Responses are never shown, since they may contain a secret. */
+/** Sends a request for credentials. Error messages never contain the response, since it may contain a secret. */
 async function call(url: string, method: string, headers: Record<string, string>, body = ''): Promise<string> {
   const bytes = Buffer.from(body)
   const length = { 'content-length': String(bytes.length) }

@@ -6,26 +6,26 @@ export type Sent = {
   method: string
   headers: Readonly<Record<string, string>>
   body?: readonly Buffer[] | undefined
-  /** Milliseconds without a byte in either direction after which the request is lost. Connecting counts. */
+  /** Milliseconds without any received or sent data after which the request fails. The time for connecting is included. */
   timeoutMs: number
   agent?: Agent | undefined
   signal?: AbortSignal | undefined
-  /** Called when the connection is free for another request, or closed. */
+  /** Called when the connection is closed, or free for another request. */
   closed?: (() => void) | undefined
 }
 
-/** Sends a request. Resolves when the response headers arrive. The body must be read or destroyed. */
+/** Sends a request. Resolves when the response headers arrive. The caller must read or destroy the body. */
 export function send(sent: Sent): Promise<IncomingMessage> {
   const { url, method, headers, body = [], timeoutMs, agent, signal, closed } = sent
   return new Promise((resolve, reject) => {
     const make = url.startsWith('https:') ? tlsRequest : plainRequest
-    // `setTimeout` would begin only when there is a connection.
+    // `req.setTimeout` would start only after the connection is established.
     const req = make(url, { method, headers, timeout: timeoutMs, ...(agent && { agent }), ...(signal && { signal }) })
     req.once('timeout', () => req.destroy(new Error(`no data for ${timeoutMs} ms`)))
     if (closed) req.once('close', closed)
     req.on('error', reject)
     req.once('response', (res) => {
-      // Later errors are reported by the response.
+      // Errors after the response headers are reported to the reader of the body.
       res.on('error', () => {})
       resolve(res)
     })
@@ -34,7 +34,7 @@ export function send(sent: Sent): Promise<IncomingMessage> {
   })
 }
 
-/** Reads the body of a response. Rejects if it is longer than `most` bytes, or ends early. */
+/** Reads the body of a response. Rejects if it is longer than `most` bytes, or incomplete. */
 export async function readAll(res: IncomingMessage, most: number): Promise<Buffer> {
   const chunks: Buffer[] = []
   let size = 0

@@ -1,15 +1,15 @@
-// Reads from the bucket. An interrupted read is continued at its position.
+// Reads objects of a bucket. After an interruption, a read continues at the same position.
 import type { IncomingMessage } from 'node:http'
 import { Readable, type Writable } from 'node:stream'
 import { type Content, ContentMissing, type Located, type Range, type Reading } from '../blobs.ts'
 import { type Client, Refused, type Turn } from './client.ts'
 
-/** Most interruptions in a row without a byte in between. */
+/** Most interruptions in a row without any received byte. */
 const mostBreaks = 3
 
 /**
- * Opens an object. Resolves when the store begins to answer with the requested number of bytes. Rejects with ContentMissing. An
- * interrupted read keeps its connection while it is continued.
+ * Opens an object. Resolves when the response headers arrive and announce the requested number of bytes. Rejects with
+ * ContentMissing if the object is missing or has another size. After an interruption, the same reserved connection is used.
  */
 export async function readObject(client: Client, blob: Located, reading: Reading = {}): Promise<Content> {
   const { location, size } = blob
@@ -27,7 +27,7 @@ export async function readObject(client: Client, blob: Located, reading: Reading
     throw error
   })
   let isBegun = false
-  // A response that no one reads times out.
+  // If nobody reads the body, the response times out and closes. Then the reserved connection is freed here.
   first.once('close', () => {
     if (!isBegun) turn.free()
   })
@@ -58,7 +58,7 @@ export async function readObject(client: Client, blob: Located, reading: Reading
   })
 }
 
-/** `end` is called when the content has been read, or will not be read. */
+/** Content of an object. `end` is called after the last byte, or when the reader stops earlier. */
 function contentOf(bytes: () => AsyncIterable<Buffer>, end: () => void): Content {
   return {
     stream() {
@@ -89,7 +89,7 @@ async function openRange(
   const ask = { operation: 'GetObject', method: 'GET', key: location, headers, signal } as const
   const res = await client.open(ask, turn).catch((error: unknown) => {
     if (error instanceof Refused && error.status === 404) throw new ContentMissing(location, { cause: error })
-    // The object exists, but is shorter than the requested position.
+    // With 416, the object exists but is shorter than the blob.
     if (error instanceof Refused && error.status === 416) throw createSizeError(location, size)
     throw error
   })
@@ -100,11 +100,11 @@ async function openRange(
   throw createSizeError(location, size)
 }
 
-/** Nothing of it is sent, since it is not what was pushed. */
+/** Error if an object has another size than the blob. No byte of it is sent to the client. */
 const createSizeError = (location: string, size: number) =>
   new ContentMissing(`${location} does not have ${size} bytes`)
 
-/** Resolves when the target accepts more data. */
+/** Writes a chunk. Resolves when the target accepts more data. Rejects if the client disconnects. */
 async function write(target: Writable, chunk: Buffer): Promise<void> {
   if (target.write(chunk)) return
   await new Promise<void>((resolve, reject) => {

@@ -1,34 +1,36 @@
-// AWS signature version 4 for S3: in the header of a request, or in the query of an address. See
+// AWS signature version 4 for S3, in the headers of a request or in the query of a URL. See
 // https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-authenticating-requests.html
 import { createHash, createHmac } from 'node:crypto'
 
 export type Credentials = {
   accessKeyId: string
   secretAccessKey: string
-  /** Token of temporary credentials. */
+  /** Session token of temporary credentials. */
   sessionToken?: string | undefined
-  /** Expiry in milliseconds since 1970. */
+  /** Time of expiry, in milliseconds since 1970. */
   expires?: number | undefined
 }
 
 export type Unsigned = {
   method: string
   host: string
-  /** Path as it is sent, encoded by `encodePath`. */
+  /** Path of the request, already encoded by `encodePath`. */
   path: string
   query: readonly (readonly [name: string, value: string])[]
-  /** All headers are signed; names are in lower case. */
+  /** Headers of the request, with names in lower case. All of them are signed. */
   headers: Readonly<Record<string, string>>
 }
 
 export type Signer = {
-  /** Headers to send, including those of the request. `payload` is the SHA-256 of the body, in hex. */
+  /** Signed headers to send, including those of the request. `payload` is the SHA-256 of the body, in hex. */
   headersFor(request: Unsigned, credentials: Credentials, payload: string, now: Date): Record<string, string>
-  /** Query that authenticates a request without headers for a number of seconds. */
+  /** Query of a signed URL that is valid for a number of seconds. The URL needs no signed headers. */
   queryFor(request: Unsigned, credentials: Credentials, seconds: number, now: Date): string
 }
 
-/** Creates a signer. It keeps the key of the day, whose computation costs more than everything else. */
+/**
+ * Creates a signer. It caches the signing key of the day, since computing the key takes longer than the rest of the signature.
+ */
 export function createSigner(region: string, service = 's3'): Signer {
   let kept: { secret: string; day: string; key: Buffer } | undefined
 
@@ -80,10 +82,10 @@ export function createSigner(region: string, service = 's3'): Signer {
 
 const algorithm = 'AWS4-HMAC-SHA256'
 
-/** Encodes a path for S3. Letters, digits, -._~ and slashes stay as they are. */
+/** Encodes a path for S3. Letters, digits, -._~ and slashes are not encoded. */
 export const encodePath = (path: string): string => path.split('/').map(encode).join('/')
 
-/** Query in the order that the signature requires. */
+/** Encoded query. Its parameters have the order that the signature requires. */
 export const queryOf = (query: Unsigned['query']): string =>
   query
     .map(([name, value]) => `${encode(name)}=${encode(value)}`)

@@ -1,4 +1,4 @@
-// Blobs as objects of a bucket. The key is chosen when an upload begins and never changes, so nothing is copied.
+// Blob store in a bucket. Each upload chooses its final key at the start, so no object is copied later.
 import { randomBytes } from 'node:crypto'
 import { Newest } from '#lib/caches/newest.ts'
 import { createMemory } from '#lib/scheduling/memory.ts'
@@ -13,33 +13,36 @@ import { readObject } from './read.ts'
 import { abortUploads, listObjects, removeObjects } from './sweep.ts'
 import { createUpload, sizeOf } from './upload.ts'
 
-/** Object with the id of the store. */
+/** Key of the object with the ID of the blob store. */
 export const idObject = 'pinfold-id'
-/** Prefix of the keys of all contents. */
+/** Prefix of the keys of all contents that this store writes. */
 const contents = 'c/'
-/** All folders of contents: our own, and those copied from a blob folder, with chunks of its uploads. */
+/** Prefixes of the keys of all contents. The last three are for contents that were copied from a blob folder. */
 const folders = [contents, 'sha256/', 'sha512/', 'uploads/']
-/** Most contents whose presence is cached. */
+/** Most contents that the cache remembers as present or missing. */
 const mostKnown = 10_000
-/** Times for which a missing and a present content are cached, since either may change. */
+/** Times in milliseconds for which the cache remembers a content as missing or as present. */
 const missingMs = 60_000
 const thereMs = 300_000
 const memoryWaitMs = 60_000
 const minuteMs = 60_000
-/** Validity of a signed address from the minute of its creation. Revoked access ends with it. */
+/**
+ * Validity of a signed URL in seconds, from the minute in which it was created. A client whose access is revoked can use the URL
+ * until then.
+ */
 const addressSeconds = 300
 
 export type S3Options = {
   env: Environment
   observe?: Observe | undefined
   memoryBytes?: number
-  /** Longest wait for the bucket before a client is redirected to it. */
+  /** Longest check, in milliseconds, of whether the content exists before a client is redirected to the bucket. */
   lookMs?: number
-  /** Milliseconds of a clock that never steps. */
+  /** Milliseconds of a clock that is never adjusted. */
   monotonic?: () => number
 }
 
-/** Opens a bucket. Throws with the reason if it does not answer. */
+/** Opens a bucket. Throws with the reason if the bucket cannot be read. */
 export async function openBucket(
   bucket: Bucket,
   { env, observe, memoryBytes = 256 << 20, lookMs = 2000, monotonic = () => performance.now() }: S3Options,
@@ -78,7 +81,7 @@ export async function openBucket(
       }
     },
     async has({ location, size }, asFarAsKnown = false) {
-      // Content that was missing a while ago is checked again, since it may have been restored.
+      // Cached results that may be outdated are checked again, since missing content may have been restored.
       const was = known.of(location)
       if (was === 'missing' || (asFarAsKnown && was !== 'was missing')) return was !== 'missing'
       const isThere = (await sizeOf(client, location)) === size
@@ -108,16 +111,17 @@ export async function openBucket(
       return client.clock()
     },
     async addressOf({ location, size }) {
-      // The client would find the content missing, and this server would not learn it. An expired address would not help either.
+      // If the content is missing, or the URL has expired, only the client would notice. So the bucket is checked first, which
+      // also updates the clock of the store.
       const was = known.of(location)
       if (was === undefined || was === 'was missing' || !client.isClockSure()) {
         const signal = AbortSignal.timeout(lookMs)
-        // The client may reach the bucket even if this server cannot.
+        // If this server cannot reach the bucket, the client is redirected anyway, since it may be able to.
         const found = await sizeOf(client, location, signal).catch(() => 'away' as const)
         if (found !== 'away') known[found === size ? 'there' : 'missing'](location)
       }
       if (known.of(location) === 'missing') return undefined
-      // All servers create the same address within a minute, so that caches in between can use it.
+      // All servers create the same URL within a minute, so that caches can reuse the response.
       const minute = new Date(Math.floor(client.clock() / minuteMs) * minuteMs)
       return client.addressOf(location, minute, addressSeconds)
     },
@@ -127,7 +131,7 @@ export async function openBucket(
   }
 }
 
-/** Cached presence of contents in the bucket. A content that was missing is `was missing` after its time. */
+/** Cache of which contents exist in the bucket. If content was missing and the entry has expired, the result is `was missing`. */
 function createPresence(monotonic: () => number) {
   const states = new Newest<string, { isThere: boolean; until: number }>(mostKnown)
   const note = (location: string, isThere: boolean, forMs: number): void => {
@@ -145,7 +149,7 @@ function createPresence(monotonic: () => number) {
   }
 }
 
-/** Prefixes of the names that are listed in an hour of the week. All of them are listed within a week. */
+/** Beginnings of content names that are listed in this hour of the week. In 168 hours, all names are listed. */
 function shardsOf(hourOfWeek: number): string[] {
   const all = Array.from({ length: 256 }, (_, shard) => shard)
   return all.filter((shard) => shard % 168 === hourOfWeek).map((shard) => shard.toString(16).padStart(2, '0'))

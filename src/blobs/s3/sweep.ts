@@ -1,14 +1,17 @@
-// Lists and removes many objects.
+// Lists and removes objects of a bucket.
 import { createHash } from 'node:crypto'
 import { isLocation, type Stored } from '../blobs.ts'
 import { type Client, Refused } from './client.ts'
 import { abort } from './upload.ts'
 import { elementsOf, escaped, textOf } from './xml.ts'
 
-/** Most objects in one request. */
+/** Most objects that one request can remove. */
 const mostAtOnce = 1000
 
-/** Objects whose key begins with `begin`, below the prefix of the bucket. Only contents, unless `isOurs` selects others. */
+/**
+ * Lists objects whose key begins with the prefix of the bucket and `begin`. Includes only contents of the blob store, unless
+ * `isOurs` selects other objects.
+ */
 export async function* listObjects(client: Client, begin: string, isOurs = isLocation): AsyncIterable<Stored> {
   const { prefix } = client.bucket
   for (let token: string | undefined = ''; token !== undefined; ) {
@@ -17,7 +20,7 @@ export async function* listObjects(client: Client, begin: string, isOurs = isLoc
     const { text } = await client.ask({ operation: 'ListObjects', method: 'GET', query })
     for (const entry of elementsOf(text, 'Contents')) {
       const location = textOf(entry, 'Key')!.slice(prefix.length)
-      // Other programs may use the bucket too, for example another Pinfold store with a longer prefix.
+      // Objects of other programs are left out, such as those of another Pinfold blob store with a longer prefix.
       if (!isOurs(location)) continue
       yield {
         location,
@@ -29,7 +32,7 @@ export async function* listObjects(client: Client, begin: string, isOurs = isLoc
   }
 }
 
-/** Removes objects. Returns those that the bucket did not remove. */
+/** Removes objects. Returns the locations that the bucket did not remove. */
 export async function removeObjects(client: Client, locations: readonly string[]): Promise<string[]> {
   const left: string[] = []
   for (let at = 0; at < locations.length; at += mostAtOnce) {
@@ -47,13 +50,13 @@ async function removeSome(client: Client, locations: readonly string[]): Promise
   const { text } = await client.ask(ask)
   const failed = elementsOf(text, 'Error')
   const left = failed.map((one) => (textOf(one, 'Key') ?? '').slice(prefix.length))
-  // An error without an object concerns all of them.
+  // An error that names none of the requested objects applies to the whole request.
   const unnamed = failed.length > 0 && !left.every((one) => locations.includes(one))
   if (unnamed) throw new Error(`objects could not be deleted: ${textOf(failed[0]!, 'Code')}`)
   return left
 }
 
-/** Aborts multipart uploads that began before this time of the store. Uploads of a killed server are aborted only here. */
+/** Aborts multipart uploads that began before a time on the clock of the bucket. A killed server leaves such uploads. */
 export async function abortUploads(client: Client, begin: string, before: number): Promise<void> {
   const { prefix } = client.bucket
   for (let marker: [string, string][] | undefined = []; marker !== undefined; ) {
@@ -64,7 +67,7 @@ export async function abortUploads(client: Client, begin: string, before: number
       const key = textOf(upload, 'Key')!.slice(prefix.length)
       if (!isLocation(key)) continue
       await abort(client, key, textOf(upload, 'UploadId')!).catch((error: unknown) => {
-        // The upload was completed or aborted meanwhile.
+        // With 404, the upload was completed or aborted meanwhile.
         if (!(error instanceof Refused && error.status === 404)) throw error
       })
     }

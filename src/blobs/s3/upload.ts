@@ -1,5 +1,6 @@
-// Upload of content to the bucket: one request if it is small, and a multipart upload otherwise. All pieces have one size, since
-// some stores require it. The size grows with the content, since no store accepts more than 10,000 pieces.
+// Upload of content to a bucket. Small content is sent in one request, and larger content as a multipart upload. All parts but
+// the last have the same size, since some stores require that. Larger content has larger parts, since a multipart upload can have
+// at most 10,000.
 import { createHash } from 'node:crypto'
 import type { Memory, Reserved } from '#lib/scheduling/memory.ts'
 import { ContentTooLarge, type Part } from '../blobs.ts'
@@ -7,22 +8,25 @@ import { type Client, Refused } from './client.ts'
 import { escaped, textOf } from './xml.ts'
 
 const leastPieceBytes = 16 * 1024 * 1024
-/** Largest piece. At most three of them are in memory for one upload, and content has at most 10,000 of them. */
+/** Largest part of a multipart upload, in bytes. One upload has at most three parts in memory. */
 const mostPieceBytes = 64 * 1024 * 1024
 const mostPieces = 10_000
-/** Leaves room for content that is longer than announced. */
+/** Part sizes are chosen for this number of parts, so that content can be longer than expected. */
 const plannedPieces = 9000
-/** Pieces that are being sent, besides the one that is being filled. */
+/** Most parts that are sent at the same time, while the next one is filled. */
 const inFlight = 2
 const mebibyte = 1024 * 1024
 
-/** Size in bytes of every piece but the last. Limited, since clients choose the expected size. */
+/** Size in bytes of every part but the last. The size has a maximum, since clients choose `expected`. */
 export function pieceBytes(expected: number): number {
   const needed = Math.ceil(expected / plannedPieces / mebibyte) * mebibyte
   return Math.min(mostPieceBytes, Math.max(leastPieceBytes, needed))
 }
 
-/** The first bytes of each upload need no reservation, so that small ones never wait. Buffers of a request have the same size. */
+/**
+ * The first bytes of an upload need no reserved memory, so that small uploads never wait. The request already has buffers of this
+ * size.
+ */
 const uncountedBytes = mebibyte
 
 const createTooLarge = () => new ContentTooLarge(`the blob store accepts at most ${mostPieces * mostPieceBytes} bytes`)
@@ -30,8 +34,8 @@ const createTooLarge = () => new ContentTooLarge(`the blob store accepts at most
 type Filling = { chunks: Buffer[]; size: number; reserved?: Reserved }
 
 /**
- * Creates an upload to `key`, the permanent location of the content. `expected` is 0 if unknown. `owner` has the share of the
- * memory that it uses.
+ * Creates an upload to `key`, the permanent location of the content. `expected` is 0 if the size is unknown. The reserved memory
+ * counts against the share of `owner`.
  */
 export function createUpload(client: Client, memory: Memory, key: string, expected: number, owner: string): Part {
   const whole = pieceBytes(expected)
@@ -46,7 +50,7 @@ export function createUpload(client: Client, memory: Memory, key: string, expect
   let mayBeThere = false
 
   const reserve = async (piece: Filling): Promise<void> => {
-    // Small content reserves only what it needs. The end of large content may reserve too much for a moment.
+    // Small content reserves only its expected size. The last part of large content may reserve more than it needs.
     const bytes = expected > 0 ? Math.min(expected, whole) : whole
     piece.reserved = await memory.reserve(bytes, signal, {
       owner,
@@ -102,10 +106,10 @@ export function createUpload(client: Client, memory: Memory, key: string, expect
       filling?.reserved?.free()
       filling = undefined
       await pieces.settled()
-      // Objects that are left while the bucket is unavailable are removed by the collection of files.
+      // While the bucket is unavailable, the object is not deleted here. Garbage collection deletes it later.
       if (!client.isUp()) return
       if (!isThere) await pieces.abort()
-      // A response may have been lost, so the object may exist.
+      // The object may exist even after an error, if only the response was lost.
       const ask = { operation: 'DeleteObject', method: 'DELETE', key, retries: 0 } as const
       if (mayBeThere) await client.ask(ask).catch(() => {})
     },
@@ -137,7 +141,7 @@ function createPieces(client: Client, key: string, signal: AbortSignal) {
 
   return {
     begun: () => upload !== '',
-    /** Resolves when the piece is being sent. Rejects if an earlier one has failed. */
+    /** Starts to send a part. Waits if too many parts are being sent. Rejects if an earlier part has failed. */
     async send(piece: Filling): Promise<void> {
       try {
         if (upload === '') upload = await createMultipart(client, key, signal)
@@ -161,7 +165,7 @@ function createPieces(client: Client, key: string, signal: AbortSignal) {
     async settled(): Promise<void> {
       await Promise.all(sending)
     },
-    /** Never rejects. */
+    /** Aborts the multipart upload. Never rejects. */
     async abort(): Promise<void> {
       if (upload !== '') await abort(client, key, upload).catch(() => {})
     },
@@ -191,13 +195,13 @@ async function complete(client: Client, key: string, { upload, etags, total, sig
   try {
     await client.ask({ operation: 'CompleteMultipartUpload', method: 'POST', key, query, body, signal })
   } catch (error) {
-    // The response to an earlier attempt was lost, and the upload is already complete.
+    // With 404, the upload may be complete already: an earlier attempt succeeded, but its response was lost.
     const isOver = error instanceof Refused && error.status === 404
     if (!isOver || (await sizeOf(client, key, signal)) !== total) throw error
   }
 }
 
-/** Size of an object. Returns undefined if it does not exist. */
+/** Size of an object. Returns undefined if the object does not exist. */
 export async function sizeOf(client: Client, key: string, signal?: AbortSignal): Promise<number | undefined> {
   try {
     const { headers } = await client.ask({ operation: 'HeadObject', method: 'HEAD', key, signal })

@@ -1,6 +1,6 @@
-// Minimal parser for S3 responses: elements whose attributes do not matter.
+// Minimal XML parser for S3 responses. Attributes of elements are ignored.
 
-/** Content of each element with the name, still as XML. */
+/** Content of each element with this name, as XML. */
 export function elementsOf(xml: string, name: string): string[] {
   const found: string[] = []
   const [open, close] = [`<${name}>`, `</${name}>`]
@@ -13,7 +13,7 @@ export function elementsOf(xml: string, name: string): string[] {
   return found
 }
 
-/** Text of the first element with the name. */
+/** Text of the first element with this name. Undefined if there is none. */
 export function textOf(xml: string, name: string): string | undefined {
   const [first] = elementsOf(xml, name)
   return first?.replace(/&(?:(lt|gt|amp|quot|apos)|#(\d+)|#x([\da-fA-F]+));/g, (_, word, decimal, hex) =>
@@ -21,7 +21,7 @@ export function textOf(xml: string, name: string): string | undefined {
   )
 }
 
-/** Text with the characters escaped that XML requires. */
+/** Escapes the characters that XML reserves. */
 export const escaped = (text: string): string => text.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;')
 
 const entities: Record<string, string> = { lt: '<', gt: '>', amp: '&', quot: '"', apos: "'" }
