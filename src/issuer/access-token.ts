@@ -18,45 +18,45 @@ export {
 } from './sign-token.ts'
 export { operatorUid }
 
-/** Content of an access token that has been verified. */
+/** Content of a verified access token. */
 export type AccessToken = {
   subject: string
   audience: readonly string[]
-  /** Seconds since 1970. */
+  /** Times in seconds since 1970. */
   issuedAt: number
   expiry: number
-  /** Capability masks by group. Undefined if the token does not narrow the rights of its subject. */
+  /** Capability masks by group. Undefined if the token has all permissions of its subject. */
   narrowing: ReadonlyMap<string, bigint> | undefined
-  /** True if the token was requested with less than the rights of its subject. */
+  /** True if the token was requested with fewer permissions than its subject has. */
   narrowed: boolean
-  /** Claims of the outside token of the exchange: issuer, subject and audience, each one text. */
+  /** Issuer, subject and audience of the outside token, if the token was issued by the token exchange. */
   act?: Readonly<Record<string, string>>
-  /** Session of a person's token. */
+  /** Session of the person, if the token is that of a person. */
   session?: CallerSession
   /** Profile of the person from the sign-in provider. */
   upstream?: Readonly<Record<string, string>>
-  /** Address of the person that the provider has verified. */
+  /** Email address of the person, if the provider has verified it. */
   verifiedEmail?: string
-  /** Capability masks by group that external groups have added to the session. */
+  /** Capability masks by group that external groups add to the session. */
   granted?: ReadonlyMap<string, bigint>
-  /** True if the added capabilities are too many for the token, so that those of the session apply. */
+  /** True if the capabilities of external groups did not fit into the token. Then those of the stored session apply. */
   grantedBySession?: boolean
-  /** Repositories and actions of a token from the registry's token endpoint. */
+  /** Repositories and actions, if the token is from the registry's token endpoint. */
   access?: readonly RepositoryAccess[]
-  /** Uid of the push token for which the token endpoint made this token. */
+  /** Uid of the push token with which the token was requested at the token endpoint. */
   pushToken?: string
-  /** Name of the scanner for which the token was made. */
+  /** Name of the scanner for which the token was signed. */
   scanner?: string
 }
 
-/** A valid token for another audience. The registry responds 403 instead of 401. */
+/** Error for a valid token with another audience. The registry responds with 403 instead of 401. */
 export class WrongAudience extends AppError {
   constructor(cause: unknown) {
     super('UNAUTHENTICATED', 'the token is for another audience; get a token for this one', { cause })
   }
 }
 
-/** Session claims of a token. Throws UNAUTHENTICATED if they cannot be read, since this server did not issue such a token. */
+/** Reads the session claims of a token. Throws UNAUTHENTICATED if a claim has another type than this server writes. */
 function readSession({
   sid = '',
   org = '',
@@ -80,8 +80,8 @@ const maxCached = 10_000
 type Expected = { issuer: string; audience: string; registry: boolean }
 
 /**
- * Verifies tokens of our own issuer for one audience. Verified tokens are cached until they expire. The registry's verifier also
- * accepts tokens of its own endpoint, including anonymous ones, whose subject is empty.
+ * Creates a verifier of access tokens of this server for one audience. Verified tokens are cached until they expire. The verifier
+ * of the registry also accepts tokens of the registry's token endpoint. Such a token has an empty subject if it is anonymous.
  */
 export function createVerifier(
   keyring: Keyring,
@@ -156,13 +156,13 @@ async function verify(keyring: Keyring, expected: Expected, token: string, now: 
   }
 }
 
-/** Accepted audiences. The registry accepts tokens for its subdomains too. */
+/** Accepted audiences. For the registry, subdomains of its host are accepted too. */
 function acceptedBy({ audience, registry }: Expected, token: string): string[] {
   const named = registry ? [decodeJwt(token).aud ?? []].flat() : []
   return [audience, ...named.filter((one) => subdomainOf(one, audience))]
 }
 
-/** Parses the `cap` claim: encoded capability sets by group. Unreadable entries grant nothing. */
+/** Reads the `cap` claim, which has encoded capability sets by group. Invalid entries are ignored and grant nothing. */
 function readNarrowing(claim: unknown): ReadonlyMap<string, bigint> {
   const narrowing = new Map<string, bigint>()
   if (claim === null || typeof claim !== 'object') return narrowing
@@ -173,13 +173,13 @@ function readNarrowing(claim: unknown): ReadonlyMap<string, bigint> {
   return narrowing
 }
 
-/** Reads the `act` claim. Earlier versions wrote audiences as a list, of which the first is shown. */
+/** Reads the `act` claim. Earlier versions wrote the audience as a list; its first value is used. */
 function readAct(claim: object): Record<string, string> {
   const entries = Object.entries(claim).map(([name, value]: [string, unknown]) => [name, [value].flat()[0]] as const)
   return Object.fromEntries(entries.filter((entry): entry is [string, string] => typeof entry[1] === 'string'))
 }
 
-/** Parses the `access` claim of a registry token. Unreadable entries grant nothing. */
+/** Reads the `access` claim of a registry token. Invalid entries are ignored and grant nothing. */
 function readAccess(claim: unknown): RepositoryAccess[] {
   if (!Array.isArray(claim)) return []
   return claim.flatMap(({ type, name, actions }: Record<string, unknown>) => {

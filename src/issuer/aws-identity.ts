@@ -1,4 +1,4 @@
-// Keyless access from AWS: a workload signs a request with its AWS credentials, and AWS tells us the identity of the signer.
+// Keyless access from AWS. A workload signs a request with its AWS credentials, and AWS reports who signed it.
 import type { App } from '#app.ts'
 import { matchAwsCaller } from '#domains/iam/identities/claims.ts'
 import {
@@ -15,15 +15,16 @@ import { refused } from './outside-token.ts'
 
 export type AwsProven = { uid: string; claims: { act: Record<string, string> } }
 
-/** True for a signed request. A token contains dots, and base64 contains none. */
+/** True if the credential is a signed AWS request. Such a request is base64, which has no dots. Tokens have dots. */
 export function isAwsRequest(credential: string): boolean {
   return !credential.includes('.')
 }
 
 /**
- * Identity `named`, if it has signed the request. Throws UNAUTHENTICATED for a malformed request, or one that AWS refuses. Throws
- * PERMISSION_DENIED for the request of another identity, and if the identity does not exist. Throws RESOURCE_EXHAUSTED if the
- * source has sent too many requests for this identity, or too many refused credentials, or if too many are in flight.
+ * Proves that the signer of the request is the identity `named`. Throws UNAUTHENTICATED if the request is malformed or AWS
+ * refuses it. Throws PERMISSION_DENIED if the request is for another identity, or if the identity does not match or exist. Throws
+ * RESOURCE_EXHAUSTED after too many requests or too many refused credentials from the source, or with too many requests in
+ * progress.
  */
 export async function proveAwsIdentity(
   app: Pick<App, 'db' | 'limits' | 'vendor' | 'awsCallers' | 'log' | 'tooLongClaims'>,
@@ -37,13 +38,15 @@ export async function proveAwsIdentity(
   const signed = readAwsRequest(credential, { host, region, products, audiences })
   if (named === '' || signed.identity !== named) throw notForIdentity()
   checkSigningTime(signed, now)
-  // AWS is called only if there is a condition to compare with, so that a stranger cannot make the server call AWS.
+  // The request is sent to AWS only if the identity exists and has AWS conditions. Otherwise any caller could make this server
+  // call AWS.
   const awsIdentity = (await findIdentityForExchange(app.db, named))?.awsIdentity
   if (!awsIdentity) throw notForIdentity()
 
-  // Limits each address separately, so that nobody uses up the limit of the identity itself.
+  // The limit applies to each network and identity together. So callers from other networks cannot use up the limit of the
+  // identity.
   const network = networkOf(source)
-  // Only AWS can verify a request, so a source with too many refused ones is stopped here, before it delays others.
+  // Each wrong signature costs a call to AWS. So sources with too many refused credentials are stopped before the call.
   app.limits.look('refusal', source)
   app.limits.check('aws', `${network} ${named}`)
   const caller = await app.awsCallers.identify(signed.request, { network, identity: named })

@@ -1,40 +1,40 @@
-// Parser of AWS requests that were signed but not sent. Only AWS can verify the signature. So everything here decides which
-// requests may be passed on: one harmless call, signed for this server and for one identity.
+// Parser of AWS requests that a client has signed but not sent. Only AWS can verify the signature. So this file decides which
+// requests the server may send to AWS: one harmless call, signed for this server and for one identity.
 import { refused } from './outside-token.ts'
 
 const maxLength = 16 * 1024
 const maxHeaders = 30
 const maxBody = 1024
-/** Most milliseconds that the time of the signature may be ahead of our clock, and behind it. */
+/** Most milliseconds by which the signing time may be in the future, and most milliseconds by which it may be in the past. */
 const maxAhead = 5 * 60_000
 const maxAge = 15 * 60_000
 
-/** Required targets of the signature. */
+/** Values that a signed request must contain. */
 export type AwsRules = {
   host: string
   region: string
-  /** Product names with which the binding headers may start, such as `Pinfold`. */
+  /** Product names with which the names of the binding headers may begin, such as `Pinfold`. */
   products: readonly string[]
   audiences: readonly string[]
 }
 
 export type AwsRequest = {
-  /** Request to send unchanged. It contains only signed parts. */
+  /** Request to send to AWS unchanged. It contains only signed parts. */
   request: { target: string; headers: Readonly<Record<string, string>>; body: string }
-  /** Audience and identity for which the request was signed. */
+  /** Audience and identity in the signed headers. */
   audience: string
   identity: string
-  /** Time of the signature, in milliseconds. */
+  /** Signing time, in milliseconds since 1970. */
   time: number
 }
 
-/** Headers that bind a signature to an audience and an identity, by their lower-case names. */
+/** Names of the two headers, in lower case, that bind a signature to an audience and to an identity. */
 function bindingHeaders(product: string): { audience: string; identity: string } {
   const prefix = product.toLowerCase()
   return { audience: `${prefix}-audience`, identity: `${prefix}-identity` }
 }
 
-/** Reads the base64 of a request. Throws UNAUTHENTICATED for any problem except its time. */
+/** Decodes and checks a signed request. Throws UNAUTHENTICATED for an invalid request. Does not check the signing time. */
 export function readAwsRequest(credential: string, rules: AwsRules): AwsRequest {
   const { line, headers, body } = parse(decode(credential))
   const target = targetOf(line, headers, body)
@@ -65,7 +65,7 @@ export function readAwsRequest(credential: string, rules: AwsRules): AwsRequest 
   }
 }
 
-/** Throws UNAUTHENTICATED if the signature is too old, or too far in the future. */
+/** Throws UNAUTHENTICATED if the signing time is too far in the past or in the future. */
 export function checkSigningTime({ time }: AwsRequest, now: Date): void {
   const age = now.getTime() - time
   if (!(age <= maxAge && age >= -maxAhead)) throw refused('the signature is too old, or from the future')
@@ -73,7 +73,7 @@ export function checkSigningTime({ time }: AwsRequest, now: Date): void {
 
 const json = 'application/json'
 const form = 'application/x-www-form-urlencoded'
-/** Headers that libraries sign besides. None of them changes how the request is read. */
+/** Other headers that AWS libraries sign. None of them changes the meaning of the request. */
 const mayBeSigned = [
   'accept',
   'amz-sdk-invocation-id',
@@ -86,7 +86,7 @@ const mayBeSigned = [
   'x-amz-user-agent',
 ]
 
-/** Decodes base64 in either alphabet, with or without padding. Accepts only canonical encodings. */
+/** Decodes base64 in the standard or URL alphabet, with or without padding. Throws for an encoding that is not canonical. */
 function decode(text: string): string {
   if (text.length > maxLength) throw refused('too long')
   const bytes = Buffer.from(text, 'base64')

@@ -1,16 +1,17 @@
-// OAuth clients of the server. They have no secret, so anyone can be one; the person who approves them decides.
+// OAuth clients of this server. They have no secret, so any program can use their IDs. The person who approves a program decides
+// whether it gets tokens.
 import type { App } from '#app.ts'
 import { isUid } from '#lib/uid.ts'
 import { toolsPath } from './discovery.ts'
 import { OAuthRefusal } from './oauth-words.ts'
 import { checkWish, type TokenWish } from './people/tokens.ts'
 
-/** The common client ID. A server with a compatibility profile also has one with the vendor's name. */
+/** Client ID of all programs. A server with a compatibility profile also accepts a client ID with the vendor's name. */
 export const ownClient = 'pinfold'
 
 /**
- * Throws for another client ID. It is the audience of ID tokens, so a free choice would let clients get a token signed for a
- * service that trusts this server.
+ * Throws for an unknown client ID. Client IDs are fixed, since they are the audience of ID tokens. Otherwise a program could
+ * request an ID token whose audience is another service that trusts this server.
  */
 export function requireClient({ vendor }: Pick<App, 'vendor'>, id: string | null): string {
   if (id === null || id === '') throw new OAuthRefusal('invalid_request', 'client_id is required')
@@ -18,21 +19,24 @@ export function requireClient({ vendor }: Pick<App, 'vendor'>, id: string | null
   return id
 }
 
-/** Audiences of the requested tokens: `audience`, and `resource` of RFC 8707. The API by default. */
+/** Audiences of the requested tokens, from the parameters `audience` and `resource` (RFC 8707). The default is the API. */
 export function audiencesOf(issuer: string, form: URLSearchParams): string[] {
-  // MCP tools are part of the API and accept its tokens.
+  // The MCP endpoint accepts tokens of the API, so its URL stands for the API.
   const resources = form.getAll('resource').map((one) => (one === issuer + toolsPath ? issuer : one))
   const audiences = [...form.getAll('audience'), ...resources]
   return audiences.length > 0 ? audiences : [issuer]
 }
 
-/** Values of `scope` besides the uids of groups. */
+/** Values of `scope` that are not uids of groups. */
 export const scopeWords = ['openid', 'profile', 'email', 'offline_access']
 
-/** Tokens that a program requests: an access token, and an ID token and refresh token by `scope`. */
+/**
+ * Tokens that a program requests. `scope` selects whether it gets an ID token and a refresh token in addition to the access
+ * token.
+ */
 export type ClientWish = TokenWish & { words: readonly string[] }
 
-/** Reads a request for tokens. Throws OAuthRefusal or INVALID_ARGUMENT for invalid values. */
+/** Reads a token request. Throws OAuthRefusal or INVALID_ARGUMENT for invalid values. */
 export function readWish(issuer: string, form: URLSearchParams): ClientWish {
   const scope = (form.get('scope') ?? '').split(' ').filter((one) => one !== '')
   const wish = {

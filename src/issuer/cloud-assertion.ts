@@ -5,8 +5,9 @@ import type { Keyring } from './keyring.ts'
 const lifetimeSeconds = 5 * 60
 
 /**
- * Signs a token for a cloud that trusts this issuer. Its type differs from that of access tokens, so none of our entry points
- * accepts it, nor do services that verify our tokens by audience. All clouds accept RS256, and Azure may accept nothing else.
+ * Signs a token for a cloud that trusts this issuer. Its `typ` differs from that of access tokens. So neither our entry points
+ * accept it, nor services that verify our tokens by audience. The algorithm is RS256, which all clouds accept; Azure may accept
+ * nothing else.
  */
 export async function signCloudAssertion(
   keyring: Keyring,

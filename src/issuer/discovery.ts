@@ -1,6 +1,6 @@
 import type { Keyring } from './keyring.ts'
 
-/** Path at which a program requests a device code (RFC 8628). */
+/** Path of the device authorization endpoint (RFC 8628). */
 export const devicesPath = '/oauth/device_authorization'
 
 /** Features of the server that its discovery documents list. */
@@ -29,15 +29,15 @@ function discoveryDocument(issuer: string, keyring: Keyring, { grants, scopes, d
   }
 }
 
-/** Path of the tools for agents. In OAuth, it is a resource of its own below the URL. */
+/** Path of the MCP endpoint, with tools for agents. In OAuth, this endpoint is a protected resource of its own. */
 export const toolsPath = '/mcp'
 
 const resourcePath = '/.well-known/oauth-protected-resource'
 
-/** Path at which an agent without a token finds the issuer. */
+/** Path of the metadata from which an MCP client without a token learns the issuer. */
 export const toolsMetadataPath: string = resourcePath + toolsPath
 
-/** Protected Resource Metadata (RFC 9728): issuer of the tokens for the resource at `path`. */
+/** Protected Resource Metadata (RFC 9728) of the resource at `path`. It names this server as the issuer of tokens. */
 function protectedResource(issuer: string, path: string): object {
   return {
     resource: issuer + path,
@@ -48,7 +48,7 @@ function protectedResource(issuer: string, path: string): object {
   }
 }
 
-/** Documents of the issuer and of the resources that accept its tokens, by path. */
+/** Metadata documents of the issuer and of its protected resources, by path. */
 export function issuerDocuments(issuer: string, keyring: Keyring, offered: Offered): Record<string, () => object> {
   return {
     '/.well-known/openid-configuration': () => discoveryDocument(issuer, keyring, offered),

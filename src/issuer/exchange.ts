@@ -1,4 +1,5 @@
-// Keyless access: exchanges a token that an outside platform has signed for a short-lived token of ours.
+// Token exchange for keyless access. An outside platform has signed a token, and the exchange issues a short-lived access token
+// for it.
 import type { App } from '#app.ts'
 import { capabilitiesNamed } from '#domains/iam/access/capabilities.ts'
 import { matchClaims, namesAudience, trustsIssuer } from '#domains/iam/identities/claims.ts'
@@ -23,29 +24,29 @@ import { personClaims, profileOf } from './people/profile.ts'
 import { peopleAudiences } from './register.ts'
 
 export type ExchangeInput = {
-  /** Outside token from the bearer credential. */
+  /** Outside token, as sent in the Authorization header. */
   credential: string | undefined
-  /** Audiences of the new token; at least one. */
+  /** Audiences of the new token. At least one. */
   audiences: readonly string[]
-  /** Groups to which the token is narrowed. Empty for all that the identity can reach. */
+  /** Groups to which the new token is narrowed. Empty for all groups on which the identity has grants. */
   scopes: readonly string[]
-  /** Dotted capabilities to which the token is narrowed. Empty for all that the identity holds. */
+  /** Dotted names of the capabilities to which the new token is narrowed. Empty for all capabilities of the identity. */
   capabilities: readonly string[]
-  /** Identity of the new token. Empty for the person with the token's issuer and subject. */
+  /** Uid of the identity of the new token. Empty for the person with the issuer and subject of the outside token. */
   identity: string
 }
 
 type ExchangeParameters = Omit<ExchangeInput, 'credential'>
 
-/** `expiry` is ISO 8601. */
+/** Issued token. `expiry` is a time in ISO 8601. */
 export type Exchanged = { token: string; expiry: string; subject: string }
 
-/** Context of an exchange: the app, the URL of the server, and the source address. */
+/** Context of an exchange. `issuer` is the URL of this server, and `source` the address of the client. */
 export type Issuing = { app: App; issuer: string; source: string }
 
 /**
- * Exchanges an outside token. Throws UNAUTHENTICATED for an invalid credential. Throws PERMISSION_DENIED if the credential is not
- * that of the identity, or if the identity does not exist. Throws INVALID_ARGUMENT for invalid parameters.
+ * Exchanges an outside token. Throws UNAUTHENTICATED for an invalid token. Throws PERMISSION_DENIED if the token does not match
+ * the identity, or if the identity does not exist. Throws INVALID_ARGUMENT for invalid parameters.
  */
 export async function exchange({ app, issuer, source }: Issuing, input: ExchangeInput): Promise<Exchanged> {
   app.limits.check('source', source)
@@ -73,8 +74,8 @@ export async function exchange({ app, issuer, source }: Issuing, input: Exchange
 }
 
 /**
- * Claims of the new token about the outside token. Each value of `act` is one text, as clients expect. People have further
- * claims.
+ * Claims of the new token. `act` has issuer, subject and audience of the outside token. Each value is a single text, as clients
+ * expect. For a person, the profile and the sign-in time are added.
  */
 function claimsOf(issuer: string, uid: string, token: OutsideToken, now: Date): Omit<Proven, 'uid'> {
   const act = { iss: token.issuer, sub: token.subject, aud: shownAudience(issuer, token) }
@@ -83,14 +84,17 @@ function claimsOf(issuer: string, uid: string, token: OutsideToken, now: Date): 
   return { claims: personClaims(act, profileOf(token)), session }
 }
 
-/** Time of a person's sign-in at their provider, as reported, but not after now. 0 if it is not reported. */
+/**
+ * Time of a person's sign-in at the provider, from the claim `auth_time`. A time in the future is set to now. 0 if the provider
+ * does not send the claim.
+ */
 export function authTimeOf({ auth_time }: Readonly<Record<string, unknown>>, now: Date): number {
   const isTime = typeof auth_time === 'number' && Number.isFinite(auth_time) && auth_time > 0
   return isTime ? Math.floor(Math.min(auth_time, now.getTime() / 1000)) : 0
 }
 
 /**
- * Identity that the outside token, or the signed AWS request, proves: the one named, or for an empty name the person with the
+ * Verifies an outside token or a signed AWS request. Returns the identity `named`, or for an empty name the person with the
  * token's issuer and subject. Throws like `exchange`.
  */
 export async function proveIdentity(
@@ -102,12 +106,13 @@ export async function proveIdentity(
   const proven = await countRefusals(app.limits, source, () =>
     proveCredential({ app, issuer, source }, credential, named, now),
   )
-  // Counts only proven requests, so that nobody uses up the limit of others.
+  // The limit of the identity is checked after the token was verified. Otherwise callers without a valid token could use up the
+  // limit.
   app.limits.check('identity', proven.uid)
   return proven
 }
 
-/** `claims` identify the outside token, and for people their profile. */
+/** Proven identity. `claims` describe the outside token, and for a person also the profile. */
 type Proven = { uid: string; claims: Record<string, unknown>; session?: CallerSession }
 
 async function proveCredential(
@@ -126,10 +131,11 @@ async function proveCredential(
   const uid = named || personUid(token.issuer, token.subject)
   const identity = await findIdentityForExchange(app.db, uid)
   const proven = await prove(app, issuer, identity, token, now)
-  // A person without an account gets a specific error. Nothing is revealed about identities that a caller names.
+  // A person who has no account gets an error that says so. For a named identity, the error is the same whether or not the
+  // identity exists.
   if (!identity && named === '') throw accountNotFound(uid)
   if (!proven) throw notForIdentity()
-  // A person whom only an organization's provider has vouched for has no account here either.
+  // If only an organization's provider vouches for a person, the person can sign in only with that provider.
   if (parentOf(uid) === top && !(await isKnownToSettings(app.db, uid))) {
     throw named === '' ? accountNotFound(uid) : notForIdentity()
   }
@@ -156,18 +162,18 @@ export function checkInput(issuer: string, { audiences, scopes, capabilities, id
   if (!scopes.every(isUid)) throw invalid({ field: 'scopes', description: 'has a value that is not a uid' })
 }
 
-/** Audiences of the API, which is its URL, and of the registry, which is its host. */
+/** Audiences that a new token can have: the URL of the API, and the host of the registry. */
 function knownAudiences(issuer: string): string[] {
   return [issuer, new URL(issuer).host]
 }
 
-/** Accepted audiences of an outside token if the identity names none. */
+/** Audiences that an outside token can have if the identity does not name any. */
 export function defaultAudiences(issuer: string): string[] {
   const { host, hostname } = new URL(issuer)
   return [...new Set([issuer, host, hostname])]
 }
 
-/** Audience for clients, which expect one text: the first of ours, or else the first of all. */
+/** One audience of the outside token, since clients expect a single text. Prefers an audience that means this server. */
 function shownAudience(issuer: string, { audience }: OutsideToken): string {
   const ours = defaultAudiences(issuer)
   return audience.find((one) => ours.includes(one)) ?? audience[0]!
@@ -176,9 +182,9 @@ function shownAudience(issuer: string, { audience }: OutsideToken): string {
 type Found = NonNullable<Awaited<ReturnType<typeof findIdentityForExchange>>>
 
 /**
- * True if the token proves that its bearer is the identity. A missing identity cannot be distinguished from one with other
- * conditions, unless the token has an audience that the identity names. Throws UNAUTHENTICATED for a token that is forged, as far
- * as the server can tell, or for another audience.
+ * True if the outside token matches the identity. Throws UNAUTHENTICATED if the signature is wrong, or if the audience is not
+ * accepted. Callers cannot distinguish a missing identity from an identity that does not match. As an exception, an audience that
+ * only the identity names is accepted.
  */
 async function prove(
   app: App,
@@ -191,14 +197,14 @@ async function prove(
   const ours = acceptedAudiences(app, issuer, identity, token)
   if (staticKeys && canonicalIssuer(staticKeys.issuer ?? '') === token.issuer && staticKeys.subject === token.subject) {
     await verifyOutsideToken(token, readKeySetText(staticKeys.issuerKeys ?? ''))
-    // The creator of the identity chooses the name of its issuer, so each identity has a limit of its own.
+    // The limit applies to each identity, since the creator of an identity with static keys can choose any issuer name.
     app.limits.check('issuer', `static ${identity?.uid}`)
     checkAudience(token, staticKeys.audiences?.length ? staticKeys.audiences : ours)
     return Date.parse(staticKeys.expirationTime ?? '') > now.getTime()
   }
   const { compiled } = patterns.counts()
   const onTooLong = identity && logTooLongClaim(app, identity.uid, now)
-  // Keys are requested only if the identity trusts this issuer, so that a stranger cannot make the server send requests.
+  // Keys are fetched only if the identity trusts the issuer. Otherwise any caller could make this server send requests.
   if (!identity || !claimMatch || !trustsIssuer(claimMatch, token.issuer, onTooLong)) {
     const held = app.outsideIssuers.held(token.issuer)
     if (held) await verifyOutsideToken(token, held)
@@ -206,12 +212,13 @@ async function prove(
     return false
   }
   await verifyOutsideToken(token, await app.outsideIssuers.keysOf(token.issuer, token.kid))
-  // Only after the signature, so that forged tokens cause no pattern matching.
+  // Patterns are matched after the signature was verified, so that forged tokens cannot cause this work.
   const failed = matchClaims(claimMatch, token.claims, ours, onTooLong).filter(({ matches }) => !matches)
-  // Logged once per compilation, since an identity may be exchanged often.
+  // The log entry is written only when patterns are compiled, since tokens for an identity may be exchanged often.
   if (patterns.counts().compiled !== compiled) logStoredPatterns(app, identity.uid, identity)
   if (failed.length === 0) {
-    // Limited by organization and only for matching tokens, since anyone can have a token of a public issuer.
+    // The limit applies to each organization and issuer, and only to matching tokens. Otherwise anyone with a token of a public
+    // issuer could use it up.
     app.limits.check('issuer', `${rootOf(identity.uid)} ${token.issuer}`)
     return true
   }
@@ -220,14 +227,14 @@ async function prove(
   return false
 }
 
-/** Accepted audiences of the token if the identity names none: ours, or for a person those of the issuer in the settings. */
+/** Accepted audiences if the identity names none. For a person, these are the audiences of the issuer in the settings. */
 function acceptedAudiences(app: App, issuer: string, identity: Found | undefined, token: OutsideToken): string[] {
   const isPerson = identity && parentOf(identity.uid) === top
   const listed = peopleAudiences(app.config.peopleIssuers, token.issuer)
   return isPerson ? listed : [...defaultAudiences(issuer), ...(identity ? [] : listed)]
 }
 
-/** True if the token has an audience that the identity names instead of ours. */
+/** True if the identity names an audience of its own and the token has it. */
 function isForIdentity(identity: Found | undefined, { audience }: OutsideToken): boolean {
   const { claimMatch, staticKeys } = identity ?? {}
   if (claimMatch) return namesAudience(claimMatch, audience)
@@ -238,7 +245,7 @@ function checkAudience(token: OutsideToken, accepted: readonly string[]): void {
   if (!token.audience.some((audience) => accepted.includes(audience))) throw refused('another audience')
 }
 
-/** Error for a token that does not prove the identity. The same whether or not the identity exists. */
+/** Error for a token that does not match the identity. The message is the same whether or not the identity exists. */
 export function notForIdentity(): AppError {
   return permissionDenied('the token does not match the identity; check its uid and the claims that it requires')
 }

@@ -1,4 +1,4 @@
-// ID tokens of this server. They tell a program who has signed in, and are accepted only by the exchange.
+// ID tokens of this server. A program reads from them who has signed in. On this server, only the token exchange accepts them.
 import { randomUUID } from 'node:crypto'
 import { type JWTPayload, jwtVerify, SignJWT } from 'jose'
 import type { App } from '#app.ts'
@@ -8,14 +8,14 @@ import { signingAlgorithms } from '#lib/crypto/signing-algorithms.ts'
 import type { Issuing } from './exchange.ts'
 import { refused } from './outside-token.ts'
 
-/** Life of an ID token, in seconds. Its session must be active as well. */
+/** Lifetime of an ID token, in seconds. The token is also invalid once its session ends. */
 const lifetimeSeconds = 20 * 60
-/** Distinguishes ID tokens from cloud assertions, which have the same type. */
+/** Value of the claim `token_use`. It distinguishes ID tokens from cloud assertions, which also have the type `JWT`. */
 const use = 'id'
 
 type IdTokenClaims = { clientId: string; nonce: string }
 
-/** Signs an ID token. Its audience is a program, and no entry point of ours accepts it as an access token. */
+/** Signs an ID token. Its audience is a client ID. No entry point accepts it as an access token. */
 export async function signIdToken({ app, issuer }: Issuing, session: Session, says: IdTokenClaims): Promise<string> {
   const { kid, alg, key } = app.keyring.signer()
   const issuedAt = Math.floor(app.clock().getTime() / 1000)
@@ -26,7 +26,7 @@ export async function signIdToken({ app, issuer }: Issuing, session: Session, sa
     token_use: use,
     ...(authTime > 0 && { auth_time: authTime }),
     ...(says.nonce !== '' && { nonce: says.nonce }),
-    // An address that only an organization's provider has verified does not count as verified here.
+    // If an organization's provider has verified the address, it is unverified outside of that organization.
     ...(email !== '' && { email, email_verified: emailVerified && organization === '' }),
     ...(organization !== '' && { org: organization }),
     ...(name !== '' && { name }),
@@ -41,7 +41,7 @@ export async function signIdToken({ app, issuer }: Issuing, session: Session, sa
     .sign(key)
 }
 
-/** Session of our own ID token. Throws UNAUTHENTICATED if the token is not valid or its session has ended. */
+/** Session of an ID token of this server. Throws UNAUTHENTICATED if the token is invalid or its session has ended. */
 export async function sessionOfIdToken({ app, issuer }: Issuing, text: string): Promise<Session> {
   const says = await read(app, issuer, text)
   const session = typeof says.sid === 'string' ? await findLiveSession(app, says.sid) : undefined

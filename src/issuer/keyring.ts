@@ -1,4 +1,4 @@
-// Imports only the needed parts of jose, since commands load this file.
+// Only the needed parts of jose are imported, since commands load this file.
 import type { CryptoKey, JWK } from 'jose'
 import { importJWK } from 'jose/key/import'
 import type { Db } from '#db/sql.ts'
@@ -21,25 +21,28 @@ type Key = {
   jwk: JWK
 }
 
-/** Signing key, and the values for the header of a token. */
+/** Signing key, with the key ID and algorithm for the header of a token. */
 export type Signer = { kid: string; alg: SigningAlgorithm; key: CryptoKey }
 
-/** Keys of the issuer: for signing, for verification, and the published set. */
+/** Signing keys of this server. */
 export type Keyring = {
-  /** Signing key of the algorithm, or else of another one. By default, of the first algorithm in use. */
+  /**
+   * Newest active signing key of the algorithm. Without such a key, the newest one of any algorithm. The default is the first
+   * algorithm in the settings.
+   */
   signer(algorithm?: SigningAlgorithm): Signer
-  /** Verification key. Undefined for a key that is not, or no longer, ours, or that has another algorithm. */
+  /** Verification key. Undefined if the server does not have this key (any more), or if its algorithm is another one. */
   verifier(kid: string, algorithm: string): CryptoKey | undefined
-  /** Like `verifier`, but for an unknown key reads the database, since another server may have just created it. */
+  /** Like `verifier`, but reads the database for an unknown key, since another server may have just created it. */
   findVerifier(kid: string, algorithm: string): Promise<CryptoKey | undefined>
   /** Algorithms of the published keys. */
   algorithms(): SigningAlgorithm[]
   jwks(): { keys: JWK[] }
-  /** Changes whenever a key is added or removed. Tokens verified in another epoch must be verified again. */
+  /** Number that changes when a key is added or removed. Then all tokens must be verified again. */
   epoch(): number
-  /** Reads the keys again. Returns the number of changes. Call it regularly. */
+  /** Reads the keys from the database. Returns the number of changes. Must be called regularly. */
   refresh(): Promise<number>
-  /** Creates and removes keys by their age, for all nodes. Returns the number of changes. `tx` runs its transaction. */
+  /** Creates and removes keys by their age, for all servers. Returns the number of changes. `tx` runs the transaction. */
   rotate(tx: Db['tx']): Promise<number>
 }
 
@@ -65,16 +68,16 @@ export async function openKeyring(db: Db, sealer: Sealer, now: () => number, rot
     return changed
   }
   await refresh()
-  // The server needs a first key. The first process that opens the database creates it.
+  // The first process that opens the database creates the first key.
   if (keys.size === 0) await rotate((work, options) => db.tx(work, options))
 
-  // Tokens with unknown keys do not make the server read more often.
+  // The database is read at most once in this time, however many tokens have unknown keys.
   let asked = Number.NEGATIVE_INFINITY
   let asking: Promise<unknown> | undefined
   const askAgain = async (): Promise<void> => {
     if (!asking && performance.now() - asked < leastRefreshMs) return
     asking ??= refresh()
-      // Without the database, an unknown key stays unknown.
+      // If the database is unavailable, the key stays unknown.
       .catch(() => {})
       .finally(() => {
         asked = performance.now()

@@ -1,4 +1,4 @@
-// Access tokens that are narrowed as requested and fit into a header.
+// Access tokens that are narrowed to requested groups and capabilities and are short enough for an HTTP header.
 import { withGranted } from '#domains/iam/access/rights.ts'
 import { invalid } from '#lib/errors.ts'
 import { isAtOrBelow } from '#lib/uid.ts'
@@ -7,22 +7,23 @@ import type { Keyring } from './keyring.ts'
 import { narrow, narrowBriefly, ScopeOutOfReach } from './narrowing.ts'
 import { tooLongNames } from './outside-token.ts'
 
-/** Longest token, in characters. Servers and proxies refuse headers that are not much longer. */
+/** Longest access token, in characters. Some servers and proxies refuse slightly longer headers. */
 const maxIssuedLength = 12 * 1024
-/** Most groups in a token. More always exceed the longest token. */
+/** Most groups that an access token lists. With more groups, the token would always be too long. */
 const maxListed = 200
 
 export type NarrowedInput = Pick<TokenInput, 'issuer' | 'subject' | 'now' | 'claims' | 'granted' | 'lifetime'> & {
   audiences: readonly string[]
   scopes: readonly string[]
-  /** Mask of the capabilities to keep. Undefined for all. */
+  /** Mask of the requested capabilities. Undefined for all. */
   kept: bigint | undefined
   session?: CallerSession | undefined
 }
 
 /**
- * Signs a token for the grants of the identity, narrowed to the scopes and capabilities. For a session of one organization, it
- * names nothing outside. Throws PERMISSION_DENIED for a scope that is out of reach.
+ * Signs an access token with the grants of the identity, narrowed to the requested scopes and capabilities. For a session of one
+ * organization, the token contains nothing outside of it. Throws PERMISSION_DENIED for a scope in which the identity has no
+ * grants.
  */
 export async function signNarrowed(
   keyring: Keyring,
@@ -41,7 +42,7 @@ export async function signNarrowed(
 
   const listing = narrow(subject, grants, asked, kept)
   const signed = listing.size <= maxListed ? await sign(listing) : ''
-  // The number of bindings, which others can add, never keeps an identity from getting a token.
+  // If the token is too long, a shorter form is signed. Other users can add many bindings, and an identity must still get a token.
   if (signed !== '' && signed.length <= maxIssuedLength) return signed
   const brief = await sign(narrowBriefly(subject, grants, asked, kept))
   if (brief.length <= maxIssuedLength) return brief

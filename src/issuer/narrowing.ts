@@ -4,7 +4,7 @@ import { isAtOrBelow, lineage, top } from '#lib/uid.ts'
 
 type Grants = RightsInput['grants']
 
-/** A scope in which the identity has no grants. OAuth has a separate error for it. */
+/** Error for a requested scope in which the identity has no grants. OAuth clients get the code `invalid_scope` for it. */
 export class ScopeOutOfReach extends AppError {
   constructor() {
     super('PERMISSION_DENIED', 'the identity has no access to one of the groups in scope')
@@ -12,8 +12,8 @@ export class ScopeOutOfReach extends AppError {
 }
 
 /**
- * The `cap` claim of a new token: capability masks by group. Without scopes, all grants of the identity. With scopes, the
- * capabilities that apply at each scope, granted there or above, and the grants below. `kept` cuts every mask.
+ * Capability masks by group for the `cap` claim of a new token. Without scopes, they are all grants of the identity. With scopes,
+ * they are the capabilities that apply at each scope and the grants below it. `kept` limits each mask.
  */
 export function narrow(
   identity: string,
@@ -28,9 +28,10 @@ export function narrow(
 }
 
 /**
- * Shorter `cap` claim for a token that cannot name every group. With scopes, each scope has the union of its capabilities and all
- * below. Without scopes, the kept capabilities on everything, or undefined for no narrowing. Each request is also limited by the
- * present grants, so the token allows no more than `narrow`, except for grants added during its life.
+ * Shorter `cap` claim, for a token that cannot list every group. With scopes, the mask of each scope also has the capabilities
+ * that are granted only below it. Without scopes, the mask `kept` applies to all groups; undefined if no capabilities were
+ * requested. Each request is also checked against the current grants. So the token allows the same as with `narrow`, plus grants
+ * that are added during its lifetime.
  */
 export function narrowBriefly(
   identity: string,

@@ -4,7 +4,7 @@ import { ScopeOutOfReach } from './narrowing.ts'
 
 export type OAuthAnswer = { status: number; body: object; headers?: Record<string, string> }
 
-/** Error for a client. `error` is a code of the protocol. */
+/** Error response of an OAuth endpoint. `error` is an error code of the protocol. */
 export class OAuthRefusal extends Error {
   override name = 'OAuthRefusal'
   readonly error: string
@@ -18,7 +18,7 @@ export function refused(status: number, error: string, description: string): OAu
   return { status, body: { error, error_description: description } }
 }
 
-/** Result of `work`, or its error in the format of OAuth. Rethrows errors of the server. */
+/** Awaits `work`. Returns its result, or its error in the format of OAuth. Rethrows errors of the server. */
 export async function inOAuthWords(work: Promise<object>): Promise<OAuthAnswer> {
   try {
     return { status: 200, body: await work }

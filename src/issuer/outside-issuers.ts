@@ -23,9 +23,12 @@ const maxIssuers = 1000
 const maxIssuerLength = 1024
 
 export type OutsideIssuers = {
-  /** Public keys of the issuer; the same object until they are fetched again. Throws UNAUTHENTICATED if there are none. */
+  /**
+   * Public keys of the issuer. Returns the same object until the keys are fetched again. Throws UNAUTHENTICATED if no keys are
+   * available.
+   */
   keysOf(issuer: string, kid: string | undefined): Promise<JSONWebKeySet>
-  /** Keys that `keysOf` would serve now without a request. */
+  /** Cached keys that `keysOf` would return now without a request. Undefined if there are none. */
   held(issuer: string): JSONWebKeySet | undefined
 }
 
@@ -34,7 +37,7 @@ type Entry = {
   keys?: { set: KeySet; time: number }
   failure?: { cause: unknown; time: number }
   unknownKidTime?: number
-  /** The running fetch. It never rejects: its result is in the entry. */
+  /** The fetch in progress. The promise never rejects: the result is stored in the entry. */
   running?: Promise<void>
 }
 
@@ -42,8 +45,8 @@ type Entry = {
 export function createOutsideIssuers(outgoing: Pick<Outgoing, 'getJson'>, now: () => number): OutsideIssuers {
   const entries = new Map<string, Entry>()
   /**
-   * True if `time` is less than `span` milliseconds ago. A time in the future is from before the clock went back, so its age is
-   * unknown.
+   * True if `time` is less than `span` milliseconds ago. False for a time in the future: the clock was set back since, so the age
+   * is unknown.
    */
   const isWithin = (time: number | undefined, span: number): boolean => {
     const age = time === undefined ? Number.NaN : now() - time
@@ -83,7 +86,7 @@ export function createOutsideIssuers(outgoing: Pick<Outgoing, 'getJson'>, now: (
   }
 
   const fetchForKid = async (entry: Entry, kid: string): Promise<void> => {
-    // A running fetch may have read the keys before this one was added.
+    // The fetch that was in progress may have read the keys before the issuer added this one. So another fetch follows.
     await entry.running
     if (isHeld(entry, kid)) return
     if (!isWithin(entry.unknownKidTime, unknownKidEvery)) {
@@ -113,17 +116,23 @@ export function createOutsideIssuers(outgoing: Pick<Outgoing, 'getJson'>, now: (
   }
 }
 
-/** The same error as for a bad signature: a stranger must not learn which addresses the server can reach. */
+/**
+ * Error for an issuer whose keys cannot be fetched. It is the same as for a wrong signature, so that callers cannot find out
+ * which addresses the server can reach.
+ */
 function refusal(cause: unknown): AppError {
   return unauthenticated('the token is not accepted; check its issuer, audience, signature and expiry', cause)
 }
 
-/** True for http or https URLs with a host and a path of RFC 3986: text appended to it must end up in the path. */
+/**
+ * True for an http or https URL with a host and a path as in RFC 3986. The URL has no query, since the path of the discovery
+ * document is appended to it.
+ */
 function isIssuer(text: string): boolean {
   return text.length <= maxIssuerLength && /^https?:\/\/[\w.:[\]-]+(?:\/[\w!$%&'()*+,./:;=@~-]*)?$/.test(text)
 }
 
-/** Fetches keys by OpenID Connect Discovery 1.0, sections 4.1 and 4.3. */
+/** Fetches the keys of an issuer by OpenID Connect Discovery 1.0, sections 4.1 and 4.3. */
 async function fetchKeys(outgoing: Pick<Outgoing, 'getJson'>, issuer: string): Promise<KeySet> {
   const document = await outgoing.getJson(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`)
   const metadata = (document ?? {}) as { issuer?: unknown; jwks_uri?: unknown }

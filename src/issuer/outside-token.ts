@@ -1,4 +1,4 @@
-// Tokens of other issuers: parsed without trust, then verified with keys that the server has fetched itself.
+// Tokens of other issuers. A token is parsed first, and then verified with keys that the server has fetched from the issuer.
 import { compactVerify, type JSONWebKeySet, type JWK } from 'jose'
 import { canonicalIssuer } from '#domains/iam/identities/people.ts'
 import { type AppError, unauthenticated } from '#lib/errors.ts'
@@ -6,7 +6,7 @@ import { parseClaims } from '#lib/json/claims.ts'
 
 export type OutsideToken = {
   text: string
-  /** Issuer as spelled in the token, except for one large issuer's old spelling without a scheme. */
+  /** Issuer of the token. The old spelling of one large issuer is completed with its scheme. */
   issuer: string
   subject: string
   audience: readonly string[]
@@ -19,7 +19,7 @@ const maxLength = 16 * 1024
 /** Allowed difference between the clocks of an issuer and this server, in seconds. */
 const leewaySeconds = 60
 const maxLifetimeSeconds = 366 * 24 * 60 * 60
-/** Most keys that are tried for a token without a key ID. */
+/** Most keys that are tried for one token. Only a token without a key ID can match several keys. */
 const maxTried = 5
 
 const algorithms: Record<string, { kty: string; crv?: string }> = {
@@ -35,10 +35,10 @@ const algorithms: Record<string, { kty: string; crv?: string }> = {
   EdDSA: { kty: 'OKP', crv: 'Ed25519' },
   Ed25519: { kty: 'OKP', crv: 'Ed25519' },
 }
-/** Refused headers. With them, a token could choose its own key, or change how it is read. */
+/** Header members that are refused. A token could use them to provide its own key, or to change how it is decoded. */
 const refusedHeaders = ['jku', 'jwk', 'x5u', 'x5c', 'crit', 'b64', 'zip', 'enc', 'cty']
 
-/** The same error for every problem with a token. The cause is for the log. */
+/** Error for a refused token. The message is the same for every reason; the reason is only in the log. */
 export function refused(cause: string): AppError {
   return unauthenticated(
     'the token is not accepted; check its issuer, audience, signature and expiry',
@@ -46,11 +46,11 @@ export function refused(cause: string): AppError {
   )
 }
 
-/** Type and subject rules of a kind of tokens that differs from the usual ones. */
+/** Allowed `typ` of a kind of tokens, and whether a token must have a subject. */
 export type TokenShape = { typ: RegExp; subject: 'required' | 'optional' }
 const anyToken: TokenShape = { typ: /^(?:application\/)?(?:(?:at\+)?jwt|jose)$/i, subject: 'required' }
 
-/** Parses a compact JWT without verifying it. Throws the same UNAUTHENTICATED for every problem. */
+/** Parses a compact JWT without verifying its signature. Throws UNAUTHENTICATED with the same message for every reason. */
 export function readOutsideToken(text: string, shape: TokenShape = anyToken): OutsideToken {
   if (text.length > maxLength) throw refused('too long')
   const parts = text.split('.')
@@ -83,14 +83,16 @@ export function readOutsideToken(text: string, shape: TokenShape = anyToken): Ou
   }
 }
 
-/** True for the canonical encoding. So a valid token cannot be changed and stay valid. */
+/**
+ * True if the part has the only valid base64url encoding of its bytes. Otherwise one signed token could have several spellings.
+ */
 function isCanonical(part: string): boolean {
   return part !== '' && Buffer.from(part, 'base64url').toString('base64url') === part
 }
 
 const maxName = 2048
 
-/** Throws UNAUTHENTICATED for an issuer or subject that cannot be stored. */
+/** Returns issuer and subject. Throws UNAUTHENTICATED if one of them is missing, too long, or not printable. */
 export function requireNames(issuer: unknown, subject: unknown): { issuer: string; subject: string } {
   if (isLong(issuer) || isLong(subject)) throw tooLongNames()
   if (!isName(issuer)) throw refused('iss')
@@ -102,12 +104,15 @@ function isLong(value: unknown): boolean {
   return typeof value === 'string' && value.length > maxName
 }
 
-/** Error with its reason, since the bearer of such a token can only report it to the issuer. */
+/** Error for a too long name. The message has the reason, so that the holder of the token can report it to the issuer. */
 export function tooLongNames(): AppError {
   return unauthenticated('the issuer, subject or audience of the token is too long')
 }
 
-/** True for a text without control characters and single surrogates. It is hashed, logged and written into our own token. */
+/**
+ * True for a text without control characters and with valid Unicode. Such a text can be hashed, logged and put into our own
+ * tokens.
+ */
 function isName(value: unknown): value is string {
   return typeof value === 'string' && value.isWellFormed() && /^\P{Cc}+$/u.test(value)
 }
@@ -124,7 +129,7 @@ function readPart(part: string): Record<string, unknown> {
   }
 }
 
-/** Throws UNAUTHENTICATED unless one of the keys signed the token. */
+/** Verifies the signature. Throws UNAUTHENTICATED unless one of the keys has signed the token. */
 export async function verifyOutsideToken(token: OutsideToken, keys: JSONWebKeySet): Promise<void> {
   const fitting = keys.keys.filter((key) => fits(key, token)).slice(0, maxTried)
   for (const key of fitting) {
@@ -132,7 +137,7 @@ export async function verifyOutsideToken(token: OutsideToken, keys: JSONWebKeySe
       await compactVerify(token.text, key, { algorithms: [token.alg] })
       return
     } catch {
-      // The next key may match.
+      // The signature may match the next key.
     }
   }
   throw refused(`no key matches the signature (${fitting.length} tried)`)
@@ -145,7 +150,7 @@ function fits(key: JWK, { alg, kid }: OutsideToken): boolean {
   return key.kty === wanted.kty && (wanted.crv === undefined || key.crv === wanted.crv) && (key.alg ?? alg) === alg
 }
 
-/** Throws UNAUTHENTICATED unless the token is valid at this time. */
+/** Throws UNAUTHENTICATED if the token has expired, is not valid yet, or is valid for too long. */
 export function checkTimes({ claims: { exp, nbf, iat } }: OutsideToken, time: Date): void {
   const now = time.getTime() / 1000
   if (![exp, nbf, iat].every((one) => one === undefined || Number.isFinite(one)))

@@ -1,4 +1,4 @@
-// Registration: a person creates an account with a token of a sign-in provider that the settings trust.
+// Registration of a person, with a token of a sign-in provider that the settings trust.
 import type { App, Call } from '#app.ts'
 import { canonicalIssuer, personUid } from '#domains/iam/identities/people.ts'
 import { type Person, registerPerson } from '#domains/iam/invites/registration.service.ts'
@@ -9,12 +9,15 @@ import { checkTimes, type OutsideToken, readOutsideToken, refused, verifyOutside
 
 type PeopleIssuer = { issuer: string; audience: string }
 
-/** Accepted audiences of an issuer's tokens for people. Empty if the settings do not trust the issuer with people. */
+/**
+ * Audiences that tokens of this issuer must have to identify people. Empty if the settings do not trust the issuer to sign people
+ * in.
+ */
 export function peopleAudiences(trusted: readonly PeopleIssuer[], issuer: string): string[] {
   return trusted.flatMap((one) => (canonicalIssuer(one.issuer) === issuer ? [one.audience] : []))
 }
 
-/** Registers a person. If the settings trust no issuer with people, everybody gets the same error. */
+/** Registers a person. If the settings trust no issuer to sign people in, throws PERMISSION_DENIED for all callers. */
 export async function register(
   call: Call,
   { code, identityId }: { code: string; identityId: string },
@@ -33,14 +36,14 @@ export async function register(
       'no token was sent; send a token of an identity provider in the header "Authorization: Bearer TOKEN"',
     )
   const token = await countRefusals(limits, source, () => provePerson(call.app, credential))
-  // Limited by person, since everybody who has signed in at the provider has a valid token.
+  // The limit is per person, since every user of the provider can get a valid token.
   limits.check('identity', personUid(token.issuer, token.subject))
 
   checkIdentity(identityId, token)
   return registerPerson(call, personOf(token), code)
 }
 
-/** Token of a provider that the settings trust with people, for an accepted audience. Throws UNAUTHENTICATED otherwise. */
+/** Verifies a token that identifies a person. Throws UNAUTHENTICATED unless the settings trust its issuer and its audience. */
 async function provePerson({ config, outsideIssuers, clock }: App, credential: string): Promise<OutsideToken> {
   const token = readOutsideToken(credential)
   checkTimes(token, clock())
@@ -60,14 +63,17 @@ function checkIdentity(identityId: string, { issuer, subject }: OutsideToken): v
 
 const maxText = 254
 
-/** Person of a token. An address counts as verified only if the provider says so; some send the flag as a text. */
+/**
+ * Data of a person from the claims of a token. The address is verified only if `email_verified` is true, which some providers
+ * send as a text.
+ */
 export function personOf({ issuer, subject, claims }: Pick<OutsideToken, 'issuer' | 'subject' | 'claims'>): Person {
   const email = text(claims.email)
   const emailVerified = claims.email_verified === true || claims.email_verified === 'true'
   return { issuer, subject, name: text(claims.name) || email || subject.slice(0, maxText), email, emailVerified }
 }
 
-/** Text that can be stored and shown. Empty for any other value. */
+/** Value as text if it can be stored and shown. Empty for too long texts, texts with control characters, and other types. */
 export function text(value: unknown): string {
   if (typeof value !== 'string' || value.length > maxText || !value.isWellFormed()) return ''
   return /^\P{Cc}*$/u.test(value) ? value : ''

@@ -3,15 +3,15 @@ import { operatorUid } from '#lib/uid.ts'
 import type { Keyring } from './keyring.ts'
 import { signAccessToken } from './sign-token.ts'
 
-/** `url` is the URL of the server. */
+/** Pull of a scanner. `url` is the URL of this server. */
 export type ScannerPull = { url: string; scanner: string; repo: { uid: string; path: string } }
 
 const lifetimeSeconds = 10 * 60
 const pulling = maskOf(['manifest.list', 'tag.list', 'repo.blobs.get', 'referrers.list'].map(capabilityNumber))
 
 /**
- * Signs a token for the registry, with which a scanner set up by the operator pulls from one repository. The operator's rights
- * are limited twice: by the path, and by the uid, so that a later repository with the same path is not included.
+ * Signs a registry token with which a scanner of the operator pulls from one repository. The token is limited by the path and by
+ * the uid. So a later repository with the same path is not included.
  */
 export async function signScannerToken(keyring: Keyring, { url, scanner, repo }: ScannerPull, now: Date) {
   return signAccessToken(keyring, {

@@ -1,4 +1,4 @@
-// Signing of access tokens. Separate from verification, so that commands load less.
+// Signing of access tokens. Verification is in another file, so that commands load less code.
 import { randomUUID } from 'node:crypto'
 import { SignJWT } from 'jose/jwt/sign'
 import { encodeBits } from '#lib/capability-set.ts'
@@ -7,25 +7,26 @@ import type { Keyring } from './keyring.ts'
 /** Longest life of an access token, in seconds. */
 export const maxLifetime = 60 * 60
 
-/** Part of a person's session that affects their rights. */
+/** Part of a person's session that affects permissions. */
 export type CallerSession = {
-  /** Empty for a token that was exchanged for a provider's token, which has no session. */
+  /** Uid of the session. Empty if the token was exchanged for a token of the provider, without a session. */
   uid: string
   /**
-   * Organization to which the session is limited. Empty for none. Methods without a required capability must check it themselves.
+   * Organization to which the session is limited. Empty for no limit. Methods that require no capability must check this limit
+   * themselves.
    */
   organization: string
-  /** Time of the person's sign-in at the provider, in seconds since 1970. 0 if it is not known. */
+  /** Time of the person's sign-in at the provider, in seconds since 1970. 0 if unknown. */
   authTime: number
 }
 
 /**
- * Access to a repository. `actions` are `pull`, `push` and `delete`; `name` is its path. The type `registry` exists only for
- * `catalog` with `*`, the list of repositories.
+ * Access to a repository: its path in `name`, and the actions `pull`, `push` and `delete`. The type `registry` is only used for
+ * the name `catalog` with the action `*`, which allows to list repositories.
  */
 export type RepositoryAccess = { type?: 'registry'; name: string; actions: readonly string[] }
 
-/** Type of the tokens of the registry's token endpoint. Only the registry accepts them. */
+/** Header `typ` of tokens from the registry's token endpoint. Only the registry accepts them. */
 export const registryTokenType = 'registry+jwt'
 
 export type TokenInput = {
@@ -33,20 +34,20 @@ export type TokenInput = {
   subject: string
   audience: string | string[]
   now: Date
-  /** Life in seconds. At most an hour, which is the default. */
+  /** Lifetime in seconds. Default and maximum are one hour. */
   lifetime?: number
-  /** Capability masks by group, for a token with less than the rights of its subject. */
+  /** Capability masks by group, if the token has fewer permissions than its subject. */
   narrowing?: ReadonlyMap<string, bigint> | undefined
-  /** True if the narrowing lists the present grants of the subject and was not requested. */
+  /** True if the token was requested for all permissions. The narrowing then lists the current grants of the subject. */
   whole?: boolean
-  /** For a person: the session, and the capabilities of external groups. */
+  /** Session of a person, and the capabilities that external groups add to it. */
   session?: CallerSession | undefined
   granted?: ReadonlyMap<string, bigint> | undefined
-  /** Further claims, such as `act`. */
+  /** Additional claims, such as `act`. */
   claims?: Record<string, unknown>
-  /** Makes it a token of the registry's token endpoint, valid for these repositories only. */
+  /** Repositories of the token. If set, the token has the type of the registry's token endpoint and is valid only there. */
   access?: readonly RepositoryAccess[]
-  /** Uid of the push token for which it was made. It is valid only as long as the push token. */
+  /** Uid of the push token from which the token was made. When the push token ends, the token ends too. */
   pushToken?: string | undefined
 }
 
@@ -77,14 +78,14 @@ function masksText(masks: ReadonlyMap<string, bigint>): Record<string, string> {
   return Object.fromEntries([...masks].map(([place, mask]) => [place, encodeBits(mask)]))
 }
 
-/** Most groups with capabilities of external groups that a token lists. */
+/** Most groups that the `grp` claim lists with the capabilities from external groups. */
 const maxGrantedNamed = 10
 
 function sessionClaims({ session, granted }: TokenInput): Record<string, unknown> {
   if (!session) return {}
   const { uid: sid, organization: org, authTime: auth_time } = session
   const size = granted?.size ?? 0
-  // Capabilities of a session can be looked up, so any number of them keeps the token short enough for a header.
+  // If there are more groups, the claim is only `true`. The server then reads the capabilities from the session.
   const grp = granted && size > 0 ? (size > maxGrantedNamed && sid !== '' ? true : masksText(granted)) : undefined
   return { ...(sid && { sid }), ...(org && { org }), auth_time, ...(grp && { grp }) }
 }

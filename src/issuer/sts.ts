@@ -13,7 +13,7 @@ export const securityTokens: Handlers<typeof SecurityTokenService> = {
       {
         credential: call.credential,
         audiences: aud,
-        // The single form is the older one; both together mean their union.
+        // `scope` is the older parameter with a single group. If both parameters are sent, the groups of both apply.
         scopes: [...new Set([...(scope === '' ? [] : [scope]), ...scopes])],
         capabilities: cap,
         identity,

@@ -1,4 +1,4 @@
-// The token endpoint: selects the grant of a form.
+// OAuth token endpoint. Selects the grant by the `grant_type` of the form.
 import type { Work } from '#app.ts'
 import { isUid } from '#lib/uid.ts'
 import { maxLifetime } from './access-token.ts'
@@ -13,7 +13,7 @@ type Grant = (work: SignInWork, issuing: Issuing, form: URLSearchParams) => Prom
 
 const deviceGrantType = 'urn:ietf:params:oauth:grant-type:device_code'
 
-/** Grants by their name. The device grant is left out if the settings turn it off. */
+/** Handlers by grant type. The device grant is missing if the settings turn it off. */
 export function grantsOf(deviceSignIn: boolean): Record<string, Grant> {
   return {
     authorization_code: codeGrant,
@@ -23,10 +23,10 @@ export function grantsOf(deviceSignIn: boolean): Record<string, Grant> {
   }
 }
 
-/** Members that are lists. All others may be given only once. */
+/** Form parameters that may be repeated. All others may be sent only once. */
 const lists = ['audience', 'resource', 'cap']
 
-/** Response to a form of the token endpoint. */
+/** Response to a request at the token endpoint. */
 export async function answerTokenRequest(
   work: SignInWork,
   issuing: Issuing,
@@ -42,7 +42,7 @@ export async function answerTokenRequest(
   return inOAuthWords(grants[name]!(work, issuing, form))
 }
 
-/** Response to a form of the device authorization endpoint. */
+/** Response to a request at the device authorization endpoint. */
 export async function answerDeviceRequest(
   work: SignInWork,
   issuing: Issuing,
@@ -53,7 +53,10 @@ export async function answerDeviceRequest(
   return inOAuthWords(authorizeDevice(work, issuing, form))
 }
 
-/** First member given twice. Reads the form once, since anyone can send one with very many members. */
+/**
+ * First parameter that must not be repeated but is. Reads the form only once, since clients can send a form with very many
+ * parameters.
+ */
 function findRepeated(form: URLSearchParams): string | undefined {
   const seen = new Set<string>()
   for (const name of form.keys()) {
@@ -68,8 +71,9 @@ const accessToken = 'urn:ietf:params:oauth:token-type:access_token'
 const subjectTypes = ['jwt', 'id_token', 'access_token'].map((type) => `urn:ietf:params:oauth:token-type:${type}`)
 
 /**
- * Exchanges a token. `form` is the body. Besides the parameters of RFC 8693, it may have the `identity` to become, capabilities
- * (`cap`) and the `identity_provider` of the token. `scope` lists uids of groups to which the token is narrowed.
+ * Exchanges a token (RFC 8693). `form` is the request body. Three parameters are our own: `identity` is the identity of the new
+ * token, `cap` has capabilities, and `identity_provider` is the provider of the sent token. `scope` has uids of groups to which
+ * the new token is narrowed.
  */
 async function tokenExchange(
   work: Pick<Work, 'app' | 'cause' | 'log'>,

@@ -15,7 +15,7 @@ import { register } from './register.ts'
 const rolesByMask = new Map(builtInRoles.map((role) => [maskOf(role.capabilities), role]))
 
 export const auth: Handlers<typeof Auth> = {
-  /** Identity of the caller, and their capabilities by group. */
+  /** Identity of the caller, with the caller's capabilities by group. */
   async validate(call) {
     const { token, uid, rights } = call.caller
     const held: WhoAmI_Capability[] = []
@@ -66,7 +66,7 @@ const emptyGroup = {
   status: 0,
 } as const
 
-/** Role with exactly these capabilities, or else their names. */
+/** Built-in role with exactly these capabilities. Without such a role, the names of the capabilities. */
 function describe(mask: bigint): Pick<WhoAmI_Capability, 'role' | 'capabilities'> {
   const role = rolesByMask.get(mask)
   if (role) {

@@ -1,4 +1,5 @@
-// Token grants for programs that a person has approved: authorization codes on loopback, device codes and refresh tokens.
+// Token grants of programs that a person has approved: authorization code with a loopback redirect, device code, and refresh
+// token.
 import type { Work } from '#app.ts'
 import { createDeviceCode, pollDevice } from '#domains/iam/sessions/device-codes.service.ts'
 import { redeemSignInCode } from '#domains/iam/sessions/sign-in-codes.service.ts'
@@ -14,7 +15,7 @@ import { accessTokenOf, refresh, refreshTokenOf } from './tokens.ts'
 
 type SignInWork = Pick<Work, 'app' | 'cause' | 'log'>
 
-/** Page on which a person enters the code of a program. */
+/** Path of the page on which a person enters a user code. */
 const devicePath = '/ui/device'
 
 /** POST /oauth/device_authorization (RFC 8628, 3.1). */
@@ -56,7 +57,7 @@ export async function deviceGrant(work: SignInWork, issuing: Issuing, form: URLS
     throw new OAuthRefusal(error, description)
   }
   const asked = polled.asked as ClientWish
-  // The response always has an ID token, since clients of the contract read nothing else from it.
+  // The response always has an ID token, since some existing clients read only the ID token.
   return answerOf(issuing, polled.session, { ...asked, words: [...asked.words, 'openid'] }, { clientId, nonce: '' })
 }
 

@@ -1,4 +1,4 @@
-// Waiting programs on the device page, and the decisions about them.
+// Device sign-in in the browser: shows the waiting program of a code, and approves or refuses it.
 import type { Work } from '#app.ts'
 import { answerDevice, type DeviceCode, findWaiting, readUserCode } from '#domains/iam/sessions/device-codes.service.ts'
 import type { Session } from '#domains/iam/sign-in/sign-in.service.ts'
@@ -10,7 +10,7 @@ export { type DeviceCode, readUserCode }
 
 type SignInWork = Pick<Work, 'app' | 'cause' | 'log'>
 
-/** Waiting program of a code. Rate limits stop callers who guess codes. */
+/** Waiting program of a user code. Undefined if there is none. Rate limits protect codes against guessing. */
 export async function findDevice(
   { app }: SignInWork,
   { source }: Issuing,
@@ -25,7 +25,7 @@ export async function findDevice(
   return found
 }
 
-/** Approves or refuses a program. Returns false if it is not waiting any more. */
+/** Approves or refuses a program. Returns false if the program is no longer waiting. */
 export async function decide(
   work: SignInWork,
   session: Session,
@@ -38,7 +38,10 @@ export async function decide(
   return isAnswered
 }
 
-/** Throws PERMISSION_DENIED for the operator, whose rights are for one hour and cannot be passed on to a program. */
+/**
+ * Throws PERMISSION_DENIED in a session of the operator. Such a session ends after one hour, and its permissions cannot be passed
+ * on to a program.
+ */
 export function refuseOperator({ identityUid }: Session): void {
   if (identityUid === operatorUid)
     throw permissionDenied('the operator cannot authorize programs: sign in as a person instead')

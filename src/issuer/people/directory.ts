@@ -1,4 +1,4 @@
-// Discovery documents of sign-in providers, cached for ten minutes.
+// Cache of the discovery documents of sign-in providers. Each is cached for ten minutes.
 import { Newest } from '#lib/caches/newest.ts'
 import { AppError } from '#lib/errors.ts'
 import type { Outgoing } from '#lib/net/outgoing.ts'
@@ -10,7 +10,7 @@ const maxProviders = 1000
 export type ProviderMetadata = Readonly<Record<string, unknown>> & { readonly issuer: string }
 
 export type ProviderDirectory = {
-  /** Discovery document of an issuer. Throws UNAVAILABLE if it cannot be read, or is that of another issuer. */
+  /** Discovery document of an issuer. Throws UNAVAILABLE if the document cannot be read, or if it names another issuer. */
   of(issuer: string): Promise<ProviderMetadata>
 }
 
@@ -31,7 +31,7 @@ export function createProviderDirectory(
       if (isFresh) return held.metadata
       const entry: Entry = { metadata: read(outgoing, issuer), loadedAt: now }
       entries.set(issuer, entry)
-      // A provider that is unavailable is not requested again with each call.
+      // After a failed request, the provider is not requested again for a short time.
       entry.metadata.catch(() => {
         entry.failedAt = monotonic()
       })

@@ -1,4 +1,4 @@
-// Headless sign-in: a page approves a program on a machine without a browser, and the program fetches its token.
+// Headless sign-in: a person approves a program that runs on a machine without a browser, and the program fetches its token.
 import type { Call, Work } from '#app.ts'
 import { leaveForHeadless, readHeadlessCode, takeForHeadless } from '#domains/iam/sessions/headless.service.ts'
 import type { Session } from '#domains/iam/sign-in/sign-in.service.ts'
@@ -9,7 +9,9 @@ import { signIdToken } from '../id-token.ts'
 
 export { readHeadlessCode }
 
-/** Stores an ID token of ours, which the exchange accepts, for the program with this key. */
+/**
+ * Stores an encrypted ID token, which only the program with this key can decrypt. The program exchanges it for an access token.
+ */
 export async function letProgramIn(
   work: Pick<Work, 'app' | 'cause' | 'log'>,
   issuing: Issuing,
@@ -24,7 +26,7 @@ export async function letProgramIn(
   work.log.info('headless sign-in approved', { session: begun.uid })
 }
 
-/** Encrypted token for the program, returned once. Throws NOT_FOUND until the program is approved, and again afterwards. */
+/** Encrypted ID token for the program. Throws NOT_FOUND before the program is approved and after the token was fetched once. */
 export async function fetchForProgram(
   { app, cause }: Pick<Call, 'app' | 'cause'>,
   text: string,

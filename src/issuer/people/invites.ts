@@ -1,13 +1,13 @@
-// Offers of invites, so that a person can agree before the sign-in.
+// Invitations as shown to a person before the sign-in.
 import type { App } from '#app.ts'
 import { findGroupName } from '#domains/iam/groups/groups.service.ts'
 import { findOffer } from '#domains/iam/invites/registration.service.ts'
 import { rootOf } from '#lib/uid.ts'
 
-/** Names of the organization, of its group, and of the role. `role` is empty if the role was deleted. */
+/** Names of the organization, group and role of an invitation. `role` is empty if the role was deleted. */
 export type Offered = { organization: string; group: string; role: string }
 
-/** Offer of an invite code. Undefined if nobody can ever join with it. */
+/** Organization, group and role of an invite code. Undefined if the code is invalid for good. */
 export async function offerOf(app: App, code: string): Promise<Offered | undefined> {
   const offer = await findOffer(app.db, code)
   if (!offer) return undefined

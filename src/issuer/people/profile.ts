@@ -1,11 +1,11 @@
-// Profile of a person from a provider, for tokens and sessions.
+// Profile of a person, from the claims of a sign-in provider.
 import type { Profile } from '#domains/iam/sign-in/sign-in.service.ts'
 import type { OutsideToken } from '../outside-token.ts'
 import { text } from '../register.ts'
 
 const maxPicture = 1024
 
-/** Reads the profile. Leaves out texts that cannot be stored or shown. */
+/** Reads the profile from claims. Leaves out texts that cannot be stored or shown. */
 export function profileOf({ claims }: Pick<OutsideToken, 'claims'>): Profile {
   const { picture, email_verified } = claims
   const url = typeof picture === 'string' && picture.length <= maxPicture ? URL.parse(picture) : null
@@ -17,7 +17,7 @@ export function profileOf({ claims }: Pick<OutsideToken, 'claims'>): Profile {
   }
 }
 
-/** Claims of a person's access token. */
+/** Claims about a person that an access token contains. */
 export function personClaims(
   act: Readonly<Record<string, string>>,
   { name, picture, email, emailVerified }: Profile,

@@ -1,5 +1,5 @@
-// OpenID Connect with a provider: the authorization URL, and the exchange of the code. All requests use our own guard for
-// outgoing requests. An ID token is accepted if the issuer's keys have signed it, however it came.
+// OpenID Connect client for sign-in providers: the authorization URL, and the exchange of the code. All requests are checked by
+// our guard for outgoing requests. Each ID token must be signed with a key of the issuer, even if it came over TLS.
 import * as client from 'openid-client'
 import type { App } from '#app.ts'
 import { AppError, unauthenticated } from '#lib/errors.ts'
@@ -7,7 +7,7 @@ import { findClaim } from '#lib/json/claims.ts'
 import { checkTimes, readOutsideToken, verifyOutsideToken } from '../outside-token.ts'
 import type { SignInProvider } from './providers.ts'
 
-/** Expected values of the redirect back from the provider. */
+/** Values that the response of the provider must match. */
 export type Expected = { state: string; nonce: string; verifier: string; callback: string; fresh: boolean }
 
 async function configure(app: App, provider: SignInProvider): Promise<client.Configuration> {
@@ -27,7 +27,7 @@ async function configure(app: App, provider: SignInProvider): Promise<client.Con
   return config
 }
 
-/** The library sends only forms. */
+/** The library sends only forms, which convert to text. */
 function bodyOf(body: unknown): string | undefined {
   return body === null || body === undefined ? undefined : String(body)
 }
@@ -39,13 +39,13 @@ function authenticationOf(secret: string, metadata: Claims): client.ClientAuth {
   return isPost ? client.ClientSecretPost(secret) : client.ClientSecretBasic(secret)
 }
 
-/** True if the provider names itself in the redirect back (RFC 9207), so that such providers can share one callback. */
+/** True if the provider adds its issuer to the redirect back (RFC 9207). Such providers can share one callback URL. */
 export async function announcesIssuer(app: App, provider: SignInProvider): Promise<boolean> {
   const metadata = await app.providerDirectory.of(provider.issuer)
   return metadata.authorization_response_iss_parameter_supported === true
 }
 
-/** Authorization URL of the provider. With `fresh`, the provider has to ask the person to sign in again. */
+/** Authorization URL at the provider. With `fresh`, the provider must ask the person to sign in again. */
 export async function authorizationUrl(
   app: App,
   provider: SignInProvider,
@@ -67,8 +67,8 @@ export async function authorizationUrl(
 }
 
 /**
- * URL of the provider, checked before a browser is redirected to it. Throws UNAVAILABLE unless it is https or the settings allow
- * http.
+ * URL of the provider to which a browser is redirected. Throws UNAVAILABLE unless the URL is https, or http if the settings allow
+ * that.
  */
 function safeUrl({ config }: App, url: URL): string {
   if (url.protocol !== 'https:' && !(config.allowInsecureIssuers && url.protocol === 'http:')) {
@@ -81,11 +81,14 @@ type Claims = Readonly<Record<string, unknown>>
 
 export type Identified = {
   idToken: string
-  /** Claims of the ID token. Missing ones come from the provider's user info. */
+  /** Claims of the ID token, completed from the provider's userinfo endpoint. */
   claims: Claims
 }
 
-/** Exchanges the code of the redirect for the person's identity. Throws UNAUTHENTICATED if any part is not as expected. */
+/**
+ * Exchanges the code of the redirect for an ID token and reads the person's claims. Throws UNAUTHENTICATED if a value does not
+ * match `expected`.
+ */
 export async function identify(
   app: App,
   provider: SignInProvider,
@@ -128,27 +131,28 @@ async function userInfo(
   try {
     return await client.fetchUserInfo(config, accessToken, String(claims.sub))
   } catch (error) {
-    // The person is verified; only name and address are missing.
+    // The ID token is valid, so the sign-in continues. Only name and address may be missing.
     app.log.warn('user info of the provider could not be read', { issuer: config.serverMetadata().issuer, error })
     return {}
   }
 }
 
 /**
- * Claims of an ID token, completed from the user info. `email_verified` applies to the address it came with, so it is not taken
- * from a source with another address.
+ * Claims of an ID token, completed from userinfo. `email_verified` applies only to the address in the same source. It is taken from
+ * the other source only if both have the same address.
  */
 function joinClaims(token: Claims, userInfo: Claims, groupsClaim: string): Claims {
   const claims: Record<string, unknown> = { ...userInfo, ...token }
   const source = token.email === undefined ? userInfo : token
   const isOther = source === token && token.email_verified === undefined && userInfo.email === token.email
   claims.email_verified = isOther ? userInfo.email_verified : source.email_verified
-  // An object in the ID token hides that of the user info, and the groups in it.
+  // If the groups claim is a path into an object, the object of the ID token would replace that of userinfo. Then the groups are
+  // copied under their full name.
   const isHidden = groupsClaim !== '' && findClaim(token, groupsClaim) === undefined
   return isHidden ? { ...claims, [groupsClaim]: findClaim(userInfo, groupsClaim) } : claims
 }
 
-/** URL that ends the session at the provider. Undefined if the provider has none. */
+/** URL with which a browser ends the session at the provider. Undefined if the provider has no such URL. */
 export async function endSessionUrl(
   app: App,
   provider: SignInProvider,
@@ -161,7 +165,7 @@ export async function endSessionUrl(
   return safeUrl(app, client.buildEndSessionUrl(config, hint))
 }
 
-/** Error of a failed sign-in. Shows the provider's error code if it is one of the protocol; everything else is for the log. */
+/** Error of a failed sign-in. Includes the provider's error code if the code is part of OAuth. The rest is only in the log. */
 function refusalOf(error: unknown): AppError {
   if (error instanceof client.AuthorizationResponseError) {
     const word = /^[a-z_]{1,40}$/.test(error.error) ? error.error : 'an error'

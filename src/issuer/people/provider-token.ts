@@ -1,5 +1,5 @@
-// Exchange of an ID token that a sign-in provider has issued to this server, if the request names the provider. This is a
-// sign-in: for an organization's provider, it starts a session that is limited to the organization and can be ended.
+// Exchange of an ID token that a sign-in provider has issued for this server. The request names the provider. The exchange is a
+// sign-in: for an organization's provider, it starts a session that is limited to the organization.
 import type { App, Work } from '#app.ts'
 import { personUid } from '#domains/iam/identities/people.ts'
 import { requireWelcome, signIn } from '#domains/iam/sign-in/sign-in.service.ts'
@@ -14,8 +14,8 @@ import { provenBy } from './sign-in.ts'
 import { accessTokenOf, checkWish } from './tokens.ts'
 
 /**
- * Exchanges a token. `id` is the uid of an organization's provider or the name of one of the settings; empty for a token of
- * another issuer. Throws like `exchange`, and INVALID_ARGUMENT for an unknown provider.
+ * Exchanges a token. `id` is the uid of an organization's provider, or the name of a provider in the settings. If `id` is empty,
+ * the token may be of any issuer. Throws like `exchange`, and INVALID_ARGUMENT for an unknown provider.
  */
 export async function exchangeOf(
   work: Pick<Work, 'app' | 'cause' | 'log'>,
@@ -50,7 +50,7 @@ export async function exchangeOf(
   return { ...(await accessTokenOf(issuing, session, wish)), subject: session.identityUid }
 }
 
-/** Parses and verifies a token that this provider has signed for this server. Throws UNAUTHENTICATED otherwise. */
+/** Parses and verifies an ID token. Throws UNAUTHENTICATED unless this provider has signed it for this server. */
 async function verifyFor(app: App, { issuer, clientId }: SignInProvider, text: string): Promise<OutsideToken> {
   const token = readOutsideToken(text)
   checkTimes(token, app.clock())
@@ -61,7 +61,7 @@ async function verifyFor(app: App, { issuer, clientId }: SignInProvider, text: s
   return token
 }
 
-/** Like `exchange`. In addition, exchanges our own ID token for an access token of its session. */
+/** Like `exchange`, but also accepts an ID token of this server. An ID token is exchanged for an access token of its session. */
 async function exchangeAny(issuing: Issuing, input: ExchangeInput): Promise<Exchanged> {
   const { credential } = input
   if (credential === undefined || !isOwnToken(issuing.issuer, credential)) return exchange(issuing, input)
@@ -77,7 +77,7 @@ async function exchangeAny(issuing: Issuing, input: ExchangeInput): Promise<Exch
   return { ...(await accessTokenOf(issuing, session, input)), subject }
 }
 
-/** True if the token claims to be ours. Its signature is verified later. */
+/** True if the issuer in the token is this server. The signature is not verified here. */
 function isOwnToken(issuer: string, credential: string): boolean {
   try {
     const claims = Buffer.from(credential.split('.')[1] ?? '', 'base64url').toString()

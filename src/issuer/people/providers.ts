@@ -1,4 +1,4 @@
-// Sign-in providers: those of the settings, and those of organizations.
+// Sign-in providers, from the settings and of organizations.
 import { readFile } from 'node:fs/promises'
 import type { App } from '#app.ts'
 import { findForSignIn, findProviderOfVerified } from '#domains/iam/identity-providers/identity-providers.service.ts'
@@ -6,39 +6,39 @@ import { AppError } from '#lib/errors.ts'
 import { isUid, parentOf, rootOf } from '#lib/uid.ts'
 
 export type SignInProvider = {
-  /** Uid of an organization's provider, or name of one of the settings. */
+  /** Uid of an organization's provider, or name of a provider in the settings. */
   id: string
   label: string
   issuer: string
   clientId: string
   secret: string
   scopes: readonly string[]
-  /** Organization to which the provider's sign-ins are limited. Empty for providers of the settings. */
+  /** Organization to which sign-ins with this provider are limited. Empty for providers in the settings. */
   organization: string
   defaultRole: string
   groupsClaim: string
-  /** Claim with the person's external ID in SCIM. */
+  /** Claim whose value is the person's external ID in SCIM. */
   externalIdClaim: 'sub' | 'oid'
 }
 
-/** Providers of the settings that people can choose, by name and label. */
+/** Name and label of the providers in the settings that the sign-in page offers. */
 export function offered({ config }: Pick<App, 'config'>): { id: string; label: string }[] {
   return config.peopleIssuers.flatMap(({ name, label }) => (name && label ? [{ id: name, label }] : []))
 }
 
-/** Provider of this uid or name. Undefined if there is none. */
+/** Provider with this uid, or in the settings with this name. Undefined if there is none. */
 export async function findSignInProvider(app: App, id: string): Promise<SignInProvider | undefined> {
   return isUid(id) ? findOfOrganization(app, id) : findInSettings(app, id)
 }
 
-/** Provider of `idp_id`: its uid, or the name of a verified organization. */
+/** Provider for the parameter `idp_id`, which is the uid of a provider or the name of a verified organization. */
 export async function findByIdpId(app: App, idpId: string): Promise<SignInProvider | undefined> {
   if (isUid(idpId)) return findOfOrganization(app, idpId)
   const uid = await findProviderOfVerified(app.db, idpId)
   return uid === undefined ? undefined : findOfOrganization(app, uid)
 }
 
-/** True if a verified organization of this name has its own provider. */
+/** True if the organization of this name is verified and has a provider. */
 export async function isSignInOrganization(app: App, name: string): Promise<boolean> {
   return (await findProviderOfVerified(app.db, name)) !== undefined
 }
@@ -80,7 +80,7 @@ async function findInSettings({ config }: App, name: string): Promise<SignInProv
   }
 }
 
-/** Read each time, so that the secret can be changed while the server runs. */
+/** The file is read for each sign-in, so that the secret can be changed while the server runs. */
 async function readSecret(file: string): Promise<string> {
   try {
     const secret = (await readFile(file, 'utf8')).trim()

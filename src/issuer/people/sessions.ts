@@ -1,4 +1,4 @@
-// Browser sessions: the session's rights, and signing out here and at the provider.
+// Browser sessions: sign-in as the operator, permissions of a session, and sign-out here and at the provider.
 import type { Work } from '#app.ts'
 import { personUid } from '#domains/iam/identities/people.ts'
 import {
@@ -23,7 +23,7 @@ export { operatorUid as operator, sessionOfCookie, sessionsOfPerson }
 
 type SignInWork = Pick<Work, 'app' | 'cause' | 'log'>
 
-/** Signs a browser in as the operator. Undefined if the code is not valid. */
+/** Signs the browser in as the operator. Returns undefined if the code is invalid. */
 export async function enterAsOperator(
   work: SignInWork,
   { source }: Issuing,
@@ -37,7 +37,7 @@ export async function enterAsOperator(
   return session && { session, cookie }
 }
 
-/** Rights of a session cookie: those of an access token of the session that is not narrowed. */
+/** Permissions of a session cookie, in the form of a verified access token. The token has all permissions of the session. */
 export function tokenOfSession(issuer: string, session: Session): AccessToken {
   const { uid, identityUid, organization, authTime, act, profile, granted, createTime, endTime } = session
   const { name, picture, email, emailVerified } = profile
@@ -56,7 +56,10 @@ export function tokenOfSession(issuer: string, session: Session): AccessToken {
   }
 }
 
-/** Ends the session. Returns the URL that ends the session at the provider, if there is one. */
+/**
+ * Ends the session. Returns the URL with which the browser also ends the session at the provider. Undefined if the provider has
+ * no such URL.
+ */
 export async function signOut(work: SignInWork, issuing: Issuing, session: Session): Promise<string | undefined> {
   const { app } = work
   const hint = await idTokenOfSession(app, session.uid)
@@ -67,20 +70,20 @@ export async function signOut(work: SignInWork, issuing: Issuing, session: Sessi
     const { endSessionUrl } = await import('./protocol.ts')
     return await endSessionUrl(app, provider, hint, `${issuing.issuer}/ui/signin`)
   } catch (error) {
-    // The session has ended here, so the person must not see an error.
+    // The session has ended on this server. So the person gets no error if the provider fails.
     app.log.warn('session at the provider could not be ended', { error })
     return undefined
   }
 }
 
-/** Ends the previous session of a browser that has started another one. */
+/** Ends the previous session of a browser after a new sign-in. Ignores unknown cookies. */
 export async function signOutQuietly(work: SignInWork, cookie: string | undefined): Promise<void> {
   const { app } = work
   const old = cookie === undefined ? undefined : await sessionOfCookie(app, cookie)
   if (old) await app.db.tx((tx) => end(tx, work, old, 'signed-out'))
 }
 
-/** Ends another session of the person. Returns false if there is none with this uid. */
+/** Ends another session of the same person. Returns false if the person has no other session with this uid. */
 export async function endOther(work: SignInWork, from: Session, uid: string): Promise<boolean> {
   const other = (await sessionsOfPerson(work.app, from)).find((one) => one.uid === uid)
   if (!other) return false
@@ -92,8 +95,9 @@ const logoutEvent = 'http://schemas.openid.net/event/backchannel-logout'
 const maxAgeSeconds = 10 * 60
 
 /**
- * Ends the sessions of a logout token (OpenID Connect Back-Channel Logout 1.0). Throws INVALID_ARGUMENT for a token that is not
- * valid or was used before. After a failure of the server, the token can be sent again. Only sessions of this provider are ended.
+ * Ends the sessions that a logout token of the provider names (OpenID Connect Back-Channel Logout 1.0). Ends only sessions of
+ * this provider. Throws INVALID_ARGUMENT if the token is invalid or was used before. If the server fails, the provider can send
+ * the token again.
  */
 export async function logOutBackChannel(
   work: SignInWork,
@@ -116,7 +120,7 @@ export async function logOutBackChannel(
   return ended
 }
 
-/** True for a failure of the server, which says nothing about the token. */
+/** True for an error of this server. Then the token may be valid. */
 function isServerFailure(error: unknown): boolean {
   return error instanceof AppError && (error.code === 'UNAVAILABLE' || error.code === 'INTERNAL')
 }
@@ -147,7 +151,7 @@ async function provenLogout(
   return { jti, until: iat + 2 * maxAgeSeconds, of }
 }
 
-/** Reads a logout token. It has a type of its own, and may have no subject. */
+/** Reads a logout token, without verifying it. Logout tokens have their own `typ`, and the subject is optional. */
 function readLogoutToken(text: string) {
   const times = readOutsideToken(text, { typ: /^(?:application\/)?(?:(?:logout\+)?jwt|jose)$/i, subject: 'optional' })
   return { times, claims: times.claims }

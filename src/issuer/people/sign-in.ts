@@ -1,4 +1,4 @@
-// Sign-in with a provider, from the first request to a session.
+// Sign-in of a person with a provider: start, callback, and session.
 import type { App, Work } from '#app.ts'
 import { newSecret } from '#domains/iam/sessions/sessions.service.ts'
 import { issueSignInCode, type SignInCodeOf } from '#domains/iam/sessions/sign-in-codes.service.ts'
@@ -27,24 +27,24 @@ export { newSecret }
 export const callbackPath = '/oauth/callback'
 
 /**
- * Action after the sign-in: a session for this browser, tokens for a program on loopback, or a code that the program exchanges
- * for them.
+ * Action after the sign-in. `page`: starts a session of this browser. `redirect`: sends tokens to a program on loopback. `code`:
+ * sends a code that the program exchanges for tokens.
  */
 export type Asked = TokenWish & {
   exit: 'page' | 'redirect' | 'code'
-  /** Path of one of our own pages, or the program's URL. */
+  /** Target after the sign-in: path of a page of this server, or URL of the program. */
   to: string
-  /** Identity for which the provider's token is exchanged. Empty for the person's own. */
+  /** Identity for which the provider's token is exchanged. Empty for the identity of the person. */
   identity: string
   refresh: boolean
   register: boolean
-  /** True if the provider has to ask the person to sign in again, however recent their last sign-in is. */
+  /** True if the provider must ask the person to sign in again, even after a recent sign-in. */
   fresh: boolean
-  /** For a code: its client, and the values to return with it. */
+  /** Client ID, PKCE challenge and other values for a code, and the state to return with it. */
   code?: Omit<SignInCodeOf, 'redirect'> & { state: string }
 }
 
-/** Request of a page. */
+/** Sign-in for a page of this server. */
 export const forPage: Omit<Asked, 'to'> = {
   exit: 'page',
   audiences: [],
@@ -57,8 +57,8 @@ export const forPage: Omit<Asked, 'to'> = {
 }
 
 /**
- * Starts a sign-in, and returns the URL of the provider. `browser` is the secret of the cookie that binds the sign-in to this
- * browser.
+ * Starts a sign-in. Returns the URL of the provider to redirect to. `browser` is the secret in a cookie, so that only this
+ * browser can finish the sign-in.
  */
 export async function startSignIn(
   { app, issuer, source }: Issuing,
@@ -79,7 +79,7 @@ export async function startSignIn(
 /** Result of a sign-in. */
 export type Outcome = {
   to: string
-  /** True if the provider has left out the groups because there are too many, so that they give no roles. */
+  /** True if the ID token lacks some groups because there are too many. Then these groups give no roles. */
   groupsLeftOut: boolean
 } & (
   | { exit: 'page'; session: Session; cookie: string }
@@ -87,7 +87,7 @@ export type Outcome = {
   | { exit: 'code'; code: string; state: string }
 )
 
-/** A sign-in that has failed after its request was known. `asked` has the target for the error. */
+/** Error of a sign-in after its stored request was found. `asked` has the target to which the error is sent. */
 export class SignInFailed extends Error {
   override name = 'SignInFailed'
   readonly asked: Asked
@@ -101,8 +101,8 @@ export class SignInFailed extends Error {
 }
 
 /**
- * Finishes the sign-in of a person whom a provider has redirected to `path` with `search`. Throws UNAUTHENTICATED for a sign-in
- * that this browser has not started or that has expired. Throws SignInFailed for later errors.
+ * Finishes a sign-in. `path` and `search` are from the callback URL to which the provider redirected the browser. Throws
+ * UNAUTHENTICATED if this browser did not start the sign-in, or if the sign-in has expired. Throws SignInFailed for later errors.
  */
 export async function finishSignIn(
   work: Pick<Work, 'app' | 'cause' | 'log'>,
@@ -122,7 +122,7 @@ export async function finishSignIn(
   })
   const asked = attempt.asked as Asked
   try {
-    // If another provider's response came to this provider's address, it would be accepted as its own.
+    // Each provider has its own callback path. On another path, the response could be that of another provider (mix-up attack).
     if (attempt.callback !== issuer + path)
       throw unauthenticated('the identity provider redirected the browser to the wrong callback URL')
     const provider = await findSignInProvider(app, attempt.provider)
@@ -140,8 +140,8 @@ export async function finishSignIn(
 }
 
 /**
- * Exchanges the provider's token like that of a workload. For an organization's provider, the identity must be in the
- * organization.
+ * Exchanges the provider's ID token for a token of `identity`. If the provider is that of an organization, the identity
+ * must be in the organization.
  */
 async function becomeIdentity(
   issuing: Issuing,
@@ -182,7 +182,7 @@ async function startSession(
   return { exit: 'redirect', to, groupsLeftOut, token, refreshToken: refreshToken?.text }
 }
 
-/** Limits of the session: the first request of a program limits all later tokens (RFC 6749, 6). */
+/** Limits of the session. The first token request of a program limits all later tokens (RFC 6749, 6). */
 function boundBy({ scopes, capabilities }: Asked): Pick<TokenWish, 'scopes' | 'capabilities'> {
   return { scopes, capabilities }
 }
@@ -190,7 +190,7 @@ function boundBy({ scopes, capabilities }: Asked): Pick<TokenWish, 'scopes' | 'c
 const maxGroups = 1000
 const maxGroupName = 512
 
-/** Data of a person from the claims of a verified ID token. */
+/** Person, profile and groups from the claims of a verified ID token. */
 export function provenBy(app: App, provider: SignInProvider, { idToken, claims }: Identified): Proven {
   const { id, organization, defaultRole, issuer, clientId, groupsClaim, externalIdClaim } = provider
   const externalId = claims[externalIdClaim]
@@ -212,8 +212,8 @@ export function provenBy(app: App, provider: SignInProvider, { idToken, claims }
 }
 
 /**
- * Groups of the claim. If a provider refers to another URL for a list that is too long (`_claim_names`), or only reports that
- * there is one (`hasgroups`), the list is not requested.
+ * External groups in the claim. If there are too many groups, a provider may send a URL (`_claim_names`) or only a flag
+ * (`hasgroups`) instead. Then the result is marked as incomplete, and the URL is not requested.
  */
 function groupsOf(claims: Identified['claims'], name: string): Pick<Proven, 'groups' | 'groupsLeftOut'> {
   if (name === '') return { groups: [], groupsLeftOut: false }

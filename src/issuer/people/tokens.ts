@@ -1,4 +1,4 @@
-// Access tokens and refresh tokens of people's sessions.
+// Access tokens and refresh tokens for the sessions of people.
 import type { Work } from '#app.ts'
 import { capabilitiesNamed } from '#domains/iam/access/capabilities.ts'
 import { withGranted } from '#domains/iam/access/rights.ts'
@@ -13,19 +13,20 @@ import { signNarrowed } from '../narrowed-token.ts'
 import { ScopeOutOfReach } from '../narrowing.ts'
 import { personClaims } from './profile.ts'
 
-/** Audiences, scopes and capabilities of a requested token. */
+/** Audiences, scopes and capabilities that a token request contains. */
 export type TokenWish = Pick<ExchangeInput, 'audiences' | 'scopes' | 'capabilities'>
 
 export type IssuedToken = { token: string; expiry: string }
 
-/** Throws INVALID_ARGUMENT for invalid values. */
+/** Throws INVALID_ARGUMENT if the token request has an invalid value. */
 export function checkWish(issuer: string, wish: TokenWish, identity = ''): void {
   checkInput(issuer, { ...wish, identity })
   capabilitiesNamed(wish.capabilities)
 }
 
 /**
- * Access token of a session, for at most an hour and not longer than the session. It is narrowed to the limits of the session.
+ * Signs an access token for a session. The token is valid for at most an hour, and not longer than the session. The limits of the
+ * session narrow the token.
  */
 export async function accessTokenOf({ app, issuer }: Issuing, session: Session, wish: TokenWish): Promise<IssuedToken> {
   const now = app.clock()
@@ -52,7 +53,10 @@ export async function accessTokenOf({ app, issuer }: Issuing, session: Session, 
   return { token, expiry: new Date((Math.floor(now.getTime() / 1000) + lifetime) * 1000).toISOString() }
 }
 
-/** Requested scopes and capabilities, cut to the limits of the session. Throws PERMISSION_DENIED for a scope beyond them. */
+/**
+ * Requested scopes and capabilities within the limits of the session. Throws PERMISSION_DENIED for a scope outside of these
+ * limits.
+ */
 function limitToSession({ bound }: Session, wish: TokenWish): { scopes: readonly string[]; kept: bigint | undefined } {
   const [most, wanted] = [capabilitiesNamed(bound?.capabilities ?? []), capabilitiesNamed(wish.capabilities)]
   const kept = most === undefined || wanted === undefined ? (most ?? wanted) : most & wanted
@@ -62,13 +66,16 @@ function limitToSession({ bound }: Session, wish: TokenWish): { scopes: readonly
   return { scopes: wish.scopes.length === 0 ? places : wish.scopes, kept }
 }
 
-/** First refresh token of a session that lasts longer than its access token. Undefined for others. */
+/** First refresh token of a session. Undefined if the session ends no later than its access token, or is that of a browser. */
 export async function refreshTokenOf({ app }: Issuing, session: Session): Promise<RefreshToken | undefined> {
   const lasts = Date.parse(session.expireTime) - Date.parse(session.createTime)
   return session.kind === 'client' && lasts > maxLifetime * 1000 ? issueRefreshToken(app, session) : undefined
 }
 
-/** Exchanges a refresh token. Throws UNAUTHENTICATED if it is not valid, and INVALID_ARGUMENT for invalid parameters. */
+/**
+ * Exchanges a refresh token for an access token and the next refresh token. Throws UNAUTHENTICATED if the refresh token is
+ * invalid, and INVALID_ARGUMENT for invalid parameters.
+ */
 export async function refresh(
   work: Pick<Work, 'app' | 'cause' | 'log'>,
   issuing: Issuing,
