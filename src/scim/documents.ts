@@ -1,4 +1,4 @@
-// Documents about the SCIM endpoint itself (RFC 7644, 4; RFC 7643, 5 to 7).
+// Documents that describe the SCIM endpoint: configuration, resource types and schemas (RFC 7644, 4; RFC 7643, 5 to 7).
 import { groupSchema, userSchema } from './names.ts'
 
 export const maxResults = 200
@@ -69,7 +69,7 @@ const values = (description: string) =>
     ],
   })
 
-/** Schemas of people and groups, with the attributes that providers send by default. Other attributes are stored as well. */
+/** Schemas of users and groups. They list the attributes that providers send by default. Other attributes are stored too. */
 export function schemas(base: string): object[] {
   return [
     {
@@ -119,7 +119,7 @@ export function schemas(base: string): object[] {
   ]
 }
 
-/** List of IDs of other resources. Each is added and removed as a whole. */
+/** Attribute that lists IDs of other resources. An entry of the list can be added and removed, but not changed. */
 function references(name: string, description: string, mutability: string): object {
   const part = mutability === 'readOnly' ? 'readOnly' : 'immutable'
   return attribute(name, 'complex', description, {

@@ -1,4 +1,4 @@
-// Entry point of SCIM 2.0 (RFC 7644): `/scim/v2/ORGANIZATION/PROVIDER/…`, with the token of that identity provider.
+// Entry point of SCIM 2.0 (RFC 7644): `/scim/v2/ORGANIZATION/PROVIDER/…`. Requests have the SCIM token of this identity provider.
 import type { Work } from '#app.ts'
 import type { Caller } from '#caller.ts'
 import { openScim } from '#domains/iam/scim/scim-users.service.ts'
@@ -38,7 +38,7 @@ async function serve(edge: Edge, arrival: HttpArrival): Promise<void> {
   send(arrival, await answerTo(work, { arrival, url: edge.url, provider: provider!, path: rest, search }))
 }
 
-/** Identity provider of the token, as the caller. Every other credential gets the same error. */
+/** Authenticates the identity provider by its SCIM token. Throws the same error for every invalid credential. */
 async function authenticateProvider(
   { app }: Edge,
   { authorization, source }: HttpArrival,

@@ -2,7 +2,7 @@
 import { isUnavailable } from '#db/unavailable.ts'
 import { AppError, retryHeaders } from '#lib/errors.ts'
 
-/** Detail codes of invalid requests (RFC 7644, table 9). */
+/** Values of `scimType` in errors about invalid requests (RFC 7644, table 9). */
 export type ScimType =
   | 'invalidFilter'
   | 'invalidPath'
@@ -13,7 +13,7 @@ export type ScimType =
   | 'tooMany'
   | 'uniqueness'
 
-/** Error that is shown to the provider. */
+/** Error response to the identity provider. */
 export class ScimError extends Error {
   override name = 'ScimError'
   readonly status: number
@@ -32,12 +32,12 @@ export class ScimError extends Error {
   }
 }
 
-/** Error in the request, with its detail code of RFC 7644. */
+/** Error 400 about an invalid request, with its `scimType`. */
 export function wrong(scimType: ScimType, detail: string): ScimError {
   return new ScimError(400, detail, { scimType })
 }
 
-/** Converts an error to SCIM. Unexpected errors become 500. */
+/** Converts any error to a SCIM error. Unexpected errors get the status 500. */
 export function toScimError(error: unknown): ScimError {
   if (error instanceof ScimError) return error
   if (isUnavailable(error)) {
@@ -54,7 +54,7 @@ export function toScimError(error: unknown): ScimError {
   if (code === 'ALREADY_EXISTS') return new ScimError(409, message, { scimType: 'uniqueness' })
   if (code === 'INVALID_ARGUMENT' && http === 400) return wrong('invalidValue', message)
   if (code === 'UNAUTHENTICATED') return new ScimError(401, message, { headers: { 'www-authenticate': 'Bearer' } })
-  // Retrying later does not help.
+  // With 429, the provider would retry. A retry is useless while the limit is reached, so the status is 403.
   if (error.reason === 'RESOURCE_LIMIT_EXCEEDED') return new ScimError(403, message)
   return new ScimError(http, message, { headers: retryHeaders(error), cause: error })
 }

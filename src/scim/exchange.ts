@@ -1,4 +1,4 @@
-// Parts of requests and responses that all kinds of resources share.
+// Functions for requests and responses of all kinds of resources.
 
 import type { ScimFilter } from '#domains/iam/scim/scim-filter.model.ts'
 import type { HttpArrival } from '#edge/entry-points.ts'
@@ -13,7 +13,7 @@ import { type Projection, readProjection } from './projection.ts'
 
 export type Answer = { status: number; text?: string; headers?: Record<string, string> }
 
-/** A request with a valid token. `path` is the part after the provider. */
+/** Request with a valid SCIM token. `path` is the path below the SCIM URL of the provider. */
 export type Asked = {
   arrival: HttpArrival
   url: string
@@ -22,10 +22,10 @@ export type Asked = {
   search: string
 }
 
-/** Parameters of a list or a search. */
+/** Parameters of a list or search request. */
 export type Search = { skip: number; limit: number; filter: ScimFilter | undefined; shown: Projection }
 
-/** Search in the parameters of a GET. */
+/** Reads the search parameters from the query of a GET request. */
 export function searchOf(asked: Asked, kind: ScimKind, names: FilterNames): Search {
   const query = new URLSearchParams(asked.search)
   const number = (name: string) => readNumber(query.get(name) || undefined, name)
@@ -33,7 +33,7 @@ export function searchOf(asked: Asked, kind: ScimKind, names: FilterNames): Sear
   return { ...page, filter: filterOf(query.get('filter'), names), shown: projectionOf(asked, kind) }
 }
 
-/** Search in the body of a POST. */
+/** Reads the search parameters from the body of a POST request. */
 export async function searchOfBody(asked: Asked, kind: ScimKind, names: FilterNames): Promise<Search> {
   const body = await readJson(asked.arrival)
   if (!isObject(body)) throw wrong('invalidSyntax', 'the body must be a JSON object')
@@ -67,7 +67,7 @@ export function projectionOf({ search }: Asked, { schema }: ScimKind): Projectio
   return readProjection(query.get('attributes'), query.get('excludedAttributes'), schema)
 }
 
-/** Throws 412 if the request is for another version of the resource. */
+/** Throws 412 if `If-Match` does not include the current version of the resource. */
 export function requireVersion({ arrival }: Asked, version: string, { name }: ScimKind): void {
   const wanted = arrival.req.headers['if-match']
   if (wanted === undefined || namesVersion(wanted, version)) return
@@ -77,13 +77,13 @@ export function requireVersion({ arrival }: Asked, version: string, { name }: Sc
   )
 }
 
-/** True if the client already has this version of the resource. */
+/** True if `If-None-Match` includes the current version, so that 304 is sufficient. */
 export function isKnownVersion({ arrival }: Asked, version: string): boolean {
   const known = arrival.req.headers['if-none-match']
   return known !== undefined && namesVersion(known, version)
 }
 
-/** True if a list of entity tags contains the version. Versions are weak, and compare without their `W/` mark. */
+/** True if a list of entity tags includes the version. `W/` is ignored in the comparison. */
 function namesVersion(tags: string, version: string): boolean {
   const bare = (tag: string) => tag.trim().replace(/^W\//, '')
   return tags.trim() === '*' || tags.split(',').some((tag) => bare(tag) === bare(version))

@@ -1,20 +1,20 @@
-// Parser of filters (RFC 7644, 3.4.2.2), for attributes that the server can look up.
+// Parser of SCIM filters (RFC 7644, 3.4.2.2). Filters can use only attributes that are stored in a database column.
 import type { Comparison, FilterAttribute, ScimFilter } from '#domains/iam/scim/scim-filter.model.ts'
 import { wrong } from './errors.ts'
 import { groupSchema, isOwnName, userSchema } from './names.ts'
 
 const maxLength = 2048
-/** Most conditions of a filter. Each may be evaluated for each address of each person. */
+/** Most conditions of a filter. The database may check each condition for each address of each person. */
 const maxConditions = 5
 const maxDepth = 10
 
-/** Attributes that filters of one kind of resource support. */
+/** Attributes that filters of one kind of resource can use. */
 export type FilterNames = {
   schema: string
-  /** List whose values have their own attributes. */
+  /** Name of the list whose entries have sub-attributes. */
   list: 'emails' | 'members'
   names: Readonly<Record<string, FilterAttribute>>
-  /** Names for error messages. */
+  /** Supported attributes, for error messages. */
   text: string
 }
 
@@ -57,7 +57,7 @@ const operators: readonly string[] = ['eq', 'ne', 'co', 'sw', 'ew', 'gt', 'ge', 
 
 const refuse = (detail: string) => wrong('invalidFilter', detail)
 
-/** Parses a filter. Throws `invalidFilter` unless all of its attributes can be looked up. */
+/** Parses a filter. Throws `invalidFilter` for a syntax error or an unsupported attribute. */
 export function readFilter(text: string, names: FilterNames = userFilters): ScimFilter {
   if (text.length > maxLength) throw refuse(`the filter must be at most ${maxLength} characters long`)
   const reader = new FilterReader(tokensOf(text), names)
@@ -81,7 +81,7 @@ function tokensOf(text: string): string[] {
   return tokens
 }
 
-/** Parser of one filter. `and` has a higher precedence than `or`. */
+/** Recursive-descent parser of one filter. `and` binds more strongly than `or`. */
 class FilterReader {
   readonly #tokens: readonly string[]
   readonly #of: FilterNames
@@ -97,7 +97,7 @@ class FilterReader {
     if (this.#at < this.#tokens.length) throw refuse(`the filter has an unexpected ${this.#tokens[this.#at]}`)
   }
 
-  /** `prefix` is the list whose values a filter in brackets selects. */
+  /** Reads conditions separated by `or`. Inside of brackets, `prefix` is the name of the list, and outside it is empty. */
   readOr(prefix: string, depth: number): ScimFilter {
     if (depth > maxDepth) throw refuse(`the filter is nested deeper than ${maxDepth} levels`)
     return this.#readList('or', () => this.#readList('and', () => this.#readOne(prefix, depth)))
@@ -111,7 +111,7 @@ class FilterReader {
 
   #readOne(prefix: string, depth: number): ScimFilter {
     const isNot = this.#peek(1) === '(' && this.#skip('not')
-    // To find the absence of one member, all others would have to be read.
+    // A condition on members is looked up by one member. A negated condition would have to read all members of a group.
     if (isNot && prefix === 'members.') throw refuse('members: not is only supported before members[…]')
     if (this.#skip('(')) {
       const part = this.readOr(prefix, depth + 1)
@@ -128,7 +128,7 @@ class FilterReader {
     if (prefix === '' && plain === list && this.#skip('[')) {
       const part = this.readOr(`${list}.`, depth + 1)
       this.#expect(']')
-      // `emails[type eq "work"].value eq "a@b"` has another condition on the same address.
+      // In `emails[type eq "work"].value eq "a@b"`, both conditions apply to the same address.
       if (!this.#peek()?.startsWith('.')) return { kind: 'item', part }
       return { kind: 'item', part: { kind: 'and', parts: [part, this.#readCondition(list, depth)] } }
     }
@@ -186,7 +186,7 @@ function readValue(attribute: FilterAttribute, op: Comparison, literal: string):
   return text
 }
 
-/** Text of a literal. Microsoft Entra ID sometimes omits the quotes. */
+/** Text of a literal value. Microsoft Entra ID sometimes omits the quotes. */
 function textOf(literal: string): string {
   let text: unknown = literal
   try {

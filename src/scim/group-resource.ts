@@ -1,4 +1,4 @@
-// Conversion of SCIM groups (RFC 7643, 4.2), and of requests that change them. Members are stored apart from the other
+// Conversion of SCIM groups (RFC 7643, 4.2), and of requests that change groups. Members are stored separately from the other
 // attributes.
 
 import { endpointOf } from '#domains/iam/identity-providers/scim-settings.model.ts'
@@ -17,7 +17,7 @@ import { groupSchema, isObject, isSameName, type Json, keyOf } from './names.ts'
 import { applyOperations, changesOf, memberOf, type Operation, readOperations } from './patch.ts'
 import { checkSize, keptOf, textOf, withKept } from './resource.ts'
 
-/** Reads a group without its members. */
+/** Reads the attributes of a group, without its members. */
 export function readGroup(given: Json): ScimGroupInput {
   const kept = keptOf(given, groupKind)
   const resource = Object.fromEntries(Object.entries(kept).filter(([name]) => !isMembers(name)))
@@ -27,12 +27,12 @@ export function readGroup(given: Json): ScimGroupInput {
   return { ...input, resource }
 }
 
-/** Replaces a group. It keeps its external ID if none is given, but no members. */
+/** Replaces the attributes of a group. If the request omits the external ID, the previous one is kept. */
 export function replaceGroup(before: ScimResource, given: Json): ScimGroupInput {
   return readGroup(withKept(before, given, ['externalId']))
 }
 
-/** Members of a complete group. None if it has no `members`. */
+/** Members in the body of a POST or PUT. Without `members`, the group has none. */
 export function readMembers(given: Json): MemberChange {
   const value = given[keyOf(given, 'members') ?? ''] ?? []
   const change: MemberChange = { op: 'set', ids: idsOf(value) }
@@ -45,7 +45,7 @@ export type GroupPatch = {
   apply: (before: ScimResource, id: string) => ScimGroupInput
 }
 
-/** Operations of a PATCH: on members, in their order, and on the other attributes. */
+/** Reads the operations of a PATCH. Operations on members are separated from operations on other attributes. */
 export function readGroupPatch(body: unknown): GroupPatch {
   const operations = readOperations(body, groupKind)
   const ofMembers = operations.filter(isOnMembers)
@@ -70,7 +70,7 @@ function changeOf({ op, path, value }: Operation): MemberChange {
     throw wrong('mutability', 'members: the attributes of a member cannot be changed; add or remove the whole member')
   if (path.filter) return { op: 'remove', ids: [pickedBy(path.filter, op)] }
   if (op === 'remove') {
-    // Entra ID lists the members to remove in the value. Without a value, all members are removed (RFC 7644, 3.5.2.2).
+    // Entra ID sends the members to remove as the value. Without a value, all members are removed (RFC 7644, 3.5.2.2).
     if (value === undefined || value === null) return { op: 'set', ids: [] }
     const ids = idsOf(value)
     if (ids.length === 0)
@@ -92,7 +92,7 @@ function pickedBy({ member, value }: NonNullable<Operation['path']['filter']>, o
   return value
 }
 
-/** IDs of members. A member is an object with the ID of a person as its `value`; some clients send the ID alone. */
+/** IDs of members. Each member is an object whose `value` is the ID of a person. Some clients send the ID without the object. */
 function idsOf(value: unknown): string[] {
   return [value].flat().map((one): string => {
     const id = isObject(one) ? memberOf(one, 'value') : one
@@ -111,7 +111,7 @@ function checkCount(changes: readonly MemberChange[]): void {
   if (count > perRequest) throw wrong('tooMany', `members: a request must have at most ${perRequest} members`)
 }
 
-/** Group in the format of SCIM, for the provider. */
+/** SCIM resource of a group, as returned to the identity provider. */
 export function groupResourceOf(group: ScimGroup, members: readonly ScimMember[], url: string): ScimResource {
   const { id, provider, resource, createTime, updateTime } = group
   return {

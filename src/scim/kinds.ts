@@ -1,20 +1,20 @@
-// Kinds of resources that providers send, with their differences.
+// Kinds of SCIM resources, and the differences between them.
 import { groupSchema, userSchema } from './names.ts'
 
 export type ScimKind = {
   name: 'user' | 'group'
   schema: string
-  /** Path of all resources below the URL of the provider. */
+  /** Path of the resources, below the SCIM URL of the provider. */
   endpoint: 'Users' | 'Groups'
-  /** Attributes that the server sets or that are write-only. Values in requests are ignored. */
+  /** Attributes that the server sets or never stores. Their values in requests are ignored. */
   passedOver: readonly string[]
-  /** Attributes with an effect on the server. They have one value, and no parts. */
+  /** Attributes that affect this server. Each has a single value without sub-attributes. */
   decisive: readonly string[]
-  /** Attributes that always have a value and that no operation removes. Otherwise removing `active` would enable an account. */
+  /** Attributes that no operation can remove. Without this rule, removing `active` could enable an account. */
   alwaysThere: readonly string[]
-  /** List of a resource that is stored apart from its other attributes. */
+  /** Name of the list that is stored separately from the other attributes. */
   list?: string
-  /** Most values in a request. */
+  /** Most values that one request can have. */
   maxParts: number
 }
 

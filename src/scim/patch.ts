@@ -1,4 +1,4 @@
-// PATCH of RFC 7644, 3.5.2, in the variants that providers send: with or without paths, names without regard to case, and value
+// PATCH operations (RFC 7644, 3.5.2), also in the variants that providers send: without paths, with names in any case, and with
 // filters such as `emails[type eq "work"].value`.
 import type { ScimResource } from '#domains/iam/scim/scim-users.model.ts'
 import { ScimError, wrong } from './errors.ts'
@@ -9,15 +9,15 @@ import { checkParts, isPassedOver, maxResource, withoutLiteralNames } from './re
 const patchSchema = 'urn:ietf:params:scim:api:messages:2.0:PatchOp'
 const maxOperations = 100
 const maxPath = 512
-/** Most members in values without a path. Each is searched for among all existing members. */
+/** Most attributes that one request can change. Each is searched for in the whole resource. */
 const maxMembers = 200
 const maxValues = 1000
 
-/** Target of an operation: an attribute, a member of it, or the members of the list items that a filter selects. */
+/** Target of an operation: an attribute, a sub-attribute, or the entries of a list that match a filter. */
 type Path = {
-  /** Schema of an extension. Undefined for the resource itself. */
+  /** Schema of an extension. Undefined for an attribute of the resource itself. */
   schema: string | undefined
-  /** Empty for the whole extension. */
+  /** Name of the attribute. Empty for the whole extension. */
   attribute: string
   filter?: { member: string; value: unknown }
   member?: string
@@ -27,15 +27,15 @@ export type Verb = 'add' | 'replace' | 'remove'
 export type Operation = { op: Verb; path: Path; value: unknown }
 
 /**
- * Parses the operations of a body, checked as a whole: if a part is wrong, nothing is applied. The result is a function of the
- * resource and its ID.
+ * Reads the operations of a PATCH body. Throws if one of them is invalid. Returns a function that applies all operations to a
+ * resource.
  */
 export function readPatch(body: unknown): (before: ScimResource, id: string) => Json {
   const operations = readOperations(body, userKind)
   return (before, id) => applyOperations(before, changesOf(operations, { id, kind: userKind }), userKind)
 }
 
-/** Operations of a body, one for each attribute. */
+/** Reads the operations of a PATCH body. An operation without a path becomes one operation for each attribute. */
 export function readOperations(body: unknown, kind: ScimKind): Operation[] {
   checkParts(body, kind)
   const schemas = isObject(body) ? memberOf(body, 'schemas') : undefined
@@ -52,19 +52,19 @@ export function readOperations(body: unknown, kind: ScimKind): Operation[] {
   return operations.flat()
 }
 
-/** Resource after the operations. */
+/** Applies the operations to a copy of the resource. */
 export function applyOperations(before: ScimResource, operations: readonly Operation[], kind: ScimKind): Json {
   const resource = withoutLiteralNames(before, kind)
   for (const { op, path, value } of operations) applyAt(resource, op, path, value)
   return resource
 }
 
-/** Value of a member, without regard to the case of its name. */
+/** Value of the member with this name; upper and lower case are the same. */
 export function memberOf(object: Json, name: string): unknown {
   return object[keyOf(object, name) ?? '']
 }
 
-/** Operations on single attributes: splits an operation whose value has no path. */
+/** Reads one operation. If it has no path, returns one operation for each attribute of its value. */
 function readOperation(given: unknown, kind: ScimKind): Operation[] {
   if (!isObject(given)) throw wrong('invalidSyntax', 'Operations: each must be an object')
   const [rawOp, path, value] = ['op', 'path', 'value'].map((name) => memberOf(given, name))
@@ -82,7 +82,7 @@ function readOperation(given: unknown, kind: ScimKind): Operation[] {
 }
 
 function operationsOf(op: Verb, value: Json, kind: ScimKind): Operation[] {
-  // Some providers send paths as the names of members, and extensions as objects under their schema.
+  // Some providers send an object whose keys are paths. Some send an extension as an object under its schema.
   const operations = Object.entries(value).flatMap(([name, one]) => operationsAt(op, name, one, kind))
   if (operations.length === 0) throw wrong('invalidValue', 'value: must not be empty')
   return operations
@@ -141,8 +141,9 @@ function readLiteral(text: string): unknown {
 }
 
 /**
- * Operations of a request without those on attributes that the server sets. Throws `mutability` for another ID, and for a request
- * without other operations, unless it `alsoChanges` the separate list.
+ * Operations that change the resource. Leaves out operations on attributes that the server sets. Throws `mutability` if an
+ * operation would change the ID. Also throws `mutability` if no operation is left, unless `alsoChanges` is set because the list
+ * of members changes.
  */
 export function changesOf(
   operations: readonly Operation[],
@@ -188,21 +189,24 @@ function tooLarge(): ScimError {
   return new ScimError(413, `a resource must be at most ${maxResource} characters long`)
 }
 
-/** Applies an operation: `add` to a list adds missing values, and to an object its members. Otherwise the value is replaced. */
+/**
+ * Applies an operation to one attribute. `add` appends missing values to a list. Members of an object are merged into an existing
+ * object. Other values are replaced.
+ */
 function setMember(object: Json, key: string, op: Verb, value: unknown): void {
-  // `__proto__` and the like are ordinary members.
+  // A plain assignment to `__proto__` would change the prototype instead of adding a member.
   const write = (next: unknown) =>
     Object.defineProperty(object, key, { value: next, writable: true, enumerable: true, configurable: true })
   const before = Object.hasOwn(object, key) ? object[key] : undefined
   if (op === 'remove' && Array.isArray(before) && Array.isArray(value) && value.length > 0) {
-    // Entra ID lists the values to remove in the value instead of in the path.
+    // Entra ID sends the values to remove as the value of the operation, instead of a filter in the path.
     const left = before.filter((one) => !value.some((named) => isNamed(one, named)))
     if (left.length === 0) delete object[key]
     else write(left)
   } else if (op === 'remove' || value === null) delete object[key]
   else if (op === 'add' && Array.isArray(before)) {
     const texts = before.map((one) => JSON.stringify(one))
-    // Each operation of a request searches the list again, so the list must not exceed the limit even in between.
+    // Each operation compares all values of the list. So the size of the list is limited before each operation.
     if (texts.reduce((sum, text) => sum + text.length, 0) > maxResource) throw tooLarge()
     const known = new Set(texts)
     const more = (Array.isArray(value) ? value : [value]).filter((one) => !known.has(JSON.stringify(one)))
@@ -213,7 +217,7 @@ function setMember(object: Json, key: string, op: Verb, value: unknown): void {
   } else write(value)
 }
 
-/** True if `named` selects the value: they are equal, or the members of `named` equal those of the value. */
+/** True if `named` means this value. They are equal, or all members of `named` equal those of the value. */
 function isNamed(one: unknown, named: unknown): boolean {
   if (!isObject(one) || !isObject(named)) return JSON.stringify(one) === JSON.stringify(named)
   const given = Object.entries(named).filter(([name]) => !name.startsWith('$'))
@@ -221,8 +225,8 @@ function isNamed(one: unknown, named: unknown): boolean {
 }
 
 /**
- * Applies an operation to items that the filter selects. Creates an item if there is none, since providers set the first e-mail
- * address of a person in this way.
+ * Applies an operation to the list entries that match the filter. If none matches, adds an entry, since providers set a person's
+ * first email address in this way.
  */
 function applyToPicked(
   resource: Json,
@@ -249,7 +253,7 @@ function applyToPicked(
     list.push(made)
     picked.push(made)
   }
-  // All of them share one value until they are serialized.
+  // In memory, the entries share one value. Serialized, each entry has a copy, so the total size is checked here.
   if (picked.length * JSON.stringify(value).length > maxResource) {
     throw tooLarge()
   }
@@ -262,7 +266,7 @@ function applyToPicked(
 }
 
 function isSame(one: unknown, other: unknown): boolean {
-  // A stored object may have a member `toString`, so objects are never converted by String.
+  // Stored objects may have a member `toString`, so `String(value)` could fail.
   const lower = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value))?.toLowerCase()
   return lower(one) === lower(other)
 }

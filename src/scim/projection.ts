@@ -1,22 +1,25 @@
-// Parts of a resource that a request selects: `attributes` and `excludedAttributes` (RFC 7644, 3.9).
+// Selection of the attributes in a response, by the parameters `attributes` and `excludedAttributes` (RFC 7644, 3.9).
 import { wrong } from './errors.ts'
 import { isObject, type Json, keyOf } from './names.ts'
 
-/** Lower-case names without the schema of the resource. Undefined for all. */
+/**
+ * Attributes to include and to leave out, in lower case and without the schema of the resource. `only` is undefined for all
+ * attributes.
+ */
 export type Projection = { only: readonly string[] | undefined; without: readonly string[] }
 
 const maxNames = 30
 const maxNameLength = 256
-/** Members that each response has. */
+/** Attributes that every response includes. */
 const always: readonly string[] = ['id', 'schemas']
 
-/** Reads the parameters. Names are separated by commas. Unknown names are ignored. */
+/** Reads the two parameters, which have names separated by commas. Unknown names are ignored. */
 export function readProjection(only: string | null, without: string | null, schema: string): Projection {
   const wanted = namesOf('attributes', only, schema)
   return { only: wanted.length === 0 ? undefined : wanted, without: namesOf('excludedAttributes', without, schema) }
 }
 
-/** True if the attribute, or a part of it, is shown. */
+/** True if the response includes the attribute or a sub-attribute of it. */
 export function isShown({ only, without }: Projection, attribute: string): boolean {
   const isPart = (name: string) => name === attribute || name.startsWith(`${attribute}.`)
   return !without.includes(attribute) && (only === undefined || only.some(isPart))
@@ -33,7 +36,7 @@ function namesOf(parameter: string, text: string | null, schema: string): string
   return given.map((name) => (name.startsWith(own) ? name.slice(own.length) : name))
 }
 
-/** Resource with the selected parts. */
+/** Copy of a resource with only the selected attributes. */
 export function project(resource: Json, { only, without }: Projection): Json {
   if (only === undefined && without.length === 0) return resource
   const keys = new Map(Object.keys(resource).map((key) => [key.toLowerCase(), key]))
@@ -57,7 +60,7 @@ function pickPaths(resource: Json, keys: Keys, paths: readonly string[]): Json {
   return kept
 }
 
-/** Selects a member of an object, or of each value of a list. */
+/** Selects one sub-attribute of an object. In a list, selects it in each entry. */
 function pickMember(value: unknown, member: string): unknown {
   if (Array.isArray(value)) return value.map((one) => pickMember(one, member) ?? {})
   if (!isObject(value)) return undefined
@@ -83,7 +86,9 @@ function removePath(resource: Json, [key, rest]: Split): void {
 
 type Split = [key: string | undefined, rest: string]
 
-/** Splits a path into a member of the resource and the rest: `name.givenName`, or a schema and its attribute. */
+/**
+ * Splits a path into an attribute of the resource and the rest. An example is `name.givenName`, or a schema with its attribute.
+ */
 function splitPath(keys: Keys, path: string): Split {
   for (let end = path.length; end > 0; end = Math.max(path.lastIndexOf('.', end - 1), path.lastIndexOf(':', end - 1))) {
     const key = keys.get(path.slice(0, end))

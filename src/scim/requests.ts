@@ -1,4 +1,4 @@
-// Routing of SCIM 2.0 requests by path and method.
+// Router of SCIM 2.0 requests, by path and method.
 import type { Work } from '#app.ts'
 import { endpointOf } from '#domains/iam/identity-providers/scim-settings.model.ts'
 import { type ScimGroup, type ScimGroupChange, versionOfGroup } from '#domains/iam/scim/scim-groups.model.ts'
@@ -42,7 +42,10 @@ const userRoutes = createRoutes<ScimUser, ScimInput>({
   create: (work, provider, given) => createScimUser(work, provider, readResource(given)),
   change: changeScimUser,
   delete: deleteScimUser,
-  /** Keeps `active` and `externalId` if the request omits them, so that the omission cannot enable a disabled account. */
+  /**
+   * If a request omits `active` or `externalId`, the previous value is kept, so that the omission cannot enable a disabled
+   * account.
+   */
   readReplacement:
     (given) =>
     ({ resource }) =>
@@ -98,7 +101,7 @@ const routes: Readonly<Record<string, Routes>> = {
   Schemas: { GET: (_, asked, id) => document(schemas(baseOf(asked)), id) },
 }
 
-/** Kinds of requests, for the log and the metrics. */
+/** Names of the routes, for the log and the metrics. */
 export const kinds = [...Object.keys(routes), 'none']
 
 export async function answerTo(work: Work, asked: Asked): Promise<Answer> {
@@ -123,7 +126,10 @@ export async function answerTo(work: Work, asked: Asked): Promise<Answer> {
   return route(work, asked, decoded(id))
 }
 
-/** Kind of a request. Searches by POST have their own path (RFC 7644, 3.4.3); without a kind of resource, they are for people. */
+/**
+ * Name of the route. A search by POST has its own path (RFC 7644, 3.4.3). If this path names no kind of resource, the search is
+ * for users.
+ */
 function kindOf(head: string, id: string): string {
   if ((head === 'Users' && id === '.search') || (head === '.search' && id === '')) return 'Search'
   if (head === 'Groups' && id === '.search') return 'GroupSearch'
@@ -131,7 +137,7 @@ function kindOf(head: string, id: string): string {
   return { Users: 'User', Groups: 'Group' }[head] ?? head
 }
 
-/** Decodes an ID. Malformed encoding stays unchanged, since it matches no ID. */
+/** Decodes the percent-encoding of an ID. Returns an ID with invalid encoding unchanged; no resource has such an ID. */
 function decoded(id: string): string {
   try {
     return decodeURIComponent(id)

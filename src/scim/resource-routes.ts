@@ -1,4 +1,4 @@
-// Routes of one kind of resource. People and groups differ only in their `Resources`.
+// SCIM routes for one kind of resource. Users and groups have the same routes with different `Resources`.
 import type { Work } from '#app.ts'
 import { endpointOf } from '#domains/iam/identity-providers/scim-settings.model.ts'
 import type { ScimResource } from '#domains/iam/scim/scim-users.model.ts'
@@ -21,7 +21,7 @@ import type { Json } from './names.ts'
 import { type Projection, project } from './projection.ts'
 import { readAttributes } from './resource.ts'
 
-/** Service calls for one kind of resource. `T` is a resource, `C` a change of one. */
+/** Services and conversions for one kind of resource. `T` is the resource, and `C` is a change of it. */
 export type Resources<T extends { id: string }, C> = {
   kind: ScimKind
   filters: FilterNames
@@ -29,21 +29,21 @@ export type Resources<T extends { id: string }, C> = {
   list(work: Work, provider: string, search: Search): Promise<{ total: number; found: readonly T[] }>
   get(work: Work, provider: string, id: string): Promise<T>
   create(work: Work, provider: string, given: Json): Promise<T>
-  /** Calls `change` with the present resource. It throws to refuse the change. */
+  /** Updates a resource with the result of `change`, which gets the stored resource. If `change` throws, nothing is updated. */
   change(work: Work, provider: string, id: string, change: (before: T) => C): Promise<T>
   delete(work: Work, provider: string, id: string, check: (before: T) => void): Promise<void>
-  /** Change of a PUT. */
+  /** Reads the body of a PUT. Returns a function that computes the change. */
   readReplacement(given: Json): (before: T) => C
-  /** Change of a PATCH. */
+  /** Reads the body of a PATCH. Returns a function that computes the change. */
   readPatch(body: unknown): (before: T) => C
-  /** Resources in the format of SCIM. Parts that are not shown may be missing. */
+  /** Converts resources to SCIM. May leave out attributes that `shown` does not select. */
   describe(work: Work, resources: readonly T[], shown: Projection, url: string): Promise<ScimResource[]>
 }
 
 export type Route = (work: Work, asked: Asked, id: string) => Promise<Answer> | Answer
 export type Routes = Readonly<Record<string, Route>>
 
-/** Routes of all resources of a kind, of the search in a body, and of one resource. */
+/** Routes of one kind of resource: list, search by POST, and single resources. */
 export function createRoutes<T extends { id: string }, C>(
   resources: Resources<T, C>,
 ): Record<'all' | 'search' | 'one', Routes> {

@@ -1,5 +1,5 @@
-// Conversion of SCIM users (RFC 7643, 4.1). The provider's attributes are stored and returned unchanged. Only three of them have
-// an effect on the server: userName, externalId and active.
+// Conversion of SCIM users (RFC 7643, 4.1). All attributes are stored and returned as the provider sends them. Only userName,
+// externalId and active affect this server.
 
 import { endpointOf } from '#domains/iam/identity-providers/scim-settings.model.ts'
 import type { GroupOfUser } from '#domains/iam/scim/scim-groups.model.ts'
@@ -8,20 +8,20 @@ import { ScimError, wrong } from './errors.ts'
 import { type ScimKind, userKind } from './kinds.ts'
 import { isObject, isOwnName, isSameName, type Json, keyOf, splitName, userSchema } from './names.ts'
 
-/** Longest value of an attribute with an effect, and largest resource, in characters of JSON. */
+/** Longest value of an attribute that affects this server, and largest resource as JSON. Both are in characters. */
 const maxText = 512
 export const maxResource = 16 * 1024
-/** Most levels of nested values. */
+/** Most levels of nesting in a value. */
 const maxDepth = 8
 
-/** True if an attribute is ignored in requests. */
+/** True if the server ignores the values of an attribute in requests. */
 export function isPassedOver(name: string, { passedOver }: ScimKind): boolean {
   return passedOver.includes(name.toLowerCase())
 }
 
 /**
- * Attributes of a complete resource: names with a schema, and objects of its own schema, become plain attributes. Throws
- * `invalidSyntax` if an attribute is given twice.
+ * Attributes of a complete resource. Names that begin with the schema of the resource lose it, and an object under this schema is
+ * merged into the resource. Throws `invalidSyntax` if an attribute is sent twice.
  */
 export function readAttributes(given: unknown, kind: ScimKind = userKind): Json {
   if (!isObject(given)) throw wrong('invalidSyntax', 'the body must be a JSON object')
@@ -34,7 +34,7 @@ export function readAttributes(given: unknown, kind: ScimKind = userKind): Json 
 function addAttributes(resource: Json, given: Json, kind: ScimKind): void {
   for (const [name, value] of Object.entries(given)) {
     const { schema, rest } = splitName(name, kind.schema, value)
-    // null means that there is no value (RFC 7643, 2.5).
+    // In SCIM, null means that an attribute has no value (RFC 7643, 2.5).
     if (value === null && (schema !== undefined || rest === '')) continue
     if (schema !== undefined) addExtension(resource, schema, { rest, value, kind })
     else if (rest === '') {
@@ -60,10 +60,10 @@ function addOnce(object: Json, name: string, value: unknown, kind: ScimKind): vo
   const [attribute] = name.split(/[.[]/, 1)
   if (attribute !== name && isDecisiveName(attribute!, kind))
     throw wrong('invalidValue', `${name}: has no sub-attributes`)
-  // An attribute with an effect must not be given in two spellings.
+  // Attributes that affect this server must not be sent twice, even in different spellings.
   const isKnownTwice = isDecisiveName(name, kind) && keyOf(object, name) !== undefined
   if (Object.hasOwn(object, name) || isKnownTwice) throw wrong('invalidSyntax', `${name}: must be given only once`)
-  // `__proto__` and the like are ordinary members.
+  // A plain assignment to `__proto__` would change the prototype instead of adding a member.
   Object.defineProperty(object, name, { value, writable: true, enumerable: true, configurable: true })
 }
 
@@ -71,7 +71,10 @@ function isDecisiveName(name: string, { decisive, list }: ScimKind): boolean {
   return decisive.some((one) => isSameName(one, name)) || (list !== undefined && isSameName(list, name))
 }
 
-/** Attributes to store. Attributes with an effect get the spelling of SCIM. null means that there is no value. */
+/**
+ * Attributes to store. Names of attributes that affect this server get the spelling of the specification. Attributes with the
+ * value null are left out.
+ */
 export function keptOf(given: Json, kind: ScimKind): Json {
   checkParts(given, kind)
   const said = Object.entries(given).filter(([name, value]) => !isPassedOver(name, kind) && value !== null)
@@ -85,7 +88,10 @@ export function checkSize(resource: Json): void {
   }
 }
 
-/** Reads and checks a resource. Without `active`, the value is `before`, so that the omission enables no account. */
+/**
+ * Reads and checks a resource. If `active` is missing, uses `before`. Otherwise a request without `active` would enable a
+ * disabled account.
+ */
 export function readResource(given: Json, before = true): ScimInput {
   const resource = keptOf(given, userKind)
   const input = {
@@ -99,19 +105,21 @@ export function readResource(given: Json, before = true): ScimInput {
   return { ...input, resource: checked }
 }
 
-/** Copy of a stored resource without names that an earlier release stored literally and that had no effect. */
+/**
+ * Copy of a stored resource. Leaves out names with the schema of the resource, which an earlier release stored without effect.
+ */
 export function withoutLiteralNames(resource: ScimResource, { schema }: ScimKind): Json {
   const copy = structuredClone(resource) as Json
   for (const name of Object.keys(copy)) if (isOwnName(name, schema)) delete copy[name]
   return copy
 }
 
-/** Replaces a resource. Keeps `active` and `externalId` if the new one omits them. */
+/** Replaces a resource. If the request omits `active` or `externalId`, the previous value is kept. */
 export function replaceResource(before: ScimResource, given: Json): ScimInput {
   return readResource(withKept(before, given, ['active', 'externalId']), before.active === true)
 }
 
-/** Given attributes, with the previous values of those in `names` that are not given. */
+/** Attributes of the request. For missing attributes in `names`, the previous values are added. */
 export function withKept(before: ScimResource, given: Json, names: readonly string[]): Json {
   const isSaid = (name: string) => Object.keys(given).some((one) => isSameName(one, name) && given[one] !== null)
   const kept = names.filter((name) => !isSaid(name) && before[name] !== undefined)
@@ -119,7 +127,7 @@ export function withKept(before: ScimResource, given: Json, names: readonly stri
   return { ...Object.fromEntries(others), ...Object.fromEntries(kept.map((name) => [name, before[name]])) }
 }
 
-/** Reads `active`. Entra ID sends texts such as "False", and some of its versions send a list with one value. */
+/** Reads `active`. Entra ID sends texts such as "False". Some versions of Entra ID send a list with one value. */
 function readActive(given: unknown): boolean {
   const [only] = Array.isArray(given) && given.length === 1 ? (given as unknown[]) : [given]
   const value = Array.isArray(given) && isObject(only) ? only.value : only
@@ -138,7 +146,7 @@ export function textOf(resource: Json, name: string): string {
   return value
 }
 
-/** Throws for a value with more parts, or more levels, than a resource can have. Call it before any other processing. */
+/** Throws if a value has too many parts or too many levels of nesting. Must be called before all other processing. */
 export function checkParts(value: unknown, { maxParts }: ScimKind): void {
   let parts = 0
   let level: unknown[] = [value]
@@ -156,7 +164,7 @@ export function checkParts(value: unknown, { maxParts }: ScimKind): void {
   }
 }
 
-/** Person in the format of SCIM, for the provider. */
+/** SCIM resource of a person, as returned to the identity provider. */
 export function resourceOf(user: ScimUser, url: string, groups: readonly GroupOfUser[] = []): ScimResource {
   const { id, provider, resource, createTime, updateTime } = user
   const schemas = Array.isArray(resource.schemas) ? resource.schemas : [userSchema]
