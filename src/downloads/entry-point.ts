@@ -1,5 +1,5 @@
-// Entry point for reports that are too long for an answer of the API: `/downloads/reports/TICKET`. The ticket, which the API has
-// issued, is the only credential that it needs.
+// Entry point for scanner reports that are too large for a response of the API: `/downloads/reports/TICKET`. The API issues the
+// ticket, and no other credential is needed.
 
 import { isUnavailable } from '#db/unavailable.ts'
 import { rawReportPath } from '#domains/scanning/image-findings/reports.model.ts'
@@ -43,7 +43,7 @@ async function serve(arrival: HttpArrival): Promise<void> {
   try {
     await report.sendTo(writeHead(arrival, report.size))
   } catch (error) {
-    // A client may go away at any time, and one that reads too slowly is cut off.
+    // The client disconnected or read too slowly, which is no error of the server.
     if (!res.destroyed) throw error
   }
 }
@@ -57,7 +57,7 @@ const writeHead = ({ res }: HttpArrival, size: number) =>
     'referrer-policy': 'no-referrer',
   })
 
-/** Answer to a refused request; `cause` is for the log. */
+/** Error response. `cause` is only for the log. */
 type Refusal = { status: number; message: string; headers: Record<string, string>; cause: unknown }
 
 function refusalOf(thrown: unknown): Refusal {

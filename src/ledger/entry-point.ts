@@ -1,4 +1,5 @@
-// Entry point of the transparency logs: `/ledger/…` as in c2sp.org/tlog-tiles, and the proofs of tags.
+// Entry point of the transparency logs: `/ledger/…`. It serves checkpoints and tiles (c2sp.org/tlog-tiles), and inclusion proofs
+// of tags.
 import type { Caller } from '#caller.ts'
 import { capabilityNumber } from '#domains/iam/access/capabilities.ts'
 import { ProofPending, policyOf, proofOf, readCheckpoint, readTile } from '#domains/ledger/proofs/proofs.service.ts'
@@ -17,24 +18,24 @@ import { type Route, routeKinds, routeOf } from './routes.ts'
 
 const text = 'text/plain; charset=utf-8'
 const bytes = 'application/octet-stream'
-/** Enough for a checkpoint with many signatures and 63 hashes. */
+/** Largest request body in bytes. It holds a checkpoint with many signatures and a consistency proof of 63 hashes. */
 const mostRequestBytes = 64 * 1024
 
-/** One way to reach the endpoints, and its authentication. */
+/** Variant of the entry point, with its own path prefix and authentication. */
 export type Way = {
   /** Name of the entry point. */
   name: string
-  /** Prefix of its paths. */
+  /** Path prefix of the entry point. */
   prefix: string
-  /** Kinds of routes that it serves. */
+  /** Kinds of routes that the entry point serves. Other paths get 404. */
   kinds: readonly Route['kind'][]
-  /** True if the entry point counts requests with an invalid credential. Otherwise `callerOf` does. */
+  /** True if the entry point counts requests with an invalid credential. If false, `callerOf` must count them. */
   verifies: boolean
-  /** Authenticates the caller. Returns undefined if the request is already answered. */
+  /** Authenticates the caller. Returns undefined if it has already sent an error response. */
   callerOf(arrival: HttpArrival): Promise<Caller | undefined>
 }
 
-/** Entry point of `/ledger/…`. Callers have bearer tokens unless another way is given. */
+/** Entry point of `/ledger/…`. By default, callers authenticate with bearer tokens. `way` can set another authentication. */
 export function ledgerEntryPoint(edge: Edge, way: Way = wayOfTokens(edge)): EntryPoint {
   const { app } = edge
   const { name, prefix, kinds, verifies } = way
@@ -63,7 +64,7 @@ async function serve(edge: Edge, way: Way, arrival: HttpArrival): Promise<void> 
   const served = servedRoute(edge, arrival.path.slice(way.prefix.length))
   const route: Route = way.kinds.includes(served.kind) ? served : { kind: 'unknown' }
   const turnAway: typeof send = (...given) => {
-    // The credential is not checked later, so the request is counted here.
+    // For these responses, `callerOf` is not called. So the request is counted here as unauthenticated.
     if (!way.verifies) arrival.countStranger()
     send(...given)
   }
@@ -82,14 +83,17 @@ async function serve(edge: Edge, way: Way, arrival: HttpArrival): Promise<void> 
   send(arrival, 200, body, { 'content-type': type, 'cache-control': cache })
 }
 
-/** Route of the path. Unknown if the settings do not enable it. */
+/** Route of the path, or `unknown` if the settings turn this kind of route off. */
 function servedRoute({ app: { config } }: Edge, path: string): Route {
   const route = routeOf(path)
   const isOffered = route.kind === 'witness' ? config.witnessLogs.length > 0 : config.ledgerProofs !== 'off'
   return isOffered ? route : { kind: 'unknown' }
 }
 
-/** Answers as a witness. Callers need no credential, only the signature of the log. */
+/**
+ * Serves the endpoints of a witness: its public key, and cosignatures. Clients need no credential; the log's signature is
+ * verified instead.
+ */
 async function answerAsWitness(edge: Edge, arrival: HttpArrival, wants: 'key' | 'cosignature'): Promise<void> {
   const { app, url } = edge
   const name = `${new URL(url).host}/ledger/witness`
@@ -105,12 +109,16 @@ async function answerAsWitness(edge: Edge, arrival: HttpArrival, wants: 'key' | 
 
 const tagList = [capabilityNumber('tag.list')]
 
-/** Throws unless the caller is allowed to list the tags there. The logs themselves contain no tag names and can be public. */
+/**
+ * Throws unless the caller has `tag.list` on the repository or organization. Checkpoints and tiles contain no tag names, so the
+ * settings can make them public.
+ */
 function requireReader({ app }: Edge, { uid, rights }: Caller, route: Read): void {
   if (route.kind !== 'proof' && app.config.ledgerProofs === 'public') return
   const place = route.kind === 'proof' ? route.repo : route.organization
   if (rights.holds(place, tagList)) return
-  // Callers who may get a proof may also get the checkpoint and policy to verify it. These contain no names.
+  // To verify a proof, clients need the checkpoint and the policy. So `tag.list` in any part of the organization is sufficient
+  // for these two.
   const isHead = route.kind === 'checkpoint' || route.kind === 'policy'
   if (isHead && rights.roots(tagList).some((root) => rootOf(root) === route.organization)) return
   if (uid === '')
@@ -127,7 +135,7 @@ async function answerTo(edge: Edge, arrival: HttpArrival, route: Read): Promise<
     case 'policy':
       return { type: text, body: await policyOf(app, route.organization, url), cache: 'no-cache' }
     case 'tile':
-      // A tile never changes, even if it is not full: a wider one has another name.
+      // A tile with fewer entries has another path, so the content of a path never changes.
       return {
         type: bytes,
         body: await readTile(app, route, route.asked),
@@ -140,7 +148,7 @@ async function answerTo(edge: Edge, arrival: HttpArrival, route: Read): Promise<
   }
 }
 
-/** Time in the parameter `at`, as ISO text. The current time without it. */
+/** Time in the query parameter `at`, in ISO 8601. Without the parameter, the current time. */
 function timeOf({ app }: Edge, { search }: HttpArrival): string {
   const now = app.clock().toISOString()
   const given = new URLSearchParams(search).get('at')

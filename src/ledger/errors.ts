@@ -1,8 +1,8 @@
-// Errors of the log endpoints as plain text. Their clients are log programs, which read only the status.
+// Error responses of the transparency logs, as plain text. Clients of logs evaluate only the status.
 import { isUnavailable } from '#db/unavailable.ts'
 import { AppError, retryHeaders } from '#lib/errors.ts'
 
-/** Error response; `cause` is for the log. */
+/** Error response. `cause` is only for the log. */
 export type Refusal = { status: number; message: string; headers: Record<string, string>; cause: unknown }
 
 export function refusalOf(error: unknown): Refusal {

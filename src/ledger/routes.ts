@@ -2,7 +2,10 @@ import { tagPattern } from '#lib/oci-names.ts'
 import { readTilePath, type TileAsked } from '#lib/tlog/tiles.ts'
 import { isUid, rootOf } from '#lib/uid.ts'
 
-/** Route of a path. The first log of an organization is below its uid, and a later one below a name of its own as well. */
+/**
+ * Route of a path. The first log of an organization has the path of the organization's uid. A later log has its name after the
+ * uid.
+ */
 export type Route =
   | { kind: 'checkpoint'; organization: string; name: string }
   | { kind: 'tile'; organization: string; name: string; asked: TileAsked }
