@@ -4,8 +4,8 @@ import { isUid, operatorUid, parentOf } from '#lib/uid.ts'
 import { namesOf } from './identities.store.ts'
 
 /**
- * Names of the actors of changes, by uid. A person without a name has their address, and a push token the name of its maker.
- * Deleted actors are left out. Checks no permissions: callers who can see a change can see its actor.
+ * Names of the users who made changes, by uid. Without a name, the email address is used. A push token has the name of its
+ * creator. Deleted identities are left out. Permissions are not checked, since callers who can see a change can see who made it.
  */
 export async function actorNames(reader: Reader, uids: readonly string[]): Promise<Map<string, string>> {
   const names = new Map([[operatorUid, 'operator']])
@@ -16,7 +16,7 @@ export async function actorNames(reader: Reader, uids: readonly string[]): Promi
     }
   }
   await look(uids)
-  // The uid of a push token is below that of its maker.
+  // The uid of a push token is below the uid of its creator.
   const below = uids.filter((uid) => isUid(uid) && !names.has(uid) && uid.includes('/'))
   await look(below.map(parentOf))
   for (const uid of below) {

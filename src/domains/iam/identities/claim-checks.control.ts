@@ -14,7 +14,7 @@ export const claimChecks: Handlers<typeof ClaimChecksService> = {
   },
 }
 
-/** Converts a message. Leaves out empty members, as the message of an identity does. */
+/** Converts a message to conditions. Empty members are left out, as in an identity. */
 function fromMessage({ claims, claimPatterns, ...texts }: ClaimConditions): ClaimMatch {
   const { issuer, issuerPattern, subject, subjectPattern, audience, audiencePattern } = texts
   const conditions = Object.entries({ issuer, issuerPattern, subject, subjectPattern, audience, audiencePattern })

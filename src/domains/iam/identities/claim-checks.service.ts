@@ -13,7 +13,7 @@ const maxBytes = 16 * 1024
 
 type ClaimsToCheck = { uid: string; claims: string; match: ClaimMatch | undefined }
 
-/** Compares claims with an identity, or with the conditions of an identity that does not exist yet. */
+/** Compares the claims of a token with the conditions of an identity. `match` has conditions without a stored identity. */
 export async function checkClaims(call: Call, { uid, claims, match }: ClaimsToCheck): Promise<ClaimCheck[]> {
   const token = readClaims(claims)
   if (match && Buffer.byteLength(JSON.stringify(match)) > maxRelationshipBytes) {
@@ -23,7 +23,7 @@ export async function checkClaims(call: Call, { uid, claims, match }: ClaimsToCh
   const { db, clock } = call.app
   if (match) await requireGroup(db, uid)
   const identity = match ? { claimMatch: match } : found(await store.findIdentity(db, uid), identityType, uid)
-  // People sign in. The settings decide which tokens they can use for that.
+  // People have no conditions that could be checked. The settings select the tokens with which they sign in.
   if (!match && parentOf(uid) === top) throw notCheckable()
   const { host, hostname } = new URL(call.url)
   const checks = checkToken(identity, token, [...new Set([call.url, host, hostname])], clock())

@@ -4,15 +4,18 @@ import type { AwsIdentity, ClaimMatch } from './identities.model.ts'
 import { canonicalIssuer } from './people.ts'
 import { claimLimits, mostClaimWork, mostIssuerWork } from './relationships.ts'
 
-/** Comparison of one claim of a token with the condition of an identity. Texts are for people. */
+/** Result of comparing one claim of a token with the condition of an identity. `wanted` and `got` are texts to show. */
 export type ClaimCheck = { claim: string; wanted: string; got: string; matches: boolean }
 
 type Wanted = { exact: string | undefined; pattern: string | undefined }
 
-/** Limit of compiling, in nominal microseconds, for identities that were stored before the present limits. */
+/** Limit for compiling patterns, in nominal microseconds. Identities that were stored before the current limits may exceed it. */
 const mostCompile = 10_000
 
-/** Callback with the name of a claim that is too long for its pattern, or that comes after such a claim. */
+/**
+ * Callback with the name of a claim that was not matched, since the claim was too long for its pattern or came after such a
+ * claim.
+ */
 export type OnTooLong = (claim: string) => void
 
 type Budget = { work: number; compile: number; onTooLong: OnTooLong | undefined }
@@ -21,9 +24,9 @@ const claimBudget = (onTooLong?: OnTooLong): Budget => ({ work: mostClaimWork, c
 const issuerBudget = (onTooLong?: OnTooLong): Budget => ({ work: mostIssuerWork, compile: mostCompile, onTooLong })
 
 /**
- * Compares the claims of a token with the conditions of an identity. Returns one entry for each claim that the identity names.
- * Exact values are equal byte for byte; a pattern must match the whole text. If a claim is a list, one matching value is
- * sufficient. `defaultAudiences` are accepted if the identity names no audience.
+ * Compares the claims of a token with the conditions of an identity. Returns one result for each condition. An exact value must
+ * equal the claim, and a pattern must match the whole claim. If the claim is a list, one matching value is sufficient. If the
+ * identity has no condition for the audience, `defaultAudiences` are accepted.
  */
 export function matchClaims(
   match: ClaimMatch,
@@ -50,7 +53,7 @@ export function matchClaims(
   ]
 }
 
-/** True if the identity trusts this issuer, whatever the other claims are. */
+/** True if the identity has a condition for the audience and one of these audiences meets it. Other claims are not compared. */
 export function trustsIssuer(match: ClaimMatch, issuer: string, onTooLong?: OnTooLong): boolean {
   return compare('iss', issuerOf(match), issuer, issuerBudget(onTooLong)).matches
 }
@@ -63,8 +66,8 @@ export function namesAudience({ audience, audiencePattern }: ClaimMatch, audienc
 }
 
 /**
- * True if the AWS caller matches the identity: the account, and all of the ARN and user ID conditions. False if the identity
- * names only an account.
+ * True if the AWS caller has the account of the identity and meets all conditions for ARN and user ID. False if the identity has
+ * no such condition.
  */
 export function matchAwsCaller(
   aws: AwsIdentity,
@@ -77,7 +80,7 @@ export function matchAwsCaller(
     ['user id', { exact: aws.userId, pattern: aws.userIdPattern }, userId],
   ]
   const named = wanted.filter(([, { exact, pattern }]) => exact || pattern)
-  // A condition with the account alone would match every caller of the account.
+  // Without a condition for ARN or user ID, every user of the AWS account would match.
   return (
     aws.awsAccount === account &&
     named.length > 0 &&
@@ -111,8 +114,8 @@ function anyOf(claim: string, accepted: readonly string[], value: unknown): Clai
 }
 
 /**
- * Texts of a claim to compare. Numbers and booleans compare by their JSON text. Objects, and fractions that a number does not
- * hold exactly, never match.
+ * Values of a claim as texts. Numbers and booleans become JSON. Objects and numbers that lose precision are left out, so they
+ * never match.
  */
 function textsOf(value: unknown): string[] {
   const values = Array.isArray(value) ? (value as unknown[]) : [value]
@@ -124,14 +127,17 @@ function textsOf(value: unknown): string[] {
   })
 }
 
-/** Matches whole texts. An empty pattern matches nothing, so that a missing pattern never accepts a token. */
+/**
+ * True if the pattern matches one of the texts as a whole. An empty pattern matches nothing, so that a missing pattern never
+ * accepts a token.
+ */
 function anyMatchesWhole(pattern: string, texts: readonly string[], budget: Budget): boolean | 'too long' {
   if (pattern === '') return false
   if (budget.compile < 0 || budget.work < 0) return 'too long'
   const cost = costOf(pattern)
   if (!cost) return false
   budget.compile -= cost.compile
-  // After a pattern that exceeded the limit, nothing is compiled or matched.
+  // Once a pattern has exceeded the limit, later patterns are not compiled or matched.
   if (budget.compile < 0) return 'too long'
   const size = patterns.sizeOf(pattern)
   if (size === undefined) return false

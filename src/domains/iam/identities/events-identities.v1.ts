@@ -1,5 +1,5 @@
-// Identities of version 1 without a group: identities with static keys, created in the only group in which the caller may create
-// them.
+// Methods of version 1 that name no group. They create identities with static keys in the only group in which the caller is
+// allowed to create identities.
 import type { Call, Handlers } from '#app.ts'
 import type { Identities, Identity as IdentityMessage } from '#gen/pinfold/events/v1/identities_pb.ts'
 import { failedPrecondition, permissionDenied, withFieldNames } from '#lib/errors.ts'
@@ -30,8 +30,8 @@ export const eventsIdentitiesV1: Handlers<typeof Identities> = {
 }
 
 /**
- * Group of the new identity. Throws FAILED_PRECONDITION unless there is exactly one: at the top, or in a group of our choice, the
- * keys could have more rights than the caller.
+ * Group of the new identity. Throws FAILED_PRECONDITION if the caller can create identities in no group or in several groups. In
+ * a group of our choice, the keys could have more permissions than the caller.
  */
 function parentFor({ reach }: Call): string {
   const [parent, ...others] = reach
@@ -44,7 +44,7 @@ function parentFor({ reach }: Call): string {
   })
 }
 
-/** Name for a subject. Names of identities allow fewer characters than subjects. */
+/** Name of an identity for a subject. Characters that names cannot have are replaced. */
 function nameOf(subject: string): string {
   const name = subject.toLowerCase().slice(0, maxNameLength)
   return namePattern.test(name) ? name : 'static-keys'

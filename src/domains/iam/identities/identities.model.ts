@@ -1,7 +1,10 @@
 import { kindOf } from '#lib/events/event-body.ts'
 import { descriptionPattern, type Fields, namedFields } from '#lib/fields.ts'
 
-/** Matches the claims of a token that another issuer signed. Exactly one of each pair of issuer and subject. */
+/**
+ * Conditions for the claims of a token that another issuer signed. Has either an issuer or an issuer pattern, and either a
+ * subject or a subject pattern.
+ */
 export type ClaimMatch = {
   issuer?: string
   issuerPattern?: string
@@ -12,13 +15,13 @@ export type ClaimMatch = {
   claims?: Record<string, string>
   claimPatterns?: Record<string, string>
 }
-/** Matches tokens signed with the given keys, for issuers that cannot be reached. */
+/** Accepts tokens that are signed with one of these keys. Used for issuers that the server cannot reach. */
 export type StaticKeys = {
   issuer?: string
   subject?: string
-  /** A JSON Web Key Set, as text. */
+  /** JSON Web Key Set, as JSON text. */
   issuerKeys?: string
-  /** ISO 8601 UTC with milliseconds. */
+  /** Time in ISO 8601, in UTC and with milliseconds. */
   expirationTime?: string
   audiences?: string[]
 }
@@ -30,12 +33,12 @@ export type AwsIdentity = {
   userIdPattern?: string
 }
 
-/** Relationship that lets an outside token act as the identity. Exactly one member is set. */
+/** Relationship that defines which outside tokens can act as the identity. Exactly one member is set. */
 export type Relationship = {
   claimMatch?: ClaimMatch | undefined
   staticKeys?: StaticKeys | undefined
   awsIdentity?: AwsIdentity | undefined
-  /** The contract's ServicePrincipal: one of the product's own services. */
+  /** Number of a ServicePrincipal in the contract: one of the product's own services. */
   servicePrincipal?: number | undefined
 }
 export const relationshipTypes = {
@@ -45,13 +48,13 @@ export const relationshipTypes = {
   servicePrincipal: 'SERVICE_PRINCIPAL',
 } as const satisfies Record<keyof Relationship, string>
 
-/** A workload or a person that can call the API. An identity of a folder has no rights above it. */
+/** A workload or a person that can call the API. An identity of a folder has no permissions above this folder. */
 export type Identity = Relationship & {
   uid: string
   name: string
   description: string
   company: string
-  /** Address that the sign-in provider has verified. Otherwise `emailUnverified` is set. */
+  /** Email address, if the sign-in provider has verified it. An unverified address is in `emailUnverified`. */
   email: string
   emailUnverified: string
   lastSeenTime: string
@@ -72,7 +75,7 @@ export const identityFields = {
   servicePrincipal: { column: 'relationship', update: true },
 } as const satisfies Fields<Identity>
 
-/** Profile of a person, which they can edit. The names are those from the provider. */
+/** Profile that a person can edit. The names come from the sign-in provider. */
 export type PersonProfile = {
   uid: string
   name: string
@@ -94,17 +97,17 @@ export const profileFields = {
 } as const satisfies Fields<PersonProfile>
 
 const day = 24 * 60 * 60 * 1000
-/** Longest and default life of static keys, in milliseconds. Version 1 has a shorter one. */
+/** Longest and default life of static keys, in milliseconds. In version 1, it is shorter. */
 export const keyLife = { v1: 30 * day, v2: 365 * day }
 
 export function relationshipKind(relationship: Relationship): keyof Relationship | undefined {
   return (Object.keys(relationshipTypes) as (keyof Relationship)[]).find((kind) => relationship[kind] !== undefined)
 }
 
-/** A relationship as stored: JSON, or null if the identity does not exist. */
+/** A stored relationship as JSON. Null if the identity does not exist. */
 export type RelationshipRow = { relationship: string | null }
 
-/** The subject and issuer that a binding shows for an identity: exact values, or else the text of the patterns. */
+/** Subject and issuer of an identity, as shown in a binding. For a condition with a pattern, it is the text of the pattern. */
 export function presentedIdentity(row: RelationshipRow): { subject: string; issuer: string } {
   const { claimMatch, staticKeys } = JSON.parse(row.relationship ?? '{}') as Relationship
   return {

@@ -38,7 +38,7 @@ export async function identityExists(reader: Reader, uid: string): Promise<boole
   return (await store.findIdentity(reader, uid)) !== undefined
 }
 
-/** Logs a warning if a pattern of the identity is above the limits, because it was stored before them. */
+/** Logs a warning if a stored pattern of the identity exceeds the limits. Such a pattern was stored before the limits existed. */
 export function logStoredPatterns({ log }: Pick<App, 'log'>, uid: string, identity: Relationship): void {
   const problem = storedPatternProblem(identity)
   if (problem) log.warn('pattern of an identity is above the limits', { identity: uid, problem })
@@ -46,7 +46,10 @@ export function logStoredPatterns({ log }: Pick<App, 'log'>, uid: string, identi
 
 const hourMs = 60 * 60 * 1000
 
-/** Returns a callback that warns of a claim that is too long for the patterns of an identity, once an hour for each identity. */
+/**
+ * Returns a callback that logs a warning if a claim is too long for a pattern. For each identity, at most one warning is logged
+ * per hour.
+ */
 export function logTooLongClaim({ log, tooLongClaims }: Pick<App, 'log' | 'tooLongClaims'>, uid: string, now: Date) {
   return (claim: string): void => {
     if (tooLongClaims.get(uid, now.getTime())) return
@@ -55,7 +58,7 @@ export function logTooLongClaim({ log, tooLongClaims }: Pick<App, 'log' | 'tooLo
   }
 }
 
-/** Identity for an exchange, without a check of permissions. */
+/** Identity for a token exchange. Permissions are not checked. */
 export async function findIdentityForExchange(reader: Reader, uid: string): Promise<Identity | undefined> {
   return store.findIdentity(reader, uid)
 }
@@ -64,16 +67,19 @@ export async function listIdentities(call: Call, query: ListQuery<store.Identity
   return listNodes(call, query, store.identityList)
 }
 
-/** Uid of the person with this issuer and subject. It is the same before and after their first sign-in. */
+/** Uid of the person with this issuer and subject. The uid is the same before and after the first sign-in. */
 export function lookupIdentity(issuer: string, subject: string): string {
   if (issuer === '') throw invalid({ field: 'issuer', description: 'is required' })
   if (subject === '') throw invalid({ field: 'subject', description: 'is required' })
-  // A zero byte separates issuer and subject. Inside one of them, it could give two people the same uid.
+  // The uid is a hash of issuer, zero byte and subject. If the issuer contained a zero byte, two people could get the same uid.
   if (issuer.includes('\0')) throw invalid({ field: 'issuer', description: 'must not contain a NUL character' })
   return personUid(issuer, subject)
 }
 
-/** Creates an identity. Does not contact the issuer; only an exchange does. `life` is that of static keys, in milliseconds. */
+/**
+ * Creates an identity. The issuer is not contacted before the first token exchange. `life` is the longest life of static keys, in
+ * milliseconds.
+ */
 export async function createIdentity(
   call: Call,
   parent: string,
@@ -94,7 +100,7 @@ export async function createIdentity(
   return identity
 }
 
-/** Updates an identity. The relationship can be edited, but not replaced by one of another kind. */
+/** Updates an identity. The relationship can be changed, but not into another kind. */
 export async function updateIdentity(
   call: Call,
   uid: string,
@@ -122,7 +128,7 @@ export async function updateIdentity(
   return identity
 }
 
-/** Deletes an identity with its bindings and a person's sessions. Its tokens stay valid until they expire, but have no rights. */
+/** Deletes an identity with its bindings and sessions. Access tokens of the identity have no permissions from then on. */
 export async function deleteIdentity(call: Call, uid: string): Promise<void> {
   await call.app.db.tx(async (tx) => {
     const identity = found(await store.findIdentity(tx, uid), identityType, uid)
@@ -132,8 +138,8 @@ export async function deleteIdentity(call: Call, uid: string): Promise<void> {
 }
 
 /**
- * Deletes an identity with all that belongs to it, and emits an event for each part. Throws FAILED_PRECONDITION for the last
- * owner of an organization.
+ * Deletes an identity and everything that belongs to it, with an event for each deleted resource. Throws FAILED_PRECONDITION for
+ * the last owner of an organization.
  */
 export async function removeIdentity(tx: Tx, { app }: Pick<Call, 'app'>, deletion: IdentityDeletion): Promise<void> {
   const { identity, cause } = deletion
@@ -149,8 +155,8 @@ function checkIdentity(identity: Identity, life: number, before?: Identity): voi
 }
 
 /**
- * Throws PERMISSION_DENIED unless the caller holds all grants of the identity. A caller who changes the matched claims can act as
- * the identity.
+ * Throws PERMISSION_DENIED unless the caller holds all capabilities of the identity. By changing the conditions, the caller could
+ * act as the identity.
  */
 async function checkTakeover(tx: Tx, call: Call, uid: string): Promise<void> {
   for (const grant of (await store.listGrants(tx, uid)) ?? []) {
@@ -163,7 +169,7 @@ async function checkTakeover(tx: Tx, call: Call, uid: string): Promise<void> {
   }
 }
 
-/** Changes the profile of the caller, who must be a person. */
+/** Updates the profile of the caller. Throws PERMISSION_DENIED unless the caller is a person. */
 export async function updateProfile(call: Call, patch: Patch<PersonProfile>): Promise<PersonProfile> {
   const { caller, now } = call
   const { uid } = caller
@@ -190,7 +196,7 @@ export async function updateProfile(call: Call, patch: Patch<PersonProfile>): Pr
   return profile
 }
 
-/** Throws PERMISSION_DENIED for a session of an organization's provider, unless that provider alone vouches for the person. */
+/** Throws PERMISSION_DENIED if the session is limited to one organization and the person is also known outside of it. */
 async function requireVouchedProfile(reader: Reader, { caller: { uid, session } }: Call): Promise<void> {
   const organization = session?.organization ?? ''
   if (organization === '' || (await vouchedBy(reader, uid)) === organization) return

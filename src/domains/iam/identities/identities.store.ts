@@ -11,7 +11,7 @@ function fromRow({ relationship, ...row }: Row): Identity {
   return { ...row, ...(JSON.parse(relationship) as Relationship) }
 }
 
-/** `relationshipType` is one of the stored types, or empty for all. */
+/** `relationshipType` is a stored type of relationship. Empty for all types. */
 export type IdentityFilter = { name: string; relationshipType: string }
 
 const identities = nodeTable(
@@ -36,7 +36,9 @@ const valuesOf = (identity: Identity) => ({
   update_time: identity.updateTime,
 })
 
-/** Inserts an identity. Returns false if the uid exists already, which is possible only for a person. */
+/**
+ * Inserts an identity. Returns false if the uid already exists. That is possible only for a person, since other uids are random.
+ */
 export function insertIdentity(tx: Tx, identity: Identity): Promise<boolean> {
   const { email, emailUnverified, lastSeenTime, createTime } = identity
   const once = { email, email_unverified: emailUnverified, last_seen_time: lastSeenTime, create_time: createTime }
@@ -56,7 +58,7 @@ function relationshipText({ claimMatch, staticKeys, awsIdentity, servicePrincipa
   return JSON.stringify({ claimMatch, staticKeys, awsIdentity, servicePrincipal })
 }
 
-/** Sets the time of last use. The time never moves back, whichever node writes last. */
+/** Sets the time of last use. Keeps the stored time if it is later, since several servers write. */
 export async function setLastSeen(tx: Tx, uid: string, time: string): Promise<void> {
   await tx.run(sql`UPDATE identities SET last_seen_time = ${time} WHERE uid = ${uid} AND last_seen_time < ${time}`)
 }
@@ -72,13 +74,16 @@ export async function patchProfile(tx: Tx, before: Identity, after: Identity, jo
   await identities.update(tx, before, after, { company, job_title: jobTitle, update_time: updateTime })
 }
 
-/** Names and addresses of the identities that exist. */
+/** Names and email addresses of identities. Missing identities are left out. */
 export async function namesOf(reader: Reader, uids: readonly string[]) {
   return reader.all<{ uid: string; name: string; email: string }>(sql`
     SELECT uid, name, coalesce(email, '') AS email FROM identities WHERE uid IN (${list(uids)})`)
 }
 
-/** Organization whose provider alone vouches for the person. Empty for others; undefined if the identity does not exist. */
+/**
+ * Organization whose provider alone vouches for the person. Empty if the settings trust the person's provider. Undefined if the
+ * identity does not exist.
+ */
 export async function vouchedBy(reader: Reader, identity: string): Promise<string | undefined> {
   const row = await reader.get<{ by: string }>(sql`SELECT vouched_by AS "by" FROM identities WHERE uid = ${identity}`)
   return row?.by
@@ -89,8 +94,8 @@ export async function setVouchedBy(tx: Tx, identity: string, organization: strin
 }
 
 /**
- * Grants of an identity: the scope of each binding, with the capability numbers of its role as JSON. Returns undefined if
- * the identity does not exist.
+ * Grants of an identity: the group of each accepted binding, with the capability numbers of its role as JSON. Undefined if the
+ * identity does not exist.
  */
 export async function listGrants(
   reader: Reader,

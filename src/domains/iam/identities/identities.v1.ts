@@ -1,4 +1,5 @@
-// Version 1 of identities: other names, complete lists, a PUT that replaces, and static keys with a life of 30 days.
+// Version 1 of identities. It has other names, complete lists, and a PUT that replaces identities. Static keys are valid for at
+// most 30 days.
 import type { Handlers } from '#app.ts'
 import { Identities, type Identity as IdentityMessage, IdentitySchema } from '#gen/pinfold/iam/v1/identities_pb.ts'
 import { deleting } from '#lib/contract/handlers.ts'
@@ -10,7 +11,7 @@ import { type Identity, keyLife, toIdentityResource } from './identities.model.t
 import * as service from './identities.service.ts'
 import { type RelationshipMessage, readRelationship, showRelationship } from './relationships-on-the-wire.ts'
 
-/** Fields that a PUT replaces. Version 1 has no `company`, so a PUT keeps it. */
+/** Fields that a PUT replaces. A PUT keeps `company`, which version 1 does not have. */
 const replaced = ['name', 'description', 'claim_match', 'static_keys', 'aws_identity', 'service_principal']
 
 const toIdentity = messageOf(IdentitySchema, {
@@ -58,7 +59,7 @@ function fromMessage(message: IdentityMessage | undefined) {
   return { ...identity, ...readRelationship(fromRelationship(relationship)) }
 }
 
-/** Version 1 has other names for static keys and their end. */
+/** Renames members of static keys, which have other names in version 1. */
 function fromRelationship(relationship: IdentityMessage['relationship']): RelationshipMessage {
   if (relationship.case !== 'static') return relationship
   const { expiration, ...keys } = relationship.value

@@ -1,10 +1,10 @@
 import type { Db } from '#db/sql.ts'
 import { setLastSeen } from './identities.store.ts'
 
-/** Collects the times of last use of identities, without a write for each use. */
+/** Collects the times at which identities were last used. They are written together later. */
 export type LastSeen = {
   note(identity: string, time: string): void
-  /** Writes the collected times. Returns the number of identities written. */
+  /** Writes the collected times. Returns the number of updated identities. */
   flush(): Promise<number>
   close(): Promise<void>
 }
@@ -14,7 +14,7 @@ const batch = 200
 export function createLastSeen(db: Db, onError: (error: unknown) => void): LastSeen {
   let noted = new Map<string, string>()
   const flush = async (): Promise<number> => {
-    // In the same order on every node, so that two nodes do not deadlock on the rows.
+    // All servers write in the order of the uid, so that their transactions do not deadlock.
     const seen = [...noted].sort(([a], [b]) => (a < b ? -1 : 1))
     noted = new Map()
     for (let done = 0; done < seen.length; done += batch) {

@@ -1,4 +1,4 @@
-// Relationships of identities as both versions of the contract have them, which differ only in names of static keys.
+// Conversion of relationships between the model and messages. In version 1, only the members of static keys have other names.
 import { type Instant, toIso } from '#lib/timestamp.ts'
 import { memberOf, oneofOf } from '#lib/wire.ts'
 import type { Relationship } from './identities.model.ts'
@@ -7,7 +7,7 @@ type Choice = { case: string | undefined; value?: string | undefined }
 type Keys = { issuer: string; subject: string; issuerKeys: string; audiences: string[] }
 type Patterns = { claims: Record<string, string>; claimPatterns: Record<string, string> }
 
-/** Relationship of a message; static keys are named as in version 2. */
+/** Relationship in a message. Static keys have the names of version 2. */
 export type RelationshipMessage =
   | { case: 'claimMatch'; value: Patterns & { iss: Choice; sub: Choice; aud: Choice } }
   | { case: 'staticKeys'; value: Keys & { expirationTime?: Instant | undefined } }
@@ -35,7 +35,7 @@ export function readRelationship({ case: kind, value }: RelationshipMessage): Re
   }
 }
 
-/** Members of the oneof of a message, static keys named as in version 2. */
+/** Members of the oneof in a message. Static keys have the names of version 2. */
 export function showRelationship({ claimMatch, staticKeys, awsIdentity, servicePrincipal }: Relationship) {
   if (claimMatch) {
     const value = {

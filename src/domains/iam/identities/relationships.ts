@@ -1,4 +1,4 @@
-// Rules of the four relationships by which an outside token can act as an identity.
+// Validation of the four kinds of relationships. A relationship defines which outside tokens can act as an identity.
 import { pushTokenIssuer } from '#lib/cause.ts'
 import { readKeySetText } from '#lib/crypto/key-set.ts'
 import type { FieldViolation } from '#lib/errors.ts'
@@ -13,24 +13,30 @@ import {
 } from './identities.model.ts'
 import { canonicalIssuer } from './people.ts'
 
-/** Claims have no maximum length: a text that is too long for its pattern does not match (`claims.ts`). */
+/**
+ * Claim length for which patterns are designed. Longer claims are allowed, but a claim that is too long for its pattern does not
+ * match (`claims.ts`).
+ */
 const usualClaimLength = 128
 export const claimLimits = limitsFor(usualClaimLength, { bytes: 1024, allSteps: 1100, allCompile: 4000 })
-/** The pattern of an issuer is matched before the signature is verified, since the issuer has the keys. */
+/** The pattern of an issuer has lower limits. It is matched before the signature is verified, since the issuer has the keys. */
 const issuerLimits: PatternLimits = { ...claimLimits, steps: 300, allSteps: 300 }
 /**
- * Limits of matching the patterns of one identity, in instructions of their programs times characters of the claims. Matching
- * all claims takes 2.5 ms at worst (`bench/patterns.ts`), after the signature is verified. A program of 32 instructions, such as
- * that of `repo:acme/[^:]+:ref:refs/tags/v.*`, reads 2,499 characters.
+ * Limit for matching all patterns of one identity. The unit is the number of instructions of a pattern, multiplied by the
+ * characters of the claim. Matching takes at most 2.5 ms (`bench/patterns.ts`), and happens after the signature was verified. A
+ * pattern of 32 instructions, such as `repo:acme/[^:]+:ref:refs/tags/v.*`, can match up to 2,499 characters.
  */
 export const mostClaimWork = 80_000
-/** The same for the issuer, 0.6 ms at worst. It is matched before the signature is verified. */
+/**
+ * Limit for matching the pattern of the issuer, in the same unit. This takes at most 0.6 ms, and happens before the signature is
+ * verified.
+ */
 export const mostIssuerWork = 20_000
-/** Most keys of a set of static keys. */
+/** Most keys in the key set of an identity with static keys. */
 const maxStaticKeys = 10
 export const maxRelationshipBytes = 64 * 1024
 
-/** Sets the missing expiration time of static keys: `life` milliseconds after the identity was created. */
+/** If static keys have no expiration time, sets it to `life` milliseconds after the creation of the identity. */
 export function withDefaults<T extends Relationship>(identity: T, createTime: string, life: number): T {
   const { staticKeys } = identity
   if (!staticKeys || staticKeys.expirationTime) return identity
@@ -38,7 +44,10 @@ export function withDefaults<T extends Relationship>(identity: T, createTime: st
   return { ...identity, staticKeys: { ...staticKeys, expirationTime } }
 }
 
-/** Removes the previous one of an exact value and a pattern for the same claim, since they exclude each other. */
+/**
+ * An identity can have either an exact value or a pattern for each claim. If an update adds one of the two, the other one is
+ * removed.
+ */
 export function keepLatest<T extends Relationship>(before: Relationship, after: T): T {
   const kept = structuredClone(after)
   for (const kind of ['claimMatch', 'awsIdentity'] as const) {
@@ -52,8 +61,8 @@ export function keepLatest<T extends Relationship>(before: Relationship, after: 
 }
 
 /**
- * Problems of the relationship of an identity, by field. Static keys may keep the expiration time of `before`, and unchanged
- * patterns may stay above limits that were introduced later.
+ * Problems of a relationship, by field. Unchanged values of `before` are accepted even if they exceed limits that were introduced
+ * later.
  */
 export function checkRelationship(identity: Identity, life: number, before?: Relationship): FieldViolation[] {
   const kind = relationshipKind(identity)
@@ -75,7 +84,7 @@ export function checkRelationship(identity: Identity, life: number, before?: Rel
   return servicePrincipal === 0 ? [{ field: 'service_principal', description: 'must name a service' }] : []
 }
 
-/** Problems of conditions for claims. `field` is their name in the request. */
+/** Problems of the conditions for claims. `field` is the name of the conditions in the request. */
 export function checkClaimMatch(match: ClaimMatch, field: string, before?: ClaimMatch): FieldViolation[] {
   const at = (name: string) => `${field}.${name}`
   const isSameIssuer = match.issuerPattern === before?.issuerPattern
@@ -99,7 +108,7 @@ function checkStaticKeys(keys: StaticKeys, latest: number, before?: StaticKeys):
   if (!keys.issuer) addProblem('issuer', 'is required')
   if (keys.issuer === pushTokenIssuer) addProblem('issuer', 'is reserved for push tokens')
   if (!keys.subject) addProblem('subject', 'is required')
-  // Unchanged keys that were stored before keys were checked stay valid.
+  // Earlier releases did not check keys, so unchanged keys are not checked.
   const keyProblem = keys.issuerKeys === before?.issuerKeys ? undefined : problemOfKeySet(keys.issuerKeys)
   if (keyProblem) addProblem('issuer_keys', keyProblem)
   if ((keys.audiences ?? []).length > 1) addProblem('audiences', 'must have at most one audience')
@@ -109,7 +118,7 @@ function checkStaticKeys(keys: StaticKeys, latest: number, before?: StaticKeys):
   return problems
 }
 
-/** Patterns of claims by their fields, without the issuer's pattern. */
+/** Patterns by field name, without the pattern of the issuer. */
 function patternsOf({ subjectPattern, audiencePattern, claimPatterns = {} }: ClaimMatch): Named {
   const claims = Object.entries(claimPatterns).map(([claim, text]) => [`claim_patterns.${claim}`, text])
   return { subject_pattern: subjectPattern, audience_pattern: audiencePattern, ...Object.fromEntries(claims) } as Named
@@ -119,7 +128,7 @@ function awsPatternsOf({ arnPattern, userIdPattern }: AwsIdentity): Named {
   return { arn_pattern: arnPattern, user_id_pattern: userIdPattern }
 }
 
-/** Problem of the first pattern above the limits, stored before they were introduced. Empty if there is none. */
+/** Problem of the first stored pattern that exceeds the limits, for patterns from before the limits. Empty if there is none. */
 export function storedPatternProblem({ claimMatch, awsIdentity }: Relationship): string {
   const named: [field: string, Named, PatternLimits, mostWork: number][] = [
     ['claim_match', { issuer_pattern: claimMatch?.issuerPattern }, issuerLimits, mostIssuerWork],
@@ -163,7 +172,7 @@ function problemsOf(field: string, named: Named, limits: PatternLimits): FieldVi
 }
 
 /**
- * True if a text can be an issuer: an https URL, or http on this machine. One large issuer still omits the scheme of its name.
+ * True for a valid issuer: an https URL, or an http URL of this machine. One large issuer may also be written without its scheme.
  */
 export function isIssuerUrl(text: string): boolean {
   const url = URL.parse(canonicalIssuer(text))

@@ -1,17 +1,18 @@
-// Checks the claims of a token as an exchange does, but not its signature and header.
+// Compares the claims of a token with an identity like a token exchange, but without verifying signature and header.
 import { type ClaimCheck, matchClaims } from './claims.ts'
 import type { Relationship } from './identities.model.ts'
 import { canonicalIssuer } from './people.ts'
 
 type Claims = Record<string, unknown>
 
-/** In seconds, as in `issuer/outside-token.ts`. */
+/** Times in seconds, the same as in `issuer/outside-token.ts`. */
 const leeway = 60
 const maxLifetime = 366 * 24 * 60 * 60
 
 /**
- * One entry for each condition of the identity. A token with a valid signature is exchanged if all entries match. `ours` are the
- * accepted audiences if the identity names none. Undefined if the identity is not matched by claims alone.
+ * Results for all conditions of the identity. If all match, a token with a valid signature can be exchanged. If the identity
+ * names no audience, the audiences `ours` are accepted. Undefined for an identity of AWS or of a service, for which claims are
+ * not sufficient.
  */
 export function checkToken(
   { claimMatch, staticKeys }: Relationship,
@@ -20,7 +21,7 @@ export function checkToken(
   now: Date,
 ): ClaimCheck[] | undefined {
   const { iss } = token
-  // One large issuer still omits the scheme of its name.
+  // One large issuer sometimes omits the scheme, so the issuer is converted to its canonical form.
   const claims = typeof iss === 'string' ? { ...token, iss: canonicalIssuer(iss) } : token
   if (claimMatch) return [...matchClaims(claimMatch, claims, ours), ...timeChecks(claims, now)]
   if (!staticKeys) return undefined
