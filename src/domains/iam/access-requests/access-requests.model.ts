@@ -2,9 +2,11 @@ import { kindOf } from '#lib/events/event-body.ts'
 import type { Fields } from '#lib/fields.ts'
 import { domainPattern } from '../groups/groups.model.ts'
 
-/** A person's request to join the organization whose domain is that of their verified address. */
+/**
+ * A person's request to join an organization. The name of the organization is the domain of the person's verified email address.
+ */
 export type AccessRequest = {
-  /** Below the uid of the organization. */
+  /** Uid, below the uid of the organization. */
   uid: string
   identityUid: string
   /** Name and verified address of the person, from the sign-in provider. */
@@ -13,16 +15,16 @@ export type AccessRequest = {
   /** `withdrawn` if the account was deleted while the request was waiting. */
   state: 'waiting' | 'refused' | 'withdrawn'
   createTime: string
-  /** When the person asked last. */
+  /** Time of the person's latest request. */
   askTime: string
-  /** End of the wait for an answer. Once refused or withdrawn: the time from which the person may ask again. */
+  /** If waiting: the time at which the request expires. If refused or withdrawn: the time from which the person can ask again. */
   expireTime: string
 }
 
 export const accessRequestType = 'iam.pinfold.dev/AccessRequest'
 
 export const toAccessRequestResource = kindOf<AccessRequest>('access-request')
-/** Answer to a request. `roleUid` is empty if the request was refused. */
+/** Answer to an access request. `roleUid` is empty if the request was refused. */
 export type AnsweredRequest = { request: AccessRequest; roleUid: string }
 export const toAnsweredRequestResource = kindOf<AnsweredRequest>('answered-access-request')
 
@@ -30,14 +32,17 @@ export const accessRequestFields = {
   uid: { column: 'uid', sort: true },
 } as const satisfies Fields<AccessRequest>
 
-/** Most requests that wait for an answer of one organization. */
+/** Most access requests to one organization that can wait for an answer. */
 export const maxWaitingRequests = 1000
 
 const day = 24 * 60 * 60
-/** In seconds: time for which a request waits, time until it can be repeated, and time until then after a refusal. */
+/**
+ * Times in seconds. `waits`: until an unanswered request expires. `again`: until the person can repeat an unanswered request.
+ * `afterRefusal`: until the person can ask again after a refusal.
+ */
 export const requestLife = { waits: 30 * day, again: day, afterRefusal: 7 * day } as const
 
-/** Public email providers. Their domains belong to no organization. */
+/** Domains of public email providers, which belong to no organization. */
 const sharedDomains: ReadonlySet<string> = new Set(
   `126.com 139.com 163.com 189.cn aim.com alice.it aliyun.com aol.com arcor.de att.net bellsouth.net bigpond.com bk.ru
 bluewin.ch btinternet.com centurylink.net charter.net comcast.net cox.net daum.net duck.com earthlink.net email.com
@@ -53,9 +58,9 @@ yahoo.co.jp yahoo.co.uk yahoo.com yahoo.com.br yahoo.de yahoo.es yahoo.fr yahoo.
 yopmail.com zoho.com`.split(/\s+/),
 )
 
-/** Domain of an email address, if it can be that of one organization. Undefined for every other address. */
+/** Domain of an email address, unless it is that of a public provider. Undefined also for an invalid address. */
 export function companyDomain(email: string): string | undefined {
-  // Lowercases only ASCII: some other letters become ASCII ones, and so the domain of somebody else.
+  // Only ASCII letters are lowercased. Some other letters would become ASCII letters, and so the domain of another organization.
   const [local, domain, ...more] = email.replace(/[A-Z]/g, (letter) => letter.toLowerCase()).split('@')
   if (!local || !domain || more.length > 0 || domain.length > 253 || !domainPattern.test(domain)) return undefined
   return sharedDomains.has(domain) ? undefined : domain

@@ -1,5 +1,5 @@
-// Requests for access: a person finds the organization of their address and asks to join. The answer is the same for every reason
-// why not, so that strangers learn nothing.
+// Requests for access. A person finds the organization that has the domain of the person's email address, and asks to join it. If
+// no organization is found, the error is the same for every reason, so that it reveals nothing.
 import type { Call } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
 import { emit } from '#domains/outbox/emit.ts'
@@ -26,8 +26,8 @@ import {
 import * as store from './access-requests.store.ts'
 
 /**
- * Domain of the verified address in a person's token, vouched for by a provider of the settings. Undefined for other callers, for
- * narrowed tokens, and for sessions that an organization's provider vouches for.
+ * Domain of the caller's verified email address, if the settings trust the provider that verified it. Undefined for other
+ * callers, for narrowed tokens, and for sessions that are limited to one organization.
  */
 function verifiedDomainOf({ caller }: Call): string | undefined {
   const { uid, operator, session, token } = caller
@@ -37,13 +37,17 @@ function verifiedDomainOf({ caller }: Call): string | undefined {
 }
 
 /**
- * True if the caller's address has a domain that `lookupGroup` can look for. Does not tell whether such an organization exists.
+ * True if `lookupGroup` can search by the domain of the caller's email address. Does not reveal whether such an organization
+ * exists.
  */
 export function checkEligibility(call: Call): boolean {
   return verifiedDomainOf(call) !== undefined
 }
 
-/** Verified organization named after the caller's domain. Throws NOT_FOUND for every reason why there is none. */
+/**
+ * Verified organization whose name is the domain of the caller's email address. Throws NOT_FOUND if there is none. The error is
+ * the same for every reason.
+ */
 export async function lookupGroup(call: Call): Promise<Group> {
   call.app.limits.check('identity', `lookup ${call.caller.uid}`)
   const group = await ownOrganization(call)
@@ -58,9 +62,8 @@ async function ownOrganization(call: Call): Promise<Group | undefined> {
 }
 
 /**
- * Requests access for the caller, and notifies members who can invite into the organization. Throws NOT_FOUND for any group but
- * the result of `lookupGroup`. Throws RESOURCE_EXHAUSTED if the caller asked less than a day ago or was refused less than a week
- * ago.
+ * Creates an access request of the caller, with an event for members who can invite. Throws NOT_FOUND if the group is not the one
+ * that `lookupGroup` returns. Throws RESOURCE_EXHAUSTED within a day after the last request, and within a week after a refusal.
  */
 export async function requestAccess(call: Call, groupUid: string): Promise<void> {
   if (groupUid === '') throw invalid({ field: 'group_uid', description: 'is required' })
@@ -87,7 +90,7 @@ export async function requestAccess(call: Call, groupUid: string): Promise<void>
     }
     await store.putRequest(tx, request)
     const event = { subject: request.uid, group: group.uid, resource: toAccessRequestResource(request) }
-    // The caller is not a member yet, so the event does not tell their origin.
+    // The caller is not a member yet, so the event leaves out the caller's IP address and sign-in.
     const listUnannounced = { app, cause: { ...call.cause, act: undefined, source: '', userAgent: '' } }
     await emit(tx, listUnannounced, 'control.iam.access_request.created', event)
   })
@@ -117,8 +120,8 @@ export async function listAccessRequests(
 }
 
 /**
- * Accepts the person, who agreed to the membership by asking. Returns the uid of the binding, or an empty text if the person had
- * the role already.
+ * Approves an access request: accepts the person's pending bindings and adds one with the role. Returns the uid of the new
+ * binding. Returns an empty text if the person had the role already.
  */
 export async function approveAccessRequest(call: Call, uid: string, roleUid: string): Promise<string> {
   if (!isUid(roleUid)) throw invalid({ field: 'role_uid', description: 'is not a uid' })
@@ -158,8 +161,8 @@ export async function refuseAccessRequest(call: Call, uid: string): Promise<void
 }
 
 /**
- * Removes name and address of a deleted person from their requests, but keeps the requests. A new account of the person has the
- * same uid, and can ask again no sooner than before.
+ * Removes name and email address of a deleted person from the person's access requests. The requests stay, since a new account of
+ * the same person has the same uid. So the waiting time before the next request still applies.
  */
 export async function withdrawRequests(tx: Tx, identity: string): Promise<void> {
   for (const request of await store.requestsOf(tx, identity)) {

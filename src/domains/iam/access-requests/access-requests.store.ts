@@ -11,7 +11,7 @@ export async function findRequest(reader: Reader, uid: string): Promise<AccessRe
   return reader.get(sql`SELECT ${columns} FROM access_requests t WHERE t.uid = ${uid}`)
 }
 
-/** Request of a person to an organization, in any state. */
+/** Access request of a person to an organization, in any state. */
 export async function findRequestOf(
   reader: Reader,
   organization: string,
@@ -21,12 +21,12 @@ export async function findRequestOf(
     SELECT ${columns} FROM access_requests t WHERE t.parent_uid = ${organization} AND t.identity_uid = ${identity}`)
 }
 
-/** Requests of a person to all organizations. */
+/** Access requests of a person to all organizations. */
 export async function requestsOf(reader: Reader, identity: string): Promise<AccessRequest[]> {
   return reader.all(sql`SELECT ${columns} FROM access_requests t WHERE t.identity_uid = ${identity} ORDER BY t.uid`)
 }
 
-/** Stores a request. Replaces an earlier request of the same person. */
+/** Stores an access request. An earlier request of the same person to the organization is replaced. */
 export async function putRequest(tx: Tx, request: AccessRequest): Promise<void> {
   const { uid, identityUid, name, email, state, createTime, askTime, expireTime } = request
   await tx.run(sql`
@@ -37,7 +37,7 @@ export async function putRequest(tx: Tx, request: AccessRequest): Promise<void> 
            expire_time = excluded.expire_time`)
 }
 
-/** Refuses a waiting request. Returns false if it was already answered. */
+/** Sets a waiting request to refused. Returns false if it is no longer waiting. */
 export async function refuseRequest(tx: Tx, uid: string, expireTime: string): Promise<boolean> {
   const rows = await tx.run(sql`
     UPDATE access_requests SET state = 'refused', expire_time = ${expireTime}
@@ -45,12 +45,12 @@ export async function refuseRequest(tx: Tx, uid: string, expireTime: string): Pr
   return rows > 0
 }
 
-/** Deletes a waiting request. Returns false if it was no longer waiting. */
+/** Deletes a waiting request. Returns false if it is no longer waiting. */
 export async function deleteWaiting(tx: Tx, uid: string): Promise<boolean> {
   return (await tx.run(sql`DELETE FROM access_requests WHERE uid = ${uid} AND state = 'waiting'`)) > 0
 }
 
-/** Requests that wait for an answer of an organization. */
+/** Scope of a list: waiting requests to an organization. */
 export type RequestPlace = { organization: string; now: string }
 
 export const requestList = listByUid({ table: 'access_requests', columns }, waiting, (row: AccessRequest) => row)
@@ -59,7 +59,7 @@ function waiting({ organization, now }: RequestPlace): Sql {
   return sql`t.parent_uid = ${organization} AND t.state = 'waiting' AND t.expire_time > ${now}`
 }
 
-/** Deletes up to 100 expired requests of any organization. */
+/** Deletes up to 100 expired access requests, of any organization. */
 export async function sweepRequests(tx: Tx, now: string): Promise<void> {
   await deleteOldest(tx, { table: 'access_requests', key: 'uid' }, now, 100)
 }

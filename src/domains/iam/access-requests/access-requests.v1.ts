@@ -1,4 +1,4 @@
-// Requests for access to a group, in version 1. The rules are those of version 2.
+// Version 1 of access requests. The rules are those of version 2.
 import type { Handlers } from '#app.ts'
 import type { Groups } from '#gen/pinfold/iam/v1/groups_pb.ts'
 import { withFieldNames } from '#lib/errors.ts'
