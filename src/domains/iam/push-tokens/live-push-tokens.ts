@@ -1,4 +1,4 @@
-// Cache of valid push tokens, read at most twice a second like bindings.
+// Cache of valid push tokens. Each token is read from the database at most twice a second.
 import type { App } from '#app.ts'
 import type { Reader } from '#db/sql.ts'
 import { createBriefCache } from '#lib/caches/brief-cache.ts'
@@ -16,27 +16,33 @@ const masks = {
   push: maskOf([...pulls, ...pushes].map(capabilityNumber)),
 }
 
-/** Capabilities that a push token narrows its maker's rights to: pull, or pull and push, but never delete. */
+/**
+ * Capabilities to which a push token narrows the permissions of its creator: those for pulls, or those for pulls and pushes.
+ * Deletion is never included.
+ */
 export function narrowingOf({ group, repos, push }: Pick<PushToken, 'group' | 'repos' | 'push'>): Grants {
   const mask = push ? masks.push : masks.pull
   return new Map((repos.length === 0 ? [group] : repos).map((place) => [place, mask]))
 }
 
-/** True if the token is valid now, whatever the rights of its maker are. */
+/**
+ * True if the token has not expired and the sign-in provider of its creator is still trusted. Permissions of the creator are not
+ * checked here.
+ */
 export function isGood(token: PushToken, { config, clock }: Pick<App, 'config' | 'clock'>): boolean {
   const { provider, organization, issuer, expireTime } = token
   if (expireTime <= clock().toISOString()) return false
-  // A person who used a token of a provider instead of a sign-in is vouched for by the settings alone.
+  // The creator authenticated with a token of a provider, without a session. The settings must still trust this provider.
   if (provider === '' && issuer !== '') return config.peopleIssuers.some((trusted) => trusted.issuer === issuer)
   return isStillTrusted({ provider, organization, act: { iss: issuer } }, config.peopleIssuers)
 }
 
-/** Actor of requests with the token, for events. The name is free text, so it is separate from the verified members. */
+/** `act` of requests with the token, for events. `name` is chosen by the creator, so it is not part of the verified members. */
 export function actOf({ uid, userName, name }: PushToken): Readonly<Record<string, string>> {
   return { iss: pushTokenIssuer, sub: uid, aud: userName, name }
 }
 
-/** `monotonic` gives milliseconds of a clock that never steps. */
+/** Creates the cache. `monotonic` returns milliseconds of a clock that is never adjusted. */
 export function createLivePushTokens(
   reader: Reader,
   app: Pick<App, 'config' | 'clock'>,

@@ -1,4 +1,4 @@
-// Use of push tokens at the registry, and their end with the provider or session of their maker.
+// Use of push tokens at the registry, and revocation when the provider or session of their creator ends.
 import { timingSafeEqual } from 'node:crypto'
 import type { App, Work } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
@@ -11,12 +11,12 @@ import * as store from './push-tokens.store.ts'
 
 type EventWork = Pick<Work, 'app' | 'cause'>
 
-/** Valid push token of this user name, if the secret is correct. Records the use. */
+/** Valid push token with this user name. Undefined if there is none or the secret is wrong. Records the use. */
 export async function openPushToken(
   app: App,
   { userName, secret, source }: { userName: string; secret: string; source: string },
 ): Promise<PushToken | undefined> {
-  // A text with a wrong checksum is a typing error or a foreign secret.
+  // The secret has a checksum. A wrong checksum is a typing error or another kind of secret, so no query is needed.
   if (!isPushSecret(secret)) return undefined
   const token = await store.findByUserName(app.db, userName)
   const given = Buffer.from(hashOf(secret))
@@ -26,7 +26,7 @@ export async function openPushToken(
   return token
 }
 
-/** Records the use, to about a minute. A failed write does not refuse the pull. */
+/** Records the use of a push token, about once a minute. If the write fails, the pull continues. */
 async function noteUse(app: App, { uid, lastUsedTime }: PushToken, source: string): Promise<void> {
   const now = app.clock()
   if (now.getTime() - (Date.parse(lastUsedTime) || 0) < noteUseSeconds * 1000) return
@@ -36,7 +36,7 @@ async function noteUse(app: App, { uid, lastUsedTime }: PushToken, source: strin
   })
 }
 
-/** Deletes a token and emits the event. Returns false if it was already gone. */
+/** Deletes a push token and emits an event. Returns false if the token was already deleted. */
 export async function removePushToken(
   tx: Tx,
   work: EventWork,
@@ -49,10 +49,10 @@ export async function removePushToken(
   return true
 }
 
-/** Most tokens read at once. */
+/** Most push tokens that one query reads. */
 const perRead = 200
 
-/** Revokes the tokens created through a provider; if `externalId` is set, only those of one person. */
+/** Revokes the push tokens that were created with a sign-in provider. If `externalId` is set, only those of this person. */
 export async function endPushTokensOfProvider(
   tx: Tx,
   work: EventWork,
@@ -62,7 +62,7 @@ export async function endPushTokensOfProvider(
   await removeAll(tx, work, 'provider', () => store.pushTokensOfProvider(tx, provider, externalId, perRead))
 }
 
-/** Revokes the tokens created in a session that somebody else may have used. */
+/** Revokes the push tokens that were created in a session, since somebody else may have created them. */
 export async function endPushTokensOfSession(tx: Tx, work: EventWork, session: string): Promise<void> {
   await removeAll(tx, work, 'session', () => store.pushTokensOfSession(tx, session, perRead))
 }

@@ -1,4 +1,4 @@
-// Push tokens, for their makers and for the managers of a group.
+// Push tokens: methods for their creators, and for managers of a group.
 import type { Call } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
 import { emit } from '#domains/outbox/emit.ts'
@@ -35,7 +35,7 @@ const needs = {
   workload: [capabilityNumber('identity.create')],
 }
 
-/** `seconds` is the life of the token. Undefined for the default. */
+/** `seconds` is the life of the token. Undefined for the default life. */
 export type NewPushToken = {
   group: string
   name: string
@@ -45,8 +45,8 @@ export type NewPushToken = {
 }
 
 /**
- * Creates a token for the caller, who must hold its capabilities by bindings. A workload also needs `identity.create`, since it
- * gets a password that it did not have. The secret is returned only once.
+ * Creates a push token for the caller. The caller's bindings must grant the capabilities of the token. A workload also needs
+ * `identity.create`, since it gets a password. The secret is returned only here.
  */
 export async function createPushToken(call: Call, input: NewPushToken): Promise<{ token: PushToken; secret: string }> {
   const { app, caller, now } = call
@@ -109,7 +109,10 @@ function checkInput({ group, name, repos }: NewPushToken, seconds: number): void
 
 type VouchedFields = Pick<PushToken, 'provider' | 'organization' | 'externalId' | 'issuer' | 'sessionUid'>
 
-/** Provider and session of the caller, with which the token ends. Throws UNAUTHENTICATED if the session has ended. */
+/**
+ * Sign-in provider and session of the caller. They are stored so that the token can be revoked with them. Throws UNAUTHENTICATED
+ * if the session has ended.
+ */
 async function vouchedBySession(tx: Tx, { app, caller }: Call): Promise<VouchedFields> {
   const uid = caller.session?.uid
   if (!uid) {
@@ -123,8 +126,8 @@ async function vouchedBySession(tx: Tx, { app, caller }: Call): Promise<VouchedF
 }
 
 /**
- * Throws FAILED_PRECONDITION unless the caller's bindings have these capabilities. A token outlasts a session, so rights of a
- * session are not sufficient.
+ * Throws FAILED_PRECONDITION unless the caller's bindings grant these capabilities. Roles from external groups end with the
+ * session, but the token lasts longer.
  */
 async function requireLasting(tx: Tx, { caller }: Call, group: string, numbers: readonly number[]): Promise<void> {
   if (caller.operator || (await holdsByBindings(tx, caller.uid, group, numbers))) return
@@ -162,7 +165,7 @@ export async function listPushTokens(call: Call, query: ListQuery<object>): Prom
   return listAt(call, query, { identity: caller.uid, organization: caller.session?.organization ?? '' })
 }
 
-/** Push tokens of all makers for a group or for a scope below it. */
+/** Push tokens of all creators in a group and everything below it. */
 export async function listGroupPushTokens(
   call: Call,
   group: string,
@@ -176,7 +179,7 @@ function listAt(call: Call, query: ListQuery<object>, place: store.PushTokenPlac
   return listFrom(call, query, [place], store.pushTokenList)
 }
 
-/** Revokes a token of the caller. Throws NOT_FOUND for tokens of others. */
+/** Revokes a push token of the caller. Throws NOT_FOUND for tokens of other creators. */
 export async function revokePushToken(call: Call, uid: string): Promise<void> {
   requireWholeToken(call.caller, 'revoke push tokens')
   const { uid: identity, session } = call.caller
@@ -186,7 +189,7 @@ export async function revokePushToken(call: Call, uid: string): Promise<void> {
   await revoke(call, uid, isOwn)
 }
 
-/** Revokes a token of any maker. Throws NOT_FOUND unless the token is for the group or for a scope below it. */
+/** Revokes a push token of any creator. Throws NOT_FOUND unless the token is for this group or for a group below it. */
 export async function revokeGroupPushToken(call: Call, group: string, uid: string): Promise<void> {
   await revoke(call, uid, (token) => isAtOrBelow(token.group, group))
 }

@@ -8,7 +8,7 @@ type Row = Omit<PushToken, 'repos' | 'push' | 'identityUid'> & {
   push: number
   identityUid: string | null
 }
-/** Token with the hash of its secret, for the comparison of secrets only. */
+/** Push token with the hash of its secret. Only used to compare secrets. */
 export type Secured = PushToken & { secretHash: string }
 
 const columns = sql`
@@ -48,19 +48,19 @@ export async function findByUserName(reader: Reader, userName: string): Promise<
   return row && fromRow(row)
 }
 
-/** Deletes a token. Returns false if it was already gone. */
+/** Deletes a push token. Returns false if the token was already deleted. */
 export async function deletePushToken(tx: Tx, uid: string): Promise<boolean> {
   return (await tx.run(sql`DELETE FROM push_tokens WHERE uid = ${uid}`)) > 0
 }
 
-/** Records a use, unless a later one is recorded. */
+/** Records a use of a push token. Does nothing if a later use is recorded. */
 export async function notePushTokenUse(tx: Tx, uid: string, time: string, from: string): Promise<void> {
   await tx.run(sql`
     UPDATE push_tokens SET last_used_time = ${time}, last_used_from = ${from}
      WHERE uid = ${uid} AND last_used_time < ${time}`)
 }
 
-/** Tokens created through a provider, at most `limit`. If `externalId` is set, only those of one person. */
+/** Up to `limit` push tokens that were created with a sign-in provider. If `externalId` is set, only those of this person. */
 export async function pushTokensOfProvider(
   reader: Reader,
   provider: string,
@@ -73,14 +73,14 @@ export async function pushTokensOfProvider(
   return rows.map(fromRow)
 }
 
-/** Tokens created in a session, at most `limit`. */
+/** Up to `limit` push tokens that were created in a session. */
 export async function pushTokensOfSession(reader: Reader, session: string, limit: number): Promise<PushToken[]> {
   const rows = await reader.all<Row>(sql`
     SELECT ${columns} FROM push_tokens t WHERE t.session_uid = ${session} AND t.session_uid <> '' LIMIT ${limit}`)
   return rows.map(fromRow)
 }
 
-/** Counts the valid tokens of a maker and of an organization. */
+/** Number of valid push tokens of a creator and of an organization. */
 export async function countLive(reader: Reader, identity: string, organization: string, now: string): Promise<Counts> {
   const ofMaker = identity === operatorUid ? sql`t.identity_uid IS NULL` : sql`t.identity_uid = ${identity}`
   const count = (where: Sql) => countRows(reader, sql`FROM push_tokens t WHERE ${where} AND t.expire_time > ${now}`)
@@ -88,12 +88,17 @@ export async function countLive(reader: Reader, identity: string, organization: 
 }
 type Counts = { ofMaker: number; ofOrganization: number }
 
-/** Scope of a list: tokens of a maker, within one organization if it is not empty; or tokens for a group and everything below. */
+/**
+ * Scope of a list: push tokens of a creator, optionally only in one organization; or push tokens in a group and everything below
+ * it.
+ */
 export type PushTokenPlace = { identity: string; organization: string } | { group: string }
 
 export const pushTokenList = listByUid({ table: 'push_tokens', columns }, at, (row: Row) => fromRow(row))
 
-/** Condition of a scope. An organization has a bounded number of tokens, so those of a folder are filtered from them. */
+/**
+ * SQL condition for a scope. The tokens of an organization are limited in number, so those of a folder are filtered from them.
+ */
 function at(place: PushTokenPlace): Sql {
   if ('group' in place) {
     const { group } = place
@@ -107,7 +112,7 @@ function at(place: PushTokenPlace): Sql {
   return organization === '' ? maker : sql`${maker} AND t.root_uid = ${organization}`
 }
 
-/** Deletes tokens that expired before a time, at most `limit`. */
+/** Deletes up to `limit` push tokens that expired before a time. */
 export async function sweepPushTokens(tx: Tx, before: string, limit: number): Promise<number> {
   return deleteOldest(tx, { table: 'push_tokens', key: 'uid' }, before, limit)
 }
