@@ -1,12 +1,12 @@
-// Roles that exist in every organization. Each role includes a smaller one, so a capability is listed once.
+// Built-in roles, which exist in every organization. A role includes a smaller one, so each capability is listed once.
 import { capabilities, capabilityNumber } from './capabilities.ts'
 
 export type BuiltInRole = { uid: string; name: string; description: string; capabilities: readonly number[] }
 
-/** The capabilities to create, update and delete resources of a kind. */
+/** Capabilities to create, update and delete one kind of resource. */
 const changes = (kind: string): string[] => [`${kind}.create`, `${kind}.update`, `${kind}.delete`]
 
-/** Capabilities of areas that this server does not serve. Existing clients expect them in the roles of the same names. */
+/** Capabilities of API areas that this server does not implement. Existing clients expect them in the roles of the same names. */
 const unserved = {
   consoleViewer: [
     'libraries.entitlements.list',
@@ -157,7 +157,8 @@ export const operatorRole = role(
 )
 
 /**
- * Grows with each change of a built-in role. If servers of two versions share a database, the older one does not overwrite roles.
+ * Version of the built-in roles. It must be increased with each change of a role. An older server that shares the database then
+ * keeps the newer roles.
  */
 export const builtInVersion = 1
 

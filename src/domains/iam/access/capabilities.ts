@@ -1,17 +1,17 @@
-// The capabilities, read from the contract: the one file besides the wire files that knows the generated enum.
+// Capabilities, read from the contract. Besides files that convert messages, only this file uses the generated enum.
 import { getOption } from '@bufbuild/protobuf'
 import { CapabilitySchema, capability } from '#gen/pinfold/capabilities/capabilities_pb.ts'
 import { invalid } from '#lib/errors.ts'
 
 export type Capability = {
-  /** Its number in the contract. */
+  /** Number of the enum value in the contract. */
   number: number
-  /** Dotted name, as in version 1 and in tokens: `groups.list`. */
+  /** Name with dots, as in version 1 and in tokens: `groups.list`. */
   name: string
   /** Name of the enum value, as in version 2: `CAP_IAM_GROUPS_LIST`. */
   enumName: string
   mask: bigint
-  /** Only a role that also holds `internal` may contain it. */
+  /** True if a role with this capability must also have the capability `internal`. */
   internalOnly: boolean
 }
 
@@ -27,14 +27,20 @@ export const capabilities: ReadonlyMap<number, Capability> = new Map(
 
 const byName: ReadonlyMap<string, Capability> = new Map([...capabilities.values()].map((c) => [c.name, c]))
 
-/** Number of a capability named in our own source. Throws if the contract has no such capability. */
+/**
+ * Number of the capability with this name. Throws if the contract has no such capability, since names in our code must be
+ * correct.
+ */
 export function capabilityNumber(name: string): number {
   const found = byName.get(name)
   if (!found) throw new Error(`unknown capability ${name}`)
   return found.number
 }
 
-/** Mask of dotted names. Undefined for no names. Throws INVALID_ARGUMENT on `cap` for an unknown name. */
+/**
+ * Mask of the capabilities with these dotted names. Undefined for an empty list. Throws INVALID_ARGUMENT for the field `cap` if a
+ * name is unknown.
+ */
 export function capabilitiesNamed(names: readonly string[]): bigint | undefined {
   if (names.length === 0) return undefined
   return names.reduce((mask, name) => {
@@ -45,8 +51,8 @@ export function capabilitiesNamed(names: readonly string[]): bigint | undefined 
 }
 
 /**
- * Numbers of dotted names, for a role of version 1. Throws INVALID_ARGUMENT on `capabilities` for an unknown name, or for one
- * that is internal to the product.
+ * Numbers of the capabilities with these dotted names, for a role of version 1. Throws INVALID_ARGUMENT for the field
+ * `capabilities` if a name is unknown or internal.
  */
 export function grantableNumbers(names: readonly string[]): number[] {
   return names.map((name) => {
@@ -57,7 +63,7 @@ export function grantableNumbers(names: readonly string[]): number[] {
   })
 }
 
-/** Mask of capability numbers. Leaves out numbers that the contract does not have, such as those of a newer version. */
+/** Mask of capability numbers. Ignores numbers that the contract does not have, such as those of a newer version. */
 export function maskOf(numbers: Iterable<number>): bigint {
   let mask = 0n
   for (const number of numbers) mask |= capabilities.get(number)?.mask ?? 0n

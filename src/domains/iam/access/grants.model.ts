@@ -1,20 +1,23 @@
-/** Capability masks by the group on which they are granted. They apply to everything below it as well. */
+/** Capability masks by group. A mask also applies to everything below its group. */
 export type Grants = ReadonlyMap<string, bigint>
 
-/** Permissions of a caller: granted capabilities, narrowed by the token. */
+/** Permissions of a caller: the granted capabilities, limited by the token. */
 export type Rights = {
-  /** True if the caller holds all of `capabilities` (numbers of the contract) at `node` or above it. */
+  /** True if the caller holds all of `capabilities` (numbers in the contract) on `node`, by grants there or above. */
   holds(node: string, capabilities: Iterable<number>): boolean
-  /** Highest groups on which the caller holds all of `capabilities`; none is below another. `/` stands for everything. */
+  /**
+   * Highest groups on which the caller holds all of `capabilities`. No group in the result is below another one. `/` is the whole
+   * server.
+   */
   roots(capabilities: Iterable<number>): string[]
-  /** Capability masks by the groups on which the caller holds them. They apply below these groups as well. */
+  /** Capability masks of the caller, by group. A mask also applies to everything below its group. */
   places(): Grants
 }
 
-/** Cache of the grants of identities, at most half a second old. */
+/** Cache of the grants of identities. Entries are at most half a second old. */
 export type GrantCache = {
   /** Grants of an identity. Undefined if the identity does not exist. */
   of(identity: string): Promise<Grants | undefined>
-  /** Clears the cache. Results of reads that are in progress are not cached either. */
+  /** Clears the cache. Reads in progress do not fill it again. */
   clear(): void
 }

@@ -3,8 +3,8 @@ import type { Caller } from '#caller.ts'
 import { AppError } from '#lib/errors.ts'
 
 /**
- * Throws PERMISSION_DENIED for a token that is narrower than the rights of its subject. Such a token must not add rights to the
- * subject, nor show the subject's sessions, push tokens and pending bindings. `what` names the refused action in the error.
+ * Throws PERMISSION_DENIED for a token with fewer permissions than its subject. With such a token, a caller must not get more
+ * permissions, nor see sessions, push tokens or pending bindings of the subject. `what` is the refused action in the error.
  */
 export function requireWholeToken({ token }: Pick<Caller, 'token'>, what: string): void {
   if (!token?.narrowed) return
@@ -17,12 +17,12 @@ export function requireWholeToken({ token }: Pick<Caller, 'token'>, what: string
   )
 }
 
-/** Longest age of a recent sign-in, in seconds. */
+/** Most seconds since the last sign-in for which it is recent. */
 const recentSeconds = 600
 
 /**
- * Throws FAILED_PRECONDITION if a person's last sign-in is more than ten minutes ago, or at an unknown time. Workloads and the
- * operator have no sign-in and pass.
+ * Throws FAILED_PRECONDITION unless the person signed in within the last ten minutes. Workloads and the operator do not sign in,
+ * so they need no recent sign-in.
  */
 export function requireRecentSignIn({ app, caller }: Pick<Call, 'app' | 'caller'>): void {
   const { session } = caller

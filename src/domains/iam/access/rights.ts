@@ -3,19 +3,22 @@ import { capabilities, everyCapability } from './capabilities.ts'
 import type { Grants, Rights } from './grants.model.ts'
 
 export type RightsInput = {
-  /** Uid of the identity itself. An identity of a folder has no rights above that folder. */
+  /** Uid of the identity. An identity of a folder has no permissions above this folder. */
   identity: string
   grants: Grants
   operator?: boolean
-  /** The `cap` claim of the token. Capabilities that it does not name are not granted. Undefined if the token does not narrow. */
+  /**
+   * Capabilities in the `cap` claim of the token. The caller holds no other capabilities. Undefined if the token has no such
+   * claim.
+   */
   narrowing?: Grants | undefined
-  /** Organization whose identity provider vouches for the session. Grants outside of it do not count. Empty for no such limit. */
+  /** Organization to which the session is limited. Grants outside of it are ignored. Empty for no limit. */
   within?: string
 }
 
 /**
- * Decides the rights of a caller: the union of grants on a group and above it. Grants are cut to the home of the identity, to the
- * organization of the session, and to the claims of the token.
+ * Computes the permissions of a caller. On a group, the caller holds the union of the grants there and above. The home group of
+ * the identity, the organization of the session and the claims of the token limit them.
  */
 export function createRights({ identity, grants, operator = false, narrowing, within = '' }: RightsInput): Rights {
   const home = parentOf(identity)
@@ -47,7 +50,7 @@ export function createRights({ identity, grants, operator = false, narrowing, wi
   }
 }
 
-/** The same rights, but only where the caller holds `numbers` as well. */
+/** The same permissions, but only on groups on which the caller also holds `numbers`. */
 export function onlyWith(rights: Rights, numbers: readonly number[]): Rights {
   return {
     holds: (node, more) => rights.holds(node, [...more, ...numbers]),
@@ -62,7 +65,7 @@ export function onlyWith(rights: Rights, numbers: readonly number[]): Rights {
   }
 }
 
-/** Union of the grants of bindings and of the external groups of a session. */
+/** Union of the grants from bindings and the grants from external groups. */
 export function withGranted(grants: Grants, granted: Grants | undefined): Grants {
   if (!granted || granted.size === 0) return grants
   const both = new Map(grants)
@@ -70,7 +73,7 @@ export function withGranted(grants: Grants, granted: Grants | undefined): Grants
   return both
 }
 
-/** Mask of capability numbers. Undefined if the contract does not have one of them, since nobody holds it. */
+/** Mask of capability numbers. Undefined if the contract lacks one of them, since no caller can hold it. */
 function strictMask(numbers: Iterable<number>): bigint | undefined {
   let mask = 0n
   for (const number of numbers) {
@@ -88,7 +91,7 @@ function unionAbove(grants: Grants, place: string): bigint {
   return mask
 }
 
-/** Removes every group that is below another one of the list. */
+/** Leaves out every group that is below another one in the list. */
 function highest(places: string[]): string[] {
   const kept: string[] = []
   for (const place of places.sort()) {
