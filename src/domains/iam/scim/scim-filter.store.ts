@@ -1,16 +1,16 @@
-// SQL of the filters of SCIM. Both databases give the same result.
+// SQL for SCIM filters. The results are the same on SQLite and PostgreSQL.
 import { join, type Sql, sql } from '#db/sql.ts'
 import type { Comparison, FilterAttribute, ScimFilter } from './scim-filter.model.ts'
 import { userNameKey } from './scim-users.model.ts'
 
-/** Tables that a filter reads. */
+/** Columns and tables that the SQL of a filter reads. */
 export type FilterTarget = {
   columns: Readonly<Partial<Record<FilterAttribute, Sql>>>
-  /** Beginning of the statement that reads the values of the list. */
+  /** Beginning of the subquery for the entries of a list, such as addresses. */
   items: Sql
 }
 
-/** People (`u`) and their addresses (`e`). */
+/** People (`u`) and their email addresses (`e`). */
 export const userTarget: FilterTarget = {
   columns: {
     id: sql`u.id`,
@@ -39,10 +39,10 @@ export const groupTarget: FilterTarget = {
   items: sql`SELECT 1 FROM scim_group_members m WHERE m.group_id = g.id`,
 }
 
-/** Attributes that are compared without regard to case. */
+/** Attributes for which upper and lower case are the same. */
 const caseless: readonly FilterAttribute[] = ['userName', 'emails.value', 'emails.type', 'displayName']
 
-/** Attributes that always have a value. */
+/** Attributes that every resource has. */
 const present: readonly FilterAttribute[] = [
   'id',
   'userName',
@@ -54,7 +54,7 @@ const present: readonly FilterAttribute[] = [
   'members.value',
 ]
 
-/** Condition of a filter. Without a filter, a condition that is always true. */
+/** SQL condition for a filter. Always true without a filter. */
 export function conditionOf(filter: ScimFilter | undefined, target: FilterTarget): Sql {
   if (!filter) return sql`1 = 1`
   if (filter.kind === 'not') return sql`NOT (${conditionOf(filter.part, target)})`
@@ -70,7 +70,7 @@ function compare(target: FilterTarget, attribute: FilterAttribute, op: Compariso
   if (op === 'pr') return present.includes(attribute) ? sql`1 = 1` : sql`(${column} IS NOT NULL AND ${column} <> '')`
   const text = caseless.includes(attribute) ? userNameKey(value) : value
   const length = [...text].length
-  // Values are never NULL here, so each condition is true or false, also below NOT.
+  // Columns are never NULL here. So each condition is true or false, and NOT inverts it.
   const conditions: Record<Exclude<Comparison, 'pr'>, () => Sql> = {
     eq: () => sql`${column} = ${text}`,
     ne: () => sql`${column} <> ${text}`,

@@ -3,40 +3,40 @@ import type { ScimResource } from './scim-users.model.ts'
 
 export type ScimGroupInput = {
   displayName: string
-  /** Empty for none. */
+  /** External ID. Empty for none. */
   externalId: string
-  /** The group as sent by the provider, without its members. */
+  /** SCIM resource as sent by the provider, without its members. */
   resource: ScimResource
 }
 
-/** A group that an identity provider has pushed. */
+/** Group that an identity provider has provisioned over SCIM. */
 export type ScimGroup = ScimGroupInput & {
-  /** A UUID. */
+  /** UUID of the group. */
   id: string
   provider: string
-  /** Grows with each change, also of the members. */
+  /** Increases with each change of the group or its members. */
   revision: number
   createTime: string
   updateTime: string
 }
 
-/** A person in a group. */
+/** Member of a group. */
 export type ScimMember = { id: string; userName: string }
 
-/** A group that a person is in. */
+/** Group of a person. */
 export type GroupOfUser = { id: string; displayName: string }
 
-/** IDs of people to add or to remove, or the complete list of members. */
+/** Change of a member list. `add` and `remove` have some IDs; `set` has the complete list. */
 export type MemberChange = { op: 'add' | 'remove' | 'set'; ids: readonly string[] }
 
 export type ScimGroupChange = { input: ScimGroupInput; members: readonly MemberChange[] }
 
 export const scimGroupType = 'iam.pinfold.dev/ScimGroup'
 
-/** Limits of one provider, of one group, of one person, and of one request. */
+/** Most groups of a provider, members of a group, groups of a person, and members in a request. */
 export const scimGroupLimits = { groups: 1000, members: 10_000, ofPerson: 200, perRequest: 1000 }
 
-/** A group with the change of its members: their present number, and the IDs of added and removed members. */
+/** Group after a change: the number of its members, and the IDs of added and removed members. */
 export type ChangedGroup = {
   group: ScimGroup
   members: number
@@ -46,7 +46,10 @@ export type ChangedGroup = {
 
 export const toScimGroupResource = kindOf<ChangedGroup>('scimGroup')
 
-/** Name of a group in role mappings: the external ID, which tokens of such providers have, or else the display name. */
+/**
+ * Name of a group in group mappings. It is the external ID, which the tokens of such providers contain. Without an external ID,
+ * it is the display name.
+ */
 export function groupKeyOf({ displayName, externalId }: Pick<ScimGroupInput, 'displayName' | 'externalId'>): string {
   return externalId === '' ? displayName : externalId
 }

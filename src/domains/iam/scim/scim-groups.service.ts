@@ -1,5 +1,5 @@
-// Groups that an identity provider pushes (SCIM 2.0). They are external groups of the provider. While people are members, the
-// role mappings of the group apply to their sessions of the provider.
+// Groups that an identity provider provisions (SCIM 2.0). They are external groups of the provider. Members get the roles of the
+// group mappings, in sessions that were started with the provider.
 import { randomUUID } from 'node:crypto'
 import type { Work } from '#app.ts'
 import type { Reader, Tx } from '#db/sql.ts'
@@ -29,7 +29,7 @@ export async function membersOfScimGroups({ app }: Work, ids: readonly string[])
   return store.membersOf(app.db, ids)
 }
 
-/** Groups by the ID of the person. The caller has checked that the people belong to its provider. */
+/** Groups of people, by the ID of the person. The people must belong to the provider of the caller; this is not checked here. */
 export async function groupsOfScimUsers({ app }: Work, ids: readonly string[]): Promise<Map<string, GroupOfUser[]>> {
   return store.groupsOfUsers(app.db, ids)
 }
@@ -38,7 +38,8 @@ type Listing = { filter: ScimFilter | undefined; skip: number; limit: number; wi
 type Found = { total: number; groups: ScimGroup[] }
 
 /**
- * A page of groups. With members, the page ends before it has more members than one group may have, but has at least one group.
+ * Page of groups. `withMembers` limits the page: its groups together have at most as many members as one group may have. The page
+ * has at least one group.
  */
 export async function listScimGroups(
   { app: { db } }: Work,
@@ -61,7 +62,7 @@ export async function listScimGroups(
 }
 
 /**
- * Creates a group. Throws ALREADY_EXISTS if another group of the provider has the display name, or the same name in role
+ * Creates a group. Throws ALREADY_EXISTS if another group of the provider has the same display name, or the same name in group
  * mappings.
  */
 export async function createScimGroup(
@@ -87,7 +88,7 @@ export async function createScimGroup(
   return group
 }
 
-/** Changes a group. `change` may run more than once, and throws to refuse the change. */
+/** Updates a group. `change` may run more than once. If `change` throws, nothing is updated. */
 export async function changeScimGroup(
   work: Work,
   provider: string,
@@ -110,7 +111,7 @@ export async function changeScimGroup(
   return group
 }
 
-/** Deletes a group. Its members lose the roles of its mappings. */
+/** Deletes a group. Members lose the roles from its group mappings. */
 export async function deleteScimGroup(
   work: Work,
   provider: string,
@@ -127,7 +128,7 @@ export async function deleteScimGroup(
   work.log.info('scim group deleted', { id, provider })
 }
 
-/** Removes a deleted person from all groups. Each group gets another version and an event. */
+/** Removes a deleted person from all groups. Each group gets a new revision and an event. */
 export async function leaveScimGroups(tx: Tx, work: Work, user: string): Promise<void> {
   const groups = await store.groupsWith(tx, user)
   if (groups.length === 0) return
@@ -141,7 +142,7 @@ export async function leaveScimGroups(tx: Tx, work: Work, user: string): Promise
   }
 }
 
-/** Applies the changes in their order. Throws INVALID_ARGUMENT if a member to add is not a person of the provider. */
+/** Applies changes of the member list in order. Throws INVALID_ARGUMENT if an added member is not a person of the provider. */
 async function changeMembers(
   tx: Tx,
   { id, provider }: ScimGroup,
@@ -171,7 +172,7 @@ async function changeMembers(
   return { members: after.size, added, removed }
 }
 
-/** Throws INVALID_ARGUMENT for unknown people. IDs of another provider get the same error. Members to remove need not exist. */
+/** Throws INVALID_ARGUMENT if an ID to add is not that of a person of this provider. IDs to remove may be unknown. */
 async function requireUsers(tx: Tx, provider: string, changes: readonly MemberChange[]): Promise<void> {
   const wanted = [...new Set(changes.flatMap(({ op, ids }) => (op === 'remove' ? [] : ids)))]
   const known = await store.knownUsers(tx, provider, wanted.filter(isId))
@@ -180,7 +181,7 @@ async function requireUsers(tx: Tx, provider: string, changes: readonly MemberCh
   throw invalid({ field: 'members', description: `has ${unknown.slice(0, 64)}, which is not a user of this provider` })
 }
 
-/** True if a text has the form of the IDs of this server. */
+/** True if a text has the form of an ID of this server. */
 function isId(text: string): boolean {
   return /^[0-9a-f-]{36}$/.test(text)
 }

@@ -22,7 +22,7 @@ export async function findGroup(reader: Reader, provider: string, id: string): P
   return row && fromRow(row)
 }
 
-/** True if another group of the provider has the display name, or the same name in role mappings. */
+/** True if another group of the provider has the same display name, or the same name in group mappings. */
 export async function isGroupTaken(reader: Reader, group: ScimGroup): Promise<boolean> {
   const { provider, id, displayName } = group
   const byName = await reader.get(sql`
@@ -35,7 +35,7 @@ export async function isGroupTaken(reader: Reader, group: ScimGroup): Promise<bo
   return byKey !== undefined
 }
 
-/** Groups in order of their creation. A provider has a limited number of groups, so this is one statement. */
+/** Page of groups, in order of their creation. The number of groups of a provider is limited, so a single query is sufficient. */
 export async function listGroups(
   reader: Reader,
   provider: string,
@@ -76,7 +76,7 @@ export async function updateGroup(tx: Tx, group: ScimGroup): Promise<void> {
      WHERE id = ${id}`)
 }
 
-/** Deletes a group and its members. */
+/** Deletes a group and its memberships. */
 export async function deleteGroup(tx: Tx, id: string): Promise<void> {
   await tx.run(sql`DELETE FROM scim_group_members WHERE group_id = ${id}`)
   await tx.run(sql`DELETE FROM scim_groups WHERE id = ${id}`)
@@ -86,7 +86,7 @@ export async function countMembers(reader: Reader, group: string): Promise<numbe
   return countRows(reader, sql`FROM scim_group_members WHERE group_id = ${group}`)
 }
 
-/** The members of these groups, by the id of the group. */
+/** Members of these groups, by group ID. */
 export async function membersOf(reader: Reader, groups: readonly string[]): Promise<Map<string, ScimMember[]>> {
   if (groups.length === 0) return new Map()
   const rows = await reader.all<ScimMember & { groupId: string }>(sql`
@@ -102,7 +102,7 @@ export async function memberIds(reader: Reader, group: string): Promise<string[]
   return rows.map(({ id }) => id)
 }
 
-/** Number of members of each of these groups. */
+/** Number of members of these groups, by group ID. */
 export async function memberCounts(reader: Reader, groups: readonly string[]): Promise<Map<string, number>> {
   if (groups.length === 0) return new Map()
   const rows = await reader.all<{ id: string; count: number }>(sql`
@@ -113,7 +113,7 @@ export async function memberCounts(reader: Reader, groups: readonly string[]): P
 
 const atOnce = 500
 
-/** Filters IDs to those of people of the provider. */
+/** IDs from the list that are people of this provider. */
 export async function knownUsers(reader: Reader, provider: string, ids: readonly string[]): Promise<Set<string>> {
   const found = new Set<string>()
   for (const some of chunks(ids, atOnce)) {
@@ -138,7 +138,7 @@ export async function removeMembers(tx: Tx, group: string, ids: readonly string[
   }
 }
 
-/** True if one of these people is in more than `most` groups. */
+/** True if one of these people is a member of more than `most` groups. */
 export async function isAnyInMore(reader: Reader, ids: readonly string[], most: number): Promise<boolean> {
   for (const some of chunks(ids, atOnce)) {
     const row = await reader.get(sql`
@@ -149,7 +149,7 @@ export async function isAnyInMore(reader: Reader, ids: readonly string[], most: 
   return false
 }
 
-/** The groups of these people, by the id of the person. */
+/** Groups of these people, by the ID of the person. */
 export async function groupsOfUsers(reader: Reader, ids: readonly string[]): Promise<Map<string, GroupOfUser[]>> {
   if (ids.length === 0) return new Map()
   const rows = await reader.all<GroupOfUser & { userId: string }>(sql`
@@ -159,7 +159,7 @@ export async function groupsOfUsers(reader: Reader, ids: readonly string[]): Pro
   return Map.groupBy(rows, ({ userId }) => userId)
 }
 
-/** The groups that a person is in. */
+/** Groups of a person. */
 export async function groupsWith(reader: Reader, user: string): Promise<ScimGroup[]> {
   const rows = await reader.all<Row>(sql`
     SELECT ${columns} FROM scim_group_members m JOIN scim_groups g ON g.id = m.group_id
@@ -167,7 +167,7 @@ export async function groupsWith(reader: Reader, user: string): Promise<ScimGrou
   return rows.map(fromRow)
 }
 
-/** Removes a person from all groups. Each group gets another version. */
+/** Removes a person from all groups. Increases the revision of each group. */
 export async function leaveGroups(tx: Tx, user: string, now: string): Promise<void> {
   await tx.run(sql`
     UPDATE scim_groups SET revision = revision + 1, update_time = ${now}
@@ -175,17 +175,17 @@ export async function leaveGroups(tx: Tx, user: string, now: string): Promise<vo
   await tx.run(sql`DELETE FROM scim_group_members WHERE user_id = ${user}`)
 }
 
-/** Deletes all groups of a provider, with their members. */
+/** Deletes all groups of a provider and their memberships. */
 export async function deleteAllGroups(tx: Tx, provider: string): Promise<void> {
   await tx.run(sql`
     DELETE FROM scim_group_members WHERE group_id IN (SELECT id FROM scim_groups WHERE provider_uid = ${provider})`)
   await tx.run(sql`DELETE FROM scim_groups WHERE provider_uid = ${provider}`)
 }
 
-/** Role that a pushed group gives: its scope, and its capability numbers as JSON. */
+/** Role that a person gets from a provisioned group. `capabilities` are the capability numbers as JSON. */
 export type PushedRole = { place: string; capabilities: string }
 
-/** Roles that the groups of an active person give now. None while the provider's endpoint is switched off. */
+/** Roles that an active person currently gets from provisioned groups. Empty while SCIM is disabled for the provider. */
 export async function pushedRoles(reader: Reader, provider: string, externalId: string): Promise<PushedRole[]> {
   const rows = await reader.all<PushedRole & { scim: string }>(sql`
     SELECT t.scope AS place, r.capabilities, p.scim

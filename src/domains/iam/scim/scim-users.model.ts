@@ -1,20 +1,20 @@
 import { createHash } from 'node:crypto'
 import { kindOf } from '#lib/events/event-body.ts'
 
-/** A person as sent by the provider, as JSON. Attributes that the server uses have their own members below. */
+/** SCIM resource of a person as sent by the provider. Attributes that affect this server are also stored separately. */
 export type ScimResource = Readonly<Record<string, unknown>>
 
 export type ScimInput = {
   userName: string
-  /** Empty for none. */
+  /** External ID. Empty for none. */
   externalId: string
   active: boolean
   resource: ScimResource
 }
 
-/** A person whom an identity provider has provisioned. */
+/** Person whom an identity provider has provisioned over SCIM. */
 export type ScimUser = ScimInput & {
-  /** A UUID. */
+  /** UUID of the person. */
   id: string
   provider: string
   createTime: string
@@ -23,15 +23,15 @@ export type ScimUser = ScimInput & {
 
 export const scimUserType = 'iam.pinfold.dev/ScimUser'
 
-/** Most people of one provider, including deprovisioned people who stay blocked. */
+/** Most people of one provider, including the blocked external IDs of deleted people. */
 export const maxScimUsers = 50_000
 
 export const toScimUserResource = kindOf<ScimUser>('scimUser')
 
-/** An address of a person, as used in filters. */
+/** Email address of a person, for filters. */
 export type ScimEmail = { value: string; type: string; isPrimary: boolean }
 
-/** Addresses in a resource. Leaves out values of other shapes. */
+/** Email addresses in a SCIM resource. Values without a text are left out. */
 export function emailsOf(resource: ScimResource): ScimEmail[] {
   const key = Object.keys(resource).find((name) => name.toLowerCase() === 'emails')
   const list = key === undefined ? [] : [resource[key] ?? []].flat()
@@ -43,13 +43,13 @@ export function emailsOf(resource: ScimResource): ScimEmail[] {
   })
 }
 
-/** Accepts texts as well, since some providers send them. */
+/** True for the boolean and for the text "true", which some providers send. */
 const isTrue = (value: unknown): boolean =>
   value === true || (typeof value === 'string' && value.toLowerCase() === 'true')
 
 const isStorable = (text: string): boolean => text.isWellFormed() && !text.includes('\0')
 
-/** Version of a person. Changes with each write. */
+/** Version of a person, for entity tags. Changes with each write. */
 export function versionOf({ updateTime, resource }: Pick<ScimUser, 'updateTime' | 'resource'>): string {
   const hash = createHash('sha256')
     .update(`${updateTime} ${JSON.stringify(resource)}`)
@@ -57,7 +57,7 @@ export function versionOf({ updateTime, resource }: Pick<ScimUser, 'updateTime' 
   return `W/"${hash.slice(0, 22)}"`
 }
 
-/** Key of a user name, without regard to case (RFC 7643, 4.1.1). */
+/** User name for comparisons. Upper and lower case are the same (RFC 7643, 4.1.1). */
 export function userNameKey(userName: string): string {
   return userName.normalize('NFC').toLowerCase()
 }

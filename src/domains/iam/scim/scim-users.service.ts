@@ -1,6 +1,6 @@
-// People whom an identity provider provisions (SCIM 2.0). A provisioned person has a record, but no account before the first
-// sign-in. The record decides if the person can sign in through this provider and keep their sessions. It does not apply to
-// people whom the provider has never provisioned. After SCIM is switched off, earlier decisions still apply.
+// People whom an identity provider provisions (SCIM 2.0). Provisioning creates a record, and the first sign-in creates the
+// account. If the record is inactive or deleted, the person cannot sign in with this provider and the sessions end. People whom
+// the provider never provisioned are not affected. Existing records still apply after SCIM is disabled.
 import { randomUUID } from 'node:crypto'
 import type { App, Work } from '#app.ts'
 import type { Reader, Tx } from '#db/sql.ts'
@@ -19,8 +19,8 @@ import { maxScimUsers, type ScimInput, type ScimUser, scimUserType, toScimUserRe
 import * as store from './scim-users.store.ts'
 
 /**
- * Checks the token of the provider's endpoint. Throws the same UNAUTHENTICATED for a wrong token, an expired one and an unknown
- * provider. Throws PERMISSION_DENIED if the endpoint is switched off.
+ * Verifies the SCIM token of a provider. Throws UNAUTHENTICATED with the same message for a wrong token, an expired token and an
+ * unknown provider. Throws PERMISSION_DENIED if SCIM is disabled for the provider.
  */
 export async function openScim({ db, clock }: App, provider: string, token: string): Promise<void> {
   const scim = (await findProvider(db, provider))?.scim
@@ -58,12 +58,12 @@ async function lookUp({ db }: App, provider: string, filter: ScimFilter, { skip,
 }
 
 /**
- * Most people that one statement reads. Until then, a local database blocks the server. Each person has up to 50 addresses, and
- * up to five conditions apply to each.
+ * Most people that one query reads. A SQLite query blocks the server while it runs. The query may check five conditions for 50
+ * addresses of each person.
  */
 const perSlice = { withEmails: 50, without: 500 }
 
-/** Searches all people of the provider in slices, between which other work is scheduled. */
+/** Searches all people of the provider. Reads them in small queries, so that other requests are served in between. */
 async function search({ db }: App, provider: string, filter: ScimFilter, { skip, limit }: Page): Promise<Found> {
   const size = asksForEmails(filter) ? perSlice.withEmails : perSlice.without
   const ids: string[] = []
@@ -85,7 +85,7 @@ async function search({ db }: App, provider: string, filter: ScimFilter, { skip,
 
 const perCommit = 200
 
-/** Writes the addresses of people whom an earlier release stored without them. */
+/** Stores the email addresses of people. An earlier release stored people without them. */
 async function completeEmails({ db }: App, provider: string): Promise<void> {
   while ((await store.usersWithoutEmails(db, provider, 1)).length > 0) {
     await db.tx(async (tx) => {
@@ -94,7 +94,7 @@ async function completeEmails({ db }: App, provider: string): Promise<void> {
   }
 }
 
-/** Creates a person. Throws ALREADY_EXISTS if another person of the provider has the user name or external ID. */
+/** Creates a person. Throws ALREADY_EXISTS if the user name or the external ID belongs to another person of the provider. */
 export async function createScimUser(work: Work, provider: string, input: ScimInput): Promise<ScimUser> {
   const { now } = work.cause
   const user: ScimUser = { ...input, id: randomUUID(), provider, createTime: now, updateTime: now }
@@ -110,7 +110,7 @@ export async function createScimUser(work: Work, provider: string, input: ScimIn
   return user
 }
 
-/** Changes a person. `change` may run more than once, and throws to refuse the change. */
+/** Updates a person. `change` may run more than once. If `change` throws, nothing is updated. */
 export async function changeScimUser(
   work: Work,
   provider: string,
@@ -134,7 +134,7 @@ export async function changeScimUser(
   return user
 }
 
-/** Deletes a person, who can no longer sign in through the provider. */
+/** Deletes a person, and blocks the person from signing in with the provider. */
 export async function deleteScimUser(
   work: Work,
   provider: string,
@@ -153,13 +153,16 @@ export async function deleteScimUser(
   work.log.info('scim user deleted', { id, provider })
 }
 
-/** Deletes all people and groups that a provider has provisioned. */
+/** Deletes all people and groups of a provider. */
 export async function dropScimUsers(tx: Tx, provider: string): Promise<void> {
   await deleteAllGroups(tx, provider)
   await store.deleteAllUsers(tx, provider)
 }
 
-/** Ends the sessions of a person's previous external ID. If the person was or is inactive, blocks the previous ID. */
+/**
+ * If the external ID of a person changes, ends the access with the previous ID. If the person is or was inactive, also blocks the
+ * previous ID.
+ */
 async function releaseExternalId(tx: Tx, work: Work, before: ScimUser, after: ScimUser): Promise<void> {
   await endAccess(tx, work, before)
   if (before.externalId === '' || (before.active && after.active)) return
@@ -167,7 +170,7 @@ async function releaseExternalId(tx: Tx, work: Work, before: ScimUser, after: Sc
   await store.noteRemoval(tx, before.provider, before.externalId, work.cause.now)
 }
 
-/** Ends a person's sessions of the provider, and revokes the push tokens created through it. */
+/** Ends the person's sessions with the provider. Revokes the push tokens that the person created with the provider. */
 async function endAccess(tx: Tx, work: Work, { provider, externalId }: ScimUser): Promise<void> {
   if (externalId === '') return
   await endAllOfProvider(tx, work, provider, { externalId }, 'deactivated')

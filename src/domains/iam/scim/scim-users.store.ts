@@ -10,7 +10,7 @@ type Row = Omit<ScimUser, 'externalId' | 'active' | 'resource'> & {
   resource: string
 }
 
-/** Most addresses of a person that filters use. */
+/** Most email addresses of a person that filters can find. */
 const maxEmails = 50
 
 const columns = sql`
@@ -32,7 +32,7 @@ export async function findUser(reader: Reader, provider: string, id: string): Pr
   return row && fromRow(row)
 }
 
-/** True if another person of the provider has the user name or external ID. */
+/** True if the user name or the external ID belongs to another person of the provider. */
 export async function isTaken(
   reader: Reader,
   { provider, id, userName, externalId }: Pick<ScimUser, 'provider' | 'id' | 'userName' | 'externalId'>,
@@ -51,7 +51,7 @@ export async function countUsers(reader: Reader, provider: string): Promise<numb
   return countRows(reader, sql`FROM scim_users WHERE provider_uid = ${provider}`)
 }
 
-/** People in order of their creation, so that new people do not move others to another page. */
+/** Page of people, in order of their creation. New people are at the end, so existing ones do not move to another page. */
 export async function listUsers(
   reader: Reader,
   provider: string,
@@ -63,7 +63,7 @@ export async function listUsers(
   return rows.map(fromRow)
 }
 
-/** All people who match the filter, in one statement. Only for filters that look up one person. */
+/** People who match a filter, in a single query. Only for filters that match at most one person. */
 export async function lookUpUsers(reader: Reader, provider: string, filter: ScimFilter): Promise<ScimUser[]> {
   const rows = await reader.all<Row>(sql`
     SELECT ${columns} FROM scim_users u WHERE u.provider_uid = ${provider} AND (${conditionOf(filter, userTarget)})`)
@@ -73,7 +73,7 @@ export async function lookUpUsers(reader: Reader, provider: string, filter: Scim
 /** Position of a person in the order of creation. */
 export type ScimPlace = Pick<ScimUser, 'createTime' | 'id'>
 
-/** People in order of their creation, after the given position. */
+/** Next people in order of their creation, after the given position. */
 export async function sliceOf(reader: Reader, provider: string, after: ScimPlace, limit: number): Promise<ScimPlace[]> {
   return reader.all<ScimPlace>(sql`
     SELECT create_time AS "createTime", id FROM scim_users
@@ -81,7 +81,7 @@ export async function sliceOf(reader: Reader, provider: string, after: ScimPlace
      ORDER BY provider_uid, create_time, id LIMIT ${limit}`)
 }
 
-/** IDs of these people who match the filter. */
+/** IDs from the list whose person matches the filter. */
 export async function matchesOf(reader: Reader, ids: readonly string[], filter: ScimFilter): Promise<Set<string>> {
   if (ids.length === 0) return new Set()
   const rows = await reader.all<{ id: string }>(sql`
@@ -89,7 +89,7 @@ export async function matchesOf(reader: Reader, ids: readonly string[], filter: 
   return new Set(rows.map(({ id }) => id))
 }
 
-/** People who still exist, in the order of `ids`. */
+/** People with these IDs, in the order of `ids`. Deleted people are left out. */
 export async function usersOf(reader: Reader, provider: string, ids: readonly string[]): Promise<ScimUser[]> {
   if (ids.length === 0) return []
   const rows = await reader.all<Row>(sql`
@@ -118,7 +118,7 @@ export async function updateUser(tx: Tx, user: ScimUser): Promise<void> {
   await writeEmails(tx, user)
 }
 
-/** Writes the addresses of a person, for filters. */
+/** Stores the email addresses of a person in the table that filters read. */
 export async function writeEmails(tx: Tx, { id, resource, updateTime }: ScimUser): Promise<void> {
   await tx.run(sql`DELETE FROM scim_emails WHERE user_id = ${id}`)
   const rows = emailsOf(resource).slice(0, maxEmails)
@@ -130,7 +130,7 @@ export async function writeEmails(tx: Tx, { id, resource, updateTime }: ScimUser
   await tx.run(sql`UPDATE scim_users SET emails_of = ${updateTime} WHERE id = ${id}`)
 }
 
-/** People whose addresses are not written, since an earlier release stored the rest; at most `limit`. */
+/** Up to `limit` people whose email addresses are not stored yet, since an earlier release did not store them. */
 export async function usersWithoutEmails(reader: Reader, provider: string, limit: number): Promise<ScimUser[]> {
   const rows = await reader.all<Row>(sql`
     SELECT ${columns} FROM scim_users u
@@ -143,7 +143,7 @@ export async function deleteUser(tx: Tx, id: string): Promise<void> {
   await tx.run(sql`DELETE FROM scim_users WHERE id = ${id}`)
 }
 
-/** Blocks an external ID of the provider until the person is provisioned again. */
+/** Blocks sign-ins with an external ID until the provider provisions the person again. */
 export async function noteRemoval(tx: Tx, provider: string, externalId: string, time: string): Promise<void> {
   await tx.run(sql`
     INSERT INTO scim_removals (provider_uid, external_id, remove_time) VALUES (${provider}, ${externalId}, ${time})
@@ -159,7 +159,7 @@ export async function countRemovals(reader: Reader, provider: string): Promise<n
 }
 
 /**
- * True if the provider's person is active, false if inactive or removed. Undefined if the provider has never provisioned the
+ * True if the person is active. False if the person is inactive or deleted. Undefined if the provider never provisioned the
  * person.
  */
 export async function standingOf(reader: Reader, provider: string, externalId: string): Promise<boolean | undefined> {
@@ -179,7 +179,7 @@ export async function hasProvisioned(reader: Reader, provider: string): Promise<
   return row !== undefined
 }
 
-/** Deletes all people of a provider that is deleted, with their addresses and blocks. */
+/** Deletes all people of a deleted provider, with their email addresses and blocked external IDs. */
 export async function deleteAllUsers(tx: Tx, provider: string): Promise<void> {
   await tx.run(sql`
     DELETE FROM scim_emails WHERE user_id IN (SELECT id FROM scim_users WHERE provider_uid = ${provider})`)

@@ -1,4 +1,4 @@
-// Bodies of the events about people and groups that identity providers manage over SCIM.
+// Bodies of events about people and groups that identity providers provision over SCIM.
 import {
   ScimGroupCreatedEventSchema,
   ScimGroupDeletedEventSchema,
@@ -29,7 +29,7 @@ export const scimEvents: readonly EventBody[] = [
   }),
 ]
 
-/** Most member IDs that an event lists. */
+/** Most member IDs that the body of an event lists. */
 const maxListed = 100
 
 function groupMessage({ group, members, added, removed }: ChangedGroup): ScimGroupMessage {
