@@ -4,27 +4,34 @@ import type { Cause } from '#lib/cause.ts'
 import type { QuotaName } from './groups/quotas.model.ts'
 import type { Identity } from './identities/identities.model.ts'
 
-/** An identity that is being deleted. Events about its groups have the cause `toGroups`. */
+/** Deletion of an identity. Events of the groups in which the identity had bindings have the cause `toGroups`. */
 export type IdentityDeletion = { identity: Identity; cause: Cause; toGroups: Cause }
 
-/** Hooks that run when something of this domain changes. */
+/** Hooks of this domain, called in the transaction of a change. */
 export type IamHooks = {
-  /** The caller created an organization. */
+  /** Called when the caller has created an organization. */
   organizationCreated(tx: Tx, by: By, uid: string): Promise<void>
   /**
-   * A group with nothing below it is being deleted. Removes the rows that the `groupDeletion` of their resource deletes with it.
+   * Called when an empty group is deleted. Implementations delete the rows that belong to the group, as `groupDeletion` of their
+   * resources declares.
    */
   groupDeleting(tx: Tx, uid: string): Promise<void>
-  /** An identity is being deleted. Removes its rows, or throws if the identity must not be deleted. */
+  /**
+   * Called when an identity is deleted. Implementations delete the rows of the identity. They throw if the identity must not be
+   * deleted.
+   */
   identityDeleting(tx: Tx, deletion: IdentityDeletion): Promise<void>
-  /** A session was ended by a caller outside of it. Somebody else may have used it. */
+  /**
+   * Called when a session was ended from another session, or because its refresh token was used twice. Somebody else may have
+   * used the session.
+   */
   sessionEnded(tx: Tx, cause: Cause, uid: string): Promise<void>
-  /** An identity provider is being deleted. */
+  /** Called when an identity provider is deleted. */
   providerDeleting(tx: Tx, uid: string): Promise<void>
-  /** Returns the reason why a role is still needed. Undefined if it is not. */
+  /** Returns the reason why a role cannot be deleted. Undefined if it can. */
   roleInUse(reader: Reader, uid: string, now: string): Promise<string | undefined>
-  /** Counts what an organization uses of its quotas. */
+  /** Counts the resources of an organization that count against its quotas. */
   quotaUse(reader: Reader, organization: string): Promise<Partial<Record<QuotaName, number>>>
-  /** Throws NOT_FOUND unless the server has each of these repositories. */
+  /** Throws NOT_FOUND if one of the repositories does not exist. */
   requireRepos(reader: Reader, uids: readonly string[]): Promise<void>
 }

@@ -1,4 +1,4 @@
-// Hooks of this domain that its own higher folders implement.
+// Hooks of this domain that its own folders implement.
 import type { App } from '#app.ts'
 import type { DomainHooks } from '#hooks.ts'
 import { parentOf, top } from '#lib/uid.ts'
@@ -37,7 +37,7 @@ export const iamHooks = (app: App): DomainHooks => ({
   providerDeleting: dropScimUsers,
 
   async roleInUse(reader, uid, now) {
-    // An expired invite offers the role to nobody.
+    // Expired invitations are ignored, since nobody can accept them.
     if (await isRoleOffered(reader, uid, now)) return 'an invitation still offers the role; delete the invitation first'
     if (await isDefaultRole(reader, uid))
       return 'an identity provider still grants the role to new users; change its default role first'

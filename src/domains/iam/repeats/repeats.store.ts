@@ -10,7 +10,7 @@ export async function findRequest(reader: Reader, id: string, now: string): Prom
 
 export type NewRequest = { id: string; requestHash: string; now: string; expireTime: string }
 
-/** Inserts a request ID. Returns false if it exists and has not expired. */
+/** Inserts a request ID. Returns false if the ID is already stored and has not expired. */
 export async function insertRequest(tx: Tx, { id, requestHash, now, expireTime }: NewRequest): Promise<boolean> {
   await tx.run(sql`DELETE FROM request_ids WHERE id = ${id} AND expire_time <= ${now}`)
   const inserted = await tx.run(sql`
@@ -23,7 +23,7 @@ export async function setAnswer(tx: Tx, id: string, answer: Uint8Array): Promise
   await tx.run(sql`UPDATE request_ids SET answer = ${answer} WHERE id = ${id}`)
 }
 
-/** Deletes expired request IDs, at most `limit`. Returns their number. */
+/** Deletes up to `limit` expired request IDs. Returns the number of deleted IDs. */
 export async function sweepRequests(tx: Tx, now: string, limit: number): Promise<number> {
   return deleteOldest(tx, { table: 'request_ids', key: 'id' }, now, limit)
 }

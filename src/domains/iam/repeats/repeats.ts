@@ -1,5 +1,5 @@
-// Idempotency keys. A client without a response repeats its request, and cannot know if it was carried out. The key is stored in
-// the transaction of the change, so either both are stored or neither.
+// Idempotency keys. If a client gets no response, it sends the request again with the same key. The key is stored in the
+// transaction of the change, so a repeated request changes nothing.
 import { createHash } from 'node:crypto'
 import type { Db, Tx } from '#db/sql.ts'
 import { Newest } from '#lib/caches/newest.ts'
@@ -7,27 +7,32 @@ import type { Sealer } from '#lib/crypto/seal.ts'
 import { AppError } from '#lib/errors.ts'
 import { findRequest, insertRequest, setAnswer } from './repeats.store.ts'
 
-/** `key` is unique for the caller only. `content` is everything that identifies the request. */
+/**
+ * Request with an idempotency key. Different callers can use the same `key`. `content` is everything that distinguishes this
+ * request from another one.
+ */
 export type NamedRequest = { caller: string; key: string; content: readonly (string | Uint8Array)[] }
 
-/** State of a request with a key: new, carried out, or carried out with a stored response. */
+/** State of a request: never processed, processed, or processed with a stored response. */
 export type Known = 'new' | 'carried out' | { answer: Uint8Array }
 
 export type Repeats = {
-  /** Finds a request. Throws INVALID_ARGUMENT if the caller has used the key for another request. */
+  /** Looks up a request by its key. Throws INVALID_ARGUMENT if the caller has used the key for a different request. */
   find(request: NamedRequest): Promise<Known>
   /**
-   * Stores the key. Call it in the transaction of the change, before the change. Returns false if the request was carried out
-   * meanwhile.
+   * Stores the key. Must be called in the transaction of the change, before the change. Returns false if the request was
+   * processed meanwhile.
    */
   claim(tx: Tx, request: NamedRequest): Promise<boolean>
-  /** Stores the response of a request, unless it is too long or the caller has used up the space of the day. */
+  /**
+   * Stores the response of a request. Does nothing if the response is too long, or if the caller has used up the daily storage.
+   */
   answer(request: NamedRequest, answer: Uint8Array): Promise<void>
 }
 
 const keptMs = 24 * 60 * 60_000
 const maxAnswerBytes = 256 * 1024
-/** Most bytes of responses that a node stores for one caller in a day. */
+/** Most bytes of responses that one server stores for one caller in a day. */
 const bytesPerCaller = 16 * 1024 * 1024
 const mostCallers = 10_000
 
@@ -54,13 +59,13 @@ export function createRepeats(db: Db, sealer: Sealer, clock: () => Date): Repeat
 
     async answer(request, answer) {
       if (answer.length > maxAnswerBytes || !kept.take(request.caller, answer.length)) return
-      // The response may have a secret that is shown only once.
+      // The response is encrypted, since it may contain a secret that is shown only once.
       await db.tx((tx) => setAnswer(tx, idOf(request), sealer.seal('request-answer', answer)))
     },
   }
 }
 
-/** Counts the stored bytes of each caller. The count restarts a day after the first response was counted. */
+/** Counts the stored bytes of each caller. A caller's count restarts a day after the first stored response. */
 function createAllowance(clock: () => Date): { take(caller: string, bytes: number): boolean } {
   const days = new Newest<string, { began: number; bytes: number }>(mostCallers)
   return {
@@ -68,7 +73,7 @@ function createAllowance(clock: () => Date): { take(caller: string, bytes: numbe
       const now = clock().getTime()
       const found = days.get(caller)
       const day = found && now - found.began < keptMs ? found : { began: now, bytes: 0 }
-      // The most recent callers stay longest.
+      // Callers without recent requests are dropped from memory first.
       days.set(caller, day)
       if (day.bytes + bytes > bytesPerCaller) return false
       day.bytes += bytes
@@ -77,7 +82,7 @@ function createAllowance(clock: () => Date): { take(caller: string, bytes: numbe
   }
 }
 
-/** Different callers can use the same key. */
+/** Hash of caller and key, since different callers can use the same key. */
 function idOf({ caller, key }: NamedRequest): string {
   return hashOf([caller, key])
 }

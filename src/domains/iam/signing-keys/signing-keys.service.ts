@@ -6,27 +6,30 @@ import * as store from './signing-keys.store.ts'
 
 export type SigningKey = { kid: string; publicJwk: JWK; privateJwk: JWK; activeTime: string }
 
-/** Creates a key pair. Runs in the retry loop of a transaction, so it must have no side effects. */
+/** Creates a key pair. Must have no side effects, since the transaction may run more than once. */
 export type NewKeyPair = (algorithm: SigningAlgorithm) => Promise<{ kid: string; publicJwk: JWK; privateJwk: JWK }>
 
 const day = 24 * 60 * 60 * 1000
-/** Time for which a new key is published before it signs tokens, so that verifiers have it by then, in milliseconds. */
+/** Milliseconds for which a new key is published before it signs tokens. By then, all verifiers have fetched the key. */
 const publishedBefore = day
-/** The same time for the first key of another algorithm: by then every node has the key, and no cached key set is older. */
+/**
+ * The same time for the first key of an additional algorithm. By then, all servers have the key, and no verifier has an older key
+ * set in its cache.
+ */
 const publishedBeforeFirst = 10 * 60 * 1000
-/** Time for which an old key stays published after it has signed its last token, in milliseconds. */
+/** Milliseconds for which an old key stays published after it has signed its last token. */
 const publishedAfter = 2 * day
 
 const purpose = 'signing-key'
 
-/** Present signing keys, unsealed. */
+/** All stored signing keys, decrypted. */
 export async function currentSigningKeys(db: Db, sealer: Sealer): Promise<SigningKey[]> {
   return (await store.listSigningKeys(db)).map((row) => decryptKey(sealer, row))
 }
 
 export type Rotation = { days: number; algorithms: readonly SigningAlgorithm[] }
 
-/** Creates, replaces and deletes keys by their age, in one transaction. Returns the number of changes. */
+/** Creates new keys and deletes old ones by their age, in one transaction. Returns the number of changes. */
 export async function rotateSigningKeys(
   { db, tx }: { db: Db; tx: Db['tx'] },
   sealer: Sealer,
@@ -46,7 +49,8 @@ export async function rotateSigningKeys(
     let made = 0
     for (const algorithm of missingAlgorithms(rows, now, rotation)) {
       const pair = pairs.get(algorithm)
-      // Another node has deleted a key meanwhile. The next run creates its successor.
+      // Another server has deleted a key meanwhile, so no key pair was generated for this algorithm. The next run creates the
+      // key.
       if (!pair) continue
       await store.insertSigningKey(tx, {
         kid: pair.kid,
@@ -67,13 +71,16 @@ function keysOfAlgorithm(rows: Rows, algorithm: SigningAlgorithm): Rows {
   return rows.filter((row) => algorithmOf(JSON.parse(row.publicJwk) as JWK) === algorithm)
 }
 
-/** Time at which a new key starts to sign: at once only if nobody can have read the key set. */
+/**
+ * Time from which a new key signs tokens. It is now only if there are no other keys, since nobody can have fetched the key set
+ * before.
+ */
 function firstUse(rows: Rows, algorithm: SigningAlgorithm, now: number): number {
   if (rows.length === 0) return now
   return now + (keysOfAlgorithm(rows, algorithm).length === 0 ? publishedBeforeFirst : publishedBefore)
 }
 
-/** Algorithms that need a new key. */
+/** Algorithms for which a new key must be created. */
 function missingAlgorithms(rows: Rows, now: number, { algorithms, days }: Rotation): SigningAlgorithm[] {
   return algorithms.filter((algorithm) => {
     const newest = keysOfAlgorithm(rows, algorithm).at(-1)
@@ -82,8 +89,8 @@ function missingAlgorithms(rows: Rows, now: number, { algorithms, days }: Rotati
 }
 
 /**
- * Keys whose successor has been signing for longer than the life of any token. The last key of an unused algorithm expires when
- * its successor would have been used for that time.
+ * Keys to delete. A key is deleted when its successor has been in use for longer than tokens are valid. If an algorithm is no
+ * longer used, its last key is deleted after the same time.
  */
 function expiredKeys(rows: Rows, now: number, { algorithms, days }: Rotation): Rows {
   return signingAlgorithms.flatMap((algorithm) => {

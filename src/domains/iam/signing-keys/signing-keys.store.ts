@@ -1,11 +1,11 @@
 import { type Reader, sql, type Tx } from '#db/sql.ts'
 
-/** Key pair of the issuer. The private key is sealed with the master key. */
+/** Key pair for signing tokens. The private key is encrypted with the master key. */
 export type SigningKeyRow = {
   kid: string
   publicJwk: string
   privateJwk: Uint8Array
-  /** Time from which tokens are signed with the key, in ISO 8601. */
+  /** Time from which the key signs tokens, in ISO 8601. */
   activeTime: string
   createTime: string
 }
