@@ -3,15 +3,15 @@ import { descriptionPattern, type Fields, maxNameLength, namePattern } from '#li
 
 export type GitHubInstallation = { installationId: string; name: string }
 
-/** Cloud accounts and services that a group is tied to. The blocks are independent. */
+/** Cloud accounts and services that are linked to a group. Each member can be set independently. */
 export type Accounts = {
   amazon?: { account: string } | undefined
   google?: { projectId: string; projectNumber: string } | undefined
-  /** Application IDs by the component that uses them. */
+  /** Application IDs in Azure, by the component that uses them. */
   azure?: { tenantId: string; clientIds: Record<string, string> } | undefined
-  /** Installations by the ID of the GitHub app. */
+  /** Installations of GitHub apps, by the ID of the app. */
   github?: { appInstallations: Record<string, { installations: GitHubInstallation[] }> } | undefined
-  /** Uids of identities by the service that assumes them. */
+  /** Uids of identities, by the service that acts as them. */
   pinfold?: { serviceBindings: Record<string, string> } | undefined
 }
 
@@ -23,7 +23,10 @@ export const emptyAccounts = {
   pinfold: { serviceBindings: {} },
 } satisfies Accounts
 
-/** Accounts of a group elsewhere. A group has at most one association, so its uid is that of the group. */
+/**
+ * Accounts at clouds and at GitHub that are linked to a group. A group has at most one association, with the same uid as the
+ * group.
+ */
 export type AccountAssociation = Accounts & {
   uid: string
   name: string
@@ -50,7 +53,7 @@ export const accountAssociationFields = {
   updateTime: { column: 'update_time', sort: true },
 } as const satisfies Fields<AccountAssociation & { group: string }>
 
-// These values become part of URLs and names in requests to clouds.
+// Patterns of values that become part of URLs and names in requests to clouds.
 export const accountPatterns = {
   awsAccount: /^[0-9]{12}$/,
   projectId: /^(?:[a-z0-9.-]{1,253}:)?[a-z0-9][a-z0-9-]{0,62}$/,
@@ -61,5 +64,5 @@ export const accountPatterns = {
   number: /^[1-9][0-9]{0,18}$/,
 }
 
-/** Most applications, apps, installations of an app, and services of one association. */
+/** Most Azure applications, GitHub apps, installations of an app, and services of one association. */
 export const maxAccounts = { clientIds: 20, apps: 20, installations: 100, services: 20 }

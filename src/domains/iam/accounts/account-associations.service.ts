@@ -33,7 +33,7 @@ export async function listAccountAssociations(
   call: Call,
   query: ListQuery<store.AssociationFilter>,
 ): Promise<Listed<AccountAssociation>> {
-  // An association has the uid of its group, so it is listed with the group and not below it.
+  // An association has the uid of its group. So lists must include the group itself, not only resources below it.
   return listNodes(call, query, store.associationList, { inclusive: true })
 }
 
@@ -81,7 +81,7 @@ export async function updateAccountAssociation(
   return association
 }
 
-/** Deletes the association of a group. If there is none, succeeds without an event. */
+/** Deletes the association of a group. If the group has none, does nothing and emits no event. */
 export async function deleteAccountAssociation(call: Call, group: string): Promise<void> {
   const deleted = await call.app.db.tx(async (tx) => {
     const association = await store.findAssociation(tx, group)
@@ -96,7 +96,10 @@ export async function deleteAccountAssociation(call: Call, group: string): Promi
 
 export type Checked = { ready: true } | { ready: false; reason: string; message: string }
 
-/** Asks the cloud for credentials and returns the result. A refusal of the cloud is a result, not an error. */
+/**
+ * Tests an association: requests credentials from the cloud. If the cloud refuses, the refusal is in the result, and no error is
+ * thrown.
+ */
 export async function checkAccountAssociation(
   call: Call,
   group: string,
@@ -121,8 +124,8 @@ async function requireAssociation(reader: Reader, group: string): Promise<Accoun
 }
 
 /**
- * Fills missing members of present blocks with empty values, since a patch may set one member of a new block. Absent blocks stay
- * absent.
+ * Adds missing members to blocks that are present, since a patch can set a single member of a new block. Missing blocks stay
+ * undefined.
  */
 function fillEmpty<T extends Accounts>(given: T): Omit<T, keyof Accounts> & Accounts {
   const { amazon, google, azure, github, pinfold, ...rest } = given
@@ -142,7 +145,9 @@ async function checkAssociation(reader: Reader, association: AccountAssociation)
   checkFields<AccountAssociation>({ name, description }, association, problems)
 }
 
-/** Checks service bindings: a service assumes only an identity of the group itself that is meant for that service. */
+/**
+ * Problems of service bindings. A service can act only as an identity of this group, and the identity must be for this service.
+ */
 async function checkServices(reader: Reader, { uid, pinfold }: AccountAssociation): Promise<FieldViolation[]> {
   const bindings = Object.entries(pinfold?.serviceBindings ?? {})
   const field = 'pinfold.service_bindings'

@@ -28,7 +28,7 @@ const valuesOf = (association: AccountAssociation) => ({
   update_time: association.updateTime,
 })
 
-/** Returns false if the group already has an association. */
+/** Inserts an association. Returns false if the group already has one. */
 export function insertAssociation(tx: Tx, association: AccountAssociation): Promise<boolean> {
   return associations.insert(tx, association, { ...valuesOf(association), create_time: association.createTime })
 }

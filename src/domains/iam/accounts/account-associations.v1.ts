@@ -1,4 +1,4 @@
-// Version 1 of account associations: named by their group, with lists in full and a PUT that replaces.
+// Version 1 of account associations. They are named by their group, lists are complete, and a PUT replaces an association.
 import type { Handlers } from '#app.ts'
 import {
   AccountAssociationsSchema,

@@ -1,9 +1,9 @@
-// Conversions that the messages of both versions of the contract share.
+// Conversion of account associations between the model and the messages of both versions.
 import type { Accounts } from './account-associations.model.ts'
 
 type StoredApps = NonNullable<Accounts['github']>['appInstallations']
 
-/** Message of either version. Its `installationId` is a 64-bit number. */
+/** Message of either version. In both, `installationId` is a 64-bit number. */
 export type AccountsMessage = Omit<Accounts, 'github'> & {
   name: string
   description: string
@@ -12,7 +12,7 @@ export type AccountsMessage = Omit<Accounts, 'github'> & {
     | undefined
 }
 
-/** Reads the fields of a message, without its protobuf members. */
+/** Reads the fields of a message. Members that protobuf adds are left out. */
 export function readAccounts(message: AccountsMessage): Accounts & { name: string; description: string } {
   const { name, description, amazon, google, azure, github, pinfold } = message
   return {
@@ -26,7 +26,7 @@ export function readAccounts(message: AccountsMessage): Accounts & { name: strin
   }
 }
 
-/** IDs as text, since numbers in JSON lose digits. */
+/** Installation IDs become texts, since large numbers lose digits in JSON. */
 function readApps(apps: NonNullable<AccountsMessage['github']>['appInstallations']): StoredApps {
   const entries = Object.entries(apps).map(([app, { installations }]) => {
     const texts = installations.map(({ installationId, name }) => ({ installationId: String(installationId), name }))
