@@ -1,7 +1,7 @@
-/** Effect of a binding on a capability: `grants` it, or the reason why it does not. */
+/** Effect of a binding: it `grants` the capability, or the value is the reason why it does not. */
 export type Effect = 'grants' | 'roleLacksIt' | 'notAccepted' | 'aboveHome'
 
-/** Binding of an identity on a group or above it. Uid, role and group name are empty if the caller must not see them. */
+/** Binding of an identity on a group or above. Uid, role and group name are empty if the caller is not allowed to see them. */
 export type ExplainedBinding = {
   uid: string
   groupUid: string
@@ -14,7 +14,7 @@ export type ExplainedBinding = {
 
 export type SufficientRole = { uid: string; name: string; capabilityCount: number }
 
-/** Identity that is allowed to give a role to others, with the role and group that allow it. */
+/** Identity that can grant a role with the capability, and the role and group that allow this. */
 export type Grantor = { identityUid: string; name: string; groupUid: string; roleName: string }
 
 export type Explanation = {
@@ -24,7 +24,7 @@ export type Explanation = {
   grantors: Grantor[]
 }
 
-/** Most bindings, roles and grantors in an explanation. */
+/** Most bindings, roles and grantors in one explanation. */
 export const most = { bindings: 100, roles: 10, grantors: 20 } as const
-/** Most roles that are read: built-in ones and those of the groups above. */
+/** Most roles that are read: built-in roles, and custom roles of the groups above. */
 export const mostRolesRead = 1000

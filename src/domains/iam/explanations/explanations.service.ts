@@ -1,4 +1,4 @@
-// Explains why an identity has a permission on a group, from the same rows and by the same rules as `access/rights.ts`.
+// Explains why an identity has a capability on a group, or why not. Uses the same bindings and rules as `access/rights.ts`.
 import type { Call } from '#app.ts'
 import { type FieldViolation, refuseIfAny } from '#lib/errors.ts'
 import { isAtOrBelow, isUid, lineage, parentOf, top } from '#lib/uid.ts'
@@ -35,7 +35,7 @@ export async function explainAccess(call: Call, asked: Question): Promise<Explan
       return { ...shown, groupUid: place, inherited: place !== uid, effect }
     })
     .sort((a, b) => Number(b.effect === 'grants') - Number(a.effect === 'grants'))
-  // Counts all bindings, although only the first are shown.
+  // The result considers all bindings, even if the explanation shows only the first ones.
   const allowed = await holdsByBindings(db, identityUid, uid, [capability])
   return { allowed, bindings, ...(allowed ? { sufficientRoles: [], grantors: [] } : await findRemedies(call, asked)) }
 }
@@ -62,14 +62,17 @@ function holds(held: string, wanted: readonly number[]): boolean {
   return (maskOf(JSON.parse(held) as number[]) & need) === need
 }
 
-/** Roles that would be sufficient, and identities that can grant one: they can create bindings and hold the capability. */
+/**
+ * Roles that would grant the capability, and identities that can grant such a role. These identities hold the capability and can
+ * create bindings.
+ */
 async function findRemedies(call: Call, asked: Question): Promise<Pick<Explanation, 'sufficientRoles' | 'grantors'>> {
   const { uid, identityUid, capability } = asked
   const { rights } = call.caller
   const places = lineage(uid)
   const seen = [...places.filter((place) => rights.holds(place, listRoles)), top]
   const roles = (await store.rolesAt(call.app.db, seen)).filter((role) => role.uid !== operatorRole.uid)
-  // Bindings above the home of an identity have no effect.
+  // An identity cannot have permissions above its own group.
   const reachable = isAtOrBelow(uid, parentOf(identityUid))
   const sufficient = reachable ? roles.filter((role) => holds(role.capabilities, [capability])) : []
   const counted = sufficient.map(({ uid: role, name, capabilities: held }): SufficientRole => {

@@ -12,7 +12,7 @@ type BindingRow = {
   capabilities: string
 }
 
-/** Bindings of an identity on these groups, accepted or not. Capability numbers are JSON. */
+/** Bindings of an identity on these groups, including pending ones. Capability numbers are JSON. */
 export function bindingsAt(reader: Reader, identity: string, places: readonly string[], limit: number) {
   return reader.all<BindingRow>(sql`
     SELECT b.uid, b.parent_uid AS place, g.name AS "groupName", b.role_uid AS "roleUid", r.name AS "roleName", b.accepted,
@@ -25,13 +25,16 @@ export function bindingsAt(reader: Reader, identity: string, places: readonly st
      LIMIT ${limit}`)
 }
 
-/** Roles of these groups. `/` stands for built-in roles. */
+/** Roles of these groups. `/` is for built-in roles. */
 export function rolesAt(reader: Reader, groups: readonly string[]) {
   return reader.all<{ uid: string; name: string; capabilities: string }>(sql`
     SELECT uid, name, capabilities FROM roles WHERE parent_uid IN (${list(groups)}) ORDER BY uid LIMIT ${mostRolesRead}`)
 }
 
-/** Identities that have accepted one of these roles on these groups. Leaves out bindings above the home of the identity. */
+/**
+ * Identities with an accepted binding of one of these roles on one of these groups. Bindings above the group of the identity are
+ * left out, since they have no effect.
+ */
 export function holdersOf(reader: Reader, places: readonly string[], roles: readonly string[], limit: number) {
   return reader.all<{ identityUid: string; name: string; email: string; groupUid: string; roleName: string }>(sql`
     SELECT b.identity_uid AS "identityUid", i.name, coalesce(i.email, '') AS email, b.parent_uid AS "groupUid",
