@@ -29,26 +29,26 @@ const valuesOf = ({ name, description, verified, kind, updateTime }: Group) => {
   return { name, description, verified: verified ? 1 : 0, kind, update_time: updateTime }
 }
 
-/** Inserts a group. Returns false if a sibling has the name. */
+/** Inserts a group. Returns false if another group with the same parent has the name. */
 export function insertGroup(tx: Tx, group: Group): Promise<boolean> {
   const { uid, status, resourceLimits, createTime } = group
   const once = { tail: tailOf(uid), status, resource_limits: JSON.stringify(resourceLimits), create_time: createTime }
   return groups.insert(tx, group, { ...valuesOf(group), ...once })
 }
 
-/** Updates a group. Returns false if a sibling has the new name. */
+/** Updates a group. Returns false if another group with the same parent has the new name. */
 export function patchGroup(tx: Tx, before: Group, after: Group): Promise<boolean> {
   return groups.update(tx, before, after, valuesOf(after))
 }
 
-/** Uid of the group of this name below `parent`. `/` is the parent of organizations. */
+/** Uid of the group with this name and parent. The parent of organizations is `/`. */
 export async function findGroupUid(reader: Reader, parent: string, name: string): Promise<string | undefined> {
   const row = await reader.get<{ uid: string }>(sql`
     SELECT uid FROM groups WHERE parent_uid = ${parent} AND name = ${name}`)
   return row?.uid
 }
 
-/** Names of groups below `parent` that begin with a text, at most `most`, in order of the name. */
+/** Names of groups with this parent that begin with a text, in order; at most `most`. */
 export async function namesBeginning(
   reader: Reader,
   parent: string,
@@ -61,7 +61,7 @@ export async function namesBeginning(
   return rows.map(({ name }) => name)
 }
 
-/** Limits set for an organization itself, by quota. */
+/** Limits that were set for this organization, by quota. */
 export async function findResourceLimits(reader: Reader, uid: string): Promise<Record<string, number>> {
   const row = await reader.get<{ limits: string }>(sql`SELECT resource_limits AS limits FROM groups WHERE uid = ${uid}`)
   return row ? (JSON.parse(row.limits) as Record<string, number>) : {}
@@ -77,12 +77,12 @@ export async function groupExists(reader: Reader, uid: string): Promise<boolean>
 }
 
 /**
- * Child of a group. `key` is the name with a slash at its end, as in a path. `filled` tells whether resources of the kind are
- * below.
+ * Child group. `key` is its name with a slash at the end, as in a path. `filled` is 1 if the group or a group below it has
+ * resources of the requested kind.
  */
 export type ChildGroup = { uid: string; name: string; key: string; filled: number }
 
-/** Child groups of a group in the order of the paths below them, from a key on, at most `most`. */
+/** Child groups in the order of the paths below them. Begins at a key, and returns at most `most`. */
 export async function childGroupsByPath(
   reader: Reader,
   parent: string,
@@ -99,15 +99,15 @@ export async function childGroupsByPath(
      ORDER BY g.name || '/' LIMIT ${most}`)
 }
 
-/** Selects child groups. `of` is the kind, such as `repos`. If `named` is set, only the group of that name is selected. */
+/** Selects child groups. `of` is the kind of resources, such as `repos`. `named` selects only the group with this name. */
 export type ChildrenByPath = { from: string; including: boolean; named?: string | undefined; of: string; most: number }
 
-/** Counts the groups below a group. */
+/** Number of groups below a group, at all levels. */
 export async function countGroups(reader: Reader, group: string): Promise<number> {
   return countAt(reader, 'groups', [group])
 }
 
-/** Resources with a row that belongs to the group or to a group below it. */
+/** Kinds of resources, out of `among`, of which the group or a group below has at least one. */
 export async function resourcesBelow(reader: Reader, uid: string, among: readonly Resource[]): Promise<Resource[]> {
   const found: Resource[] = []
   for (const one of among) if ((await isBelow(reader, uid, one)) || (await isInGroup(reader, uid, one))) found.push(one)
@@ -118,22 +118,22 @@ async function isBelow(reader: Reader, group: string, { kinds }: Resource): Prom
   return (await countAt(reader, kinds, [group])) > 0
 }
 
-/** Some of the resources that have to be released before the group can be deleted. */
+/** Uids of resources that must be released before the group can be deleted, at most `most`. */
 export async function unreleasedOf(reader: Reader, uid: string, table: string, most: number): Promise<string[]> {
   const rows = await reader.all<{ uid: string }>(sql`
     SELECT uid FROM ${ident(table)} WHERE group_uid = ${uid} AND release_time = '' ORDER BY uid LIMIT ${most}`)
   return rows.map((row) => row.uid)
 }
 
-/** Resources with the uid of their group are listed beside the group, not below it. */
+/** True if the group has a resource with the same uid as the group. Such a resource is not below the group. */
 async function isInGroup(reader: Reader, group: string, { table, uid }: Resource): Promise<boolean> {
   if (uid !== 'group') return false
   return exists(reader, sql`FROM ${ident(table)} WHERE uid = ${group}`)
 }
 
 /**
- * Groups of the branches with the given name, or whose uid ends with the given segments, or whose last uid segment begins with
- * the given text; at most `limit`.
+ * Groups in the branches, found by name, by the last segments of the uid, or by the beginning of the uid's last segment; at most
+ * `limit`.
  */
 export async function findGroups(
   reader: Reader,
@@ -157,7 +157,7 @@ function tailOf(uid: string): string {
   return uid.slice(uid.lastIndexOf('/') + 1)
 }
 
-/** Folders report the kind of their organization. */
+/** Sets the kind of all folders of an organization, since folders show the kind of their organization. */
 export async function setKindBelow(tx: Tx, root: string, orgKind: number): Promise<void> {
   await tx.run(sql`UPDATE groups SET kind = ${orgKind} WHERE uid > ${`${root}/`} AND uid < ${`${root}0`}`)
 }

@@ -1,4 +1,4 @@
-// Version 1 of groups: other names, complete lists, and a PUT that replaces. The rules are those of version 2.
+// Version 1 of groups. It has other names, complete lists, and a PUT that replaces groups. The rules are those of version 2.
 import type { Handlers } from '#app.ts'
 import { type Group as GroupMessage, GroupSchema, Groups } from '#gen/pinfold/iam/v1/groups_pb.ts'
 import { deleting } from '#lib/contract/handlers.ts'
@@ -38,7 +38,7 @@ function fromMessage(group: GroupMessage | undefined) {
 
 const toMessage = messageOf(GroupSchema, { id: 'uid' })
 
-/** Converts a group to its message of version 1, alone or as part of another message. */
+/** Converts a group to its message in version 1. Other messages contain this message too. */
 export function groupToV1(group: Group): GroupMessage {
   return toMessage({ ...group, resourceLimits: shownLimits(group) })
 }

@@ -32,7 +32,7 @@ function fromMessage(group: GroupMessage | undefined) {
   return contentOf(group, 'group', 'name', 'description', 'verified', 'kind')
 }
 
-/** Converts a group to its message of version 2, alone or as part of another message. */
+/** Converts a group to its message in version 2. Other messages contain this message too. */
 export function groupToV2(group: Group): GroupMessage {
   return toMessage({ ...group, resourceLimits: shownLimits(group) })
 }

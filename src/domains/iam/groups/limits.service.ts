@@ -1,4 +1,4 @@
-// Limits of an organization, for services that add resources to it.
+// Limits of organizations, checked by services that add resources.
 import type { Work } from '#app.ts'
 import type { Reader } from '#db/sql.ts'
 import { limitExceeded } from '#lib/errors.ts'
@@ -9,7 +9,10 @@ export type { QuotaLimits }
 
 type Config = Work['app']['config']
 
-/** Limits in force. `reader` is the transaction that adds the resource, so a limit that was set meanwhile applies. */
+/**
+ * Current limits of an organization. `reader` should be the transaction that adds the resource, so that a limit that was just set
+ * applies.
+ */
 export async function limitsOf(
   reader: Reader,
   { app: { config } }: { app: { config: Config } },
@@ -19,7 +22,7 @@ export async function limitsOf(
   return Object.fromEntries(quotaNames.map((name) => [name, limitIn(config, own, name)])) as QuotaLimits
 }
 
-/** The organization's own limit, or else that of the settings. Infinity for no limit. */
+/** Limit of the organization. If none was set for it, the limit in the settings. Infinity for no limit. */
 export function limitIn(config: Config, own: Record<string, number>, name: QuotaName): number {
   const limit = own[name] ?? defaultsOf(config)[name]
   return limit === 0 ? Number.POSITIVE_INFINITY : limit
@@ -38,7 +41,7 @@ function defaultsOf(config: Config): QuotaLimits {
   }
 }
 
-/** Throws RESOURCE_EXHAUSTED if `used` plus `added` exceeds the limit. */
+/** Throws RESOURCE_EXHAUSTED if `used` plus `added` is more than the limit. */
 export function requireRoom(limits: QuotaLimits, name: QuotaName, used: number, added = 1): void {
   const limit = limits[name]
   if (used + added > limit) throw limitExceeded(name, quotas[name], used, limit)

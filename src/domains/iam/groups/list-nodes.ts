@@ -5,15 +5,15 @@ import { type Branch, type Listed, type Page, toListed } from '#lib/lists/paging
 import { listScope, type ScopeRules } from './list-scope.ts'
 
 /**
- * Source of a list in some scopes: a page, with one row more than its size, and the total. The total is undefined if counting
- * would take too long.
+ * Functions that read a list. `list` returns up to one row more than the page, which shows that there is a next page. `count`
+ * returns the total, or undefined if counting would take too long.
  */
 export type ListSource<T, F, N, P = Branch> = {
   list(reader: Reader, places: readonly P[], page: Page, filter: F): Promise<T[]>
   count(reader: Reader, places: readonly P[], filter: F): Promise<N>
 }
 
-/** Lists the nodes that the query selects and the caller can see. */
+/** Lists the resources that the query selects and that the caller can see. */
 export async function listNodes<T extends { uid: string }, F, N extends number | undefined>(
   call: Call,
   query: ListQuery<F>,
@@ -23,7 +23,7 @@ export async function listNodes<T extends { uid: string }, F, N extends number |
   return listFrom(call, query, await listScope(call, query.uidp, rules), source)
 }
 
-/** Like `listNodes`, in scopes that the service has found itself. */
+/** Like `listNodes`, but the service has already determined the scopes to list. */
 export async function listFrom<T extends { uid: string }, F, N extends number | undefined, P>(
   call: Call,
   { page, filter }: Pick<ListQuery<F>, 'page' | 'filter'>,

@@ -7,22 +7,25 @@ import { groupType } from './groups.model.ts'
 import { groupExists, nodeExists } from './groups.store.ts'
 
 export type ScopeRules = {
-  /** True for lists of groups: a group on which the caller holds the capability is listed itself, with everything below. */
+  /**
+   * True for lists of groups. Then the groups on which the caller holds the capability are listed too, not only resources below
+   * them.
+   */
   inclusive?: boolean
-  /** True if nodes without a parent, such as built-in roles, are listed for everybody. */
+  /** True if resources without a parent, such as built-in roles, are listed for all callers. */
   publicRoots?: boolean
-  /** Type of the nodes that can be a parent, and a check that one exists. Groups by default. */
+  /** Type of resources that can be a parent in the filter, and a function that checks if one exists. The default is groups. */
   parentType?: string
   parentExists?: (uid: string) => Promise<boolean>
 }
 
 const maxIds = 1000
 
-/** Parts of the hierarchy that a list covers: the scope of the filter, cut to the scopes that the caller can see. */
+/** Branches of the hierarchy to list: those that the filter selects and that the caller can see. */
 export async function listScope(call: Call, filter: UidpFilter | undefined, rules: ScopeRules): Promise<Branch[]> {
   const { ancestorsOf = '', descendantsOf = '', childrenOf = '', inRoot = false, ids = [] } = filter ?? {}
   const { parentExists = (uid) => groupExists(call.app.db, uid) } = rules
-  // Any node has ancestors, but only a node that can be a parent has descendants.
+  // Every resource has ancestors, but only a group or another parent has descendants.
   await checkPlace(call, 'ancestors_of', ancestorsOf, rules, (uid) => nodeExists(call.app.db, call.app.resources, uid))
   await checkPlace(call, 'descendants_of', descendantsOf, rules, parentExists)
   await checkPlace(call, 'children_of', childrenOf, rules, parentExists)
@@ -46,7 +49,10 @@ export async function listScope(call: Call, filter: UidpFilter | undefined, rule
   return allVisibleRoots(call, rules)
 }
 
-/** Checks permission before existence, so that the error does not tell a stranger whether the node exists. */
+/**
+ * Throws PERMISSION_DENIED without permission, and then NOT_FOUND if the resource is missing. In this order, the error does not
+ * tell strangers whether the resource exists.
+ */
 async function checkPlace(
   call: Call,
   member: string,

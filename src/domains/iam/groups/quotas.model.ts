@@ -1,8 +1,6 @@
 import { kindOf } from '#lib/events/event-body.ts'
 
-/**
- * Resources of an organization that have a limit, each with its name in errors. The organization's own limits have these keys.
- */
+/** Quotas of an organization, by key, with their names in error messages. `resourceLimits` of a group has the same keys. */
 export const quotas = {
   bytes: 'stored bytes',
   repositories: 'repositories',
@@ -16,20 +14,20 @@ export const quotas = {
 export type QuotaName = keyof typeof quotas
 export const quotaNames = Object.keys(quotas) as QuotaName[]
 
-/** Limits of an organization. `Infinity` stands for no limit. */
+/** Limit of each quota. `Infinity` is no limit. */
 export type QuotaLimits = Record<QuotaName, number>
 
 /**
- * Quota of an organization. `own` is true if the limit was set for the organization. `used` is absent if the quota applies to
- * each upload or each sink.
+ * Quota of an organization. `own` is true if the limit was set for this organization. `used` is missing if the limit applies to
+ * each upload or to each sink.
  */
 export type Quota = { name: QuotaName; limit: number; own: boolean; used?: number }
 
 export type Quotas = { organization: string; quotas: Quota[] }
 export const someQuotas = kindOf<Quotas>('quotas')
 
-/** Change of a limit: 0 for no limit, `undefined` for the limit of the settings. */
+/** Change of one limit. 0 is no limit, and `undefined` resets to the limit in the settings. */
 export type QuotaChange = { name: string; limit: number | undefined }
 
-/** Highest limit. The contract shows the limits of a group as int32. */
+/** Highest limit, since limits of a group are int32 in the contract. */
 export const maxCount = 2 ** 31 - 1

@@ -1,4 +1,4 @@
-// Quotas of an organization. Callers who can see it read them, and the operator sets them.
+// Quotas of organizations. Callers who can see the organization read them, and only the operator sets them.
 import type { Call } from '#app.ts'
 import { emit } from '#domains/outbox/emit.ts'
 import { type FieldViolation, found, refuseIfAny } from '#lib/errors.ts'
@@ -28,7 +28,7 @@ export async function getQuotas({ app: { db, config, hooks } }: Call, uid: strin
   return { organization: uid, quotas: withUsed }
 }
 
-/** Sets the named limits and keeps the others. Returns all limits, without usage. */
+/** Sets some limits and keeps the others. Returns all limits, without the usage. */
 export async function setQuotas(call: Call, uid: string, changes: readonly QuotaChange[]): Promise<Quotas> {
   checkChanges(changes)
   const { config, db } = call.app
