@@ -53,12 +53,12 @@ export function matchClaims(
   ]
 }
 
-/** True if the identity has a condition for the audience and one of these audiences meets it. Other claims are not compared. */
+/** True if the issuer meets the condition of the identity. Other claims are not compared. */
 export function trustsIssuer(match: ClaimMatch, issuer: string, onTooLong?: OnTooLong): boolean {
   return compare('iss', issuerOf(match), issuer, issuerBudget(onTooLong)).matches
 }
 
-/** True if the identity names one of these audiences, whatever the other claims are. */
+/** True if the identity has a condition for the audience and one of these audiences meets it. Other claims are not compared. */
 export function namesAudience({ audience, audiencePattern }: ClaimMatch, audiences: readonly string[]): boolean {
   if (!audience && !audiencePattern) return false
   const wanted = { exact: audience, pattern: audiencePattern }
