@@ -1,20 +1,20 @@
 import { kindOf } from '#lib/events/event-body.ts'
 import type { Fields } from '#lib/fields.ts'
 
-/** Maps an external group to a role. Members of the group have the role during a session. A mapping never changes. */
+/** Grants a role to the members of an external group, in their sessions. A group mapping is never updated. */
 export type GroupMapping = {
-  /** Its parent is the identity provider. */
+  /** Uid, below the uid of the identity provider. */
   uid: string
-  /** Spelled as in the groups claim. */
+  /** Name or ID of the external group, spelled as in the groups claim. */
   externalGroupId: string
   roleUid: string
-  /** At present always the organization of the identity provider. */
+  /** Group on which the role is granted. Currently always the organization of the provider. */
   scope: string
   createTime: string
 }
 
 export const toGroupMappingResource = kindOf<GroupMapping>('mapping')
-/** Some of the mappings of one identity provider, which is their parent. */
+/** Some group mappings of one identity provider, which is their parent. */
 export type GroupMappings = { parent: string; mappings: readonly GroupMapping[] }
 export const someGroupMappings = kindOf<GroupMappings>('mappings')
 
@@ -26,9 +26,9 @@ export const groupMappingFields = {
   roleUid: { column: 'role_uid', required: true },
   scope: { column: 'scope', required: true },
   createTime: { column: 'create_time', sort: true },
-  // A mapping never changes, so both times are the same.
+  // Group mappings are never updated, so the update time is the creation time.
   updateTime: { column: 'create_time', sort: true },
 } as const satisfies Fields<GroupMapping & { updateTime: string }>
 
-/** Most mappings that one call can delete. */
+/** Most group mappings that one call can delete. */
 export const maxMappingBatch = 100

@@ -37,13 +37,13 @@ export async function listGroupMappings(
     throw invalid({ field: 'identity_provider_uid', description: 'is not a uid' })
   }
   const { db } = call.app
-  // Mappings are below groups, and their parents are providers.
+  // The parent in the filter can be a provider, or a group above it.
   const parentExists = async (uid: string) =>
     (await groupExists(db, uid)) || (await findProvider(db, uid)) !== undefined
   return listNodes(call, query, store.mappingList, { parentExists })
 }
 
-/** Creates a mapping. Callers can map a group only to a role that they hold. */
+/** Creates a group mapping. Throws PERMISSION_DENIED unless the caller holds all capabilities of the role. */
 export async function createGroupMapping(call: Call, parent: string, input: NewMapping): Promise<GroupMapping> {
   const mapping: GroupMapping = { ...input, uid: newUid(parent), createTime: call.now }
   checkMapping(mapping, rootOf(parent))
@@ -84,7 +84,7 @@ export async function deleteGroupMapping(call: Call, uid: string): Promise<void>
   call.log.info('group mapping deleted', { uid })
 }
 
-/** Deletes the mappings that exist, in one transaction, and returns them. Ignores unknown uids. Emits no event if none exists. */
+/** Deletes group mappings in one transaction, and returns them. Unknown uids are ignored. If none exists, emits no event. */
 export async function deleteGroupMappings(
   call: Call,
   parent: string,

@@ -7,7 +7,7 @@ const columns = sql`
   t.uid, t.external_group_id AS "externalGroupId", t.role_uid AS "roleUid", t.scope,
   t.create_time AS "createTime", t.create_time AS "updateTime"`
 
-/** `provider` is empty for the mappings of all providers. */
+/** `provider` selects the mappings of one provider. Empty for all providers. */
 export type MappingFilter = { provider: string }
 
 const mappings = nodeTable(
@@ -23,14 +23,14 @@ const mappings = nodeTable(
 
 export const { list: mappingList, find: findMapping, delete: deleteMapping } = mappings
 
-/** Inserts a mapping. Returns false if the provider has the same mapping already. */
+/** Inserts a group mapping. Returns false if the same mapping already exists. */
 export function insertMapping(tx: Tx, mapping: GroupMapping): Promise<boolean> {
   const { externalGroupId, roleUid, scope, createTime } = mapping
   const values = { external_group_id: externalGroupId, role_uid: roleUid, scope, create_time: createTime }
   return mappings.insert(tx, mapping, values)
 }
 
-/** Existing mappings of the given uids, in order of the uid. */
+/** Group mappings with these uids, in order of the uid. Missing ones are left out. */
 export function findMappings(reader: Reader, uids: readonly string[]): Promise<GroupMapping[]> {
   return reader.all(sql`
     SELECT ${columns} FROM external_group_role_mappings t WHERE t.uid IN (${list(uids)}) ORDER BY t.uid`)
@@ -40,7 +40,7 @@ export function mappingsOfProvider(reader: Reader, provider: string): Promise<Gr
   return reader.all(sql`SELECT ${columns} FROM external_group_role_mappings t WHERE t.parent_uid = ${provider}`)
 }
 
-/** Mappings of the given external groups of a provider. */
+/** Group mappings of these external groups of a provider. */
 export function mappingsOfGroups(reader: Reader, provider: string, groups: readonly string[]): Promise<GroupMapping[]> {
   return reader.all(sql`
     SELECT ${columns} FROM external_group_role_mappings t

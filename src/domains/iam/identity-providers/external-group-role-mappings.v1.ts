@@ -1,4 +1,4 @@
-// Version 1 of group mappings, with other names and complete lists.
+// Version 1 of group mappings. It has other names and complete lists.
 import type { Handlers } from '#app.ts'
 import {
   type BatchDeleteExternalGroupRoleMappingsResponse,

@@ -1,4 +1,4 @@
-// Identity providers and their SCIM endpoints as both versions of the contract have them.
+// Conversion of identity providers and their SCIM settings between the model and the messages of both versions.
 import type { Call } from '#app.ts'
 import { invalid, noKnownValue } from '#lib/errors.ts'
 import { type Instant, toIso } from '#lib/timestamp.ts'
@@ -12,7 +12,7 @@ type OidcMessage = Oidc & { $typeName: string; $unknown?: unknown; clientSecret:
 type Configuration = { case: 'oidc'; value: OidcMessage } | { case: undefined; value?: undefined }
 type Rules = { name: string; values: readonly { name: string; number: number }[] }
 
-/** The content of a provider; `correlationRules` is the enum of the version. */
+/** Reads a provider from a message. `correlationRules` is the enum of the version. */
 export function readProvider(
   { name, description, defaultRole, configuration }: Texts & { configuration: Configuration },
   correlationRules: Rules,
@@ -25,7 +25,7 @@ export function readProvider(
   return { name, description, defaultRole, oidc }
 }
 
-/** The provider without its secret. */
+/** Members of the message of a provider, without the secret. */
 export function showProvider(provider: IdentityProvider, shown: Shown) {
   const configuration = { case: 'oidc', value: { ...provider.oidc, clientSecret: '' } } as const
   return { ...provider, configuration, scim: describeScim(provider.uid, provider.scim, shown) }
@@ -34,7 +34,10 @@ export function showProvider(provider: IdentityProvider, shown: Shown) {
 type Life = { expireTime?: Instant | undefined; neverExpires: boolean }
 type Overlap = { overlap?: { seconds: bigint; nanos: number } | undefined; etag: string }
 
-/** Handlers of the SCIM methods. Requests name the provider in `member`; `to` has the conversions to the responses. */
+/**
+ * Handlers of the SCIM methods. `member` is the field with the uid of the provider in requests. `to` converts results to
+ * responses.
+ */
 export function scimTokenHandlers<K extends string, I, R, V, S>(
   member: K,
   to: {

@@ -5,26 +5,26 @@ import type { ScimSettings } from './scim-settings.model.ts'
 export type Oidc = {
   issuer: string
   clientId: string
-  /** Scopes to ask for besides `openid`. */
+  /** OAuth scopes that are requested in addition to `openid`. */
   additionalScopes: string[]
-  /** Claim that lists a person's external groups. Empty if group mappings are off. */
+  /** Claim that lists the external groups of a person. Empty if group mappings are not used. */
   groupsClaim: string
-  /** CorrelationRule of the contract. */
+  /** Number of a CorrelationRule in the contract. */
   correlationRule: number
   pkceEnabled: boolean
 }
 
-/** Identity provider of an organization. Its client secret is stored separately, and no endpoint returns it. */
+/** Identity provider of an organization. The client secret is stored separately and is never returned. */
 export type IdentityProvider = {
   uid: string
   name: string
   description: string
-  /** Role that a new person gets at the first sign-in. Empty for none, which is possible only in version 1. */
+  /** Role that a new person gets at the first sign-in. Empty for none, which only version 1 allows. */
   defaultRole: string
   oidc: Oidc
-  /** Settings of its SCIM endpoint. Undefined until the first token is created. */
+  /** SCIM settings of the provider. Undefined until the first token is created. */
   scim?: ScimSettings | undefined
-  /** Problem with the discovery document, and the time of the last attempt. Undefined if the document could be read. */
+  /** Problem with the discovery document, and the time of the last attempt. Undefined if there is no problem. */
   discovery: Discovery | undefined
   createTime: string
   updateTime: string
@@ -32,7 +32,7 @@ export type IdentityProvider = {
 
 export type Discovery = { problem: string; checkTime: string }
 
-/** Provider as written by a client: the configuration may be missing, and may have a secret. */
+/** Provider in a request. The configuration may be missing, or may include a secret. */
 export type ProviderInput = Pick<IdentityProvider, 'name' | 'description' | 'defaultRole'> & {
   oidc?: (Oidc & { clientSecret?: string }) | undefined
 }
@@ -47,7 +47,7 @@ export const identityProviderFields = {
   oidc: { column: 'oidc', update: true },
 } as const satisfies Fields<IdentityProvider>
 
-/** Values of members that a mask names and the body leaves out. */
+/** Values of members that the update mask names but the request leaves out. */
 export const emptyOidc: Oidc = {
   issuer: '',
   clientId: '',
@@ -57,22 +57,22 @@ export const emptyOidc: Oidc = {
   pkceEnabled: false,
 }
 
-/** SUB_EQUALS_EXTERNAL_ID of the contract's CorrelationRule, which is the default. */
+/** Number of SUB_EQUALS_EXTERNAL_ID in CorrelationRule of the contract. This is the default. */
 export const subjectRule = 1
 
-/** Longest issuer, client ID, secret, and name of a claim or scope, in characters; and most scopes. */
+/** Longest issuer, client ID or other text, and secret, in characters; and most additional scopes. */
 export const providerLimits = { issuer: 1024, text: 255, secret: 4096, scopes: 50 }
 
-/** A scope as OAuth 2.0 spells it (RFC 6749, section 3.3). */
+/** Pattern of an OAuth 2.0 scope (RFC 6749, section 3.3). */
 export const scopePattern = /^[\x21\x23-\x5b\x5d-\x7e]+$/
 
-/** Claims of the protocol that never hold the name of a group. */
+/** Claims of the protocol. They cannot list external groups. */
 const neverGroups: readonly string[] = [
   ...['iss', 'aud', 'azp', 'exp', 'nbf', 'iat', 'jti', 'nonce', 'auth_time', 'at_hash', 'c_hash', 's_hash', 'sid'],
   ...['email_verified', 'phone_number_verified', 'updated_at', '_claim_names', '_claim_sources', 'hasgroups', 'cnf'],
 ]
 
-/** Reason why the claim can not hold groups. Empty if it can. */
+/** Reason why the claim cannot list external groups. Empty if it can. */
 export function problemOfGroupsClaim(name: string): string {
   if (neverGroups.includes(name)) return 'is a claim of the protocol itself, which never lists groups'
   if (name !== name.trim() || !name.isWellFormed() || /\p{Cc}/u.test(name)) {

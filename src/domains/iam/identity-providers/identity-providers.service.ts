@@ -38,12 +38,15 @@ export async function getIdentityProvider(call: Call, uid: string): Promise<Iden
   return requireProvider(call.app.db, uid)
 }
 
-/** Throws NOT_FOUND unless the provider exists. Call it in the transaction that adds a resource to the provider. */
+/**
+ * Provider with this uid. Throws NOT_FOUND if there is none. Must be called in the transaction that adds a resource to the
+ * provider.
+ */
 export async function requireProvider(reader: Reader, uid: string): Promise<IdentityProvider> {
   return found(await store.findProvider(reader, uid), identityProviderType, uid)
 }
 
-/** Provider with its client secret, for sign-ins. Undefined if it does not exist. */
+/** Provider with its client secret, for a sign-in. Undefined if the provider does not exist. */
 export async function findForSignIn(
   { db, sealer }: Pick<Call['app'], 'db' | 'sealer'>,
   uid: string,
@@ -56,7 +59,7 @@ export async function findForSignIn(
   return { provider, secret: secret?.toString() ?? '', externalIdClaim }
 }
 
-/** Uid of the oldest identity provider of the verified organization with this name. */
+/** Uid of the provider of the verified organization with this name. If there are several, it is the oldest one. */
 export async function findProviderOfVerified(reader: Reader, name: string): Promise<string | undefined> {
   return name.length > maxNameLength ? undefined : store.providerOfVerified(reader, name)
 }
@@ -68,12 +71,12 @@ export async function listIdentityProviders(
   return listNodes(call, query, store.providerList)
 }
 
-/** Tells whether a provider needs a default role. Without one, new people get no role at the first sign-in. */
+/** Rule that a provider must have a default role, or may have none. Without a default role, new people have no role after the first sign-in. */
 export type ProviderRules = { defaultRole: 'required' | 'optional' }
 const roleRequired: ProviderRules = { defaultRole: 'required' }
 const roleOptional: ProviderRules = { defaultRole: 'optional' }
 
-/** Creates a provider. Reads its discovery document before anything is stored. */
+/** Creates a provider. Its discovery document is read and checked first. */
 export async function createIdentityProvider(
   call: Call,
   parent: string,
@@ -106,8 +109,8 @@ export async function createIdentityProvider(
 }
 
 /**
- * Updates a provider. Reads its discovery document if the issuer changes, if PKCE is turned on, or if it could not be read
- * before.
+ * Updates a provider. Reads the discovery document if the issuer changes, if PKCE is turned on, or if the document could not be
+ * read before.
  */
 export async function updateIdentityProvider(
   call: Call,
@@ -116,7 +119,8 @@ export async function updateIdentityProvider(
   rules: ProviderRules = roleRequired,
 ): Promise<IdentityProvider> {
   requireRecentSignIn(call)
-  // A transaction cannot wait for the network, so the settings used for discovery are compared with the stored ones there.
+  // A transaction must not wait for the network. So discovery runs first, and the transaction checks that the settings are still
+  // the same.
   const planned = await planUpdate(call, call.app.db, uid, patch, rules)
   const discovery = planned.asks ? await discover(call, planned.after.oidc) : undefined
 
@@ -140,16 +144,19 @@ export async function updateIdentityProvider(
   return provider
 }
 
-/** Shortest time between two attempts to read a discovery document for callers, in milliseconds. */
+/** Shortest time between two attempts to read a discovery document when a provider is shown, in milliseconds. */
 const askAgainMs = 10_000
 
-/** Problem with the discovery document of the provider. If it could not be read, tries again. */
+/**
+ * Problem with the discovery document of a provider. Undefined if there is none. If the document could not be read before, it is
+ * read again.
+ */
 export async function getDiscovery(call: Call, uid: string): Promise<Discovery | undefined> {
   const provider = await requireProvider(call.app.db, uid)
   const { discovery, oidc } = provider
   if (!discovery || Date.parse(call.now) - Date.parse(discovery.checkTime) < askAgainMs) return discovery
   const now = await discover(call, oidc).catch((error: unknown): Discovery => {
-    // The document can be read now, but does not meet the requirements of a sign-in.
+    // The document can be read now, but the provider does not support our sign-in.
     if (error instanceof AppError) return { problem: error.message, checkTime: call.now }
     throw error
   })
@@ -163,8 +170,8 @@ async function discover({ app, now }: Call, { issuer, pkceEnabled }: Oidc): Prom
 }
 
 /**
- * Deletes a provider with its group mappings and the sessions of its people. Their accounts stay, but they can no longer sign in
- * with the provider.
+ * Deletes a provider with its group mappings and sessions. The accounts of its people stay, but they cannot sign in with this
+ * provider any more.
  */
 export async function deleteIdentityProvider(call: Call, uid: string): Promise<void> {
   requireRecentSignIn(call)
@@ -184,11 +191,11 @@ type Planned = {
   before: IdentityProvider
   after: IdentityProvider
   sealed: Uint8Array
-  /** Settings that discovery depends on, as text for comparison. Undefined if discovery is not needed. */
+  /** Settings for which discovery is needed, as text. Undefined if no discovery is needed. */
   asks: string | undefined
 }
 
-/** Provider after the patch, checked as far as the database allows. */
+/** Computes and checks the updated provider. Discovery is not part of this check. */
 async function planUpdate(
   call: Call,
   reader: Reader,
@@ -203,14 +210,14 @@ async function planUpdate(
   const after: IdentityProvider = { ...before, name, description, defaultRole, oidc, updateTime: call.now }
   const stored = await store.sealedSecretOf(reader, uid)
   const sealed = secret === undefined ? stored : seal(call, secret)
-  // A provider without a default role can stay without one.
+  // If a provider has no default role, an update does not need to add one.
   checkProvider(
     after,
     secret ?? (stored.length > 0 ? 'kept' : ''),
     before.defaultRole === '' ? roleOptional : rules,
     before.oidc,
   )
-  // The stored secret would be sent to the new issuer, so that anyone who can change the provider could read it.
+  // Otherwise a user who can update the provider could choose an issuer that receives the stored secret.
   if (secret === undefined && stored.length > 0 && oidc.issuer !== before.oidc.issuer) {
     throw invalid({ field: 'oidc.client_secret', description: 'must be sent again if the issuer changes' })
   }
@@ -221,14 +228,14 @@ async function planUpdate(
   }
   if (moved) await requireMappedRoles(reader, call, uid)
   const isAnother = oidc.issuer !== before.oidc.issuer || (oidc.pkceEnabled && !before.oidc.pkceEnabled)
-  // A document that could not be read is read again with each change.
+  // If the document could not be read before, each update reads it again.
   const isAsked = isAnother || before.discovery !== undefined
   return { before, after, sealed, asks: isAsked ? `${oidc.issuer} ${oidc.pkceEnabled}` : undefined }
 }
 
 /**
- * Throws PERMISSION_DENIED unless the caller holds the roles that are mapped to groups of the provider. Callers who change the
- * provider or get its SCIM token decide who is in these groups.
+ * Throws PERMISSION_DENIED unless the caller can grant all roles in the group mappings of the provider. A caller who changes the
+ * provider, or gets its SCIM token, decides who is in the external groups.
  */
 export async function requireMappedRoles(reader: Reader, call: Call, uid: string): Promise<void> {
   const mappings = await mappingsOfProvider(reader, uid)
@@ -237,8 +244,8 @@ export async function requireMappedRoles(reader: Reader, call: Call, uid: string
 }
 
 /**
- * Configuration and secret. The secret is undefined if the stored one is kept: an empty secret clears it only if the mask names
- * it.
+ * Configuration and secret of an update. The secret is undefined if the stored one is kept. An empty secret deletes the stored
+ * one only if the update mask names the field.
  */
 function readOidc(
   given: ProviderInput['oidc'],
@@ -279,7 +286,7 @@ function checkProvider(provider: IdentityProvider, secret: string, rules: Provid
   checkLength('oidc.client_id', clientId, providerLimits.text)
   checkLength('oidc.client_secret', secret, providerLimits.secret)
   checkLength('oidc.groups_claim', groupsClaim, providerLimits.text)
-  // An earlier release stored claims that can never match. They stay valid until they are changed.
+  // Earlier releases accepted claims that cannot list groups. Such a claim is accepted until it is changed.
   const problem = groupsClaim === before?.groupsClaim ? '' : problemOfGroupsClaim(groupsClaim)
   if (problem !== '') addProblem('oidc.groups_claim', problem)
   if (additionalScopes.length > providerLimits.scopes) {

@@ -43,7 +43,7 @@ const valuesOf = (provider: IdentityProvider, secret: Uint8Array) => ({
   update_time: provider.updateTime,
 })
 
-/** Inserts a provider. Returns false if another provider of the organization has the name. */
+/** Inserts a provider. Returns false if another provider of the organization has the same name. */
 export function insertProvider(tx: Tx, provider: IdentityProvider, secret: Uint8Array): Promise<boolean> {
   return providers.insert(tx, provider, { ...valuesOf(provider, secret), create_time: provider.createTime })
 }
@@ -58,13 +58,13 @@ export function patchProvider(
   return providers.update(tx, before, after, valuesOf(after, secret))
 }
 
-/** Stores the result of discovery, unless the provider has changed meanwhile. */
+/** Stores the result of discovery. Does nothing if the provider was updated meanwhile. */
 export async function setDiscovery(tx: Tx, { uid, updateTime }: IdentityProvider, discovery: Discovery | undefined) {
   await tx.run(sql`
     UPDATE identity_providers SET discovery = ${discoveryText(discovery)} WHERE uid = ${uid} AND update_time = ${updateTime}`)
 }
 
-/** Oldest provider of a verified organization, by the organization's name. */
+/** Uid of the oldest provider of the verified organization with this name. */
 export async function providerOfVerified(reader: Reader, name: string): Promise<string | undefined> {
   const row = await reader.get<{ uid: string }>(sql`
     SELECT t.uid FROM groups g JOIN identity_providers t ON t.parent_uid = g.uid
@@ -73,7 +73,7 @@ export async function providerOfVerified(reader: Reader, name: string): Promise<
   return row?.uid
 }
 
-/** Sealed client secret. Empty if the provider has none. */
+/** Encrypted client secret. Empty if the provider has none. */
 export async function sealedSecretOf(reader: Reader, uid: string): Promise<Uint8Array> {
   const row = await reader.get<{ secret: Uint8Array }>(
     sql`SELECT client_secret AS secret FROM identity_providers WHERE uid = ${uid}`,

@@ -1,4 +1,5 @@
-// Version 1 of identity providers: other names, complete lists, a PUT that replaces, and an optional default role.
+// Version 1 of identity providers. It has other names, complete lists, a PUT that replaces providers, and an optional default
+// role.
 import type { Handlers } from '#app.ts'
 import {
   IdentityProvider_OIDC_CorrelationRuleSchema as CorrelationRuleSchema,
@@ -26,7 +27,7 @@ import {
   toScimTokenResource,
 } from './scim-settings.model.ts'
 
-/** Fields that a PUT replaces. A PUT without a secret keeps the stored one. */
+/** Fields that a PUT replaces. If a PUT has no secret, the stored secret is kept. */
 const replaced = ['name', 'description', 'default_role', 'oidc']
 const rules = { defaultRole: 'optional' } as const
 
@@ -79,7 +80,10 @@ function fromMessage(provider: ProviderMessage | undefined): ProviderInput {
   return readProvider(required(provider, 'identity_provider'), CorrelationRuleSchema)
 }
 
-/** Message without the secret. Only a list of one provider has the state of the SCIM token, and events have no address. */
+/**
+ * Message of a provider without its secret. Only a list of a single provider includes the state of the SCIM token. Events leave
+ * out the URL of the SCIM endpoint.
+ */
 function toMessage(provider: IdentityProvider, shown: Shown = { url: '' }): ProviderMessage {
   return toProvider(showProvider(provider, shown))
 }

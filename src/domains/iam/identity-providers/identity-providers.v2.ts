@@ -87,7 +87,10 @@ function fromMessage(provider: ProviderMessage | undefined): ProviderInput {
   return readProvider(required(provider, 'identity_provider'), CorrelationRuleSchema)
 }
 
-/** Message without the secret. Only Get returns the state of the SCIM token, and events have no address. */
+/**
+ * Message of a provider without its secret. Only Get returns the state of the SCIM token. Events leave out the URL of the SCIM
+ * endpoint.
+ */
 function toMessage(provider: IdentityProvider, shown: Shown = { url: '' }): ProviderMessage {
   return toProvider(showProvider(provider, shown))
 }

@@ -1,20 +1,20 @@
-// Checks of the discovery document that an identity provider must publish (OpenID Connect Discovery 1.0).
+// Checks of the discovery document of an identity provider (OpenID Connect Discovery 1.0).
 import { type FieldViolation, refuseIfAny } from '#lib/errors.ts'
 import { type Outgoing, OutgoingError, type OutgoingReason } from '#lib/net/outgoing.ts'
 
-/** Reasons for which the server never requests a URL. Other reasons may be gone at the next attempt. */
+/** Reasons for which the server will never request this URL. For other reasons, a later attempt may succeed. */
 const permanent: readonly OutgoingReason[] = ['bad-url', 'insecure', 'private-address']
 
-/** Settings that allow the request. */
+/** Settings with which the operator can allow the request, by reason. */
 const settings: Partial<Record<OutgoingReason, string>> = {
   insecure: 'the operator can allow it with PINFOLD_ALLOW_INSECURE_ISSUERS=on',
   'private-address': 'the operator can allow it in PINFOLD_ISSUERS_PRIVATE',
 }
 
 /**
- * Reads the discovery document of a provider. Returns the reason why it cannot be read; empty if it can. Throws INVALID_ARGUMENT
- * if the provider does not support sign-ins, lacks S256 although `pkce` is set, or has an address that the server never requests.
- * Never call it inside a transaction.
+ * Reads and checks the discovery document of a provider. If the document cannot be read, returns the reason; otherwise returns an
+ * empty text. Throws INVALID_ARGUMENT if the provider does not support our sign-in, if it lacks S256 although `pkce` is set, or
+ * if the server never requests its address. Must not be called inside of a transaction, since it waits for the network.
  */
 export async function checkDiscovery(outgoing: Outgoing, issuer: string, pkce: boolean): Promise<string> {
   const metadata = await readMetadata(outgoing, issuer)
@@ -32,7 +32,7 @@ export async function checkDiscovery(outgoing: Outgoing, issuer: string, pkce: b
   if (lacks('grant_types_supported', 'authorization_code') || lacks('response_types_supported', 'code')) {
     addProblem('issuer', 'does not support the authorization code grant')
   }
-  // Many providers with PKCE do not list its methods, so a document without the list is accepted.
+  // Many providers support PKCE without listing its methods. So a document without this list is accepted.
   if (pkce && lacks('code_challenge_methods_supported', 'S256')) {
     addProblem('pkce_enabled', 'must be off, because the provider does not support S256')
   }

@@ -2,32 +2,32 @@ import { hash, timingSafeEqual } from 'node:crypto'
 import { kindOf } from '#lib/events/event-body.ts'
 import { duration } from '#lib/wire.ts'
 
-/** SCIM endpoint of an identity provider, from its first token on. Tokens are stored as SHA-256, in hex. */
+/** SCIM settings of an identity provider. They exist from the first token on. Tokens are stored as SHA-256, in hex. */
 export type ScimSettings = {
   enabled: boolean
-  /** Changes with each update. */
+  /** Etag of the settings. Changes with each update. */
   etag: string
-  /** Empty after the token was revoked. */
+  /** Hash of the current token. Empty after a revocation. */
   tokenHash: string
-  /** Empty for a token that never expires. */
+  /** Expiry of the current token. Empty if the token never expires. */
   tokenExpireTime: string
-  /** Previous token while both are valid. Empty for none. */
+  /** Hash of the previous token while both are valid. Empty if there is none. */
   previousHash: string
   previousExpireTime: string
 }
 
-/** CredentialState of the contract. */
+/** Numbers of CredentialState in the contract. */
 const credentialStates = { notIssued: 1, live: 2, expired: 3, revoked: 4, rotating: 5 } as const
 
-/** Description of a new token, without its text. */
+/** Data about a new token, without its text. */
 export type IssuedToken = {
   provider: string
   etag: string
   /** Empty if the token never expires. */
   expireTime: string
-  /** Empty if no previous token is valid. */
+  /** Expiry of the previous token. Empty if only the new token is valid. */
   previousExpireTime: string
-  /** In milliseconds. */
+  /** Requested overlap of both tokens, in milliseconds. */
   overlap: number
 }
 
@@ -38,7 +38,7 @@ export const toScimStateResource = kindOf<ScimState>('scimState')
 
 const prefix = 'pfscim_'
 
-/** Default and longest life of a token, and of its predecessor after the rotation, in milliseconds. */
+/** Default and longest lifetime of a token, and default and longest overlap with its predecessor. All are in milliseconds. */
 export const tokenTimes = {
   standard: 365 * 24 * 3600_000,
   longest: 2 * 365 * 24 * 3600_000,
@@ -46,7 +46,7 @@ export const tokenTimes = {
   longestOverlap: 24 * 3600_000,
 }
 
-/** Text of a token with 256 random bits. */
+/** Text of a token, from 256 random bits. */
 export function tokenText(random: Uint8Array): string {
   return prefix + Buffer.from(random).toString('hex')
 }
@@ -56,14 +56,14 @@ export function tokenHashOf(token: string): string {
   return hash('sha256', token)
 }
 
-/** True if the token is the current one or its predecessor, and valid now. */
+/** True if the token is the current or the previous one, and has not expired. */
 export function opens(
   { tokenHash, tokenExpireTime, previousHash, previousExpireTime }: ScimSettings,
   token: string,
   now: string,
 ): boolean {
   const given = tokenHashOf(token)
-  // Both are compared, so that the time taken reveals nothing.
+  // Both hashes are compared in any case, so that the duration of the check reveals nothing.
   const isCurrent = isSame(given, tokenHash) && (tokenExpireTime === '' || tokenExpireTime > now)
   const isPrevious = isSame(given, previousHash) && previousExpireTime > now
   return isCurrent || isPrevious
@@ -73,7 +73,7 @@ function isSame(one: string, other: string): boolean {
   return one.length === other.length && timingSafeEqual(Buffer.from(one), Buffer.from(other))
 }
 
-/** State of the tokens at a time. Times that are not set are empty. */
+/** State of the tokens. Members for times that do not apply are empty. */
 function describeTokens(
   settings: ScimSettings | undefined,
   now: string,
@@ -89,10 +89,10 @@ function describeTokens(
   return { state: stateNow(), expireTime: tokenHash === '' ? '' : tokenExpireTime, previousExpireTime }
 }
 
-/** Options of the description of an endpoint. The state of its tokens is included if `now` is set. */
+/** Options for `describeScim`. With `now`, the state of the tokens is included. */
 export type Shown = { url: string; now?: string }
 
-/** Members of the contract's SCIM messages. */
+/** Members of a SCIM message in the contract. */
 export function describeScim(provider: string, settings: ScimSettings | undefined, { url, now }: Shown) {
   const tokens =
     now === undefined ? { state: 0, expireTime: '', previousExpireTime: '' } : describeTokens(settings, now)
@@ -106,20 +106,20 @@ export function describeScim(provider: string, settings: ScimSettings | undefine
   }
 }
 
-/** Members that all responses about a new token have. Events have neither the token nor the address. */
+/** Members of a response about a new token. For events, token and URL are empty. */
 export function describeIssued({ provider, etag, expireTime, token = '' }: IssuedToken & { token?: string }, url = '') {
   const endpointUrl = url === '' ? '' : endpointOf(url, provider)
   return { provider, token, endpointUrl, etag, expireTime: expireTime || undefined }
 }
 
-/** Members of `describeIssued`, with those for a token that has replaced another one. */
+/** Members of a response about a token that has replaced another one. */
 export function describeReplaced(issued: IssuedToken & { token?: string }, url = '') {
   const { previousExpireTime, overlap } = issued
   const previousTokenExpireTime = previousExpireTime || undefined
   return { ...describeIssued(issued, url), requestedOverlap: duration(overlap), previousTokenExpireTime }
 }
 
-/** URL of the endpoint without a slash at the end, as SCIM clients expect it. */
+/** SCIM URL of a provider. It has no slash at the end, since SCIM clients append one. */
 export function endpointOf(url: string, provider: string): string {
   return `${url}/scim/v2/${provider}`
 }

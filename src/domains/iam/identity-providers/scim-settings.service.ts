@@ -1,5 +1,5 @@
-// Life cycle of an identity provider's SCIM token, and the switch of its endpoint. The contract allows one valid token, or two
-// during a rotation. Each change makes a new etag.
+// SCIM settings of an identity provider: its token, and whether SCIM is enabled. One token is valid, or two during a rotation.
+// Each change creates a new etag.
 import { randomBytes } from 'node:crypto'
 import type { Call } from '#app.ts'
 import type { Reader, Tx } from '#db/sql.ts'
@@ -23,10 +23,13 @@ import {
   toScimTokenResource,
 } from './scim-settings.model.ts'
 
-/** Life of a token: until a time, without an end, or a year by default. */
+/** Requested expiry of a token. The default is one year. */
 export type Life = { expireTime: string | undefined; neverExpires: boolean }
 
-/** Creates the first token. Its text is returned only once. Throws FAILED_PRECONDITION if a token was created before. */
+/**
+ * Creates the first SCIM token of a provider. The text of the token is returned only here. Throws FAILED_PRECONDITION if a token
+ * was created before.
+ */
 export async function generateScimToken(
   call: Call,
   provider: string,
@@ -59,9 +62,7 @@ export async function generateScimToken(
   return { ...issued, token }
 }
 
-/**
- * Replaces the token. If the previous token is valid, it stays valid for `overlap` milliseconds, but not beyond its own expiry.
- */
+/** Replaces the SCIM token. The previous token stays valid for `overlap` milliseconds, but not after its own expiry. */
 export async function regenerateScimToken(
   call: Call,
   provider: string,
@@ -92,10 +93,7 @@ export async function regenerateScimToken(
   return { ...issued, token }
 }
 
-/**
- * Revokes all tokens at once. Needs no etag, so that a revocation never fails for one. Does not change the switch of the
- * endpoint.
- */
+/** Revokes all SCIM tokens of a provider. Needs no etag, so that a revocation always works. SCIM stays enabled or disabled. */
 export async function revokeScimToken(call: Call, provider: string): Promise<ScimState> {
   const state = await call.app.db.tx(async (tx) => {
     const before = await requireSettings(tx, provider)
@@ -110,8 +108,8 @@ export async function revokeScimToken(call: Call, provider: string): Promise<Sci
 }
 
 /**
- * Switches the endpoint on or off. Switching on throws FAILED_PRECONDITION if the organization has fewer than two owners: each
- * must be able to undo changes that the provider makes to the other.
+ * Enables or disables SCIM for a provider. To enable it, the organization needs at least two owners; otherwise throws
+ * FAILED_PRECONDITION. With two owners, one can undo what the provider does to the other.
  */
 export async function setScimEnabled(
   call: Call,
@@ -144,7 +142,7 @@ function requireEtag(etag: string): void {
   if (etag === '') throw invalid({ field: 'etag', description: 'etag is required' })
 }
 
-/** Throws NOT_FOUND before the first token, and ABORTED if the settings have another etag. */
+/** SCIM settings of a provider. Throws NOT_FOUND if no token was created yet, and ABORTED if the etag differs. */
 async function requireSettings(reader: Reader, provider: string, etag?: string): Promise<ScimSettings> {
   const { scim } = await requireProvider(reader, provider)
   if (!scim) throw notFound(identityProviderType, `${provider} with a SCIM token`)
@@ -172,7 +170,7 @@ async function emitChange(
   await emit(tx, call, name, { subject: provider, group: parentOf(provider), resource })
 }
 
-/** Expiry of a new token. Empty for never. */
+/** Expiry of a new token. Empty if the token never expires. */
 function endOf({ now }: Call, { expireTime, neverExpires }: Life): string {
   const field = 'expire_time'
   if (neverExpires) {
@@ -186,7 +184,7 @@ function endOf({ now }: Call, { expireTime, neverExpires }: Life): string {
   return expireTime
 }
 
-/** Time until which the replaced token stays valid. Empty if it is not valid any more. */
+/** Expiry of the replaced token. Empty if the replaced token ends now. */
 function previousTokenExpiry({ tokenHash, tokenExpireTime }: ScimSettings, overlap: number, now: string): string {
   const isDead = tokenHash === '' || (tokenExpireTime !== '' && tokenExpireTime <= now)
   if (isDead || overlap === 0) return ''
