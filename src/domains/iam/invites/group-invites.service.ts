@@ -22,13 +22,13 @@ import {
 import * as store from './group-invites.store.ts'
 import { writeInviteCode } from './invite-code.ts'
 
-/** `life` is in milliseconds. Undefined for the default. */
+/** Values of a new invitation. `life` is the time until it expires, in milliseconds. */
 export type NewInvite = Pick<GroupInvite, 'roleUid' | 'email' | 'singleUse'> & { life: number | undefined }
 
-/** Capabilities that an invite needs on its group. */
+/** Capabilities that are needed to invite to a group. */
 const invites = ['group_invites.create', 'role_bindings.create'].map(capabilityNumber)
 
-/** Time for which expired invites stay in lists, in milliseconds. */
+/** Milliseconds for which an expired invitation stays in lists. */
 const keptAfter = 7 * 24 * 60 * 60 * 1000
 
 export async function getGroupInvite(call: Call, uid: string): Promise<HydratedInvite> {
@@ -44,10 +44,10 @@ export async function listGroupInvites(
   return { ...listed, items: listed.items.map(withoutUnknown) }
 }
 
-/** An invite with its code. The code is neither stored nor part of the event. */
+/** Invitation with its code. The code is not stored and not part of events. */
 export type Offer = { invite: HydratedInvite; code: string }
 
-/** Creates an invite. Callers can offer only roles that they hold. */
+/** Creates an invitation. Throws PERMISSION_DENIED unless the caller holds all capabilities of the role. */
 export async function createGroupInvite(call: Call, parent: string, input: NewInvite): Promise<Offer> {
   checkInput(input)
   const offer = await call.app.db.tx((tx) => addInvite(tx, call, parent, input))
@@ -56,8 +56,9 @@ export async function createGroupInvite(call: Call, parent: string, input: NewIn
 }
 
 /**
- * Creates a group and an invite to it in one transaction. `path` is the name of an organization, or the uid of a parent and the
- * name of a folder. The caller needs the capabilities of both actions on the parent, and does not become the owner.
+ * Creates a group and an invitation to it, in one transaction. `path` is the name of an organization, or for a folder the uid of
+ * its parent, a slash and its name. On the parent, the caller needs the capabilities to create groups and invitations. The caller
+ * does not become the owner.
  */
 export async function createGroupWithInvite(call: Call, path: string, input: NewInvite): Promise<Offer> {
   const slash = path.lastIndexOf('/')
@@ -100,8 +101,8 @@ async function addInvite(tx: Tx, call: Call, parent: string, input: NewInvite): 
 }
 
 /**
- * Throws FAILED_PRECONDITION unless the caller's bindings have these capabilities. An invite is valid only while its maker is
- * allowed to invite, so rights of a session are not sufficient.
+ * Throws FAILED_PRECONDITION unless the caller's bindings grant these capabilities. Roles from external groups are not
+ * sufficient, since they end with the session.
  */
 async function requireLasting(tx: Tx, { caller }: Call, group: string, numbers: readonly number[]): Promise<void> {
   if (caller.operator || (await holdsByBindings(tx, caller.uid, group, numbers))) return
@@ -113,7 +114,7 @@ async function requireLasting(tx: Tx, { caller }: Call, group: string, numbers: 
   })
 }
 
-/** Deletes an invite. Its code stops working at once. */
+/** Deletes an invitation. Its code is invalid from then on. */
 export async function deleteGroupInvite(call: Call, uid: string): Promise<void> {
   await call.app.db.tx(async (tx) => {
     const invite = found(await store.findInvite(tx, uid), groupInviteType, uid)
@@ -135,7 +136,7 @@ function checkInput(input: NewInvite): void {
   checkFields<NewInvite>({ roleUid: role, email }, input, problems)
 }
 
-/** Removes capabilities that a newer version added and this one does not know. */
+/** Leaves out capabilities that this version does not have, because a newer version has added them. */
 function withoutUnknown<T extends HydratedInvite>(invite: T): T {
   const { role } = invite
   if (!role) return invite

@@ -26,7 +26,7 @@ function fromRow({ roleName, roleDescription, capabilities, singleUse, ...row }:
   return { ...row, singleUse: singleUse === 1, role: role || undefined }
 }
 
-/** `keyId` is empty for the invites of all keys. */
+/** `keyId` selects the invitation of one key. Empty for all invitations. */
 export type InviteFilter = { keyId: string }
 
 const invites = nodeTable(
@@ -49,7 +49,7 @@ export async function insertInvite(tx: Tx, invite: GroupInvite, publicKey: Uint8
   })
 }
 
-/** Invite of the key that verifies its code, with the key. */
+/** Invitation whose code is verified by this key, and the public key. Undefined if there is none. */
 export async function findInviteByKey(
   reader: Reader,
   keyId: string,
@@ -68,14 +68,14 @@ export async function deleteInvitesOfGroup(tx: Tx, group: string): Promise<void>
   for (const invite of invites) await deleteInvite(tx, invite)
 }
 
-/** Deletes up to 100 invites of a group that expired before `time`. */
+/** Deletes up to 100 invitations of a group that expired before `time`. */
 export async function sweepInvites(tx: Tx, group: string, time: string): Promise<void> {
   const invites = await tx.all<Pick<GroupInvite, 'uid' | 'createTime'>>(sql`
     ${plain} WHERE parent_uid = ${group} AND expiration_time < ${time} ORDER BY expiration_time LIMIT 100`)
   for (const invite of invites) await deleteInvite(tx, invite)
 }
 
-/** True if an invite that can still be redeemed offers the role. */
+/** True if the role is in an invitation that has not expired. */
 export async function isRoleOffered(reader: Reader, role: string, now: string): Promise<boolean> {
   return exists(reader, sql`FROM group_invites WHERE role_uid = ${role} AND expiration_time > ${now}`)
 }

@@ -1,4 +1,5 @@
-// Version 1 of invites: requests have no wrapper, and a group can be created together with the invite to it.
+// Version 1 of invitations. Requests are the messages themselves, and one method creates a group together with an invitation to
+// it.
 import type { Handlers } from '#app.ts'
 import {
   type GroupInviteRequest,
@@ -57,7 +58,7 @@ function fromMessage({ role, email, singleUse, ttl }: GroupInviteRequest): servi
   return { roleUid: role, email, singleUse, life: ttl && milliseconds(ttl) }
 }
 
-/** Message of an invite. Only the response of a create has the code. */
+/** Message of an invitation. Only the response to its creation contains the code. */
 function toMessage({ invite, code }: service.Offer): InviteMessage {
   return toInvite({ ...invite, role: invite.role && roleToV1(invite.role), code })
 }
@@ -66,7 +67,7 @@ function toStored(invite: HydratedInvite): StoredGroupInvite {
   return toStoredInvite({ ...invite, role: invite.role && roleToV1(invite.role) })
 }
 
-/** Event body: uid and expiry of the invite, but not its recipient. */
+/** Event body with uid and expiry of the invitation. The recipient is left out. */
 function toEventBody({ uid, expirationTime }: GroupInvite): InviteMessage {
   return toInvite({ uid, expirationTime, keyId: '', code: '' })
 }

@@ -42,12 +42,12 @@ function toMessage(invite: HydratedInvite): InviteMessage {
   return toOffer({ invite, code: '' })
 }
 
-/** Message of an invite. Only the response of a create has the code. */
+/** Message of an invitation. Only the response to its creation contains the code. */
 function toOffer({ invite, code }: service.Offer): InviteMessage {
   return toInvite({ ...invite, ttl: undefined, code, updateTime: invite.createTime })
 }
 
-/** Event body: uid and expiry of the invite, but not its recipient. */
+/** Event body with uid and expiry of the invitation. The recipient is left out. */
 function toEventBody({ uid, expirationTime }: GroupInvite): InviteMessage {
   return toInvite({ uid, expirationTime, roleUid: '', email: '', singleUse: false, code: '', keyId: '' })
 }

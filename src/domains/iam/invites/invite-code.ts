@@ -1,24 +1,25 @@
-// Codes of invites. A code is base64 of a JSON object whose first member is `grp`. Clients treat it as opaque.
+// Invite codes. A code is base64 of a JSON object, whose first member is `grp`. Clients do not read its content.
 import { createPublicKey, generateKeyPairSync, hash, type KeyObject, sign, verify } from 'node:crypto'
 
-/** Content of a code. `sig` signs the other members. */
+/** Content of an invite code. `sig` is the signature of the other members. */
 export type InviteCode = {
-  /** Group to join. */
+  /** Uid of the group to join. */
   grp: string
-  /** Role to join with. */
+  /** Uid of the role that the new member gets. */
   role: string
-  /** Key that verifies the code. */
+  /** ID of the key that verifies the code. */
   kid: string
-  /** Seconds since 1970. */
+  /** Time of expiry, in seconds since 1970. */
   exp: number
-  /** Last segment of the invite's uid. */
+  /** Last segment of the invitation's uid. */
   jti: string
   /** Ed25519 signature, in base64url. */
   sig: string
 }
 
 /**
- * Signs a code with a new key. Returns the code and the public key (DER). The private key is not kept, so it signs nothing else.
+ * Signs an invite code with a new key. Returns the code and the public key (DER). The private key is discarded, so that nothing
+ * else can be signed with it.
  */
 export function writeInviteCode(says: Omit<InviteCode, 'kid' | 'sig'>): {
   code: string
@@ -36,7 +37,7 @@ export function writeInviteCode(says: Omit<InviteCode, 'kid' | 'sig'>): {
 
 const maxLength = 4096
 
-/** Parses a code without verifying its signature. Returns undefined if the text is not a code. */
+/** Parses an invite code without verifying its signature. Returns undefined if the text is not an invite code. */
 export function readInviteCode(text: string): InviteCode | undefined {
   if (text.length > maxLength || !/^[A-Za-z0-9+/_-]+={0,2}$/.test(text)) return undefined
   try {
@@ -50,7 +51,7 @@ export function readInviteCode(text: string): InviteCode | undefined {
   }
 }
 
-/** True if the key has signed the code. */
+/** True if the signature of the code is from this key. */
 export function isSignedBy(code: InviteCode, publicKey: Uint8Array): boolean {
   const key: KeyObject = createPublicKey({ key: Buffer.from(publicKey), type: 'spki', format: 'der' })
   return verify(null, signedPart(code), key, Buffer.from(code.sig, 'base64url'))

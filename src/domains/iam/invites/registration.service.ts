@@ -14,11 +14,11 @@ import { type HydratedInvite, sameAddress } from './group-invites.model.ts'
 import { deleteInvite, findInviteByKey } from './group-invites.store.ts'
 import { type InviteCode, isSignedBy, readInviteCode } from './invite-code.ts'
 
-/** A new account and the group that it joined. `group` is empty for none. */
+/** New account and the group that the person joined. `group` is empty for none. */
 export type Registration = { identity: string; group: string }
 export const toRegistrationResource = kindOf<Registration>('registration')
 
-/** A person whom a trusted provider vouches for. */
+/** Data about a person from a sign-in provider that is trusted. */
 export type Person = {
   issuer: string
   subject: string
@@ -29,9 +29,9 @@ export type Person = {
 }
 
 /**
- * Creates the account of a person without one, and redeems the code of an invite, in one transaction. A repetition changes
- * nothing. Throws INVALID_ARGUMENT for a malformed code, and PERMISSION_DENIED for one that cannot be redeemed. Throws
- * PERMISSION_DENIED for a new person without a code, unless the settings have open sign-in.
+ * Creates an account if the person has none, and accepts the invitation of a code. Both are in one transaction, and a repetition
+ * changes nothing. Throws INVALID_ARGUMENT for a malformed code. Throws PERMISSION_DENIED if the invitation cannot be accepted.
+ * Throws PERMISSION_DENIED for a new person without a code, unless the settings have open sign-in.
  */
 export async function registerPerson(call: Call, person: Person, codeText: string): Promise<Registration> {
   const code = readCode(codeText)
@@ -45,7 +45,7 @@ export async function registerPerson(call: Call, person: Person, codeText: strin
       )
     }
     const isNew = by === undefined ? await createAccount(tx, call, person) : by !== ''
-    // From now on, a provider of the settings vouches for the person.
+    // Until now, only an organization's provider vouched for the person. From now on, a provider in the settings does too.
     if (by) await setVouchedBy(tx, uid, '')
     const { group, joined } = code ? await redeem(tx, call, code, person) : nowhere
     if (isNew || joined) await tellRegistered(tx, call, uid, group)
@@ -57,14 +57,14 @@ export async function registerPerson(call: Call, person: Person, codeText: strin
 
 const nowhere = { group: '', joined: false }
 
-/** Parses a code. Undefined for an empty text. Throws INVALID_ARGUMENT if the text is not a code. */
+/** Parses an invite code. Undefined for an empty text. Throws INVALID_ARGUMENT for any other text that is not an invite code. */
 export function readCode(text: string): InviteCode | undefined {
   const code = text === '' ? undefined : readInviteCode(text)
   if (text !== '' && !code) throw invalid({ field: 'code', description: 'is not a valid invitation code' })
   return code
 }
 
-/** Emits the event of a registration. Without a group, only the operator gets it. */
+/** Emits the event of a registration. If the person joined no group, only the operator receives the event. */
 export async function tellRegistered(tx: Tx, work: EventWork, identity: string, group: string): Promise<void> {
   const resource = toRegistrationResource({ identity, group })
   await emit(tx, work, 'auth.registered', { subject: identity, group: group || top, resource, actor: identity })
@@ -73,8 +73,8 @@ export async function tellRegistered(tx: Tx, work: EventWork, identity: string, 
 type EventWork = Pick<Work, 'app' | 'cause'>
 
 /**
- * Redeems an invite. `within` is the organization that the invite must be of, if a person is vouched for only there. `joined` is
- * false for a person who had the role already.
+ * Accepts an invitation for a person. The invitation must be for a group of `within`, the organization to which the sign-in is
+ * limited. `joined` is false if the person had the role already.
  */
 export async function redeem(
   tx: Tx,
@@ -88,7 +88,10 @@ export async function redeem(
   return { group: parentOf(invite.uid), joined }
 }
 
-/** Group and role name of a code, even if it cannot be redeemed now. The name is empty if the role does not exist. */
+/**
+ * Group and role name of an invite code, even if the invitation has expired. The role name is empty if the role was deleted.
+ * Undefined if the code is invalid.
+ */
 export async function findOffer(
   reader: Reader,
   codeText: string,
@@ -99,7 +102,10 @@ export async function findOffer(
   return { group: parentOf(found.invite.uid), role: found.invite.role?.name ?? '' }
 }
 
-/** Creates an account that matches the provider's tokens by issuer and subject. The accepted audience is a setting. */
+/**
+ * Creates the account of a person. It matches tokens with this issuer and subject; the settings define the audience. Returns
+ * false if the account exists.
+ */
 export async function createAccount(tx: Tx, { cause: { now } }: EventWork, person: Person): Promise<boolean> {
   const { issuer, subject, name, email, emailVerified } = person
   return insertIdentity(tx, {
@@ -117,7 +123,8 @@ export async function createAccount(tx: Tx, { cause: { now } }: EventWork, perso
 }
 
 /**
- * Throws the same error for a forged code, for a deleted invite, and for an invite whose maker is not allowed to invite any more.
+ * Invitation of a code. Throws the same error for a forged code, for a deleted invitation, and if the creator is no longer
+ * allowed to invite.
  */
 async function requireInvite(
   tx: Tx,
@@ -145,7 +152,7 @@ async function requireInvite(
 
 const inviting = [capabilityNumber('group_invites.create'), capabilityNumber('role_bindings.create')]
 
-/** True if the role exists and the creator of the invite would still be allowed to create it. */
+/** True if the role still exists and the bindings of the creator still allow this invitation. */
 async function isStillValid(tx: Tx, { uid, role, createdBy }: HydratedInvite): Promise<boolean> {
   if (!role) return false
   if (createdBy === '') return true
@@ -153,8 +160,8 @@ async function isStillValid(tx: Tx, { uid, role, createdBy }: HydratedInvite): P
 }
 
 /**
- * Accepts all bindings of the person in the organization, and adds that of the invite. Returns false for a person who had the
- * role already; then the invite is not used up.
+ * Accepts all pending bindings of the person in the organization, and adds the binding of the invitation. Returns false if the
+ * person had the role already. Then a single-use invitation stays valid.
  */
 async function addBinding(tx: Tx, work: EventWork, identityUid: string, invite: HydratedInvite): Promise<boolean> {
   const group = parentOf(invite.uid)
