@@ -1,6 +1,6 @@
-// Consent of people to bindings that others create. A person who has accepted a binding of an organization is a member until the
-// last binding is gone, and needs no consent for further bindings. Until then a binding has no effect, and does not show the
-// person's data.
+// Consent of people to bindings that other users create. A pending binding has no effect, and the person's data is not shown,
+// until the person accepts it. By accepting, the person becomes a member of the organization. Further bindings of a member need
+// no consent, until the last binding is deleted.
 import type { Call, Work } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
 import { emit, emitDeleted } from '#domains/outbox/emit.ts'
@@ -19,7 +19,10 @@ const answering = 'accept or decline role bindings'
 
 type Consent = Pick<RoleBinding, 'accepted' | 'createdBy'>
 
-/** Tells whether a binding by the caller applies at once. Throws RESOURCE_EXHAUSTED if too many bindings wait for the person. */
+/**
+ * Decides if a new binding by the caller is effective at once. Otherwise it is pending. Throws RESOURCE_EXHAUSTED if the person
+ * has too many pending bindings in the organization.
+ */
 export async function consentFor(tx: Tx, { caller }: Call, group: string, identity: string): Promise<Consent> {
   const organization = rootOf(group)
   const unasked = parentOf(identity) !== top || caller.operator || identity === caller.uid
@@ -37,8 +40,9 @@ export async function consentFor(tx: Tx, { caller }: Call, group: string, identi
 }
 
 /**
- * Accepts all bindings of a person in an organization. The person has agreed to the membership before: by a method, an invite, or
- * a sign-in with the organization's provider. `actor` is the user who approves a request for access, otherwise the person.
+ * Accepts all pending bindings of a person in an organization. Called after the person has agreed: by a method, an invitation, or
+ * a sign-in with the organization's provider. `actor` is the user in the events: the approver of an access request, or else the
+ * person.
  */
 export async function joinOrganization(
   tx: Tx,
@@ -59,7 +63,7 @@ export async function joinOrganization(
   return accepted
 }
 
-/** Bindings that wait for the caller; in a session of one organization, only those of the organization. */
+/** Pending bindings of the caller. If the session is limited to an organization, only those of this organization. */
 export async function listPendingBindings(call: Call, query: ListQuery<object>): Promise<Listed<PendingBinding>> {
   requireWholeToken(call.caller, 'list pending role bindings')
   const { uid, session } = call.caller
@@ -67,7 +71,10 @@ export async function listPendingBindings(call: Call, query: ListQuery<object>):
   return listFrom(call, query, [place], pending.pendingList)
 }
 
-/** Accepts a binding and all others that wait for the caller in its organization. Returns the uids of the newly accepted ones. */
+/**
+ * Accepts a pending binding of the caller, together with all others in the same organization. Returns the uids of the accepted
+ * bindings.
+ */
 export async function acceptPendingBinding(call: Call, uid: string): Promise<string[]> {
   requireWholeToken(call.caller, answering)
   const accepted = await call.app.db.tx(async (tx) => {
@@ -79,7 +86,9 @@ export async function acceptPendingBinding(call: Call, uid: string): Promise<str
   return uids
 }
 
-/** Deletes the binding. The event tells the organization nothing about the person's address or sign-in. */
+/**
+ * Declines a pending binding, which deletes it. The event for the organization leaves out the person's IP address and sign-in.
+ */
 export async function refusePendingBinding(call: Call, uid: string): Promise<void> {
   requireWholeToken(call.caller, answering)
   await call.app.db.tx(async (tx) => {
@@ -93,7 +102,7 @@ export async function refusePendingBinding(call: Call, uid: string): Promise<voi
   call.log.info('role binding declined', { uid })
 }
 
-/** Own binding of the caller. Throws the same NOT_FOUND for bindings of others and for unknown ones. */
+/** Binding of the caller. Throws NOT_FOUND for a binding of another identity, as for a missing one. */
 async function requireOwn(tx: Tx, { caller }: Call, uid: string): Promise<HydratedBinding> {
   const binding = isUid(uid) ? await store.findBinding(tx, uid) : undefined
   const within = caller.session?.organization || top

@@ -5,18 +5,18 @@ import type { GrantCache, Grants } from '../access/grants.model.ts'
 import { createRights } from '../access/rights.ts'
 import { listGrants } from '../identities/identities.store.ts'
 
-/** `monotonic` gives milliseconds of a clock that never steps. */
+/** Creates the cache. `monotonic` returns milliseconds of a clock that is never adjusted. */
 export function createGrantCache(reader: Reader, monotonic: () => number): GrantCache {
   return createBriefCache((identity) => loadGrants(reader, identity), monotonic)
 }
 
-/** Grants of the present bindings of an identity. Undefined if the identity does not exist. */
+/** Grants from the accepted bindings of an identity. Undefined if the identity does not exist. */
 async function loadGrants(reader: Reader, identity: string): Promise<Grants | undefined> {
   const rows = await listGrants(reader, identity)
   return rows && grantsOf(rows)
 }
 
-/** Grants of roles. Each role has its group, and its capability numbers as JSON. */
+/** Combines roles into grants. Each role has its group, and its capability numbers as JSON. */
 export function grantsOf(roles: readonly { place: string; capabilities: string }[]): Grants {
   const grants = new Map<string, bigint>()
   for (const { place, capabilities } of roles) {
@@ -26,7 +26,7 @@ export function grantsOf(roles: readonly { place: string; capabilities: string }
   return grants
 }
 
-/** True if an identity holds all of the capabilities on a group by its bindings alone, without those of a session. */
+/** True if the bindings of an identity grant all of the capabilities on a group. Roles from external groups are ignored. */
 export async function holdsByBindings(
   reader: Reader,
   identity: string,

@@ -1,4 +1,4 @@
-// Owners of an organization, and the rule that there is always one.
+// Owners of organizations. Each organization that had an owner keeps at least one.
 import type { Work } from '#app.ts'
 import type { Reader, Tx } from '#db/sql.ts'
 import { emitDeleted } from '#domains/outbox/emit.ts'
@@ -8,7 +8,7 @@ import { ownerRole } from '../access/built-in-roles.ts'
 import type { RoleBinding } from './role-bindings.model.ts'
 import * as store from './role-bindings.store.ts'
 
-/** Makes the caller the owner of a group that the same transaction creates. */
+/** Grants the caller the owner role on a group that was created in the same transaction. */
 export async function bindOwner(
   tx: Tx,
   { caller, cause }: Pick<Work, 'caller' | 'cause'>,
@@ -25,7 +25,7 @@ export async function bindOwner(
   })
 }
 
-/** Throws FAILED_PRECONDITION if this is the binding of the last owner of an organization. */
+/** Throws FAILED_PRECONDITION if the organization would lose its last owner with this binding. */
 export async function keepAnOwner(reader: Reader, binding: RoleBinding): Promise<void> {
   const group = parentOf(binding.uid)
   if (!binding.accepted || binding.roleUid !== ownerRole.uid || group !== rootOf(group)) return
@@ -37,18 +37,18 @@ export async function keepAnOwner(reader: Reader, binding: RoleBinding): Promise
   })
 }
 
-/** Number of identities with an owner binding on the organization itself, counted up to `upTo`. */
+/** Number of identities with the owner role on the organization itself. Counting stops at `upTo`. */
 export async function ownersOf(reader: Reader, organization: string, upTo: number): Promise<number> {
   return store.countBound(reader, organization, ownerRole.uid, upTo)
 }
 
-/** Removes every binding on a group that is being deleted. */
+/** Deletes all bindings on a group that is being deleted. */
 export async function unbindGroup(tx: Tx, group: string): Promise<void> {
   for (const binding of await store.bindingsOfGroup(tx, group)) await store.deleteBinding(tx, binding)
 }
 
 /**
- * Removes every binding of an identity that is being deleted, and emits an event for each. Throws FAILED_PRECONDITION for the
+ * Deletes all bindings of an identity that is being deleted, with an event for each binding. Throws FAILED_PRECONDITION for the
  * last owner of an organization.
  */
 export async function unbindIdentity(tx: Tx, work: Pick<Work, 'app' | 'cause'>, identity: string): Promise<void> {

@@ -1,9 +1,9 @@
 import type { Fields } from '#lib/fields.ts'
 
-/** Binding that waits for a person, as shown to them. */
+/** Pending binding, as shown to the person who can accept it. */
 export type PendingBinding = {
   uid: string
-  /** Names of the organization, of the group of the binding, and of the role. */
+  /** Names of the organization, the group and the role. */
   organization: string
   group: string
   role: string

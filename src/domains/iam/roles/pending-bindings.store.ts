@@ -2,7 +2,7 @@ import { listByUid } from '#db/bulk.ts'
 import { type Reader, type Sql, sql } from '#db/sql.ts'
 import type { PendingBinding } from './pending-bindings.model.ts'
 
-/** Identity for which bindings wait, and their organization. Empty for all organizations. */
+/** Scope of a list: pending bindings of an identity, in one organization. With an empty `organization`, in all organizations. */
 export type PendingPlace = { identity: string; organization: string }
 
 const columns = sql`
@@ -21,7 +21,7 @@ function at({ identity, organization }: PendingPlace): Sql {
   return sql`t.identity_uid = ${identity} AND t.accepted = 0 ${inside}`
 }
 
-/** Uids of the bindings of an organization that wait for an identity. */
+/** Uids of the pending bindings of an identity in an organization. */
 export async function pendingIn(reader: Reader, organization: string, identity: string): Promise<string[]> {
   const rows = await reader.all<{ uid: string }>(sql`
     SELECT uid FROM role_bindings

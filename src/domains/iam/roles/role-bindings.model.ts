@@ -1,23 +1,23 @@
 import { kindOf } from '#lib/events/event-body.ts'
 import type { Fields } from '#lib/fields.ts'
 
-/** Gives the capabilities of a role to an identity, on a group and everything below it. */
+/** Grants a role to an identity, on a group and everything below it. */
 export type RoleBinding = {
-  /** Its parent is the group that the binding applies to. */
+  /** Uid, below the uid of the group on which the role is granted. */
   uid: string
   identityUid: string
   roleUid: string
-  /** False while the binding has no effect, until the person has accepted the organization; see `consent.service.ts`. */
+  /** False while the binding has no effect, because the person has not accepted it yet (`consent.service.ts`). */
   accepted: boolean
-  /** Uid of the creator. Empty if it was not recorded. */
+  /** Uid of the creator. Empty if unknown. */
   createdBy: string
   createTime: string
   updateTime: string
 }
 
-/** A binding with identity, group and role, so that clients need no second request. */
+/** Binding with details of its identity, group and role, so that clients need no further request. */
 export type HydratedBinding = RoleBinding & {
-  /** Only `uid` is set for a person who has not signed up or not accepted yet. */
+  /** Only `uid` is set if the person has not signed up, or has not accepted the binding. */
   identity: {
     uid: string
     name: string

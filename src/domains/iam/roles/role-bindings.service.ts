@@ -52,7 +52,7 @@ export async function listRoleBindings(
 
 export type FullBinding = { binding: HydratedBinding; group: Group | undefined; role: Role | undefined }
 
-/** Bindings with their groups and roles, which are undefined if they were deleted meanwhile. */
+/** Adds the group and the role to each binding. They are undefined if they were deleted meanwhile. */
 export async function withGroupsAndRoles(call: Call, bindings: readonly HydratedBinding[]): Promise<FullBinding[]> {
   const { db } = call.app
   const groupOf = await groupsByUid(
@@ -68,7 +68,7 @@ export async function withGroupsAndRoles(call: Call, bindings: readonly Hydrated
   })
 }
 
-/** Creates a binding. Callers can grant only capabilities that they hold. */
+/** Creates a binding. Throws PERMISSION_DENIED unless the caller holds all capabilities of the role. */
 export async function createRoleBinding(call: Call, parent: string, input: NewBinding): Promise<HydratedBinding> {
   checkInput(parent, input)
   const binding = await call.app.db.tx(async (tx) => {
@@ -81,7 +81,7 @@ export async function createRoleBinding(call: Call, parent: string, input: NewBi
 }
 
 /**
- * Creates all bindings or none, in the order given. Emits one event for the whole batch, about the group or the subject of
+ * Creates all bindings in the given order, or none. Emits one event for the batch. Its subject is the group, or the result of
  * `subjectOf`.
  */
 export async function createRoleBindings(
@@ -133,7 +133,7 @@ export async function updateRoleBinding(call: Call, uid: string, patch: Patch<Ro
   return binding
 }
 
-/** Deletes a binding. If there is none, succeeds without an event. */
+/** Deletes a binding. If the binding does not exist, does nothing and emits no event. */
 export async function deleteRoleBinding(call: Call, uid: string): Promise<void> {
   const deleted = await call.app.db.tx(async (tx) => {
     const binding = await store.findBinding(tx, uid)
@@ -158,7 +158,7 @@ async function insert(tx: Tx, call: Call, parent: string, input: NewBinding): Pr
   return (await store.findBinding(tx, uid))!
 }
 
-/** Checks uids without the database. `at` is the position of the binding in its request. */
+/** Checks the uids of a new binding without a query. `at` is the position of the binding in the request. */
 function checkInput(group: string, { identityUid, roleUid }: NewBinding, at = ''): void {
   const problems: FieldViolation[] = []
   for (const [name, uid] of Object.entries({ identity_uid: identityUid, role_uid: roleUid })) {
@@ -174,7 +174,7 @@ function checkInput(group: string, { identityUid, roleUid }: NewBinding, at = ''
 
 async function checkGrantable(tx: Tx, call: Call, group: string, { identityUid, roleUid }: NewBinding): Promise<void> {
   await requireGrantableRole(tx, call, roleUid, group)
-  // A person can have bindings before they sign up. The uid of a person has no parent and is known in advance.
+  // A person can get bindings before the first sign-in, since the uid of a person is known before.
   if (parentOf(identityUid) === top) return
   if (!(await identityExists(tx, identityUid))) throw notFound(identityType, identityUid)
 }

@@ -86,7 +86,7 @@ const valuesOf = (binding: RoleBinding) => ({
   update_time: binding.updateTime,
 })
 
-/** Inserts a binding. Returns false if the identity has the role on this group already. */
+/** Inserts a binding. Returns false if the identity already has the role on this group. */
 export function insertBinding(tx: Tx, binding: RoleBinding): Promise<boolean> {
   return bindings.insert(tx, binding, { ...valuesOf(binding), create_time: binding.createTime })
 }
@@ -95,7 +95,7 @@ export async function patchBinding(tx: Tx, before: HydratedBinding, after: RoleB
   await bindings.update(tx, before, after, valuesOf(after))
 }
 
-/** Uid of the binding that gives the identity the role on the group. Empty for none. */
+/** Uid of the binding with this identity, role and group. Empty if there is none. */
 export async function uidOfBinding(
   reader: Reader,
   group: string,
@@ -124,7 +124,7 @@ export async function bindingsOfGroup(reader: Reader, group: string): Promise<Ro
   return rows.map(fromPlain)
 }
 
-/** Number of identities that have accepted the role on the group itself, counted up to `upTo`. */
+/** Number of identities with an accepted binding of the role on the group itself. Counting stops at `upTo`. */
 export async function countBound(reader: Reader, group: string, role: string, upTo: number): Promise<number> {
   const rows = await reader.all(sql`
     SELECT DISTINCT identity_uid FROM role_bindings
@@ -133,7 +133,7 @@ export async function countBound(reader: Reader, group: string, role: string, up
   return rows.length
 }
 
-/** True if another identity has accepted the role on the group itself. */
+/** True if another identity has an accepted binding of the role on the group itself. */
 export async function anybodyElse(reader: Reader, group: string, role: string, identity: string): Promise<boolean> {
   return exists(
     reader,

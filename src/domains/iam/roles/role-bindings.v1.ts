@@ -1,4 +1,5 @@
-// Version 1 of role bindings: only lists have more than uids, and the event of a batch has all created bindings.
+// Version 1 of role bindings. Only lists include details of identity, group and role. The event of a batch contains all created
+// bindings.
 import type { Handlers } from '#app.ts'
 import {
   type RoleBindingBatch,

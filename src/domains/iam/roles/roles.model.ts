@@ -1,12 +1,12 @@
 import { kindOf } from '#lib/events/event-body.ts'
 import { type Fields, namedFields } from '#lib/fields.ts'
 
-/** A named set of capabilities. Custom roles can be used in their group and below; built-in roles can be used anywhere. */
+/** Named set of capabilities. A custom role can be granted on its group and below. Built-in roles can be granted everywhere. */
 export type Role = {
   uid: string
   name: string
   description: string
-  /** Numbers of the contract's Capability, ascending. */
+  /** Numbers of capabilities in the contract, in ascending order. */
   capabilities: readonly number[]
   createTime: string
   updateTime: string

@@ -27,7 +27,7 @@ export type NewRole = Pick<Role, 'name' | 'description' | 'capabilities'>
 
 const internal = capabilityNumber('internal')
 
-/** Role of this uid. Every caller can read built-in roles; a custom role needs `roles.list` on its group. */
+/** Role of this uid. All callers can read built-in roles. A custom role requires `roles.list` on its group. */
 export async function getRole(call: Call, uid: string): Promise<Role> {
   if (!isUid(uid)) throw invalid({ field: 'uid', description: 'is not a uid' })
   if (parentOf(uid) !== top && !call.reach.some((place) => isAtOrBelow(uid, place))) throw permissionDenied()
@@ -40,7 +40,7 @@ export async function listRoles(call: Call, query: ListQuery<store.RoleFilter>):
   return { ...listed, items: listed.items.map(withoutUnknown) }
 }
 
-/** Existing roles of these uids, by uid. Checks no permissions. */
+/** Roles with these uids. Missing roles are left out. Permissions are not checked. */
 export async function rolesByUid(reader: Reader, uids: readonly string[]): Promise<Map<string, Role>> {
   const roles = await store.rolesByUid(reader, uids)
   return new Map([...roles].map(([uid, role]) => [uid, withoutUnknown(role)]))
@@ -63,7 +63,7 @@ export async function createRole(call: Call, parent: string, input: NewRole): Pr
   return role
 }
 
-/** Updates a role. The new capabilities apply to existing bindings at once. */
+/** Updates a role. Identities that have the role get the new capabilities at once. */
 export async function updateRole(call: Call, uid: string, patch: Patch<Role>): Promise<Role> {
   refuseBuiltIn(uid)
   const role = await call.app.db.tx(async (tx) => {
@@ -92,7 +92,7 @@ export async function deleteRole(call: Call, uid: string): Promise<void> {
   call.log.info('role deleted', { uid })
 }
 
-/** Returns the reason why the role is still needed. Undefined if it is not. */
+/** Reason why the role cannot be deleted. Undefined if it can. */
 async function findUse(reader: Reader, { app, now }: Call, uid: string): Promise<string | undefined> {
   if (await store.isRoleBound(reader, uid)) return 'the role is still granted; delete its role bindings first'
   for (const hook of app.hooks.roleInUse) {
@@ -102,7 +102,10 @@ async function findUse(reader: Reader, { app, now }: Call, uid: string): Promise
   return undefined
 }
 
-/** Role that can be used on `group`: built-in, or of the group or one above it. Throws NOT_FOUND otherwise. */
+/**
+ * Role that can be granted on `group`: a built-in role, or a role of the group or of a group above. Throws NOT_FOUND for other
+ * roles.
+ */
 async function requireUsableRole(reader: Reader, uid: string, group: string): Promise<Role> {
   const role = await store.findRole(reader, uid)
   if (!role || !isAtOrBelow(group, parentOf(uid))) throw notFound(roleType, uid)
@@ -110,8 +113,8 @@ async function requireUsableRole(reader: Reader, uid: string, group: string): Pr
 }
 
 /**
- * Role that can be used on `group` and whose capabilities the caller holds there. Throws NOT_FOUND or PERMISSION_DENIED
- * otherwise.
+ * Role that the caller can grant on `group`. Throws NOT_FOUND if the role cannot be granted there. Throws PERMISSION_DENIED
+ * unless the caller holds all of its capabilities on the group.
  */
 export async function requireGrantableRole(reader: Reader, call: Call, uid: string, group: string): Promise<Role> {
   const role = await requireUsableRole(reader, uid, group)
@@ -128,8 +131,8 @@ export async function requireGrantableRole(reader: Reader, call: Call, uid: stri
 }
 
 /**
- * Updates the built-in roles in the database to those of this version. If the database has those of a newer version, leaves them,
- * since an update would revoke capabilities.
+ * Writes the built-in roles of this version to the database. Does nothing if the database has those of a newer version, since an
+ * older role can have fewer capabilities.
  */
 export async function installBuiltInRoles(db: Db, now: string, version = builtInVersion): Promise<void> {
   await db.tx(async (tx) => {
@@ -151,7 +154,7 @@ function ascending(numbers: readonly number[]): number[] {
   return [...new Set(numbers)].sort((a, b) => a - b)
 }
 
-/** Removes capabilities that a newer version added and this one does not know. They stay stored. */
+/** Leaves out capabilities that this version does not have, because a newer version has added them. The database keeps them. */
 function withoutUnknown<T extends Role>(role: T): T {
   return { ...role, capabilities: role.capabilities.filter((number) => capabilities.has(number)) }
 }
@@ -165,7 +168,7 @@ function checkRole(role: NewRole, before?: Role): void {
   checkFields<NewRole>({ name: roleFields.name, description: roleFields.description }, role, problems)
 }
 
-/** Throws PERMISSION_DENIED if the caller does not hold an added capability on the group of the role. */
+/** Throws PERMISSION_DENIED unless the caller holds each added capability on the group of the role. */
 function checkGrantable(call: Call, group: string, wanted: readonly number[], before: readonly number[] = []): void {
   const added = wanted.filter((number) => !before.includes(number))
   if (!call.caller.rights.holds(group, added)) {

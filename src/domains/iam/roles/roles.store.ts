@@ -25,17 +25,17 @@ const valuesOf = ({ name, description, capabilities, updateTime }: Role) => ({
   update_time: updateTime,
 })
 
-/** Inserts a role. Returns false if a role of the same group has the name. */
+/** Inserts a role. Returns false if another role of the group has the same name. */
 export function insertRole(tx: Tx, role: Role): Promise<boolean> {
   return roles.insert(tx, role, { ...valuesOf(role), create_time: role.createTime })
 }
 
-/** Updates a role. Returns false if a role of the same group has the new name. */
+/** Updates a role. Returns false if another role of the group has the new name. */
 export function patchRole(tx: Tx, before: Role, after: Role): Promise<boolean> {
   return roles.update(tx, before, after, valuesOf(after))
 }
 
-/** Records that the built-in roles are of this version. Returns false if they are of a newer one. */
+/** Records the version of the built-in roles. Returns false if the database already has a newer version. */
 export async function takeBuiltInVersion(tx: Tx, version: number): Promise<boolean> {
   const installed = Number((await readFact(tx, 'built_in_roles')) ?? 0)
   if (installed < version) await writeFact(tx, 'built_in_roles', String(version))

@@ -1,4 +1,4 @@
-// Version 1 of roles: capabilities by their dotted names, complete lists, and a PUT that replaces.
+// Version 1 of roles. It has dotted names of capabilities, complete lists, and a PUT that replaces roles.
 import type { Handlers } from '#app.ts'
 import { type RoleFilter, type Role as RoleMessage, RoleSchema, Roles } from '#gen/pinfold/iam/v1/roles_pb.ts'
 import { creating, deleting, replacing } from '#lib/contract/handlers.ts'
@@ -32,7 +32,7 @@ export const roleEventsV1: readonly EventBody[] = [
   deletionBody(Roles.method.delete),
 ]
 
-/** Scope of a list: `parent` narrows `uidp` to a group, or with `/` to built-in roles. */
+/** Scope of a list. `parent` limits the filter `uidp` to the roles of a group, or for `/` to built-in roles. */
 function placesOf({ parent, uidp }: RoleFilter): UidpFilter | undefined | 'nowhere' {
   if (parent === '') return uidp
   if (parent === top) return { ...everywhere, ...uidp, inRoot: true }
@@ -48,7 +48,7 @@ function fromMessage(message: RoleMessage | undefined) {
 
 const toMessage = messageOf(RoleSchema, { id: 'uid' })
 
-/** Converts a role to its message of version 1, alone or as part of another message. */
+/** Converts a role to its message in version 1. Other messages contain this message too. */
 export function roleToV1(role: Pick<Role, 'uid' | 'name' | 'description' | 'capabilities'>): RoleMessage {
   return toMessage({ ...role, capabilities: role.capabilities.flatMap((one) => capabilities.get(one)?.name ?? []) })
 }
