@@ -1,5 +1,5 @@
-// Device authorization (RFC 8628): a program without a browser shows a code, and a user enters it in a browser and approves the
-// program.
+// Device authorization (RFC 8628). A program without a browser shows a code. The user enters the code in a browser and approves
+// the program.
 import { hash, randomInt } from 'node:crypto'
 import type { App, Work } from '#app.ts'
 import { hashOf } from '#lib/crypto/secret-hash.ts'
@@ -13,7 +13,7 @@ export type { DeviceCode } from './own-grants.store.ts'
 
 type SignInWork = Pick<Work, 'app' | 'cause'>
 
-/** No vowels, so that no code is a word, and no letters that look alike. */
+/** Letters of user codes. There are no vowels, so that no code is a word, and no letters that look alike. */
 const letters = 'BCDFGHJKLMNPQRSTVWXZ'
 const userCodeLength = 8
 
@@ -21,7 +21,7 @@ function newUserCode(): string {
   return Array.from({ length: userCodeLength }, () => letters[randomInt(letters.length)]).join('')
 }
 
-/** Normalizes a typed code. Undefined if it cannot be one. */
+/** User code as typed by a person, in its stored form. Undefined if the text cannot be a code. */
 export function readUserCode(typed: string): string | undefined {
   if (typed.length > 64) return undefined
   const code = typed.toUpperCase().replace(/[\s\p{Pd}]/gu, '')
@@ -35,9 +35,8 @@ function userHash(code: string): string {
 export type NewDeviceCode = { deviceCode: string; userCode: string; expiresIn: number; interval: number }
 
 /**
- * Creates a device code. Throws RESOURCE_EXHAUSTED if too many programs of the network, or in total, are waiting. At the total
- * limit, the oldest code that no program has polled is removed first. Throws INVALID_ARGUMENT if the request is too long to
- * store.
+ * Creates a device code. Throws RESOURCE_EXHAUSTED if too many codes of the network, or in total, wait for an answer. At the
+ * total limit, first tries to delete the oldest code that was never polled. Throws INVALID_ARGUMENT if the request is too long.
  */
 export async function createDeviceCode(
   { app, cause }: SignInWork,
@@ -73,13 +72,13 @@ export async function createDeviceCode(
   return { deviceCode, userCode, expiresIn: deviceSeconds, interval: pollSeconds.first }
 }
 
-/** Waiting program of a user code. Undefined if the code is answered, expired or unknown. */
+/** Program with this user code that waits for an answer. Undefined if the code was answered, has expired or is unknown. */
 export async function findWaiting(app: App, userCode: string): Promise<store.DeviceCode | undefined> {
   const found = await store.findByUserCode(app.db, userHash(userCode))
   return found && found.answer === '' && found.expireTime > app.clock().toISOString() ? found : undefined
 }
 
-/** Approves or refuses the program for the person of the session. Returns false if the program is not waiting any more. */
+/** Approves or refuses a program, as the person of the session. Returns false if the program is not waiting. */
 export async function answerDevice(
   { app, cause }: SignInWork,
   session: Session,
@@ -96,8 +95,8 @@ export type Polled =
   | { state: 'approved'; session: Session; asked: unknown }
 
 /**
- * State of a device code. After an approval, starts the program's session once. Refuses the program if the approving session has
- * ended since.
+ * State of a device code. At the first poll after the approval, starts a session of the program. If the session that approved the
+ * program has ended, the program is refused.
  */
 export async function pollDevice(
   work: SignInWork,
@@ -121,7 +120,7 @@ export async function pollDevice(
       await store.takeDeviceCode(tx, deviceHash)
       return { state: 'refused' }
     }
-    // Allows a second less, since requests differ in duration.
+    // One second is tolerated, since requests take different times to arrive.
     const isTooOften = found.polledTime !== '' && cause.now < after(found.polledTime, found.pollSeconds - 1)
     const wait = isTooOften ? Math.min(pollSeconds.most, found.pollSeconds + pollSeconds.more) : found.pollSeconds
     await store.notePoll(tx, deviceHash, cause.now, wait)

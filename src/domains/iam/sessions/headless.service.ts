@@ -1,5 +1,5 @@
-// Headless sign-in: a program creates an X25519 key pair and prints a link with the public key. The user opens the link and signs
-// in. The program fetches a token that only its private key decrypts.
+// Headless sign-in. A program creates an X25519 key pair and prints a link with the public key. The user opens the link in a
+// browser and signs in. The program then fetches a token that only its private key can decrypt.
 import { createCipheriv, createPublicKey, diffieHellman, generateKeyPairSync, randomBytes } from 'node:crypto'
 import type { App, Work } from '#app.ts'
 import { hashOf } from '#lib/crypto/secret-hash.ts'
@@ -10,14 +10,20 @@ import { after, beginFrom } from './sessions.service.ts'
 
 const keyBytes = 32
 
-/** Public key of the program: 32 bytes as base64url without padding. Throws INVALID_ARGUMENT if the text is not such a key. */
+/**
+ * Public key of the program, as text: 32 bytes in base64url without padding. Throws INVALID_ARGUMENT if the text is not an X25519
+ * key.
+ */
 export function readHeadlessCode(text: string, field: string): string {
   const isCode = /^[A-Za-z0-9_-]{43}$/.test(text) && Buffer.from(text, 'base64url').toString('base64url') === text
   if (!isCode || !agree(text)) throw invalid({ field, description: 'must be an X25519 public key in base64url' })
   return text
 }
 
-/** Secret shared with the owner of the key, and our public key for the agreement. Undefined for an unusable key. */
+/**
+ * Shared secret of an X25519 key agreement with the program, and the public key that the program needs for it. Undefined for an
+ * unusable key.
+ */
 function agree(code: string): { publicKey: string; secret: Buffer } | undefined {
   try {
     const theirs = createPublicKey({ key: { kty: 'OKP', crv: 'X25519', x: code }, format: 'jwk' })
@@ -31,8 +37,8 @@ function agree(code: string): { publicKey: string; secret: Buffer } | undefined 
 }
 
 /**
- * Starts a session of the program for the person of `from`, and stores the token of `sign` encrypted, for the program to fetch.
- * Throws INVALID_ARGUMENT if the key was used before.
+ * Starts a session of the program for the person who is signed in with `from`. Encrypts the token from `sign` and stores it until
+ * the program fetches it. Throws INVALID_ARGUMENT if the key was used before.
  */
 export async function leaveForHeadless(
   work: Pick<Work, 'app' | 'cause'>,
@@ -62,7 +68,9 @@ export async function leaveForHeadless(
   return session
 }
 
-/** Encrypted token for the program with this key. Returned only once, and undefined if there is none or it has expired. */
+/**
+ * Encrypted token for the program with this key. The token is returned only once. Undefined if there is none or it has expired.
+ */
 export async function takeForHeadless(
   app: App,
   code: string,

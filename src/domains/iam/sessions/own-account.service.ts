@@ -10,9 +10,9 @@ import { bindingsOfIdentity } from '../roles/role-bindings.store.ts'
 import { isKnownElsewhere } from './sign-ins.store.ts'
 
 /**
- * Deletes the account of the caller with its bindings and sessions. Throws PERMISSION_DENIED for any other account, for a
- * workload, and for a session of an organization's provider if the person belongs elsewhere too. Throws FAILED_PRECONDITION for
- * the last owner of an organization.
+ * Deletes the caller's account with its bindings and sessions. Throws PERMISSION_DENIED for another account and for a workload.
+ * Throws PERMISSION_DENIED in a session that is limited to one organization, if the account is used elsewhere too. Throws
+ * FAILED_PRECONDITION for the last owner of an organization.
  */
 export async function deleteOwnAccount(call: Call, id: string): Promise<void> {
   const { caller } = call
@@ -24,20 +24,17 @@ export async function deleteOwnAccount(call: Call, id: string): Promise<void> {
     const identity = await findIdentity(tx, id)
     if (!identity) throw permissionDenied('you can delete only your own account')
     await requireReach(tx, id, caller.session?.organization ?? '')
-    // Organizations get the events of their own losses, without the person's address and sign-in.
+    // Organizations get events about the bindings that they lose. These events leave out the person's IP address and sign-in.
     const listUnannounced = { ...call.cause, act: undefined, source: '', userAgent: '' }
     await removeIdentity(tx, call, { identity, cause: call.cause, toGroups: listUnannounced })
   })
   call.log.info('account deleted by its owner', { uid: id })
 }
 
-/**
- * Throws PERMISSION_DENIED if the provider of an organization vouches for the session and the account has uses outside of the
- * organization.
- */
+/** Throws PERMISSION_DENIED if the session is limited to one organization and the account is used outside of it. */
 async function requireReach(tx: Tx, id: string, organization: string): Promise<void> {
   if (organization === '') return
-  // Bindings that the person has not accepted do not count.
+  // A binding that the person has not accepted is no use of the account.
   const bindings = (await bindingsOfIdentity(tx, id)).filter(({ accepted }) => accepted)
   const isInside = bindings.every(({ uid }) => isAtOrBelow(uid, organization))
   if (isInside && (await vouchedBy(tx, id)) === organization && !(await isKnownElsewhere(tx, id, organization))) return

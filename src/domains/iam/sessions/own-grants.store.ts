@@ -1,22 +1,23 @@
-// Codes and tokens of programs for which a user signs in: device codes, codes of a loopback redirect, and headless sign-ins.
+// Rows about programs for which a user signs in: device codes, authorization codes for a loopback redirect, headless sign-ins,
+// and refresh tokens.
 import { countRows, deleteOldest } from '#db/bulk.ts'
 import { type Reader, sql, type Tx } from '#db/sql.ts'
 
 export type DeviceAnswer = '' | 'approved' | 'refused'
 
-/** A program that waits for a user to enter its code. */
+/** Device code of a program. The program waits until a user has entered its user code. */
 export type DeviceCode = {
   deviceHash: string
   userHash: string
   clientId: string
-  /** JSON of the requested terms. */
+  /** JSON of the token request. */
   asked: string
-  /** Network that limits count as one client. `source` is the address itself. */
+  /** Network of `source`, in which device codes are limited. `source` is the IP address. */
   network: string
   source: string
   userAgent: string
   answer: DeviceAnswer
-  /** Session that has approved the program. Empty before. */
+  /** Session of the person who answered. Empty before the answer. */
   sessionUid: string
   pollSeconds: number
   polledTime: string
@@ -33,7 +34,7 @@ export async function insertDeviceCode(tx: Tx, one: DeviceCode): Promise<void> {
             ${one.expireTime})`)
 }
 
-/** Number of waiting programs in the network, in the /48 around an IPv6 network, and in total. */
+/** Number of device codes that wait for an answer: from the network, from its IPv6 /48, and in total. */
 export async function countDeviceCodes(
   reader: Reader,
   network: string,
@@ -46,7 +47,7 @@ export async function countDeviceCodes(
   return { ofNetwork: own, ofSite: around, all }
 }
 
-/** Deletes the oldest code that no program has polled. Returns false if there is none. */
+/** Deletes the oldest device code that was never polled. Returns false if there is none. */
 export async function dropForgottenDevice(tx: Tx): Promise<boolean> {
   const rows = await tx.run(sql`
     DELETE FROM device_codes WHERE device_hash IN (
@@ -67,7 +68,7 @@ export async function findByDeviceCode(reader: Reader, deviceHash: string): Prom
   return reader.get(sql`SELECT ${columns} FROM device_codes WHERE device_hash = ${deviceHash}`)
 }
 
-/** Answers a device code. Returns false if it is not waiting for an answer. */
+/** Stores the answer to a device code. Returns false if the code is not waiting for an answer. */
 export async function answerDevice(
   tx: Tx,
   userHash: string,
@@ -84,21 +85,21 @@ export async function notePoll(tx: Tx, deviceHash: string, polledTime: string, p
     UPDATE device_codes SET polled_time = ${polledTime}, poll_seconds = ${pollSeconds} WHERE device_hash = ${deviceHash}`)
 }
 
-/** Deletes a device code. Returns false if it was already gone. */
+/** Deletes a device code. Returns false if the code was already deleted. */
 export async function takeDeviceCode(tx: Tx, deviceHash: string): Promise<boolean> {
   return (await tx.run(sql`DELETE FROM device_codes WHERE device_hash = ${deviceHash}`)) > 0
 }
 
-/** Authorization code that a program on loopback gets with the redirect. */
+/** Authorization code that a program gets in a loopback redirect. */
 export type SignInCode = {
   codeHash: string
   sessionUid: string
   clientId: string
   redirect: string
-  /** Code challenge of the method S256. */
+  /** PKCE code challenge, method S256. */
   challenge: string
   nonce: string
-  /** JSON of the requested terms. */
+  /** JSON of the token request. */
   asked: string
   expireTime: string
 }
@@ -120,7 +121,7 @@ export async function findSignInCode(
       FROM sign_in_codes WHERE code_hash = ${codeHash}`)
 }
 
-/** Marks a code as used. Returns false if it was used before. */
+/** Marks an authorization code as used. Returns false if it was used before. */
 export async function useSignInCode(tx: Tx, codeHash: string): Promise<boolean> {
   const rows = await tx.run(sql`UPDATE sign_in_codes SET used = 1 WHERE code_hash = ${codeHash} AND used = 0`)
   return rows > 0
@@ -128,7 +129,7 @@ export async function useSignInCode(tx: Tx, codeHash: string): Promise<boolean> 
 
 export type HeadlessSignIn = { publicKey: string; encrypted: Uint8Array; expireTime: string }
 
-/** Reserves the key for a headless sign-in, before there is a token to fetch. Returns false if the key was used before. */
+/** Reserves a key for a headless sign-in. The encrypted token is stored later. Returns false if the key was used before. */
 export async function reserveHeadless(
   tx: Tx,
   codeHash: string,
@@ -151,7 +152,7 @@ export async function fillHeadless(
     UPDATE headless_sign_ins SET public_key = ${publicKey}, encrypted = ${encrypted} WHERE code_hash = ${codeHash}`)
 }
 
-/** Number of tokens that wait to be fetched: of one person, and in total. */
+/** Number of headless sign-ins that wait for their program: of one person, and in total. */
 export async function countHeadless(
   reader: Reader,
   identity: string,
@@ -165,14 +166,14 @@ export async function countHeadless(
   return { ofIdentity: own, all }
 }
 
-/** Deletes and returns the token, so that it is fetched once. */
+/** Deletes and returns an encrypted token, so that the token can be fetched only once. */
 export async function takeHeadless(tx: Tx, codeHash: string): Promise<HeadlessSignIn | undefined> {
   return tx.get(sql`
     DELETE FROM headless_sign_ins WHERE code_hash = ${codeHash} AND public_key <> ''
     RETURNING public_key AS "publicKey", encrypted, expire_time AS "expireTime"`)
 }
 
-/** Deletes expired rows, at most `limit` of each kind. Deletes the session of an unused code with the code. */
+/** Deletes up to `limit` expired rows of each kind. If an authorization code was never used, its session is deleted too. */
 export async function sweepGrants(
   tx: Tx,
   { now, forgotten }: { now: string; forgotten: string },
@@ -187,12 +188,15 @@ export async function sweepGrants(
   return devices + sessions + codes + headless
 }
 
-/** Refresh tokens of a session: hashes, and the sealed key that makes the next token. */
+/**
+ * Refresh tokens of a session: hashes of the current and the previous token, and the encrypted key from which the next token is
+ * computed.
+ */
 export type RefreshFamily = {
   sessionUid: string
   familyHash: string
   currentHash: string
-  /** Empty before the first rotation. */
+  /** Empty if no token was used yet. */
   previousHash: string
   rotatedTime: string
   sealedKey: Uint8Array
@@ -212,7 +216,7 @@ export async function findFamily(reader: Reader, familyHash: string): Promise<Re
       FROM refresh_tokens WHERE family_hash = ${familyHash}`)
 }
 
-/** Rotates the token. Returns false if it is not the current one any more. */
+/** Replaces the current refresh token. Returns false if the sent token is not the current one. */
 export async function rotate(
   tx: Tx,
   { sessionUid, currentHash }: Pick<RefreshFamily, 'sessionUid' | 'currentHash'>,

@@ -1,6 +1,6 @@
-// Refresh tokens: base64 of `{exp, fam, tok}`. `fam` names the family and proves possession of one of its tokens. `tok` changes
-// with each use. The next token is derived from it and the key of the family, so simultaneous uses of a token get the same
-// successor.
+// Refresh tokens. A token is base64 of `{exp, fam, tok}`. All refresh tokens of a session have the same secret `fam`, and `tok`
+// changes with each use. The next `tok` is computed from the previous one and a stored key. So two simultaneous uses of a token
+// return the same next token.
 import { createHmac, randomBytes } from 'node:crypto'
 import type { App, Work } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
@@ -48,8 +48,9 @@ function read(text: string): { family: string; token: string } | undefined {
 }
 
 /**
- * Exchanges a refresh token for its successor after `prepare` has succeeded. If `prepare` throws, the token stays valid. Throws
- * UNAUTHENTICATED for an invalid token. A used token ends the session, unless it is the direct predecessor and was used just now.
+ * Exchanges a refresh token for the next one. First calls `prepare`; if it throws, the token stays valid. Throws UNAUTHENTICATED
+ * for an invalid token. If the token was used before, ends the session. The previous token is accepted for a few seconds after
+ * its use.
  */
 export async function useRefreshToken<T>(
   work: Pick<Work, 'app' | 'cause' | 'log'>,
@@ -79,7 +80,7 @@ export async function useRefreshToken<T>(
   return { next: write(used, shown.family, token), prepared }
 }
 
-/** Rotates the family. Returns false if the token is an old one. */
+/** Replaces the current token. Returns false if the sent token is not the current one, nor a previous one that was just used. */
 async function rotate(
   tx: Tx,
   now: string,

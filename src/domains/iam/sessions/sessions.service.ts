@@ -32,7 +32,7 @@ import { insertConsoleCode, noteLogout, takeConsoleCode } from './sign-ins.store
 
 type EventWork = Pick<Work, 'app' | 'cause'>
 
-/** 256 random bits that are safe in URLs and cookies. */
+/** Random secret of 256 bits that is safe in URLs and cookies. */
 export function newSecret(): string {
   return randomBytes(32).toString('base64url')
 }
@@ -41,7 +41,7 @@ export function after(now: string, seconds: number): string {
   return new Date(Date.parse(now) + seconds * 1000).toISOString()
 }
 
-/** A new session, without its times and uid. */
+/** Values of a new session. Uid and times are added when it starts. */
 export type NewSession = Omit<
   Session,
   'uid' | 'source' | 'userAgent' | 'createTime' | 'lastUsedTime' | 'endTime' | 'expireTime'
@@ -49,11 +49,11 @@ export type NewSession = Omit<
   lifetime: Lifetime
   cookie?: string | undefined
   idToken?: Uint8Array | undefined
-  /** Latest end of the session. */
+  /** The session ends at this time at the latest. */
   until?: string
 }
 
-/** Starts a session. If the person has too many, the oldest end. */
+/** Starts a session. If the person has the maximum number of sessions, ends the oldest ones. */
 export async function beginSession(
   tx: Tx,
   work: EventWork,
@@ -89,18 +89,18 @@ export async function beginSession(
   return session
 }
 
-/** Terms that a program requests: a refresh token, and limits below the rights of the person. */
+/** Refresh token and limits that a program requests for its session. */
 export type ProgramTerms = { refresh: boolean; bound: SessionBound }
 
-/** Limits to store. Undefined if nothing is limited. */
+/** Limits to store with the session. Undefined if there are none. */
 export function boundOf({ scopes, capabilities }: SessionBound): SessionBound | undefined {
   return scopes.length + capabilities.length === 0 ? undefined : { scopes, capabilities }
 }
 
 /**
- * Starts a program's session for the person who has approved it in a browser. It has the scope of the browser's session, and if
- * it has roles of external groups, ends no later. It does not count as a recent sign-in, since the person may have been tricked
- * into the approval. Throws UNAUTHENTICATED if the browser's session has ended.
+ * Starts a session of a program that a person has approved in a browser. The new session is limited to the same organization as
+ * the browser's session. With roles from external groups, it ends no later than the browser's session. It is not a recent
+ * sign-in, since the person may have been tricked into the approval. Throws UNAUTHENTICATED if the browser's session has ended.
  */
 export async function beginFrom(
   tx: Tx,
@@ -129,13 +129,13 @@ export async function beginFrom(
   })
 }
 
-/** Active session of a browser's cookie. Records its use. */
+/** Active session of a cookie. Undefined if there is none. Records the use. */
 export async function sessionOfCookie(app: App, cookie: string): Promise<Session | undefined> {
   const session = await store.findByCookie(app.db, hashOf(cookie))
   return session && isLive(app, session) ? noteUse(app, session, lifetimeOf(session)) : undefined
 }
 
-/** Session of this uid, if it is active. */
+/** Active session of this uid. Undefined if there is none. */
 export async function findLiveSession(app: App, uid: string, reader: Reader = app.db): Promise<Session | undefined> {
   const session = await store.findSession(reader, uid)
   return session && isLive(app, session) ? session : undefined
@@ -145,14 +145,14 @@ function isLive(app: App, session: Session): boolean {
   return session.endTime > app.clock().toISOString() && isStillTrusted(session, app.config.peopleIssuers)
 }
 
-/** Lifetime of a session, derived from its longest life. */
+/** Kind of lifetime of a session, found by the session's longest duration. */
 export function lifetimeOf({ createTime, expireTime }: Session): Lifetime {
   const most = (Date.parse(expireTime) - Date.parse(createTime)) / 1000
   if (most === lifetimes.refreshed.most) return 'refreshed'
   return most === lifetimes.browser.most ? 'browser' : 'brief'
 }
 
-/** Extends the session if its last recorded use is not recent. */
+/** Records the use and extends the session, unless a recent use is recorded. */
 export async function noteUse(app: App, session: Session, lifetime: Lifetime): Promise<Session> {
   const now = app.clock().toISOString()
   if (after(session.lastUsedTime, noteUseSeconds) > now) return session
@@ -162,7 +162,9 @@ export async function noteUse(app: App, session: Session, lifetime: Lifetime): P
   return { ...session, lastUsedTime: now, endTime }
 }
 
-/** Sessions of the caller; in a session of one organization, only those of the organization. */
+/**
+ * Active sessions of the caller. If the caller's session is limited to an organization, only the sessions of this organization.
+ */
 export async function listSessions(call: Call, query: ListQuery<object>): Promise<Listed<Session>> {
   requireWholeToken(call.caller, 'list sessions')
   const { uid, session } = call.caller
@@ -181,7 +183,7 @@ export async function listOrganizationSessions(
   return listFrom(call, query, [{ organization, trusted: [], now: call.now }], store.sessionList)
 }
 
-/** Ends a session of the caller. A narrowed token can end only its own session. */
+/** Ends a session of the caller. A narrowed token can end only the session that it belongs to. */
 export async function endSession(call: Call, uid: string): Promise<void> {
   const { caller } = call
   if (uid !== caller.session?.uid) requireWholeToken(caller, 'end other sessions')
@@ -191,26 +193,26 @@ export async function endSession(call: Call, uid: string): Promise<void> {
   })
 }
 
-/** Ends a session of an organization, for the managers of its providers. */
+/** Ends a session that is limited to this organization. Used by managers of the organization's providers. */
 export async function endOrganizationSession(call: Call, organization: string, uid: string): Promise<void> {
   await endFound(call, uid, (session) => session.organization === organization)
 }
 
-/** Ends a session. Throws the same NOT_FOUND for sessions of others and for ended ones. */
+/** Ends a session if `isTheirs` is true for it. Otherwise throws NOT_FOUND, as for a session that does not exist or has ended. */
 async function endFound(call: Call, uid: string, isTheirs: (session: Session) => boolean): Promise<void> {
   if (!isUid(uid) || parentOf(uid) === top) throw notFound(sessionType, uid)
   await call.app.db.tx(async (tx) => {
     const session = found(await store.findSession(tx, uid), sessionType, uid)
     if (!isTheirs(session) || session.endTime <= call.now) throw notFound(sessionType, uid)
     await end(tx, call, session, 'ended')
-    // A caller who ends another session may not know who is using it.
+    // A person who ends another session may suspect misuse. So hooks also revoke the push tokens that were created in it.
     if (uid === call.caller.session?.uid) return
     for (const hook of call.app.hooks.sessionEnded) await hook(tx, call.cause, uid)
   })
   call.log.info('session ended', { uid })
 }
 
-/** Ends a session with its refresh tokens, and emits the event. */
+/** Ends a session with its refresh tokens, and emits an event. Does nothing if the session was already deleted. */
 export async function end(tx: Tx, work: EventWork, session: Session, reason: EndReason): Promise<void> {
   if (!(await store.deleteSession(tx, session.uid))) return
   const { uid, organization } = session
@@ -218,10 +220,10 @@ export async function end(tx: Tx, work: EventWork, session: Session, reason: End
   await emit(tx, work, 'control.iam.session.ended', { subject: uid, group: organization || top, resource })
 }
 
-/** Most sessions read at once. */
+/** Most sessions that one query reads. */
 const perCommit = 200
 
-/** Ends up to 200 sessions of a provider; of one of its own sessions or of one person if `of` names them. */
+/** Ends up to 200 sessions of a provider. `of` can limit them to one `sid` or one person. */
 async function endSomeOfProvider(
   tx: Tx,
   work: EventWork,
@@ -234,7 +236,7 @@ async function endSomeOfProvider(
   return sessions.length
 }
 
-/** Ends all such sessions in one transaction, with few statements for every 200. */
+/** Ends all sessions of a provider in one transaction. `of` can limit them. Reads 200 sessions with each query. */
 export async function endAllOfProvider(
   tx: Tx,
   work: EventWork,
@@ -258,24 +260,27 @@ export async function endAllOfPerson(tx: Tx, work: EventWork, identity: string, 
   }
 }
 
-/** Active sessions of a person with the same reach, including this one; the oldest first. */
+/** Active sessions of the same person with the same limit to an organization, the oldest first. The given session is included. */
 export async function sessionsOfPerson(app: App, { identityUid, organization }: Session): Promise<Session[]> {
   const sessions = await store.sessionsOf(app.db, identityUid, organization)
   return sessions.filter((session) => isLive(app, session))
 }
 
-/** ID token of the session's sign-in, as a hint for the provider. Empty for none. */
+/** ID token of the sign-in that started the session, as a hint for sign-out at the provider. Empty if there is none. */
 export async function idTokenOfSession({ db, sealer }: App, uid: string): Promise<string> {
   const sealed = await store.idTokenOf(db, uid)
   return (sealed && sealer.unseal('session-id-token', sealed)?.toString()) ?? ''
 }
 
-/** Logout token of a provider. `until` is in seconds since 1970; after that, the token is not accepted anyway. */
+/**
+ * Logout token of a provider. `until` is in seconds since 1970: until then, a second use must be detected. Later, the token is
+ * too old.
+ */
 export type LogoutToken = { provider: string; jti: string; until: number; of: store.SessionsOf }
 
 /**
- * Ends the sessions that the token names, and records the token. If no session has the `sid`, ends the person's sessions without
- * a recorded `sid`. Returns undefined if the token was used before.
+ * Ends the sessions that a logout token names, and records that the token was used. If no session has the `sid`, ends the
+ * person's sessions that were stored without a `sid`. Returns undefined if the token was used before.
  */
 export async function endByLogoutToken(
   work: EventWork,
@@ -290,8 +295,8 @@ export async function endByLogoutToken(
 }
 
 /**
- * Ends some of the unused sessions whose provider the settings do not name any more. Returns their number, and the uid after
- * which to continue; undefined after the last.
+ * Ends unused sessions whose provider was removed from the settings, from a batch of sessions. Returns the number of ended
+ * sessions, and the last uid of the batch. The uid is undefined after the last batch.
  */
 export async function endSomeUntrusted(
   tx: Tx,
@@ -305,7 +310,7 @@ export async function endSomeUntrusted(
   return { ended: untrusted.length, next: sessions.length < perCommit ? undefined : sessions.at(-1)!.uid }
 }
 
-/** Creates a code that signs one browser in as the operator. */
+/** Creates a code with which one browser can sign in as the operator. */
 export async function createConsoleCode({
   app,
   log,
@@ -317,7 +322,7 @@ export async function createConsoleCode({
   return { code, expireTime }
 }
 
-/** Starts a session of the operator. Undefined if the code is invalid or has expired. */
+/** Starts a session of the operator. Returns undefined if the code is unknown or has expired. */
 export async function enterByCode(
   work: EventWork,
   operator: string,

@@ -26,7 +26,7 @@ function fromRow({ act, profile, granted, bound, ...row }: Row): Session {
   }
 }
 
-/** Inserts a session. `cookieHash` is null for a client, and `idToken` is null if there is no hint for the provider. */
+/** Inserts a session. `cookieHash` is null for a client. `idToken` is null if sign-out at the provider will not need it. */
 export async function insertSession(
   tx: Tx,
   session: Session,
@@ -44,7 +44,7 @@ export async function insertSession(
             ${session.expireTime})`)
 }
 
-/** Session of this uid, ended or not. */
+/** Session of this uid, even if it has ended. */
 export async function findSession(reader: Reader, uid: string): Promise<Session | undefined> {
   return fromOptionalRow(await reader.get<Row>(sql`SELECT ${columns} FROM sessions t WHERE t.uid = ${uid}`))
 }
@@ -55,31 +55,34 @@ export async function findByCookie(reader: Reader, cookieHash: string): Promise<
   )
 }
 
-/** Sealed ID token of the session's sign-in. */
+/** Encrypted ID token of the sign-in that started the session. */
 export async function idTokenOf(reader: Reader, uid: string): Promise<Uint8Array | undefined> {
   const row = await reader.get<{ token: Uint8Array | null }>(sql`
     SELECT id_token AS token FROM sessions WHERE uid = ${uid}`)
   return row?.token ?? undefined
 }
 
-/** Records a use, and moves the end of the session. */
+/** Records a use of a session, and sets its new end. */
 export async function touchSession(tx: Tx, uid: string, usedTime: string, endTime: string): Promise<void> {
   await tx.run(sql`
     UPDATE sessions SET last_used_time = ${usedTime}, end_time = ${endTime}
      WHERE uid = ${uid} AND last_used_time < ${usedTime}`)
 }
 
-/** Deletes a session with its refresh tokens. Returns false if it was already gone. */
+/** Deletes a session with its refresh tokens. Returns false if the session was already deleted. */
 export async function deleteSession(tx: Tx, uid: string): Promise<boolean> {
   return (await tx.run(sql`DELETE FROM sessions WHERE uid = ${uid}`)) > 0
 }
 
-/** Deletes all sessions of a provider that is deleted. */
+/** Deletes all sessions of a deleted provider. */
 export async function deleteSessionsOfProvider(tx: Tx, provider: string): Promise<void> {
   await tx.run(sql`DELETE FROM sessions WHERE provider = ${provider}`)
 }
 
-/** Sessions of a person through one organization's provider; if `organization` is empty, all others. The oldest first. */
+/**
+ * Sessions of a person that are limited to the organization, the oldest first. With an empty `organization`, sessions without
+ * such a limit.
+ */
 export async function sessionsOf(reader: Reader, identity: string, organization: string): Promise<Session[]> {
   const rows = await reader.all<Row>(sql`
     SELECT ${columns} FROM sessions t
@@ -88,17 +91,17 @@ export async function sessionsOf(reader: Reader, identity: string, organization:
   return rows.map(fromRow)
 }
 
-/** Sessions of a person through any provider, at most `limit`. */
+/** Up to `limit` sessions of a person, with any provider. */
 export async function sessionsOfIdentity(reader: Reader, identity: string, limit: number): Promise<Session[]> {
   const rows = await reader.all<Row>(sql`
     SELECT ${columns} FROM sessions t WHERE t.identity_uid = ${identity} ORDER BY t.uid LIMIT ${limit}`)
   return rows.map(fromRow)
 }
 
-/** Selects sessions of one of the provider's own sessions, of one person, or of an external ID of SCIM. */
+/** Selects sessions by the `sid` of the provider, by person, or by external ID. */
 export type SessionsOf = { sid?: string; identity?: string; externalId?: string }
 
-/** Sessions of a provider, at most `limit`. */
+/** Up to `limit` sessions of a provider. */
 export async function sessionsOfProvider(
   reader: Reader,
   provider: string,
@@ -114,8 +117,8 @@ export async function sessionsOfProvider(
 }
 
 /**
- * Scope of a list: sessions of a person, of an organization, or of a person in one. Sessions without an organization are listed
- * only if they are the operator's or of a provider in `trusted`.
+ * Scope of a list: active sessions of a person, of an organization, or of a person in an organization. Sessions of providers in
+ * the settings are listed only if `trusted` has the provider.
  */
 export type SessionPlace = { identity?: string; organization?: string; trusted: readonly string[]; now: string }
 
@@ -128,7 +131,10 @@ function at({ identity, organization, trusted, now }: SessionPlace): Sql {
   return sql`${ofIdentity} ${ofOrganization} t.end_time > ${now} AND (t.organization <> '' OR t.provider IN (${named}))`
 }
 
-/** Sessions of providers of the settings that were not used since `before`, after a uid; at most `limit`. */
+/**
+ * Sessions of providers in the settings that were last used before `before`. They are in order of the uid, after a given uid; at
+ * most `limit`.
+ */
 export async function unusedSessions(
   reader: Reader,
   { after, before, limit }: { after: string; before: string; limit: number },
@@ -140,7 +146,7 @@ export async function unusedSessions(
   return rows.map(fromRow)
 }
 
-/** Deletes ended sessions, at most `limit`. */
+/** Deletes up to `limit` sessions that have ended. */
 export async function sweepSessions(tx: Tx, now: string, limit: number): Promise<number> {
   return deleteOldest(tx, { table: 'sessions', key: 'uid', column: 'end_time' }, now, limit)
 }

@@ -1,4 +1,4 @@
-// Authorization code that a program on loopback exchanges for tokens (RFC 6749, 4.1, with RFC 7636).
+// Authorization codes for programs with a loopback redirect (RFC 6749, 4.1, with PKCE, RFC 7636).
 import { hash, timingSafeEqual } from 'node:crypto'
 import type { App, Work } from '#app.ts'
 import { hashOf } from '#lib/crypto/secret-hash.ts'
@@ -8,7 +8,7 @@ import { after, end, findLiveSession, newSecret } from './sessions.service.ts'
 
 export type SignInCodeOf = { clientId: string; redirect: string; challenge: string; nonce: string; asked: object }
 
-/** Creates a code for the session, valid once and for a minute. */
+/** Creates an authorization code for a session. The code is valid for one minute and for one use. */
 export async function issueSignInCode(app: App, session: Session, of: SignInCodeOf): Promise<string> {
   const code = newSecret()
   await app.db.tx((tx) =>
@@ -26,7 +26,10 @@ export async function issueSignInCode(app: App, session: Session, of: SignInCode
 export type Shown = { code: string; clientId: string; redirect: string; verifier: string }
 export type Redeemed = { session: Session; asked: unknown; nonce: string }
 
-/** Session of a code. Undefined if the code is not valid. A second use of a code ends the session. */
+/**
+ * Exchanges an authorization code for its session. Undefined if the code is invalid. If the code was used before, the session
+ * ends.
+ */
 export async function redeemSignInCode(
   work: Pick<Work, 'app' | 'cause' | 'log'>,
   { code, clientId, redirect, verifier }: Shown,

@@ -1,16 +1,17 @@
-// Rows of sign-ins: attempts, known people of organizations, logout tokens, and codes for the operator's browser.
+// Rows about sign-ins: started sign-ins, people who are known to organizations, logout tokens, and codes for the operator's
+// browser.
 import { deleteOldest } from '#db/bulk.ts'
 import { type Reader, sql, type Tx } from '#db/sql.ts'
 
-/** A sign-in that waits for the provider to send the person back. */
+/** Sign-in that was started. The person is at the provider and will be redirected back. */
 export type Attempt = {
   stateHash: string
-  /** Hash of the secret of the browser that started the sign-in. */
+  /** Hash of the cookie secret of the browser that started the sign-in. */
   browserHash: string
   provider: string
-  /** URL that the provider redirects the person to. */
+  /** Callback URL to which the provider redirects the browser. */
   callback: string
-  /** Sealed nonce and PKCE verifier. */
+  /** Encrypted nonce, PKCE verifier and invite code. */
   sealed: Uint8Array
   /** JSON of the action after the sign-in. */
   asked: string
@@ -24,7 +25,7 @@ export async function insertAttempt(tx: Tx, attempt: Attempt): Promise<void> {
     VALUES (${stateHash}, ${browserHash}, ${provider}, ${callback}, ${sealed}, ${asked}, ${expireTime})`)
 }
 
-/** Deletes and returns the attempt if this browser started it, so that each is used once. */
+/** Deletes and returns a started sign-in, so that it can be finished only once. Undefined if another browser started it. */
 export async function takeAttempt(tx: Tx, stateHash: string, browserHash: string): Promise<Attempt | undefined> {
   return tx.get(sql`
     DELETE FROM sign_in_attempts WHERE state_hash = ${stateHash} AND browser_hash = ${browserHash}
@@ -32,7 +33,7 @@ export async function takeAttempt(tx: Tx, stateHash: string, browserHash: string
               expire_time AS "expireTime"`)
 }
 
-/** Records a sign-in. Returns true if it is the person's first one with a provider of the organization. */
+/** Records that the person has signed in with a provider of the organization. Returns true at the first time. */
 export async function notePerson(tx: Tx, organization: string, identity: string, now: string): Promise<boolean> {
   const rows = await tx.run(sql`
     INSERT INTO organization_people (organization, identity_uid, create_time) VALUES (${organization}, ${identity}, ${now})
@@ -47,12 +48,12 @@ export async function isKnownElsewhere(reader: Reader, identity: string, organiz
   return row !== undefined
 }
 
-/** Deletes the records, so that the person is new to all organizations again. */
+/** Deletes the records of a person, so that the person is new to all organizations. */
 export async function forgetPerson(tx: Tx, identity: string): Promise<void> {
   await tx.run(sql`DELETE FROM organization_people WHERE identity_uid = ${identity}`)
 }
 
-/** Records a logout token. Returns false if it was used before. */
+/** Records that a logout token was used. Returns false if the token was used before. */
 export async function noteLogout(tx: Tx, provider: string, jtiHash: string, expireTime: string): Promise<boolean> {
   const rows = await tx.run(sql`
     INSERT INTO logout_tokens (provider, jti_hash, expire_time) VALUES (${provider}, ${jtiHash}, ${expireTime})
@@ -64,14 +65,14 @@ export async function insertConsoleCode(tx: Tx, codeHash: string, expireTime: st
   await tx.run(sql`INSERT INTO console_codes (code_hash, expire_time) VALUES (${codeHash}, ${expireTime})`)
 }
 
-/** Deletes a code. Returns false if it is not valid. */
+/** Deletes a code of the operator's browser. Returns false if the code is unknown or has expired. */
 export async function takeConsoleCode(tx: Tx, codeHash: string, now: string): Promise<boolean> {
   const taken = await tx.get<{ expireTime: string }>(sql`
     DELETE FROM console_codes WHERE code_hash = ${codeHash} RETURNING expire_time AS "expireTime"`)
   return taken !== undefined && taken.expireTime > now
 }
 
-/** Deletes expired rows, at most `limit` of each kind, and the oldest waiting rows above `most`. */
+/** Deletes up to `limit` expired rows of each kind. Also deletes the oldest rows if there are more than `most`. */
 export async function sweepSignIns(tx: Tx, now: string, limit: number, most: number): Promise<number> {
   const codes = await tx.run(sql`DELETE FROM console_codes WHERE expire_time <= ${now}`)
   const logouts = await tx.run(sql`
