@@ -1,4 +1,5 @@
-// Cache of active sessions with the grants of pushed groups, read at most twice a second like bindings.
+// Cache of active sessions, with the grants from provisioned groups. Each session is read from the database at most twice a
+// second.
 import type { App } from '#app.ts'
 import type { Reader } from '#db/sql.ts'
 import { createBriefCache } from '#lib/caches/brief-cache.ts'
@@ -9,7 +10,7 @@ import { pushedRoles } from '../scim/scim-groups.store.ts'
 import { type CachedSessions, isStillTrusted, type LiveSession, type Session } from '../sessions/sessions.model.ts'
 import { findSession } from '../sessions/sessions.store.ts'
 
-/** `monotonic` gives milliseconds of a clock that never steps. */
+/** Creates the cache. `monotonic` returns milliseconds of a clock that is never adjusted. */
 export function createLiveSessions(
   reader: Reader,
   config: Pick<App['config'], 'peopleIssuers'>,
@@ -25,7 +26,7 @@ export function createLiveSessions(
   }
 }
 
-/** Reads only the needed members, since many sessions are cached. */
+/** Only the members that requests need are cached, to save memory. */
 async function read(reader: Reader, uid: string): Promise<LiveSession | undefined> {
   const session = await findSession(reader, uid)
   if (!session) return undefined
@@ -33,7 +34,10 @@ async function read(reader: Reader, uid: string): Promise<LiveSession | undefine
   return { provider, organization, act, granted, pushed: await pushedGrants(reader, session) }
 }
 
-/** Grants of the groups that the provider has pushed for the person over SCIM, within the provider's organization. */
+/**
+ * Grants from the groups that the organization's provider has provisioned for the person over SCIM. Grants outside of the
+ * organization are left out.
+ */
 async function pushedGrants(reader: Reader, { provider, organization, externalId }: Session): Promise<Grants> {
   if (organization === '' || externalId === '') return new Map()
   const roles = await pushedRoles(reader, provider, externalId)

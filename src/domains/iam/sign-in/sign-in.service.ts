@@ -1,5 +1,5 @@
-// Sign-in of a person whom a provider has verified: finds or creates the account, joins organizations, and applies the roles of
-// external groups.
+// Sign-in of a person whom a sign-in provider has authenticated. Finds or creates the account, adds the person to organizations,
+// and applies the roles of external groups.
 import type { App, Work } from '#app.ts'
 import type { Reader, Tx } from '#db/sql.ts'
 import { emit } from '#domains/outbox/emit.ts'
@@ -33,11 +33,11 @@ export type { Attempt } from '../sessions/sign-ins.store.ts'
 
 const attemptPurpose = 'sign-in-attempt'
 
-/** Secrets for the callback. `invite` is the code of an invite, or empty. */
+/** Values that the callback needs and that are stored encrypted. `invite` is an invite code, or empty. */
 export type AttemptSecrets = { nonce: string; verifier: string; invite: string }
 export type NewAttempt = { state: string; browser: string; provider: string; callback: string; asked: object }
 
-/** Stores an attempt for ten minutes. */
+/** Stores a started sign-in for ten minutes. */
 export async function noteAttempt(app: App, attempt: NewAttempt, secrets: AttemptSecrets): Promise<void> {
   const { state, browser, provider, callback, asked } = attempt
   const expireTime = after(app.clock().toISOString(), attemptSeconds)
@@ -55,7 +55,10 @@ export async function noteAttempt(app: App, attempt: NewAttempt, secrets: Attemp
   )
 }
 
-/** Attempt of this browser with the state, returned only once. Undefined for any other, and after it has expired. */
+/**
+ * Started sign-in with this state, if this browser started it. Each sign-in is returned only once. Undefined if there is none or
+ * it has expired.
+ */
 export async function takeAttempt(
   app: App,
   state: string,
@@ -69,23 +72,23 @@ export async function takeAttempt(
   return { provider, callback, asked: JSON.parse(asked), secrets: JSON.parse(secrets.toString()) as AttemptSecrets }
 }
 
-/** Data of a person that the provider has proven. */
+/** Data about a person that the sign-in provider has confirmed. */
 export type Proven = {
   /** Uid of an organization's provider, or name of a provider of the settings. */
   provider: string
   /** Organization of the provider. Empty for providers of the settings. */
   organization: string
-  /** Role of a new person in the organization. Empty for none. */
+  /** Role that a new person gets in the organization. Empty for none. */
   defaultRole: string
   person: Person
   profile: Profile
   audience: string
   /** External groups of the person. */
   groups: readonly string[]
-  /** True if the provider has left out some of the groups. */
+  /** True if the provider did not send all groups. */
   groupsLeftOut: boolean
   upstreamSid: string
-  /** External ID of the person at the provider, as in SCIM. Empty if the provider sends nothing comparable. */
+  /** External ID of the person, as in SCIM. Empty if the provider does not send the claim for it. */
   externalId: string
   authTime: number
   idToken: string
@@ -93,21 +96,21 @@ export type Proven = {
 
 export type Wish = {
   kind: SessionKind
-  /** Secret in the cookie of a browser. */
+  /** Secret in the session cookie of the browser. */
   cookie?: string
-  /** True if a client requests a refresh token. */
+  /** True if the client requests a refresh token. */
   refresh: boolean
   /** Code of an invite. Empty for none. */
   invite: string
-  /** True if a person without an account may get one. */
+  /** True if an account may be created for a person without one. */
   register: boolean
-  /** Limits of all tokens of a client. */
+  /** Limits of all tokens of the client. */
   bound?: SessionBound
 }
 
 /**
- * Signs the person in. Throws NOT_FOUND if the person has no account and gets none. Throws INVALID_ARGUMENT or PERMISSION_DENIED
- * if the invite cannot be redeemed.
+ * Signs a person in and starts a session. Throws NOT_FOUND if the person has no account and none may be created. Throws
+ * INVALID_ARGUMENT or PERMISSION_DENIED if the invitation cannot be accepted.
  */
 export async function signIn(work: Pick<Work, 'app' | 'cause' | 'log'>, proven: Proven, wish: Wish): Promise<Session> {
   const { app } = work
@@ -145,7 +148,7 @@ export async function signIn(work: Pick<Work, 'app' | 'cause' | 'log'>, proven: 
 
 type EventWork = Pick<Work, 'app' | 'cause'>
 
-/** Creates the account if needed, and joins the organization of the provider and that of the invite. */
+/** Creates the account if needed. Adds the person to the organization of the provider, and to that of the invitation. */
 async function admit(tx: Tx, work: EventWork, uid: string, proven: Proven, wish: Wish): Promise<void> {
   const { person, organization, provider, externalId } = proven
   if (organization !== '') await requireWelcome(tx, work, provider, externalId)
@@ -155,7 +158,8 @@ async function admit(tx: Tx, work: EventWork, uid: string, proven: Proven, wish:
   const mayEnter = organization !== '' || code !== undefined || work.app.config.openSignIn
   if (!isKnown && !(wish.register && mayEnter)) throw registrationRequired()
   if (voucher === undefined) {
-    // An address verified by an organization's provider counts as verified in that organization only.
+    // An organization's provider can verify an address only for its own organization. So the new account has an unverified
+    // address.
     await createAccount(tx, work, organization === '' ? person : { ...person, emailVerified: false })
     if (organization !== '') await setVouchedBy(tx, uid, organization)
   } else if (!isKnown) await setVouchedBy(tx, uid, '')
@@ -165,7 +169,7 @@ async function admit(tx: Tx, work: EventWork, uid: string, proven: Proven, wish:
   if (!isKnown || joined?.joined) await tellRegistered(tx, work, uid, joined?.group || organization)
 }
 
-/** Accepts the person's bindings in the organization of the provider. A new person gets the default role. */
+/** Accepts the person's pending bindings in the organization of the provider. A new person gets the default role. */
 async function enterOrganization(tx: Tx, work: EventWork, uid: string, proven: Proven): Promise<void> {
   const { organization, defaultRole } = proven
   const { now } = work.cause
@@ -180,12 +184,14 @@ async function enterOrganization(tx: Tx, work: EventWork, uid: string, proven: P
   await emit(tx, work, 'iam.rolebindings.created', { subject: binding.uid, group: organization, resource, actor: uid })
 }
 
-/** True if the person has an account that does not depend on an organization's provider alone. */
+/**
+ * True if the person has an account and can sign in with a provider in the settings, not only with an organization's provider.
+ */
 export async function isKnownToSettings(reader: Reader, uid: string): Promise<boolean> {
   return (await vouchedBy(reader, uid)) === ''
 }
 
-/** Roles of the groups that the provider reports, within its organization. */
+/** Roles of the person's external groups, by the group mappings of the organization. */
 async function mappedRoles(
   reader: Reader,
   { provider, organization, groups }: Proven,
@@ -207,8 +213,8 @@ async function mappedRoles(
 }
 
 /**
- * Throws PERMISSION_DENIED for people whom an organization's provider has blocked over SCIM. Throws it also for people without an
- * external ID if the provider has provisioned others, since it could not block them.
+ * Throws PERMISSION_DENIED if the organization's provider has blocked the person over SCIM. A person without an external ID
+ * cannot be blocked. So it is also thrown for such a person if the provider uses SCIM.
  */
 export async function requireWelcome(
   reader: Reader,
