@@ -4,11 +4,12 @@ import { lineage } from '#lib/uid.ts'
 import type { TermsDocument } from './terms.model.ts'
 import { acceptedDocuments } from './terms.store.ts'
 
-/** Refuses methods named in the settings for organizations that have not accepted all documents. */
+/** Checks that an organization has accepted all documents, before methods that the settings name. */
 export type TermsGate = {
   /**
-   * Throws FAILED_PRECONDITION with the missing documents of a group, if the settings name one of the methods by its full name.
-   * Documents accepted above the group count. Returns undefined at once if there is nothing to check.
+   * Throws FAILED_PRECONDITION with the missing documents if the settings name one of the methods and the group has not accepted
+   * all documents. Acceptance for a group above is sufficient. Returns undefined instead of a promise if the settings name none
+   * of the methods.
    */
   check(place: string, ...methods: readonly string[]): Promise<void> | undefined
 }

@@ -1,12 +1,12 @@
 import { kindOf } from '#lib/events/event-body.ts'
 import type { Fields } from '#lib/fields.ts'
 
-/** A legal document named in the settings. */
+/** Legal document that the settings name. */
 export type TermsDocument = { id: string; label: string; url: string }
 
-/** One document, accepted for a group and everything below it. */
+/** Acceptance of one document, for a group and everything below it. */
 export type TermsAcceptance = {
-  /** Group and document. Only used for the order of pages, and not shown. */
+  /** Sort key made of group and document. Not shown to clients. */
   uid: string
   docId: string
   acceptedBy: string
@@ -14,7 +14,7 @@ export type TermsAcceptance = {
   createTime: string
 }
 
-/** Documents accepted for a group in one call. */
+/** Documents that one call has accepted for a group. */
 export type Accepted = { group: string; documentIds: string[] }
 export const acceptedTerms = kindOf<Accepted>('accepted')
 export const termsAcceptanceType = 'iam.pinfold.dev/TermsAcceptance'

@@ -9,10 +9,10 @@ import { listFrom } from '../groups/list-nodes.ts'
 import { acceptedTerms, type TermsAcceptance } from './terms.model.ts'
 import * as store from './terms.store.ts'
 
-/** More documents than a group and the groups above it can have; see the store. */
+/** Page size that is larger than any list of acceptances, as explained in the store. */
 const maxAccepted = 10_000
 
-/** Accepts documents. If all were accepted before, changes nothing and emits no event. */
+/** Accepts documents for a group. If all were accepted before, changes nothing and emits no event. */
 export async function acceptTerms(call: Call, group: string, documentIds: readonly string[]): Promise<string[]> {
   const known = new Set(call.app.config.termsDocuments.map(({ id }) => id))
   const wanted = [...new Set(documentIds)]
@@ -45,7 +45,7 @@ export async function listTermsAcceptances(
   return listFrom(call, query, lineage(group), { list: store.listAcceptances, count: store.countAcceptances })
 }
 
-/** All acceptances of the group and of the groups above it, in order of their time. Empty if the group does not exist. */
+/** All acceptances for the group and the groups above it, the oldest first. Empty if the group does not exist. */
 export async function listAccepted(call: Call, group: string): Promise<TermsAcceptance[]> {
   const order = { field: 'createTime', column: 'create_time', desc: false }
   const page = { order, after: undefined, size: maxAccepted, skip: 0, binding: '' }

@@ -8,8 +8,8 @@ const columns = sql`
   ${uid} AS uid, t.doc_id AS "docId", t.accepted_by AS "acceptedBy", t.group_uid AS "orgUid", t.create_time AS "createTime"`
 
 /**
- * Acceptances of these groups, one row more than the page has. There are few: groups are at most ten levels deep, and have one
- * acceptance for each document that was ever configured.
+ * Acceptances for these groups. Returns up to one row more than the page, which shows that there is a next page. The rows are
+ * few: at most ten levels of groups, each with one acceptance for each document.
  */
 export function listAcceptances(reader: Reader, groups: readonly string[], page: Page): Promise<TermsAcceptance[]> {
   const column = ident(`t.${page.order.column}`)
@@ -30,14 +30,14 @@ export async function countAcceptances(reader: Reader, groups: readonly string[]
   return countRows(reader, sql`FROM terms_acceptances t WHERE t.group_uid IN (${list(groups)})`)
 }
 
-/** IDs of the documents that were accepted for any of the groups. */
+/** IDs of the documents that were accepted for at least one of the groups. */
 export async function acceptedDocuments(reader: Reader, groups: readonly string[]): Promise<Set<string>> {
   const rows = await reader.all<{ docId: string }>(sql`
     SELECT t.doc_id AS "docId" FROM terms_acceptances t WHERE t.group_uid IN (${list(groups)})`)
   return new Set(rows.map(({ docId }) => docId))
 }
 
-/** Inserts an acceptance. Returns false if the document was accepted for this group before; that acceptance stays unchanged. */
+/** Inserts an acceptance. Returns false if the document was already accepted for this group. The earlier acceptance is kept. */
 export async function insertAcceptance(tx: Tx, acceptance: Omit<TermsAcceptance, 'uid'>): Promise<boolean> {
   const { orgUid, docId, acceptedBy, createTime } = acceptance
   const inserted = await tx.run(sql`

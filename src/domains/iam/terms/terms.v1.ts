@@ -1,4 +1,4 @@
-// Version 1 of terms: a complete list of the documents accepted for a group and above it.
+// Version 1 of terms. Lists the documents that were accepted for a group and for the groups above it, without pages.
 import type { Handlers } from '#app.ts'
 import { AcceptTermsResponseSchema, Terms, TermsDocumentStatusSchema } from '#gen/pinfold/iam/v1/terms_pb.ts'
 import { messageOf } from '#lib/contract/messages.ts'
