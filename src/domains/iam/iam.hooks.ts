@@ -27,7 +27,7 @@ export const iamHooks = (app: App): DomainHooks => ({
   async identityDeleting(tx, { identity: { uid }, cause, toGroups }) {
     await unbindIdentity(tx, { app, cause: toGroups }, uid)
     if (parentOf(uid) !== top) return
-    // The uid of a person is always the same, so remaining rows would belong to the same person again.
+    // A person has the same uid after a deletion and a new sign-in. So remaining rows would belong to the new account.
     await endAllOfPerson(tx, { app, cause }, uid, 'deleted')
     await forgetPerson(tx, uid)
     await withdrawRequests(tx, uid)

@@ -10,7 +10,7 @@ import { after, endSomeUntrusted } from './sessions/sessions.service.ts'
 import { sweepSessions } from './sessions/sessions.store.ts'
 import { sweepSignIns } from './sessions/sign-ins.store.ts'
 
-/** Writes the times of last use of identities. Each node writes those that it has seen. */
+/** Writes the times at which identities were last used. Each server writes those of its own requests. */
 export const writeLastSeen: Job = {
   name: 'identities.seen',
   everyMs: 30_000,
@@ -18,7 +18,7 @@ export const writeLastSeen: Job = {
   run: async ({ lastSeen }) => ({ identities: await lastSeen.flush() }),
 }
 
-/** Creates and removes signing keys by their age. A new key is published a day before its first use. */
+/** Creates and deletes signing keys by their age. A new key is published for a day before it signs tokens. */
 export const rotateKeys: Job = {
   name: 'keys.rotate',
   everyMs: 60_000,
@@ -26,7 +26,7 @@ export const rotateKeys: Job = {
   run: async ({ keyring }, lease) => ({ keys: await keyring.rotate(lease.tx) }),
 }
 
-/** Reads the signing keys that another node has created or removed. */
+/** Reads the signing keys from the database, since another server may have changed them. */
 export const readKeys: Job = {
   name: 'keys.read',
   everyMs: 60_000,
@@ -36,7 +36,7 @@ export const readKeys: Job = {
 
 const batch = 500
 
-/** Ends the sessions of providers that were removed from the settings, and emits an event for each. */
+/** Ends sessions whose provider was removed from the settings, with an event for each session. */
 export const endUntrustedSessions: Job = {
   name: 'iam.sessions.untrusted',
   everyMs: 10 * 60_000,
@@ -56,7 +56,7 @@ export const endUntrustedSessions: Job = {
   },
 }
 
-/** Deletes ended sessions, unfinished sign-ins and related rows that have expired. */
+/** Deletes ended sessions, unfinished sign-ins, and other expired rows about sign-ins. */
 export const sweepSessionsJob: Job = {
   name: 'iam.sessions.sweep',
   everyMs: 60_000,
@@ -70,7 +70,7 @@ export const sweepSessionsJob: Job = {
   },
 }
 
-/** Deletes push tokens some time after they have expired. */
+/** Deletes push tokens that expired a month ago. */
 export const sweepPushTokensJob: Job = {
   name: 'iam.push_tokens.sweep',
   everyMs: 60 * 60_000,
@@ -81,7 +81,7 @@ export const sweepPushTokensJob: Job = {
   },
 }
 
-/** Deletes request IDs a day after they came. Until then a repeated request is not carried out twice. */
+/** Deletes request IDs after a day. From then on, a repeated request is processed again. */
 export const sweepRequestIds: Job = {
   name: 'iam.request_ids.sweep',
   everyMs: 60 * 60_000,

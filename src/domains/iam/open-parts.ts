@@ -8,7 +8,7 @@ import { createGrantCache } from './roles/grants.ts'
 import { createLiveSessions } from './sign-in/live-sessions.ts'
 import { createTermsGate } from './terms/terms-gate.ts'
 
-/** Most identities for which a logged warning of a too long claim is remembered. */
+/** Most identities for which the server remembers that it has logged a warning about a too long claim. */
 const mostTooLong = 1000
 
 export function openIam(ground: Ground, opening: AsyncDisposableStack): IamParts {

@@ -6,19 +6,19 @@ import type { Repeats } from './repeats/repeats.ts'
 import type { CachedSessions } from './sessions/sessions.model.ts'
 import type { TermsGate } from './terms/terms-gate.ts'
 
-/** Caches, signals and clients of this domain, for as long as the process runs. */
+/** Caches and other objects of this domain that live as long as the process. */
 export type IamParts = {
-  /** Role bindings of identities, at most half a second old. */
+  /** Cache of the grants of identities. Entries are at most half a second old. */
   grants: GrantCache
-  /** Active sessions of people, at most half a second old. */
+  /** Cache of active sessions. Entries are at most half a second old. */
   sessions: CachedSessions
-  /** Valid push tokens, at most half a second old. */
+  /** Cache of valid push tokens. Entries are at most half a second old. */
   pushTokens: CachedPushTokens
   lastSeen: LastSeen
-  /** Request IDs that callers have sent, so that no request is carried out twice. */
+  /** Idempotency keys. Repeated requests are not processed again. */
   repeats: Repeats
-  /** Identities with a logged claim that was too long for their patterns. */
+  /** Identities for which a warning about a too long claim was logged within the last hour. */
   tooLongClaims: Lapsing<true>
-  /** Methods that wait until an organization has accepted the terms. */
+  /** Check of accepted terms, before methods that the settings name. */
   terms: TermsGate
 }

@@ -29,7 +29,7 @@ export const resources: readonly Resource[] = [
     kinds: ['identities'],
     uid: 'place',
     groupDeletion: 'blocks',
-    // Not for the time of last use, which is an update too.
+    // An update does not clear the caches, since it may only record the time of last use.
     clears: { grants: ['delete'], pushTokens: ['delete'] },
   },
   {
@@ -54,7 +54,7 @@ export const resources: readonly Resource[] = [
     kinds: ['identity_providers'],
     uid: 'place',
     groupDeletion: 'blocks',
-    // SCIM may have been switched off.
+    // An update may have disabled SCIM for the provider, which ends roles from provisioned groups.
     clears: { sessions: ['update'] },
   },
   {
@@ -63,7 +63,7 @@ export const resources: readonly Resource[] = [
     kinds: ['external_group_role_mappings'],
     uid: 'place',
     groupDeletion: 'apart',
-    // From now on, roles of groups pushed over SCIM are those of the mappings.
+    // New and deleted group mappings change the roles that sessions get from provisioned groups.
     clears: { sessions: ['insert', 'delete'] },
   },
   { type: groupInviteType, table: 'group_invites', kinds: ['group_invites'], uid: 'place', groupDeletion: 'goes' },
@@ -74,7 +74,7 @@ export const resources: readonly Resource[] = [
     uid: 'group',
     groupDeletion: 'blocks',
   },
-  // Sessions of an organization end with their identity provider, which blocks the deletion of the organization.
+  // Sessions that are limited to an organization end with its identity provider. Providers block the deletion of an organization.
   {
     type: sessionType,
     table: 'sessions',
@@ -92,7 +92,7 @@ export const resources: readonly Resource[] = [
     clears: { pushTokens: ['delete'] },
   },
   { type: scimUserType, table: 'scim_users', kinds: [], uid: 'none', groupDeletion: 'apart' },
-  // Each change of the members updates the group.
+  // A change of the members is also an update of the group.
   {
     type: scimGroupType,
     table: 'scim_groups',
