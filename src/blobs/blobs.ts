@@ -23,8 +23,8 @@ export type Blobs = {
   /** Opens content, or a range of it. Rejects with ContentMissing if it does not exist. */
   read(blob: Located, reading?: Reading): Promise<Content>
   /**
-   * True if the content exists with this size. With `asFarAsKnown`, only cached results are used and no request is sent: the
-   * result is true unless the content is known to be missing.
+   * True if the content exists with this size. With `asFarAsKnown`, a bucket is asked only about content that was missing before.
+   * Content that was never looked up is assumed to exist.
    */
   has(blob: Located, asFarAsKnown?: boolean): Promise<boolean>
   /** Removes content. Does nothing if it does not exist. */

@@ -95,8 +95,8 @@ async function numbersIn(place: string): Promise<number[]> {
 }
 
 /**
- * Reads the newest complete file. On a file system without links, a crash can leave a truncated file. Then the text of the
- * previous file is returned with the highest number as its version, so that the next write gets a higher number.
+ * Reads the newest complete file. On a file system without links, a crash can leave a truncated file. Then the previous text is
+ * returned, with the highest number as its version. So the next write gets a higher number.
  */
 async function newestOf(place: string, numbers: readonly number[]): Promise<StoredCheckpoint | undefined | 'gone'> {
   for (const number of numbers) {

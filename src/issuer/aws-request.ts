@@ -5,7 +5,7 @@ import { refused } from './outside-token.ts'
 const maxLength = 16 * 1024
 const maxHeaders = 30
 const maxBody = 1024
-/** Most milliseconds by which the signing time may be in the future, and most milliseconds by which it may be in the past. */
+/** Limits for the signing time, in milliseconds: how far it may be in the future, and how far in the past. */
 const maxAhead = 5 * 60_000
 const maxAge = 15 * 60_000
 

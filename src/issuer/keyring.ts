@@ -24,7 +24,7 @@ type Key = {
 /** Signing key, with the key ID and algorithm for the header of a token. */
 export type Signer = { kid: string; alg: SigningAlgorithm; key: CryptoKey }
 
-/** Signing keys of this server. */
+/** Keys of this server: to sign tokens, to verify tokens, and to publish. */
 export type Keyring = {
   /**
    * Newest active signing key of the algorithm. Without such a key, the newest one of any algorithm. The default is the first

@@ -54,7 +54,8 @@ export async function readBasic(registry: Registry, verify: Verifier, shown: Sho
     )
   const { app, url } = registry
   const now = app.clock()
-  // The issuer's keys may have to be fetched, so the request counts against the limit of unauthenticated clients.
+  // The password is a token of another issuer. Its verification may need a request to the issuer, so this request counts as
+  // unauthenticated.
   shown.countStranger()
   const { uid } = await explainFailure(proveIdentity({ app, issuer: url, source }, password, user, now))
   app.lastSeen.note(uid, now.toISOString())

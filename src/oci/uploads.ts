@@ -110,7 +110,7 @@ async function withMeter(
   }
 }
 
-/** Receives the next chunk of an upload. */
+/** Receives the next chunk of an upload. The length of the chunk may be unknown. */
 export async function patchUpload(visit: Visit, uid: string): Promise<void> {
   const { repo, upload } = await findUpload(visit, uid)
   checkRange(visit, upload)

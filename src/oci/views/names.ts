@@ -27,7 +27,7 @@ export async function nameFrom(registry: Registry, prefix: string, written: stri
   const { paths } = registry.app
   if (await paths.hasOrganization(first)) return { name: whole, written, whole, view: undefined }
   const view = viewOf(first)
-  // Docker clients insert `v2` after the path of a configured registry mirror. Here this path is a view.
+  // Clients with a configured registry mirror append `v2` to its path. Here, the path of the mirror is a view.
   const doubled = rest[0] === 'v2' && !(await paths.hasOrganization('v2'))
   return { name: rest.slice(doubled ? 1 : 0).join('/'), written, whole, view }
 }

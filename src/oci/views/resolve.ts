@@ -1,5 +1,5 @@
-// Serves /v2/<name>/_svc/resolve/<tag>. The response has the digest of a tag at a time or an age, the newer assignments that were
-// skipped with their reasons, and the next digest.
+// Serves /v2/<name>/_svc/resolve/<tag>. The response has the digest of a tag at a time or an age. It also lists newer assignments
+// that were skipped, with their reasons, and the next digest.
 import { explainAsked } from '#domains/policy/pull-rules/asked-tags.service.ts'
 import { boundBy } from '#domains/policy/pull-rules/bound-pulls.service.ts'
 import type { Chosen, Explanation, Question, Resolved } from '#domains/policy/views/resolve.service.ts'

@@ -12,10 +12,7 @@ type Wanted = { exact: string | undefined; pattern: string | undefined }
 /** Limit for compiling patterns, in nominal microseconds. Identities that were stored before the current limits may exceed it. */
 const mostCompile = 10_000
 
-/**
- * Callback with the name of a claim that was not matched, since the claim was too long for its pattern or came after such a
- * claim.
- */
+/** Callback with the name of a claim that was not compared. The claim was too long for its pattern, or an earlier claim was. */
 export type OnTooLong = (claim: string) => void
 
 type Budget = { work: number; compile: number; onTooLong: OnTooLong | undefined }

@@ -13,8 +13,9 @@ const settings: Partial<Record<OutgoingReason, string>> = {
 
 /**
  * Reads and checks the discovery document of a provider. If the document cannot be read, returns the reason; otherwise returns an
- * empty text. Throws INVALID_ARGUMENT if the provider does not support our sign-in, if it lacks S256 although `pkce` is set, or
- * if the server never requests its address. Must not be called inside of a transaction, since it waits for the network.
+ * empty text. Throws INVALID_ARGUMENT if the provider does not support our sign-in, or lacks S256 although `pkce` is set. Throws
+ * INVALID_ARGUMENT if the server never requests its address. Must not be called inside of a transaction, since it waits for the
+ * network.
  */
 export async function checkDiscovery(outgoing: Outgoing, issuer: string, pkce: boolean): Promise<string> {
   const metadata = await readMetadata(outgoing, issuer)

@@ -23,7 +23,7 @@ import {
   toScimTokenResource,
 } from './scim-settings.model.ts'
 
-/** Requested expiry of a token. The default is one year. */
+/** Requested expiry of a token: a time, never, or by default after one year. */
 export type Life = { expireTime: string | undefined; neverExpires: boolean }
 
 /**

@@ -153,7 +153,7 @@ export async function deleteScimUser(
   work.log.info('scim user deleted', { id, provider })
 }
 
-/** Deletes all people and groups of a provider. */
+/** Deletes all people and groups that a provider has provisioned. */
 export async function dropScimUsers(tx: Tx, provider: string): Promise<void> {
   await deleteAllGroups(tx, provider)
   await store.deleteAllUsers(tx, provider)

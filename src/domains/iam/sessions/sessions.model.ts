@@ -11,7 +11,7 @@ export type Profile = { name: string; picture: string; email: string; emailVerif
 /** Groups and dotted capabilities to which a program has limited its session. An empty list is no limit. */
 export type SessionBound = { scopes: readonly string[]; capabilities: readonly string[] }
 
-/** Session of a person or of the operator. */
+/** Session of a signed-in person or of the operator, with its limits. */
 export type Session = {
   /** Uid, below the uid of the person. */
   uid: string
