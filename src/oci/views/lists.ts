@@ -9,7 +9,7 @@ import { digestAbout } from '#domains/registry/tags/tags.model.ts'
 import type { Visit } from '../visit.ts'
 import { questionOf } from './pulls.ts'
 
-/** Selects and dates the tags of a list. Returns undefined if neither a view nor a cooldown policy applies. */
+/** Rules that select the tags of a list. Returns undefined if neither a view nor an enforced cooldown policy applies. */
 export async function listingFor(visit: Visit, repo: RepoRef): Promise<Listing | undefined> {
   const { call, view } = visit
   const bound = await boundBy(call, repo)
