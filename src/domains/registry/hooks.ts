@@ -23,9 +23,9 @@ export type TagAt = { tag: string; digest: string; time: string }
 
 /** Hooks that run in transactions of this domain, which have locked the repository. */
 export type RegistryHooks = {
-  /** Before the transaction of a push to the repository or group. Caches can be filled. */
+  /** Runs before the transaction of a push to the repository or group, for example to fill caches. */
   pushBeginning(place: string): Promise<void>
-  /** The manifest is stored. Its tags are assigned after this, and may still be refused. */
+  /** Runs after the manifest is stored and before its tags are assigned. An assignment may still be refused. */
   manifestPushed(tx: Tx, by: By, repo: TagRepo, pushed: PushedManifest): Promise<void>
   /** Throws if API calls must not change tags of the repository, because they come from another repository or registry. */
   mayChangeTags(reader: Reader, repo: string): Promise<void>
@@ -33,17 +33,23 @@ export type RegistryHooks = {
   mayAssignTag(tx: Tx, repo: TagRepo, move: TagChange & { previousDigest: string }): Promise<void>
   /** Throws if the tag must not be deleted. */
   mayDeleteTag(tx: Tx, repo: TagRepo, tag: TagChange & { digest: string; now: string }): Promise<void>
-  /** A tag is assigned to the digest. The tag history does not have it yet. Its time there may be later than now. */
+  /**
+   * Runs when a tag is assigned to the digest, before the tag history has the assignment. Its time in the tag history may be
+   * later than `now`.
+   */
   tagAssigning(tx: Tx, repo: TagRepo, assigned: TagAt, now: string): Promise<void>
-  /** A tag points to another digest or is deleted, since this time in the tag history. */
+  /** Runs when a tag is assigned to another digest or is deleted. `left.time` is the time of this change in the tag history. */
   tagLeft(tx: Tx, repo: TagRepo, left: TagAt): Promise<void>
-  /** Throws if the manifest must not be deleted, or without a digest the repository. Called before anything is deleted. */
+  /**
+   * Throws if the manifest must not be deleted. Without a digest, throws if the repository must not be deleted. Runs before
+   * anything is deleted.
+   */
   mayDelete(tx: Tx, by: By, repo: TagRepo, digest?: string): Promise<void>
-  /** The manifest was deleted, and no tag points to it. */
+  /** Runs after the manifest was deleted, when no tag points to it. */
   manifestDeleted(tx: Tx, repo: TagRepo, digest: string): Promise<void>
   /** Checks the requested source of a copied repository. Returns the configuration for `sourceChanged`. */
   sourceChanging(tx: Tx, by: By, change: SourceChange): Promise<SettledSync>
-  /** Stores the state of a copy, or that the repository has no source. */
+  /** Stores the state of a copied repository. `settled` is undefined if the repository has no source. */
   sourceChanged(tx: Tx, repo: string, settled: SettledSync | undefined, now: string): Promise<void>
   /**
    * Processes the packages of an image before the transaction that stores them. Returns the work to do in that transaction.
@@ -54,13 +60,14 @@ export type RegistryHooks = {
     packages: readonly Package[],
   ): Promise<(tx: Tx, place: string, now: string) => Promise<void>>
   /**
-   * The repository is no longer visible. Deletes or ends at `now` everything that must not outlast it, in a few statements. The
-   * row of the repository still has its uid.
+   * Runs when the repository becomes invisible. Deletes or ends, at `now` and in a few statements, everything that must not
+   * outlast the repository. The row of the repository still has its uid.
    */
   repoHidden(tx: Tx, repo: Removal, now: string): Promise<void>
   /**
-   * Removes rows that refer to the repository. Returns how many. Removes all of them if the limit is infinite, and otherwise at
-   * most `limit`. A large repository is removed in batches, until nothing is left. Manifests and blobs are removed after this.
+   * Removes rows that refer to the repository, and returns their number. With an infinite limit, removes all of them; otherwise
+   * at most `limit`. For a large repository the hook runs in batches until it returns 0. Manifests and blobs are removed after
+   * this.
    */
   repoDeleting(tx: Tx, repo: Removal, limit: number): Promise<number>
 }

@@ -1,4 +1,7 @@
-/** Content in the registry. Repositories that have it link to it; `location` is its name in the blob store. */
+/**
+ * Content of the registry. Repositories that have the content link to it. `location` is the name of the content in the blob
+ * store.
+ */
 export type Blob = { digest: string; size: number; location: string }
 
 /** An open upload. `size` is the number of bytes on disk, and `parts` the number of chunks. */
@@ -13,5 +16,5 @@ export type UploadPart = { start: number; size: number; location: string; digest
  */
 export type Usage = { bytes: number; uploads: number; uploadBytes: number }
 
-/** Bytes counted for each statement of a trusted signer about an image. */
+/** Bytes that count toward the quota for each statement of a trusted signer about an image. */
 export const bytesOfSigned = 1024

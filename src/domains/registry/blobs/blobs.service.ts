@@ -7,7 +7,7 @@ import type { Blob } from './blobs.model.ts'
 import * as store from './blobs.store.ts'
 import { requireBytes } from './usage.service.ts'
 
-/** Dependencies of a read by any kind of caller. */
+/** Members of `Work` that reading a blob needs. */
 type UpstreamCheck = Pick<Work, 'app' | 'log'>
 
 export async function findBlob(
@@ -21,13 +21,13 @@ export async function findBlob(
 /** Location of the content of a blob, for background jobs. */
 export const locationIn = store.findRepoBlob
 
-/** Finds a blob of the repository. Returns undefined if its content is lost. */
+/** Finds a blob of the repository. Returns undefined if the repository does not have the blob, or if its content is lost. */
 export async function findWhole(work: Work, repo: Pick<RepoRef, 'id'>, digest: string): Promise<Blob | undefined> {
   const blob = await findBlob(work, repo, digest)
   return blob && (await hasContent(work, blob, true)) ? blob : undefined
 }
 
-/** True if the blob store has the content. A loss is logged. The next push of the blob repairs it. */
+/** True if the blob store has the content of the blob. Otherwise logs the loss; the next push of the blob repairs it. */
 export async function hasContent(work: Work, blob: Blob, asFarAsKnown: boolean): Promise<boolean> {
   const has = await work.app.blobs.has(blob, asFarAsKnown)
   if (!has) reportLoss(work, blob)
@@ -60,7 +60,9 @@ export async function openBlob(
   }
 }
 
-/** Bytes of a small blob. Returns undefined if the repository does not have it, or if it has more than `most` bytes. */
+/**
+ * Bytes of a small blob. Returns undefined if the repository does not have the blob, or if the blob is larger than `most` bytes.
+ */
 export async function readBlob(
   work: UpstreamCheck,
   repo: Pick<RepoRef, 'id'>,
@@ -80,8 +82,8 @@ export async function readBlob(
 }
 
 /**
- * Finds a blob for a client that may push a manifest with it next, and protects it from garbage collection for the grace period.
- * A blob whose content is lost is not found, so that the client pushes it.
+ * Finds a blob for a client that may push a manifest with it next, and protects the blob from garbage collection for the grace
+ * period. Returns undefined if the content is lost, so that the client pushes the blob again.
  */
 export async function relyOnBlob(work: Work, repo: RepoRef, digest: string): Promise<Blob | undefined> {
   const { db } = work.app
@@ -91,14 +93,14 @@ export async function relyOnBlob(work: Work, repo: RepoRef, digest: string): Pro
   return (await db.tx((tx) => store.touchBlob(tx, repo.id, digest, work.cause.now), store.inRepo)) ? blob : undefined
 }
 
-/** The touch time is written only after a quarter of the grace period. */
+/** True if the touch time is older than a quarter of the grace period. Newer touch times are not updated. */
 function isStale(work: Work, touchTime: string): boolean {
   return Date.parse(work.cause.now) - Date.parse(touchTime) > work.app.config.blobGraceSeconds * 250
 }
 
 /**
- * Links a blob of another repository. Returns false if that one does not have it, or if one of them was deleted. Throws
- * RESOURCE_EXHAUSTED if a quota of the organization is reached.
+ * Links a blob of another repository to the target. Returns false if the source repository does not have the blob, or if one of
+ * the repositories was deleted. Throws RESOURCE_EXHAUSTED if a quota of the organization is reached.
  */
 export async function mountBlob(
   work: Work,
@@ -115,7 +117,7 @@ export async function mountBlob(
   })
 }
 
-/** Most repositories that are examined for one that the caller may mount from. */
+/** Most repositories that are examined to find one that the caller may mount from. */
 const maxSources = 100
 
 /** Uids of repositories that have the blob, at most 100. */

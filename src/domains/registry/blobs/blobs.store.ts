@@ -42,7 +42,7 @@ export async function findBlob(reader: Reader, digest: string): Promise<Blob | u
   return reader.get<Blob>(sql`SELECT digest, size, location FROM blobs WHERE digest = ${digest}`)
 }
 
-/** Inserts a blob. Returns false if it exists; it then stays unchanged. */
+/** Inserts a blob. Returns false and changes nothing if the blob exists. */
 export async function insertBlob(tx: Tx, blob: Blob, now: string): Promise<boolean> {
   const inserted = await tx.run(sql`
     INSERT INTO blobs (digest, size, location, create_time)
@@ -51,7 +51,7 @@ export async function insertBlob(tx: Tx, blob: Blob, now: string): Promise<boole
   return inserted === 1
 }
 
-/** Moves a blob to another location. Returns false if its location has changed meanwhile. */
+/** Changes the location of a blob. Returns false if its location has changed meanwhile. */
 export async function moveBlob(tx: Tx, { digest, location }: Blob, to: string): Promise<boolean> {
   const moved = await tx.run(sql`
     UPDATE blobs SET location = ${to} WHERE digest = ${digest} AND location = ${location}`)
@@ -107,17 +107,18 @@ export async function reposWithBlob(reader: Reader, digest: string, most: number
 }
 
 /**
- * True if the repository exists. It may be deleted during a push, and its number is never reused. A repository that is being
- * removed has no `ledger_id`.
+ * True if the repository exists. A repository can be deleted during a push, and numbers of repositories are never reused. A
+ * repository that is being removed has no `ledger_id`.
  */
 export async function repoExists(reader: Reader, { id }: Pick<RepoRef, 'id'>): Promise<boolean> {
   return (await reader.get(sql`SELECT 1 AS found FROM repos WHERE id = ${id} AND ledger_id IS NOT NULL`)) !== undefined
 }
 
 /**
- * Locks the repository. Returns false if it was deleted. `shared` is for adding blobs, and prevents the deletion of the
- * repository. `alone` is for writes that depend on its manifests, tags or links. Transactions with the isolation `rowLocks` wait
- * for each other here. With the uid, only few transactions of this process run at once; background jobs do not need that.
+ * Locks the repository until the transaction ends. Returns false if the repository was deleted. A `shared` lock is for adding
+ * blobs: it only prevents the deletion of the repository. An `alone` lock is for writes that depend on manifests, tags or links.
+ * Transactions with the isolation `rowLocks` wait for each other here. With `uid`, only a few of these transactions run at once
+ * in this process. Background jobs leave out `uid`.
  */
 export async function lockRepo(tx: Tx, { id, uid }: { id: number; uid?: string }, lock: RowLock): Promise<boolean> {
   if (uid !== undefined) await meetAt(tx, uid, lock)
@@ -132,9 +133,9 @@ export const inRepo = { isolation: 'rowLocks' } as const
 export { meetingAt }
 
 /**
- * Repository of a push, or the group in which the push creates it. Each transaction of the push runs in `tx`. There, `there`
- * locks the repository and returns it, or `undefined` if it was deleted in the meantime. It creates a missing repository, so that
- * a refused push leaves none behind.
+ * Repository of a push, or the group in which the push creates the repository. `tx` runs a transaction of the push. In the
+ * transaction, `there` locks the repository and returns it. `there` returns `undefined` if the repository was deleted meanwhile.
+ * `there` also creates a missing repository, so that a refused push leaves none behind.
  */
 export type PushTarget = {
   /** Uid of the repository, or of the lowest existing group on its path. */
@@ -146,7 +147,10 @@ export type PushTarget = {
 
 export type PushLock = 'shared' | 'alone'
 
-/** A new repository comes with the limits of its organization, which its transaction has read. */
+/**
+ * Locks the repository of a push and returns it. For a new repository, `limits` are the limits of the organization that the
+ * transaction has read.
+ */
 export type LockedRepo = () => Promise<(RepoRef & { limits?: QuotaLimits }) | undefined>
 
 /** Unlinks all blobs of the repository. Returns how many it had. */
@@ -155,7 +159,7 @@ export async function unlinkAll(tx: Tx, { id, uid }: Counted): Promise<number> {
   return tx.run(sql`DELETE FROM repo_blobs WHERE repo_id = ${id}`)
 }
 
-/** At most `limit` blobs by digest, which is as good as a random choice. */
+/** The first `limit` blobs by digest. Digests are hashes, so this sample is as good as a random one. */
 export async function someBlobs(reader: Reader, limit: number): Promise<Blob[]> {
   return reader.all(sql`SELECT digest, size, location FROM blobs ORDER BY digest LIMIT ${limit}`)
 }

@@ -1,4 +1,5 @@
-// Garbage collection of blobs. A run is a row that any node can request and read. The node with the lease executes it.
+// Garbage collection of blobs. Each collection is a row in the database, so any server can request one and read its progress. The
+// server with the lease runs it.
 import type { App } from '#app.ts'
 import type { Lease } from '#db/leases.ts'
 import type { Job, JobStatus } from '#job.ts'
@@ -10,7 +11,7 @@ import * as store from './collection.store.ts'
 const hourMs = 3600_000
 const rowLocks = { isolation: 'rowLocks' } as const
 
-/** Requests a collection often enough for any configured grace period. */
+/** Requests a collection every hour, or four times in each grace period if that is more often. */
 export const scheduleCollections: Job = {
   name: 'blobs.schedule',
   everyMs: ({ config }) => Math.min(hourMs, config.blobGraceSeconds * 250),
@@ -21,7 +22,7 @@ export const scheduleCollections: Job = {
   },
 }
 
-/** Runs requested collections, and finishes those of a node that has stopped. */
+/** Runs requested collections, and continues collections of a server that has stopped. */
 export const collectBlobs: Job = {
   name: 'blobs.collect',
   everyMs: ({ db }) => (db.shared ? 1000 : 60_000),
@@ -43,7 +44,8 @@ async function runCollection(
   { id, dryRun, scheduled, ...before }: Collection,
 ): Promise<JobStatus> {
   const { fence, node } = lease
-  // Removed content stays counted. A dry run counts from the beginning.
+  // A continued collection keeps its counts, since content that is removed already cannot be counted again. A dry run counts from
+  // zero.
   const goesOn = before.state === collectionStates.running && !dryRun
   const earlier = goesOn ? before.collected : nothingCollected
   const collected = { ...earlier }
@@ -65,7 +67,7 @@ async function runCollection(
   try {
     await collect({ app, lease, dryRun, scheduled, collected, step })
   } catch (error) {
-    // The next owner of the lease continues the run.
+    // Without the lease, the collection is not marked as failed: the next owner of the lease continues it.
     if (lease.holds()) await end(error instanceof Error ? error.message : String(error))
     throw error
   }

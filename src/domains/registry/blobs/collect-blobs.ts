@@ -1,5 +1,5 @@
-// Removes content that can no longer be pulled, while clients push and pull. It works in small steps, and each step checks again
-// before it removes something.
+// Removes content that can no longer be pulled, while clients push and pull. Content is removed in batches. Each batch checks
+// again whether the content is unused.
 import { setImmediate as turn } from 'node:timers/promises'
 import type { App } from '#app.ts'
 import type { Stored } from '#blobs/blobs.ts'
@@ -15,30 +15,36 @@ export type Run = {
   app: App
   lease: Lease
   dryRun: boolean
-  /** True for runs that no one requested. If listing the store is expensive, they examine a part of it. */
+  /**
+   * True if the server scheduled the collection and no one requested it. If listing the store is expensive, a scheduled
+   * collection examines only a part of the store.
+   */
   scheduled: boolean
-  /** Updated during the run. */
+  /** Counts of removed content. They change during the collection. */
   collected: Collected
-  /** Called after each step. Throws if another node may have the lease. */
+  /** Called after each batch. Throws if another server may have the lease. */
   step(): Promise<void>
 }
 
 type Step = Run & {
   now: number
   cutoff: string
-  /** Earliest time to remove content that loses its last row now. Computed anew each time, since a run may take long. */
+  /**
+   * Earliest time at which the store may remove content that loses its last row now. Computed for each batch, since time passes
+   * during a collection.
+   */
   due(): string
 }
 
 const page = 500
-/** Minimum age of a file without a row. It may belong to a push that has not written its row yet, which takes moments. */
+/** Minimum age of a file without a row before its removal. A push that has stored the file may not have written the row yet. */
 const leastFileAgeMs = 3600_000
-/** Minimum age in a bucket, which is searched less often. */
+/** Minimum age of an object without a row before its removal from a bucket. Buckets are searched less often than folders. */
 const leastObjectAgeMs = 24 * 3600_000
-/** Minimum age of an upload to a bucket. Large content may take long. */
+/** Minimum age of an unfinished upload to a bucket before it is aborted. Uploads of large content may take long. */
 const leastUploadAgeMs = 48 * 3600_000
 
-/** Removes content that was not touched during the grace period. With `dryRun` only counts it. */
+/** Removes content that was not touched during the grace period. With `dryRun`, only counts this content. */
 export async function collect(run: Run): Promise<void> {
   const { app } = run
   const now = app.clock().getTime()
@@ -67,7 +73,10 @@ async function collectLinks({ app: { db }, lease, cutoff, dryRun, collected, ste
   }
 }
 
-/** Removes loose links by repository, since each is locked. Pushes to other repositories continue, and none waits for long. */
+/**
+ * Removes links that no manifest needs, one repository after the other, since each repository is locked. Pushes to other
+ * repositories continue meanwhile.
+ */
 async function removeLoose(lease: Lease, loose: readonly store.Link[], cutoff: string): Promise<number> {
   let removed = 0
   for (const [id, links] of Map.groupBy(loose, ({ repo }) => repo)) {
@@ -122,12 +131,12 @@ async function collectUploads({ app: { db, blobs }, lease, cutoff, dryRun, colle
 
 async function collectFiles({ app, now, due, lease, scheduled, dryRun, collected, step }: Step): Promise<void> {
   const { db, blobs, log, config } = app
-  // Times from the store are compared with the clock of the store.
+  // The store sets the times of its files, so its clock is used for comparing them.
   const theirs = await blobs.clock?.()
   const least = theirs === undefined ? leastFileAgeMs : leastObjectAgeMs
   const before = (theirs ?? now) - Math.max(config.blobGraceSeconds * 1000, least)
   if (!dryRun) await blobs.abortUploads?.((theirs ?? now) - leastUploadAgeMs)
-  // A database without any blob is probably the wrong one for this folder.
+  // If the database has no blobs, it probably belongs to another store. Then only unfinished uploads are removed.
   const isEmpty = (await store.pageOfBlobs(db, '', '', 1)).length === 0
   let spared = 0
   const remove = async (files: readonly Stored[]): Promise<void> => {
@@ -162,20 +171,23 @@ const locationsOf = (files: readonly { location: string }[]): string[] => files.
 const hourOfWeek = (ms: number): number => Math.floor(ms / 3600_000) % 168
 
 /**
- * Removes content from the store after its time in the trash. Content that the store did not remove is tried again after a day.
+ * Removes content from the store after its time in the trash. If the store fails to remove content, its removal is tried again
+ * after a day.
  */
 async function emptyTrash({ app: { db, blobs, log, clock }, lease, step }: Step): Promise<void> {
   const now = clock().getTime()
   const later = new Date(now + leastObjectAgeMs).toISOString()
   for (;;) {
-    // A backup copies the content that its database has, which may have been deleted since.
+    // A running backup may still have to copy content that was deleted after the backup copied the database. So nothing is
+    // removed during a backup.
     if (await isHeld(db, clock().toISOString())) return
     const due = await dueTrash(db, new Date(now).toISOString(), page)
     if (due.length === 0) return
     // Locations are never reused, but a restored database may refer to deleted content again.
     const known = await store.knownLocations(db, locationsOf(due))
     if (known.size > 0) log.warn('content in the trash is in use, so it was not deleted', { contents: known.size })
-    // Files have no row with a fence that could stop a node which stalled after its check.
+    // Checks the lease right before deleting files. A fence in the database cannot stop a server that lost the lease from
+    // deleting files.
     lease.check()
     const left = new Set(await blobs.removeAll(locationsOf(due).filter((location) => !known.has(location))))
     if (left.size > 0) log.error('content could not be deleted from the blob store', { contents: left.size })

@@ -3,7 +3,7 @@ import type { BlobControlService } from '#gen/pinfold/control/registry/v1/blobs_
 import { hasEnded } from './collection.model.ts'
 import { requestCollection, waitForCollection } from './collection.service.ts'
 
-/** Longest wait of one call. A large collection takes longer. */
+/** Longest time that one call waits for a collection. Then the call returns the progress. */
 const waitMs = 10_000
 
 export const collection: Handlers<typeof BlobControlService> = {

@@ -5,9 +5,9 @@ export type Collected = {
   /** Blobs without any link, and their size. */
   blobs: number
   bytes: number
-  /** Uploads that were abandoned. */
+  /** Abandoned uploads. */
   uploads: number
-  /** Files without a row, for example of a server that was killed, and their size. */
+  /** Files that no row refers to, and their total size. A server that was killed may leave such files. */
   files: number
   fileBytes: number
 }
@@ -19,21 +19,24 @@ export const collectionStates = { waiting: 0, running: 1, done: 2, failed: 3 } a
 /** A requested, running or finished collection. */
 export type Collection = {
   id: string
-  /** True if the collection only counts. */
+  /** True for a dry run, which only counts content. */
   dryRun: boolean
-  /** True if the server scheduled it, and no command requested it. */
+  /** True if the server scheduled the collection. False if a command requested it. */
   scheduled: boolean
   state: (typeof collectionStates)[keyof typeof collectionStates]
-  /** Node that runs it, or ran it last. */
+  /** Server that runs the collection, or ran it last. */
   node: string
-  /** Reason of the failure. Empty without one. */
+  /** Reason of the failure. Empty if the collection did not fail. */
   problem: string
   collected: Collected
 }
 
 export const hasEnded = ({ state }: Collection): boolean => state >= collectionStates.done
 
-/** Signed addresses at the bucket are valid for five minutes, and a download that has begun takes a while. */
+/**
+ * Minimum time in the trash if clients are redirected to the bucket. Signed URLs are valid for five minutes, and a download that
+ * has begun may take another hour.
+ */
 const addressMs = 65 * 60_000
 
 /** Time in milliseconds for which content without a row stays in the store. */

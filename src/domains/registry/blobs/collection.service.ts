@@ -6,12 +6,15 @@ import { AppError, notFound } from '#lib/errors.ts'
 import { type Collection, collectionStates, hasEnded } from './collection.model.ts'
 import * as store from './collection.store.ts'
 
-/** Finished collections that are kept for requests. */
+/** Number of finished collections that are kept for requests about them. */
 const remembered = 100
-/** Interval for checking the progress on another node. */
+/** Interval for checking the progress of a collection on another server. */
 const lookMs = 200
 
-/** Requests a collection; with `dryRun` it only counts. Joins an unfinished collection of the same kind. */
+/**
+ * Requests a collection and returns its id. With `dryRun`, the collection only counts. If an unfinished collection of the same
+ * kind exists, returns the id of that collection.
+ */
 export async function requestCollection(
   { db, clock, collections }: App,
   dryRun: boolean,
@@ -30,8 +33,8 @@ export async function requestCollection(
 }
 
 /**
- * Returns the collection when it has ended, or its progress after `waitMs`. Throws NOT_FOUND for an unknown one, and ABORTED if
- * it failed.
+ * Waits for a collection. Returns the collection when it has ended, or its progress after `waitMs`. Throws NOT_FOUND if there is
+ * no such collection, and ABORTED if the collection failed.
  */
 export async function waitForCollection(
   app: App,

@@ -5,7 +5,7 @@ import { removeLink, uidOfRepo } from './usage.store.ts'
 
 export type Link = { repo: number; digest: string }
 
-/** A page of links, from an index, each with whether it must be kept. */
+/** A page of links in the order of an index. `kept` is 1 for a link that must be kept. */
 export async function pageOfLinks(reader: Reader, after: Link, cutoff: string, most: number) {
   return reader.all<Link & { kept: number }>(sql`
     SELECT r.repo_id AS repo, r.digest,
@@ -15,7 +15,7 @@ export async function pageOfLinks(reader: Reader, after: Link, cutoff: string, m
      ORDER BY r.repo_id, r.digest LIMIT ${most}`)
 }
 
-/** Deletes a link. Returns false if it must be kept after all. */
+/** Deletes a link. Returns false if the link must be kept by now. */
 export async function deleteLooseLink(tx: Tx, { repo, digest }: Link, cutoff: string): Promise<boolean> {
   const deleted = await tx.run(sql`
     DELETE FROM repo_blobs AS r WHERE r.repo_id = ${repo} AND r.digest = ${digest} AND NOT (${linkIsKept(cutoff)})`)
@@ -26,8 +26,8 @@ export async function deleteLooseLink(tx: Tx, { repo, digest }: Link, cutoff: st
 }
 
 /**
- * True if a manifest of the repository needs or lists the blob, a scanner report is in it, or a push relied on it during the
- * grace period.
+ * True if a link must be kept: a manifest of the repository needs or lists the blob, a scanner report is in the blob, or a push
+ * touched the link during the grace period.
  */
 function linkIsKept(cutoff: string) {
   return sql`r.touch_time >= ${cutoff} OR EXISTS (
@@ -37,7 +37,7 @@ function linkIsKept(cutoff: string) {
 
 type Stored = { digest: string; size: number; location: string }
 
-/** A page of all blobs, each with whether a repository still has it once loose links are deleted. */
+/** A page of all blobs. `kept` is 1 if a repository still has the blob after the deletion of unneeded links. */
 export async function pageOfBlobs(reader: Reader, after: string, cutoff: string, most: number) {
   return reader.all<Stored & { kept: number }>(sql`
     SELECT b.digest, b.size, b.location,
@@ -48,7 +48,7 @@ export async function pageOfBlobs(reader: Reader, after: string, cutoff: string,
      ORDER BY b.digest LIMIT ${most}`)
 }
 
-/** Deletes a blob. Returns false if a repository has it again. */
+/** Deletes a blob. Returns false if a repository has linked the blob again. */
 export async function deleteUnlinkedBlob(tx: Tx, { digest, location }: Stored): Promise<boolean> {
   const deleted = await tx.run(sql`
     DELETE FROM blobs WHERE digest = ${digest} AND location = ${location}
@@ -73,7 +73,7 @@ export async function isStale(reader: Reader, upload: string, cutoff: string): P
   return row !== undefined
 }
 
-/** Locations that have a row. */
+/** The given locations that a row of the database refers to. */
 export async function knownLocations(reader: Reader, locations: readonly string[]): Promise<Set<string>> {
   const rows = await reader.all<{ location: string }>(sql`
     SELECT location FROM blobs WHERE location IN (${list(locations)})
@@ -82,7 +82,7 @@ export async function knownLocations(reader: Reader, locations: readonly string[
   return new Set(rows.map(({ location }) => location))
 }
 
-/** Locations that are already in the trash. */
+/** The given locations that are already in the trash. */
 export async function trashedLocations(reader: Reader, locations: readonly string[]): Promise<Set<string>> {
   const rows = await reader.all<{ location: string }>(sql`
     SELECT location FROM blob_trash WHERE location IN (${list(locations)})`)
@@ -137,7 +137,7 @@ export async function beginCollection(
      WHERE id = ${id}`)
 }
 
-/** Stores the progress. Does nothing if another node has taken over. */
+/** Stores the progress of a collection. Does nothing if another server has taken over the collection. */
 export async function noteProgress(tx: Tx, id: string, fence: number, collected: Collected): Promise<void> {
   await tx.run(sql`UPDATE collections SET ${counts(collected)} WHERE id = ${id} AND fence = ${fence}`)
 }

@@ -1,12 +1,12 @@
-// Locations in the blob store: content of a database page by page, the trash, and holds of backups.
+// Locations of content in the blob store: all content of a database page by page, the trash, and holds of backups.
 
 import { readFact } from '#db/facts.ts'
 import { list, type Reader, sql, type Tx } from '#db/sql.ts'
 
-/** `digest` is empty if it is unknown. */
+/** Content in the blob store. `digest` is empty if it is unknown. */
 export type StoredContent = Trash & { digest: string }
 
-/** Blobs and chunks of uploads, by location. */
+/** Blobs and chunks of uploads after this location, by location. */
 export async function contentsAfter(reader: Reader, after: string, most: number): Promise<StoredContent[]> {
   return reader.all(sql`
     SELECT location, size, digest FROM (
@@ -28,7 +28,7 @@ export async function blobIsAt(reader: Reader, location: string): Promise<boolea
   return (await reader.get(sql`SELECT 1 AS found FROM blobs WHERE location = ${location}`)) !== undefined
 }
 
-/** Upload with a chunk at this location. Returns undefined if it is a blob. */
+/** Upload that has a chunk at this location. Returns undefined if the location belongs to a blob. */
 export async function uploadAt(reader: Reader, location: string): Promise<string | undefined> {
   const row = await reader.get<{ uid: string }>(sql`
     SELECT upload_uid AS uid FROM upload_parts WHERE location = ${location}`)
@@ -37,7 +37,7 @@ export async function uploadAt(reader: Reader, location: string): Promise<string
 
 type Trash = { location: string; size: number }
 
-/** Queues content for removal, in the transaction that deletes the last row that named it. */
+/** Queues content for removal. Call this in the transaction that deletes the last row with this location. */
 export async function addTrash(tx: Tx, { location, size }: Trash, due: string): Promise<void> {
   await tx.run(sql`
     INSERT INTO blob_trash (location, size, due) VALUES (${location}, ${size}, ${due}) ON CONFLICT (location) DO NOTHING`)
@@ -49,10 +49,10 @@ export async function dueTrash(reader: Reader, now: string, most: number): Promi
     SELECT location, size FROM blob_trash WHERE due <= ${now} ORDER BY due, location LIMIT ${most}`)
 }
 
-/** `firstDue` is the earliest removal time. Empty without trash. */
+/** `firstDue` is the earliest removal time, or empty if the trash is empty. */
 export type TrashDepth = { count: number; firstDue: string }
 
-/** Number of contents in the trash, up to `most`. */
+/** Number of contents in the trash, counted up to `most`, and the earliest removal time. */
 export async function trashDepth(reader: Reader, most: number): Promise<TrashDepth> {
   const row = await reader.get<{ count: number; due: string | null }>(sql`
     SELECT (SELECT count(*) FROM (SELECT 1 AS one FROM blob_trash LIMIT ${most}) AS counted) AS count,
@@ -64,13 +64,13 @@ export async function forgetTrash(tx: Tx, locations: readonly string[]): Promise
   if (locations.length > 0) await tx.run(sql`DELETE FROM blob_trash WHERE location IN (${list(locations)})`)
 }
 
-/** Delays contents that the store did not remove, so that others come first. */
+/** Delays the removal of contents that the store failed to remove, so that other contents come first. */
 export async function delayTrash(tx: Tx, locations: readonly string[], due: string): Promise<void> {
   if (locations.length === 0) return
   await tx.run(sql`UPDATE blob_trash SET due = ${due} WHERE location IN (${list(locations)})`)
 }
 
-/** True if the store with this id is the one that the database was tied to. */
+/** True if the database belongs to the store with this id. */
 export async function isStoreOf(reader: Reader, id: string | undefined): Promise<boolean> {
   const wanted = `${await readFact(reader, 'blob_folder_id')} ${await readFact(reader, 'database_id')}`
   return id === wanted
@@ -81,8 +81,8 @@ export async function isHeld(reader: Reader, now: string): Promise<boolean> {
 }
 
 /**
- * Keeps all content until a time, even if the caller crashes. Returns false if a hold of this name exists. Expired holds are
- * deleted.
+ * Adds a hold. Until the given time no content is removed from the store, even if the caller crashes. Returns false if a hold of
+ * this name exists. Deletes expired holds.
  */
 export async function hold(tx: Tx, id: string, { now, until }: { now: string; until: string }): Promise<boolean> {
   await tx.run(sql`DELETE FROM backups WHERE until <= ${now}`)
@@ -104,7 +104,7 @@ export async function releaseAll(tx: Tx): Promise<void> {
   await tx.run(sql`DELETE FROM backups`)
 }
 
-/** Content in the trash by location. An older backup of the database may refer to it. */
+/** Content in the trash after this location, by location. Older backups of the database may refer to this content. */
 export async function trashAfter(reader: Reader, after: string, most: number): Promise<StoredContent[]> {
   return reader.all(sql`
     SELECT location, size, '' AS digest FROM blob_trash WHERE location > ${after} ORDER BY location LIMIT ${most}`)

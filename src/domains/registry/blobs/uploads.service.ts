@@ -16,8 +16,8 @@ import * as store from './uploads.store.ts'
 import { type Meter, requireBytes, usageOf } from './usage.service.ts'
 
 /**
- * Content with a known digest. `part` is open until it is finished; afterwards it is only a name in the store. `meter` counts the
- * content until it is stored.
+ * Content with a known digest. `part` can be written to until it is finished. Afterwards `part` is only a name in the store.
+ * `meter` counts the bytes until the content is stored.
  */
 export type Content = { digest: string; size: number; part: Part | string; meter?: Meter | undefined }
 
@@ -31,7 +31,7 @@ export type Received = Content & { part: Part }
 export async function startUpload(work: Work, target: blobs.PushTarget): Promise<Upload | undefined> {
   const uid = randomBytes(16).toString('hex')
   const organization = rootOf(target.uid)
-  // Nearly every organization has this limit. Uploads of one organization begin one after the other, which takes a moment.
+  // Nearly every organization has a limit for open uploads. So uploads of one organization start one after the other.
   return target.tx('shared', async (tx, there) => {
     const repo = await there()
     if (!repo) return undefined
@@ -42,13 +42,18 @@ export async function startUpload(work: Work, target: blobs.PushTarget): Promise
   })
 }
 
-/** Throws RESOURCE_EXHAUSTED if no upload may begin in the scope. Uploads that began since are checked again later. */
+/**
+ * Throws RESOURCE_EXHAUSTED if the organization of the scope has too many open uploads. `startUpload` checks this limit again.
+ */
 export async function requireUpload(work: Work, place: string): Promise<void> {
   const { uploads } = await usageOf(work.app.db, rootOf(place))
   requireRoom(await limitsOf(work.app.db, work, rootOf(place)), 'uploads', uploads)
 }
 
-/** Throws RESOURCE_EXHAUSTED if the upload may have no further chunk. The last chunk, which closes the upload, does not count. */
+/**
+ * Throws RESOURCE_EXHAUSTED if the upload has reached its limit of chunks. The last chunk does not count, because it closes the
+ * upload.
+ */
 export async function requirePiece(work: Work, repo: RepoRef, upload: Upload): Promise<QuotaLimits> {
   const limits = await limitsOf(work.app.db, work, rootOf(repo.uid))
   requireRoom(limits, 'upload_pieces', upload.parts)
@@ -86,10 +91,13 @@ export async function cancelUpload(work: Work, upload: Upload): Promise<void> {
 /** Push of a blob: its target, and the digest that the content must have. */
 export type BlobPush = { target: blobs.PushTarget; digest: string; origin: Origin }
 
-/** `other` is the actual digest of the content. */
+/** Result of a push. `other` is the actual digest of content that does not match the digest of the push. */
 export type PushedBlob = 'stored' | 'no repo' | { other: string }
 
-/** Stores content that was received in one request, as `keepBlob` does. Discards content with another digest. */
+/**
+ * Stores content that was received in one request, as `keepBlob` does. Discards the content if its digest differs from the digest
+ * of the push.
+ */
 export async function pushBlob(
   work: Work,
   { target, digest, origin }: BlobPush,
@@ -106,7 +114,7 @@ export async function pushBlob(
 
 /**
  * Stores the joined chunks of an upload, followed by `last`. Requests on this server that close the same upload run one after the
- * other, since each would read and perhaps copy all of it. The first one that succeeds leaves nothing to the others.
+ * other, since each reads the whole upload and may copy it. After one request succeeds, the others find no upload.
  */
 export async function closeUpload(work: Work, push: BlobPush, upload: Upload, last?: Received): Promise<PushedBlob> {
   const { closing } = work.app
@@ -132,8 +140,9 @@ export async function closeUpload(work: Work, push: BlobPush, upload: Upload, la
 }
 
 /**
- * Joins the chunks of an upload, followed by `last` if the request had a body. A single chunk that was hashed on arrival is not
- * read again. Several are copied into one and verified. Rejects with ContentMissing if another request has ended the upload.
+ * Joins the chunks of an upload, followed by `last` if the request had a body. A single chunk was hashed on arrival and is not
+ * read again. Several chunks are copied into one file and verified. Rejects with ContentMissing if another request has ended the
+ * upload.
  */
 async function assemble(
   work: Work,
@@ -150,7 +159,7 @@ async function assemble(
     const digest = known ? first.digest : await joinChunks(work, [first], algorithm)
     return { digest, size: first.size, part: first.location }
   }
-  // Not from `upload`, since chunks may have arrived after it was read.
+  // The size comes from the stored chunks. `upload` may be older, since chunks may have arrived after it was read.
   const size = parts.reduce((sum, one) => sum + one.size, last?.size ?? 0)
   const whole = await work.app.blobs.begin(size, organization)
   try {
@@ -179,10 +188,10 @@ async function joinChunks(work: Work, pieces: readonly Located[], algorithm: Alg
 }
 
 /**
- * Makes the content a blob of the repository and ends its upload. An existing copy in the registry is kept unless it is lost.
- * Returns false if the repository was deleted meanwhile. Throws RESOURCE_EXHAUSTED if a quota of the organization is reached, and
- * ContentMissing if another request has ended the upload. After any other error the content may be in use, since the result of
- * the commit is unknown. Garbage collection finds it otherwise.
+ * Makes the content a blob of the repository and ends its upload. If the registry has the blob already, the stored copy is kept
+ * unless its content is lost. Returns false if the repository was deleted meanwhile. Throws RESOURCE_EXHAUSTED if a quota of the
+ * organization is reached, and ContentMissing if another request has ended the upload. After any other error the content stays in
+ * the store, since the commit may have succeeded. If it is unused, garbage collection removes it.
  */
 export async function keepBlob(
   work: Work,
@@ -199,9 +208,9 @@ export async function keepBlob(
     const added = await blobs.linkBlob(tx, repo, digest, now)
     const had = upload && (await store.deleteUpload(tx, upload.uid))
     ended = had?.locations ?? []
-    // The request that ended the upload has its chunks, and may have removed this one.
+    // Another request has ended the upload. That request now has the chunks, and may have removed this one.
     if (typeof part === 'string' && !ended.includes(part)) throw new ContentMissing(part)
-    // Bytes of earlier chunks were counted on arrival.
+    // Earlier chunks were counted on arrival, so only the remaining bytes are checked here.
     await requireBytes(tx, work, repo, added - (had?.size ?? 0), meter?.limits ?? repo.limits)
     await emitPush(tx, work, repo, origin, { type: 'blob', digest })
   }
@@ -226,14 +235,14 @@ export async function keepBlob(
       return inserted ? 'stored' : 'had'
     })
     meter?.end()
-    // Uploads of a deleted repository are deleted too. Garbage collection removes their content.
+    // The uploads of a deleted repository are deleted too. Garbage collection removes the content of these uploads.
     const isLeftOver = stored === 'had' || (stored === 'gone' && location !== part)
     await removeAll(work, [...ended.filter((one) => one !== location), ...(isLeftOver ? [location] : [])])
     return stored !== 'gone'
   } catch (error) {
-    // These errors mean that nothing was committed. A missing chunk belongs to the request that ended the upload.
+    // After these errors nothing was committed. A missing chunk belongs to the request that ended the upload.
     const isUndone = isNoRoom(error) || (error instanceof ContentMissing && location !== name)
-    // The chunk is removed with its upload, after the rows that refer to it.
+    // This location is not a chunk, since chunks are removed with their upload, after the rows that refer to them.
     if (isUndone && location !== '' && location !== part) await removeAll(work, [location])
     if (upload) await endRefused(work, upload, error)
     throw error
@@ -242,7 +251,7 @@ export async function keepBlob(
   }
 }
 
-/** Cancels an upload that exceeds a quota. Its content would use storage until it is collected. */
+/** Cancels an upload that exceeds a quota. Otherwise its content would use storage until garbage collection removes it. */
 export async function endRefused(work: Work, upload: Upload, error: unknown): Promise<void> {
   if (isNoRoom(error)) await cancelUpload(work, upload)
 }
@@ -254,7 +263,7 @@ export function isNoRoom(error: unknown): boolean {
 
 type Link = (tx: Tx, repo: RepoRef & { limits?: QuotaLimits }) => Promise<void>
 
-/** Links stored content. Returns undefined if it was collected meanwhile. */
+/** Links content that is already stored. Returns undefined if garbage collection has removed the content meanwhile. */
 async function linkStored(
   tx: Tx,
   there: blobs.LockedRepo,
@@ -268,12 +277,15 @@ async function linkStored(
   return 'linked'
 }
 
-/** Current time. An upload may take longer than the grace period, so the time of its end counts, not its beginning. */
+/**
+ * Current time. The grace period of content begins at the end of its upload, since an upload may take longer than the grace
+ * period.
+ */
 function readClock({ app }: Work): string {
   return app.clock().toISOString()
 }
 
-/** Removes content after the commit, without undoing anything on failure. Garbage collection of files finds the rest. */
+/** Removes content after the commit. A failure undoes nothing: garbage collection removes the remaining files. */
 async function removeAll({ app, log }: Work, locations: readonly string[]): Promise<void> {
   const removed = await Promise.allSettled(locations.map((location) => app.blobs.remove(location)))
   for (const one of removed) {

@@ -5,7 +5,7 @@ import type { RepoRef } from '../repo-ref.model.ts'
 import type { Upload, UploadPart } from './blobs.model.ts'
 import { addUpload, addUsage, uidOfRepo } from './usage.store.ts'
 
-/** Inserts an upload. No other upload of the organization can begin until the transaction ends. */
+/** Inserts an upload and counts it. No other upload of the organization can start until the transaction ends. */
 export async function insertUpload(tx: Tx, uid: string, repo: RepoRef, now: string): Promise<void> {
   await tx.run(sql`
     INSERT INTO uploads (uid, repo_id, size, create_time, update_time) VALUES (${uid}, ${repo.id}, 0, ${now}, ${now})`)
@@ -16,7 +16,7 @@ export async function findUpload(reader: Reader, repo: number, uid: string): Pro
   return reader.get<Upload>(sql`SELECT uid, size, parts FROM uploads WHERE uid = ${uid} AND repo_id = ${repo}`)
 }
 
-/** Appends a chunk. Returns false if the upload has ended or has grown meanwhile, so that the chunk no longer fits. */
+/** Appends a chunk. Returns false if the upload has ended, or if another request has appended a chunk meanwhile. */
 export async function appendPart(
   tx: Tx,
   repo: RepoRef,
@@ -50,10 +50,10 @@ export async function lockUpload(tx: Tx, uid: string): Promise<{ size: number; r
   return tx.get(sql`SELECT size, repo_id AS repo FROM uploads WHERE uid = ${uid} ${locking(tx, 'deleting')}`)
 }
 
-/** Bytes and locations of the chunks of a finished upload. No one else refers to them. */
+/** Size of a finished upload and the locations of its chunks. No row refers to these locations any more. */
 export type Ended = { size: number; locations: string[] }
 
-/** Deletes an upload. Returns undefined if there was none, or if another request has ended it. */
+/** Deletes an upload. Returns undefined if there is no such upload, for example because another request has ended it. */
 export async function deleteUpload(tx: Tx, uid: string): Promise<Ended | undefined> {
   const upload = await lockUpload(tx, uid)
   if (!upload) return undefined
@@ -80,8 +80,8 @@ export async function deleteUploadsOf(tx: Tx, repo: Pick<RepoRef, 'id' | 'uid'>,
 }
 
 /**
- * Deletes the first chunks of an upload of a repository that is being removed, and the upload with the last of them. Returns the
- * number of deleted rows.
+ * Deletes the first chunks of an upload, and the upload together with its last chunk. For repositories that are being removed.
+ * Returns the number of deleted rows.
  */
 export async function deleteSomeOfUpload(tx: Tx, uid: string, most: number, now: string): Promise<number> {
   await lockUpload(tx, uid)
@@ -92,7 +92,7 @@ export async function deleteSomeOfUpload(tx: Tx, uid: string, most: number, now:
   return gone + 1
 }
 
-/** Moves chunks to the trash. They are due at once, since they alone were never acknowledged as a blob. */
+/** Moves chunks to the trash. They can be removed at once, since chunks alone were never acknowledged as a blob. */
 async function trashPieces(tx: Tx, which: ReturnType<typeof sql>, now: string): Promise<number> {
   await tx.run(sql`
     INSERT INTO blob_trash (location, size, due) SELECT location, size, ${now} FROM upload_parts WHERE ${which}

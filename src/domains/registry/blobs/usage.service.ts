@@ -15,8 +15,8 @@ export async function usageOf(reader: Reader, organization: string): Promise<Usa
 
 /**
  * Throws RESOURCE_EXHAUSTED if the bytes that this transaction added exceed the quota of the organization. Zero bytes always fit.
- * The total is compared only if there is a limit, since transactions of one organization then wait for each other. `known` are
- * the limits if the request has read them.
+ * The total is compared only if the organization has a limit, since the comparison makes transactions of one organization wait
+ * for each other. `known` are limits that the request has already read.
  */
 export async function requireBytes(
   tx: Tx,
@@ -34,15 +34,15 @@ export async function requireBytes(
 }
 
 /**
- * Counts data that is stored for an organization besides the content of its repositories. Throws RESOURCE_EXHAUSTED if the quota
- * is reached. `uid` is that of the organization, or of anything in it.
+ * Counts data of an organization that is not content of its repositories. Throws RESOURCE_EXHAUSTED if the quota is reached.
+ * `uid` is the uid of the organization or of any resource in it.
  */
 export async function charge(tx: Tx, work: Pick<Work, 'app'>, uid: string, bytes: number): Promise<void> {
   await store.addUsage(tx, rootOf(uid), { bytes })
   await requireBytes(tx, work, { uid }, bytes)
 }
 
-/** Counts bytes without checking the quota, since their subject already exists. Does nothing for a deleted organization. */
+/** Adds to the counted bytes of an organization without checking the quota. Does nothing for a deleted organization. */
 export async function countBytes(tx: Tx, uid: string, bytes: number): Promise<void> {
   if (await store.hasUsage(tx, rootOf(uid))) await store.addUsage(tx, rootOf(uid), { bytes })
 }
@@ -70,16 +70,16 @@ export type Meter = {
   organization: string
   /** Limits of the organization at the beginning of the request. */
   limits: QuotaLimits
-  /** Counts bytes. Throws RESOURCE_EXHAUSTED if they exceed a quota. */
+  /** Counts received bytes. Throws RESOURCE_EXHAUSTED if they exceed a quota. */
   take(bytes: number): void
-  /** Ends the count, once the body is stored and counted there, or discarded. Can be called repeatedly. */
+  /** Stops counting the body, after it was stored or discarded. The database counts stored bytes. Can be called repeatedly. */
   end(): void
 }
 
 /**
- * Meters a body of `announced` bytes, 0 if unknown, for the organization of the repository. `known` are its limits if they were
- * just read. All bodies that this server receives for the organization count together. The exact decision follows when content is
- * stored. The meter only prevents writing content that cannot fit.
+ * Creates a meter for a request body to the organization of the repository. `announced` is the length of the body, or 0 if it is
+ * unknown. `known` are the limits of the organization if they were just read. All bodies that this server receives for one
+ * organization are added up. The meter only stops bodies that cannot fit; the exact check follows when content is stored.
  */
 export async function meterOf(
   work: Pick<Work, 'app'>,
@@ -111,7 +111,7 @@ export async function meterOf(
       try {
         requireRoom(limits, 'bytes', used(), bytes)
       } catch (error) {
-        // Ends the count at once, so that a refused body does not use up the quota of others.
+        // Stops counting at once, so that a refused body does not use up the quota of other requests.
         end()
         throw error
       }

@@ -13,19 +13,20 @@ export async function usageOf(reader: Reader, organization: string): Promise<Usa
   return row!
 }
 
-/** True if the organization exists and anything was ever counted for it. */
+/** True if the organization exists and its usage was ever counted. */
 export async function hasUsage(reader: Reader, organization: string): Promise<boolean> {
   const row = await reader.get(sql`SELECT 1 AS found FROM organization_usage WHERE org_uid = ${organization} LIMIT 1`)
   return row !== undefined
 }
 
-/** Adds to the row of this connection, so that pushes to one organization do not wait for each other. */
+/** Adds to the usage row of this database connection, so that pushes to one organization do not wait for each other. */
 export async function addUsage(tx: Tx, organization: string, added: Partial<Usage>): Promise<void> {
   await addTo(tx, organization, tx.shard, added)
 }
 
 /**
- * Adds to one row of the organization, which stays locked. The request that begins the next upload waits, and then sees this one.
+ * Adds an upload to the one row that all connections share, and keeps the row locked. So the request that starts the next upload
+ * waits until it can count this upload.
  */
 export async function addUpload(tx: Tx, organization: string): Promise<void> {
   await addTo(tx, organization, -1, { uploads: 1 })

@@ -23,7 +23,7 @@ import type { TagRepo } from '../tags/tags.model.ts'
 import { actorOf } from '../tags/tags.model.ts'
 import { removeAll } from './removals.service.ts'
 
-/** Check in the transaction of a deletion that replaces the hooks which could refuse it. */
+/** Check that runs in the transaction of a deletion, in place of the hooks that could refuse the deletion. */
 export type RetentionOverride = (tx: Tx, repo: TagRepo) => Promise<void>
 
 async function requireDeletion(
@@ -48,7 +48,7 @@ export async function deleteRepo(call: Call, uid: string, inPlaceOfRules?: Reten
     await requireDeletion(tx, call, { repo: row, inPlaceOfRules })
     const path = await pathIn(tx, parentOf(uid), repo.name)
     const large = await isLarge(tx, id, mostAtOnce)
-    // One time for the deletion of all tags, after the last change of each of them.
+    // Time of the deletion of all tags. It is later than the last change of each tag.
     const removal: Removal = { id, uid, ledger, actor, deleteTime: timeAfter(now, await lastMoveIn(tx, row)) }
     await hideRepo(tx, call, removal)
     if (large) {
@@ -69,7 +69,7 @@ export async function deleteRepo(call: Call, uid: string, inPlaceOfRules?: Reten
   call.log.info('repo deleted', { uid })
 }
 
-/** Ends everything that must not outlast the repository, even while its rows are still being removed. */
+/** Hides the repository and ends everything that must not outlast it. The remaining rows are removed later. */
 async function hideRepo(tx: Tx, { app, now }: Call, removal: Removal): Promise<void> {
   const { id, uid } = removal
   await store.deleteReadme(tx, uid)

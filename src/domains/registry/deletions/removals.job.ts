@@ -9,7 +9,7 @@ import { type Removal, sliceSize } from '../repos/removals.model.ts'
 import * as store from '../repos/removals.store.ts'
 import { removings } from './removals.service.ts'
 
-/** Most batches of one repository in a row, before other organizations get their turn. */
+/** Most batches of one repository in a row. Then a repository of another organization follows. */
 const batchesPerTurn = 100
 
 export const removeRepos: Job = {
@@ -20,7 +20,7 @@ export const removeRepos: Job = {
   async run(app, lease) {
     let repos = 0
     for (;;) {
-      // Repositories deleted meanwhile are included.
+      // Reads the list again in each round, so that repositories deleted meanwhile are included.
       const firsts = firstOfEach(await store.openRemovals(app.db))
       if (firsts.length === 0) return { repos }
       for (const removal of firsts) if (await removeSome(app, lease, removal)) repos++
@@ -38,7 +38,10 @@ function firstOfEach(removals: readonly Removal[]): Removal[] {
   return [...firsts.values()]
 }
 
-/** Returns true if everything is removed. Finished batches are kept, so another node can continue. */
+/**
+ * Removes batches of rows of one repository. Returns true if everything is removed. Finished batches are kept, so another server
+ * can continue.
+ */
 async function removeSome(app: App, lease: Lease, removal: Removal): Promise<boolean> {
   let left = batchesPerTurn
   for (const removing of removings(app)) {

@@ -10,7 +10,7 @@ import { allRows, piecesAtOnce, type Removal } from '../repos/removals.model.ts'
 import * as store from '../repos/removals.store.ts'
 import { removeTagsOfRemoval } from '../tags/tag-moves.service.ts'
 
-/** Removes rows of one kind as the hook `repoDeleting` does. */
+/** Function that removes rows of one kind, with the parameters of the hook `repoDeleting`. */
 type Removing = RegistryHooks['repoDeleting']
 
 const ofContents: Removing = async (tx, { id }, limit) => {
@@ -28,7 +28,7 @@ const ofManifests: Removing = async (tx, repo, limit) => {
   return digests.length
 }
 
-/** One upload of a large repository in one batch, or some of its chunks. */
+/** Removes uploads of a repository. A batch of a large repository removes one upload or some of its chunks. */
 const ofUploads: Removing = async (tx, repo, limit) => {
   if (limit === allRows) return deleteUploadsOf(tx, repo, repo.deleteTime)
   const uid = await store.someUpload(tx, repo.id)
@@ -42,7 +42,7 @@ const ofBlobs: Removing = async (tx, repo, limit) => {
   return digests.length
 }
 
-/** Rows that are removed with a repository, in this order. */
+/** Functions that remove the rows of a repository, in the order of the calls. */
 export function removings({ hooks }: Pick<App, 'hooks'>): readonly Removing[] {
   return [removeTagsOfRemoval, ofContents, ofPlainTables, ...hooks.repoDeleting, ofManifests, ofUploads, ofBlobs]
 }

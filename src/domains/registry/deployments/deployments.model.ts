@@ -8,7 +8,7 @@ export const deploymentType = 'registry.pinfold.dev/Deployment'
 const maxCharts = 100
 const maxText = 2048
 
-/** Problems of the charts, by their position in the list. */
+/** Problems of the charts. Each names the chart by its position in the list. */
 export function problemsOf(charts: readonly HelmChart[]): FieldViolation[] {
   if (charts.length > maxCharts) return [{ field: 'charts', description: `must have at most ${maxCharts} charts` }]
   return charts.flatMap(({ source = '', repo, chart = '' }, i) => {

@@ -1,4 +1,4 @@
-// Helm charts that deploy the images of a repository. A deployment without charts does not exist.
+// Helm charts that deploy the images of a repository. A deployment has at least one chart.
 
 import type { Call } from '#app.ts'
 import { alreadyExists, found, invalid, notFound, refuseIfAny } from '#lib/errors.ts'

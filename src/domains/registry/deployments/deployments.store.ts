@@ -7,7 +7,7 @@ export async function findCharts(reader: Reader, repo: string): Promise<HelmChar
   return row && (JSON.parse(row.charts) as HelmChart[])
 }
 
-/** Returns false if the repository already has a deployment. */
+/** Inserts a deployment. Returns false if the repository already has one. */
 export async function insertCharts(tx: Tx, repo: string, charts: readonly HelmChart[]): Promise<boolean> {
   const inserted = await tx.run(sql`
     INSERT INTO deployments (repo_uid, charts) VALUES (${repo}, ${JSON.stringify(charts)})
@@ -15,14 +15,14 @@ export async function insertCharts(tx: Tx, repo: string, charts: readonly HelmCh
   return inserted === 1
 }
 
-/** Returns false if the repository has no deployment. */
+/** Replaces the charts of a deployment. Returns false if the repository has no deployment. */
 export async function patchCharts(tx: Tx, repo: string, charts: readonly HelmChart[]): Promise<boolean> {
   const patched = await tx.run(sql`
     UPDATE deployments SET charts = ${JSON.stringify(charts)} WHERE repo_uid = ${repo}`)
   return patched === 1
 }
 
-/** Returns false if the repository has no deployment. */
+/** Deletes a deployment. Returns false if the repository has none. */
 export async function deleteCharts(tx: Tx, repo: string): Promise<boolean> {
   return (await tx.run(sql`DELETE FROM deployments WHERE repo_uid = ${repo}`)) === 1
 }

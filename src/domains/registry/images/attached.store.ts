@@ -3,7 +3,10 @@ import { type Reader, sql } from '#db/sql.ts'
 import type { Manifest } from '../manifests/manifests.model.ts'
 import { maxSboms, statementType } from './image-contents.model.ts'
 
-/** `sbomTypes` and `statementType`, exactly as in the partial index. With other text the index would not be used. */
+/**
+ * Condition for `sbomTypes` and `statementType`. The text must equal the condition of the partial index, or the database does not
+ * use the index.
+ */
 const mayHaveSbom = sql`
   artifact_type IN ('application/spdx+json', 'text/spdx+json', 'application/vnd.cyclonedx+json',
                     'application/vnd.in-toto+json')`
@@ -16,7 +19,7 @@ export async function listSboms(reader: Reader, repo: number, subject: string): 
      ORDER BY id DESC LIMIT ${maxSboms}`)
 }
 
-/** Manifests of SBOMs and of statements that refer to the image, the newest first. */
+/** Manifests of SBOMs and statements that refer to the image, the newest first. */
 export async function listSbomsAndStatements(
   reader: Reader,
   repo: number,
@@ -28,11 +31,12 @@ export async function listSbomsAndStatements(
      WHERE repo_id = ${repo} AND subject = ${subject} AND ${mayHaveSbom} ORDER BY id DESC LIMIT ${most}`)
 }
 
-/** Manifest that refers to an image. A later one has a higher number. */
+/** Manifest that refers to an image. Newer manifests have a higher `id`. */
 export type Attached = Manifest & { id: number }
 
 /**
- * Types of `isEnvelopeType`, exactly as in the partial index. Bundles before version 0.3 have a version parameter in the type.
+ * Condition for the types of `isEnvelopeType`. The text must equal the condition of the partial index, or the database does not
+ * use the index. Sigstore bundles before version 0.3 have a version parameter in the type.
  */
 const isEnvelope = sql`
   artifact_type IN ('application/vnd.dsse.envelope.v1+json', 'application/vnd.dev.sigstore.bundle.v0.3+json',
@@ -42,7 +46,7 @@ const isEnvelope = sql`
 
 const maxAnnotations = 65_536
 
-/** The newest statements in envelopes that refer to the image, with their annotations. Long annotations are left out. */
+/** The newest signed envelopes with statements about the image, and their annotations. Long annotations are left out. */
 export async function listEnvelopes(
   reader: Reader,
   repo: number,

@@ -1,5 +1,5 @@
-// Contents of deleted images, and earlier contents of images that were read again. Reports of past days need them. Members who
-// push could fill the database with them, so only the newest of each organization are kept.
+// Contents of deleted images, and former contents of images that were read again. Reports about past days need these contents.
+// Pushes could fill the database with them, so only the newest of each organization are kept.
 import { setImmediate } from 'node:timers/promises'
 import type { App } from '#app.ts'
 import type { Db } from '#db/sql.ts'
@@ -7,7 +7,7 @@ import { chunks } from '#lib/chunks.ts'
 import * as store from './deleted-contents.store.ts'
 import { deleteSomeContents } from './image-contents.store.ts'
 
-/** `tx` is that of a lease; `check` throws if the lease has ended. */
+/** `tx` runs a transaction under a lease. `check` throws if the lease has ended. */
 export type Forgetting = { app: Pick<App, 'db' | 'config'>; tx: Db['tx']; check(): void }
 
 type Kept = { repo: number; digest: string; time: string; isGone: boolean }
@@ -15,7 +15,7 @@ type Kept = { repo: number; digest: string; time: string; isGone: boolean }
 const pageSize = 500
 const atOnce = 100
 
-/** Deletes rows above the limit of each organization, the oldest first. */
+/** Deletes the oldest rows of each organization that has more rows than the limit. */
 export async function deleteRecordsOfDeleted(forgetting: Forgetting): Promise<void> {
   const most = forgetting.app.config.goneContents
   const kept = new Map<string, Kept[]>()
@@ -23,7 +23,7 @@ export async function deleteRecordsOfDeleted(forgetting: Forgetting): Promise<vo
     const rows = kept.get(organization) ?? []
     kept.set(organization, rows)
     rows.push(one)
-    // At most twice the limit is in memory. Rows above the limit are deleted in any case.
+    // Deletes early, so that at most twice the limit is in memory. Rows above the limit are deleted in any case.
     if (rows.length >= 2 * most) await forgetOldest(forgetting, rows, most)
   }
   for (const rows of kept.values()) await forgetOldest(forgetting, rows, most)
@@ -48,7 +48,7 @@ async function* keptRows({ app, check }: Forgetting): AsyncGenerator<Kept & { or
   }
 }
 
-/** Deletes all but the newest `most` rows. */
+/** Deletes all rows except the newest `most`. */
 async function forgetOldest(forgetting: Forgetting, rows: Kept[], most: number): Promise<void> {
   if (rows.length <= most) return
   rows.sort((one, other) => (one.time > other.time ? -1 : one.time < other.time ? 1 : 0))

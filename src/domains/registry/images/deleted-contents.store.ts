@@ -1,10 +1,10 @@
 import { join, list, type Reader, sql, type Tx } from '#db/sql.ts'
 import { organization } from './image-contents.store.ts'
 
-/** Row with the contents of a deleted image, or with earlier contents of an image. */
+/** Row with the contents of a deleted image, or with former contents of an image. */
 export type KeptRow = { repo: number; digest: string; time: string; organization: string }
 
-/** Images after the cursor whose contents are stored, in order. `gone` tells whether the image is deleted. */
+/** Images after the cursor whose contents are stored, in order. `gone` is true for deleted images. */
 export async function contentsAfter(
   reader: Reader,
   { repo, digest }: Pick<KeptRow, 'repo' | 'digest'>,
@@ -19,7 +19,7 @@ export async function contentsAfter(
   return rows.map(({ gone, ...row }) => ({ ...row, repo: Number(row.repo), isGone: Number(gone) === 1 }))
 }
 
-/** Earlier contents of images after the cursor, in order. */
+/** Former contents of images after the cursor, in order. */
 export async function pastAfter(reader: Reader, { repo, digest, time }: Omit<KeptRow, 'organization'>, most: number) {
   const rows = await reader.all<KeptRow>(sql`
     SELECT c.repo_id AS repo, c.digest, c.until_time AS time, ${organization} AS organization
@@ -29,7 +29,7 @@ export async function pastAfter(reader: Reader, { repo, digest, time }: Omit<Kep
   return rows.map((row) => ({ ...row, repo: Number(row.repo) }))
 }
 
-/** Digests that the repository does not have. */
+/** The given digests of manifests that the repository does not have. */
 export async function goneOf(reader: Reader, repo: number, digests: readonly string[]): Promise<string[]> {
   const rows = await reader.all<{ digest: string }>(sql`
     SELECT m.digest FROM manifests m WHERE m.repo_id = ${repo} AND m.digest IN (${list(digests)})`)
@@ -37,7 +37,7 @@ export async function goneOf(reader: Reader, repo: number, digests: readonly str
   return digests.filter((one) => !there.has(one))
 }
 
-/** Deletes earlier contents of images of a repository, by digest and end time. */
+/** Deletes former contents of images of a repository, by digest and end time. */
 export async function deletePast(tx: Tx, repo: number, some: readonly Pick<KeptRow, 'digest' | 'time'>[]) {
   const pairs = join(
     some.map(({ digest, time }) => sql`(${digest}, ${time})`),

@@ -6,8 +6,8 @@ export const contentsStates = { known: 1, unknown: 2, unreadable: 3 } as const
 export type ContentsState = keyof typeof contentsStates
 
 /**
- * `images`: joined contents of the images of an index. The last two are for an image and an index without a package database:
- * only packages of languages are known.
+ * `images`: joined contents of the images that an index lists. `languages` and `languagesOfImages`: an image or an index without
+ * a package database, so only language packages are known.
  */
 export const contentsSources = {
   ...{ none: 0, sbom: 1, layers: 2, images: 3, layersAndSbom: 4 },
@@ -15,14 +15,14 @@ export const contentsSources = {
 } as const
 export type ContentsSource = keyof typeof contentsSources
 
-/** True if packages of the distribution are known, so that a comparison can tell that one was removed. */
+/** True if packages of the distribution are known. Only then can a comparison report a removed package. */
 export const knowsDistribution = (source: ContentsSource): boolean =>
   source !== 'languages' && source !== 'languagesOfImages'
 
 /**
- * Version of this reader. Images read by an earlier one are read again in the background. Version 0 knew packages of
- * distributions only. Version 1 added packages of languages. Version 2 added rpm, every entry of an SBOM, SBOMs in envelopes, and
- * coverage gaps for the rest.
+ * Version of the code that reads images. Images that an earlier version has read are read again in the background. Version 0
+ * found packages of distributions only. Version 1 added packages of languages. Version 2 added rpm, every entry of an SBOM, SBOMs
+ * in envelopes, and coverage gaps for the rest.
  */
 export const readerVersion = 2
 
@@ -37,14 +37,14 @@ export type ContentsRecord = {
   /** Hash of the list of packages. Empty unless the state is `known`. */
   packages: string
   distribution: { id: string; version: string }
-  /** Coverage gaps. An index has those of all its images. */
+  /** Coverage gaps. An index has the coverage gaps of all its images. */
   gaps: readonly ContentsGap[]
   /** Reason code and sentence if the state is `unreadable`. */
   reason: string
   message: string
 }
 
-/** Contents from one time to another. An empty `fromTime` has no lower limit, and an empty `untilTime` means now. */
+/** Contents of an image during a period. An empty `fromTime` means no lower limit, and an empty `untilTime` means now. */
 export type ContentsSpan = ContentsRecord & { fromTime: string; untilTime: string }
 
 /** Config types of images that can be run. Manifests with another config are other artifacts. */
@@ -59,7 +59,9 @@ export const sbomTypes = ['application/spdx+json', 'text/spdx+json', 'applicatio
 /** Media type of statements of builders and scanners, which may contain an SBOM. */
 export const statementType = 'application/vnd.in-toto+json'
 
-/** Most statements in envelopes that are read for one image, the newest first. Others are a coverage gap. */
+/**
+ * Most statements in envelopes that are read for one image, the newest first. If there are more, the image has a coverage gap.
+ */
 export const maxEnvelopes = 100
 
 /** Most SBOMs that are tried for one image, the newest first. */

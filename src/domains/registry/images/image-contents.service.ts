@@ -38,7 +38,7 @@ export { createReader, type Reader, type ReaderLimits, readerLimits } from '#con
 export type { ContentsRecord, ContentsSpan } from './image-contents.model.ts'
 export type { DueRead } from './image-contents.store.ts'
 
-/** Queues what has to be read because a manifest was stored. Call `app.images.pushed.notify` after the commit. */
+/** Queues the images to be read after a manifest was stored. Call `app.images.pushed.notify` after the commit. */
 export async function queueContents(
   tx: Tx,
   repo: number,
@@ -59,7 +59,7 @@ export async function queueAttested(tx: Tx, repo: number, image: string, now: st
   if (about && hasContents(about.mediaType, about.artifactType)) await store.queueRead(tx, repo, image, now)
 }
 
-/** Deletes contents of images of a deleted repository: of these digests, or of all. Returns the number of images. */
+/** Deletes contents of images of a deleted repository: of the given digests, or of all images. Returns the number of images. */
 export async function forgetContents(tx: Tx, repo: number, digests?: readonly string[]): Promise<number> {
   return digests ? store.deleteSomeContents(tx, repo, digests) : store.deleteContents(tx, repo)
 }
@@ -87,7 +87,7 @@ export const knownImages = store.listKnownImages
 
 const atOnce = 100
 
-/** Hashes of the package lists of those images whose packages of a distribution are known. */
+/** Hashes of the package lists of images. Images without known packages of a distribution are left out. */
 export async function knownContents(
   reader: DbReader,
   repo: number,
@@ -107,7 +107,7 @@ export async function knownContents(
   return known
 }
 
-/** Packages of the list with this hash. Lists can have megabytes, which count against the limits of the walk. */
+/** Packages of the list with this hash. A list can have megabytes, which count against the limits of `walk`. */
 export async function packagesOf(reader: DbReader, list: string, walk: Walk): Promise<Package[]> {
   return (await keptPackagesOf(reader, list, walk)) ?? []
 }
@@ -121,17 +121,22 @@ export async function keptPackagesOf(reader: DbReader, list: string, walk: Walk)
   return packagesIn(text)
 }
 
-/** The next stored list after the hash, once for each distribution that has it. */
+/** The next stored package list after the hash, once for each distribution that uses the list. */
 export async function nextContents(reader: DbReader, after: string): Promise<store.KeptList[]> {
   return store.nextContents(reader, after)
 }
 
-/** The same packages have another meaning in another distribution. Lists of earlier readers keep the hash of their text alone. */
+/**
+ * Hash of a package list and its distribution, since the same packages mean something else in another distribution. Lists of
+ * earlier versions of the reader have the hash of their text alone.
+ */
 function listHash(text: string, { id, version }: Distribution): string {
   return hash('sha256', `${JSON.stringify([id, version])}\n${text}`)
 }
 
-/** Result of a read. Undefined if there is nothing to store: the image is deleted, or images of an index are still queued. */
+/**
+ * Result of a read. It is undefined if there is nothing to store: the image is deleted, or images of an index are still queued.
+ */
 type Outcome = Omit<ContentsRecord, 'digest' | 'packages'> & { packages: readonly Package[] }
 
 const nothing = { packages: [], distribution: { id: '', version: '' }, reason: '', message: '', gaps: [] }
@@ -178,14 +183,17 @@ export function unreadable(reason: UnreadableReason | 'FAILED', message: string)
 /** Limits for the package lists of all images of an index together. */
 const indexWalk = { steps: maxListedManifests, bytes: 64 * 1024 * 1024 }
 
-/** Joined contents of the images of an index. An unreadable image makes the whole unreadable; one without packages does not. */
+/**
+ * Joined contents of the images of an index. If one image is unreadable, the index is unreadable. An image without packages does
+ * not make the index unreadable.
+ */
 async function readIndex(
   reader: DbReader,
   repo: number,
   images: readonly string[],
   signal: AbortSignal,
 ): Promise<Outcome | undefined> {
-  // The last of these images queues the index again.
+  // The index is queued again when the last of these images was read.
   if (await store.isQueued(reader, repo, images)) return undefined
   const found = await contentsOf(reader, repo, images)
   const broken = found.find(({ state }) => state === 'unreadable')
@@ -195,7 +203,7 @@ async function readIndex(
   const walk = new Walk(indexWalk, signal, (limit) => {
     return new Unreadable('LIMIT_EXCEEDED', `the package lists of its images have more than ${limit}`)
   })
-  // A list is compared for one distribution. Packages of another one would be taken for packages of this one.
+  // A list is compared for one distribution, so packages of another distribution would be mistaken for packages of this one.
   const { distribution } = known.find((one) => one.distribution.id !== '') ?? known[0]!
   const all = new PackageList()
   const gaps = new GapList()
@@ -218,7 +226,7 @@ async function readIndex(
 }
 
 /**
- * Ends the read and stores the outcome, unless the repository was deleted meanwhile. `size` is the number of bytes that a pull of
+ * Ends the read and stores its result, unless the repository was deleted meanwhile. `size` is the number of bytes that a pull of
  * the image transfers.
  */
 export async function finishRead(app: App, read: store.DueRead, given: Outcome | undefined, size = 0): Promise<void> {
@@ -251,11 +259,14 @@ export async function finishRead(app: App, read: store.DueRead, given: Outcome |
     app.log.info('image read', { repo, digest, state: outcome.state, source: outcome.source, reason: outcome.reason })
 }
 
-/** Parts of the contents that reports depend on. */
+/** Text of the contents that reports depend on, for comparing two records. */
 const contentOf = ({ state, packages, distribution, gaps }: ContentsRecord): string =>
   JSON.stringify([state, packages, distribution.id, distribution.version, gaps])
 
-/** Ends a read without an outcome. Either the image is deleted and its contents stay, or the index waits for its images. */
+/**
+ * Ends a repeated read without a result. Either the image is deleted and its stored contents remain, or the index waits for its
+ * images.
+ */
 async function endReadAgain(app: App, read: store.DueRead): Promise<void> {
   const { repo, digest } = read
   const dueTime = new Date(app.clock().getTime() + indexWaitMs).toISOString()
@@ -266,7 +277,9 @@ async function endReadAgain(app: App, read: store.DueRead): Promise<void> {
 }
 const indexWaitMs = 60_000
 
-/** Keeps the result of an earlier reader if this one fails, for example because a layer has been deleted since. */
+/**
+ * Keeps the result of an earlier version of the reader if the new read fails, for example because a layer has been deleted since.
+ */
 async function keepEarlierResult(
   reader: DbReader,
   { repo, digest }: store.DueRead,
@@ -283,10 +296,10 @@ async function keepEarlierResult(
   return { ...before, packages: await packagesOf(reader, before.packages, walk), gaps: gaps.all() }
 }
 
-/** Limits for images waiting to be read again: for each organization, for all, and for the repositories looked at. */
+/** Limits for queueing images to be read again: images of each organization, all images, and repositories that are examined. */
 const mostAgain = { each: 20, all: 200, repos: 1000 }
 
-/** Finds some images that were read by an earlier reader, beginning at a random organization. */
+/** Finds some images that an earlier version of the reader has read. The search begins at a random organization. */
 export async function findOutdated({ db }: App, signal: AbortSignal): Promise<{ repo: number; digest: string }[]> {
   const found: { repo: number; digest: string }[] = []
   if (!(await store.hasOutdated(db))) return found
@@ -305,7 +318,8 @@ export async function findOutdated({ db }: App, signal: AbortSignal): Promise<{ 
       const digests = room > 0 ? await store.listOutdated(db, next.repo, room) : []
       found.push(...digests.map((digest) => ({ repo: next.repo, digest })))
       left.set(organization, room - digests.length)
-      // Continues with the next repository, or behind the uids of this organization: "0" is the character after the slash.
+      // Continues with the next repository, or with the next organization: "0" is the character after the slash, so it sorts
+      // after all uids of this one.
       after = room - digests.length > 0 ? next.uid : `${organization}0`
     }
   }
@@ -323,14 +337,18 @@ export async function queueAgain(
 export type ReadTaker = {
   node: string
   isGone(node: string): boolean
-  /** Organization whose image was read last. Organizations after it come first. */
+  /** Organization whose image was read last. Organizations with a higher uid come first. */
   after?: string
 }
 
-/** Claims an image that is due, or one whose reader has stopped. Organizations take turns. Returns undefined if there is none. */
+/**
+ * Claims an image that is due, or an image whose server has stopped. Organizations take turns. Returns undefined if no image is
+ * due.
+ */
 export async function claimRead(app: App, { node, isGone, after = '' }: ReadTaker): Promise<store.DueRead | undefined> {
   for (;;) {
-    // A node reads one image at a time. An image that it already owns is left over from a read that it failed to release.
+    // A server reads one image at a time. If it owns an image at this point, it failed to release that image after an earlier
+    // read.
     const left = (await store.ownedReads(app.db)).find(({ owner }) => owner === node || isGone(owner))
     const next = left ?? (await nextDue(app, after))
     if (!next) return undefined
@@ -350,7 +368,7 @@ async function nextDue(app: App, after: string): Promise<store.DueRead | undefin
   return undefined
 }
 
-/** The first image that is due of each organization within its quota. Organizations after `after` come first. */
+/** First due image of each organization that is within its quota. Organizations after `after` come first. */
 async function* dueReads(
   app: App,
   { after, now, again }: { after: string; now: string; again: number },
@@ -360,7 +378,10 @@ async function* dueReads(
   }
 }
 
-/** True if another organization waits while the image is read. For an image that is read again, any image never read counts. */
+/**
+ * True if an image of another organization is due while this image is read. If this image is read again, any image that was never
+ * read counts.
+ */
 export async function othersWait(app: App, { organization, again }: store.DueRead): Promise<boolean> {
   const now = app.clock().toISOString()
   if (again && (await store.isAnyDue(app.db, 0, now))) return true
@@ -370,7 +391,7 @@ export async function othersWait(app: App, { organization, again }: store.DueRea
   return false
 }
 
-/** Releases a claimed image, to be tried again after `ms`. */
+/** Releases a claimed image. It is tried again after `ms`. */
 export async function postponeRead(app: App, read: store.DueRead, ms: number, attempts = read.attempts): Promise<void> {
   const dueTime = new Date(app.clock().getTime() + ms).toISOString()
   await app.db.tx((tx) => store.giveBackRead(tx, read, { dueTime, attempts }))

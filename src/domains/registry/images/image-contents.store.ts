@@ -48,7 +48,10 @@ export async function findContents(
   return rows.map(fromRow)
 }
 
-/** Repositories after `after`, in order, in which the contents of this digest are known, with these contents. */
+/**
+ * Repositories in which the contents of this digest are known, with these contents. Ordered by number, and only those after
+ * `after`.
+ */
 export async function findEverywhere(
   reader: Reader,
   digest: string,
@@ -61,7 +64,7 @@ export async function findEverywhere(
   return rows.map(({ repo, repoUid, ...row }) => ({ ...fromRow(row), repo: Number(repo), repoUid }))
 }
 
-/** Digests of the images of a repository with known contents. Indexes that have the contents of their images are left out. */
+/** Digests of the images of a repository with known contents. Indexes whose contents come from their images are left out. */
 export async function listKnownImages(reader: Reader, repo: number, most: number): Promise<string[]> {
   const rows = await reader.all<{ digest: string }>(sql`
     SELECT digest FROM image_contents
@@ -97,7 +100,7 @@ export async function findSizes(reader: Reader, repo: number, digests: readonly 
   return rows.map(({ digest, size }) => ({ digest, size: Number(size) }))
 }
 
-/** Stores the contents that were valid until now. */
+/** Stores contents that were valid until now as former contents. */
 export async function keepPast(tx: Tx, repo: number, before: ContentsRecord, now: string): Promise<void> {
   const { state, source, distribution } = before
   await tx.run(sql`
@@ -108,7 +111,7 @@ export async function keepPast(tx: Tx, repo: number, before: ContentsRecord, now
         ON CONFLICT (repo_id, digest, until_time) DO NOTHING`)
 }
 
-/** Earlier contents of these images, for each image the newest first. */
+/** Former contents of these images, for each image the newest first. */
 export async function findPast(
   reader: Reader,
   repo: number,
@@ -123,7 +126,7 @@ export async function findPast(
   return rows.map(({ untilTime, ...row }) => ({ ...fromRow(row), untilTime }))
 }
 
-/** True if an image has the packages of this hash, or had them and its repository still exists. */
+/** True if an image has the package list of this hash, or had it and its repository still exists. */
 export async function isInUse(reader: Reader, hash: string): Promise<boolean> {
   const now = await reader.get(
     sql`SELECT 1 AS found FROM image_contents WHERE packages <> '' AND packages = ${hash} LIMIT 1`,
@@ -136,7 +139,7 @@ export async function isInUse(reader: Reader, hash: string): Promise<boolean> {
 }
 
 /**
- * Organizations of images that have, or had, the packages of this hash, for at most `most` images. Repositories that were deleted
+ * Organizations of images that have, or had, the package list of this hash. Examines at most `most` images. Deleted repositories
  * do not count.
  */
 export async function organizationsWith(reader: Reader, hash: string, most: number): Promise<string[]> {
@@ -151,7 +154,7 @@ export async function organizationsWith(reader: Reader, hash: string, most: numb
   return [...new Set(rows.map(({ uid }) => rootOf(uid)))].sort()
 }
 
-/** Deletes the text of a package list unless an image has it. */
+/** Deletes a package list unless an image has it. */
 export async function dropPackages(tx: Tx, hash: string): Promise<void> {
   await tx.run(sql`
     DELETE FROM package_lists
@@ -159,7 +162,7 @@ export async function dropPackages(tx: Tx, hash: string): Promise<void> {
        AND NOT EXISTS (SELECT 1 FROM image_contents o WHERE o.packages = package_lists.hash AND o.packages <> '')`)
 }
 
-/** Stores the text and locks it, so that no other transaction deletes it as unused before this one ends. */
+/** Stores a package list and locks it. No other transaction can delete the list as unused before this transaction ends. */
 export async function savePackages(tx: Tx, hash: string, packages: string): Promise<void> {
   await tx.run(sql`
     INSERT INTO package_lists (hash, packages) VALUES (${hash}, ${packages})
@@ -174,7 +177,7 @@ export async function findPackages(reader: Reader, hash: string): Promise<string
 /** Package list with one of the organizations that have it. */
 export type KeptList = { packages: string; distribution: { id: string; version: string }; organization: string }
 
-/** The next list after the hash, once for each distribution that has it. */
+/** The next package list after the hash, once for each distribution that uses the list. */
 export async function nextContents(reader: Reader, after: string): Promise<KeptList[]> {
   type Kept = { packages: string; id: string; version: string; organization: string }
   const rows = await reader.all<Kept>(sql`
@@ -189,7 +192,7 @@ export async function nextContents(reader: Reader, after: string): Promise<KeptL
   })
 }
 
-/** The first part of a uid is the organization. */
+/** Organization of a repository: the first part of its uid. */
 export const organization = sql`substr(r.uid, 1, 40)`
 
 /** Queues the image, or moves it to the front of the queue. The result of a read in progress is then discarded. */
@@ -202,7 +205,7 @@ export async function queueRead(tx: Tx, repo: number, digest: string, dueTime: s
            fence = image_reads.fence + 1`)
 }
 
-/** Queues an image to be read again, behind all that were never read. Does nothing if it is queued already. */
+/** Queues an image to be read again, after all images that were never read. Does nothing if the image is queued already. */
 export async function queueReadAgain(tx: Tx, repo: number, digest: string, dueTime: string): Promise<void> {
   await tx.run(sql`
     INSERT INTO image_reads (repo_id, digest, due_time, attempts, organization, again)
@@ -222,7 +225,7 @@ export async function queueIndexesWith(tx: Tx, repo: number, digest: string, due
            again = 0, fence = image_reads.fence + 1`)
 }
 
-/** `owner` is the node that reads the image, or empty. `fence` increases with every change of owner. */
+/** Image in the queue. `owner` is the server that reads the image, or empty. `fence` increases with every change of owner. */
 export type DueRead = {
   repo: number
   organization: string
@@ -231,13 +234,13 @@ export type DueRead = {
   attempts: number
   owner: string
   fence: number
-  /** 1 if an earlier reader has read the image. Its result is valid meanwhile. */
+  /** 1 if an earlier version of the reader has read the image. The earlier result is valid until the new read ends. */
   again: number
 }
 
 const readColumns = sql`repo_id AS repo, organization, digest, due_time AS "dueTime", attempts, owner, fence, again`
 
-/** True if an image is due that no node reads; `again` selects images to be read again. */
+/** True if an image is due that no server reads. `again` is 1 for images to be read again. */
 export async function isAnyDue(reader: Reader, again: number, now: string): Promise<boolean> {
   const row = await reader.get(sql`
     SELECT 1 AS found FROM image_reads WHERE owner = '' AND again = ${again} AND due_time <= ${now}
@@ -245,21 +248,23 @@ export async function isAnyDue(reader: Reader, again: number, now: string): Prom
   return row !== undefined
 }
 
-/** The earliest queued image of the next organization, whether it is due or not. Images that a node reads are left out. */
+/**
+ * The earliest queued image of the next organization, even if the image is not due yet. Images that a server reads are left out.
+ */
 export async function nextRead(reader: Reader, again: number, after: string): Promise<DueRead | undefined> {
   return reader.get<DueRead>(sql`
     SELECT ${readColumns} FROM image_reads WHERE owner = '' AND again = ${again} AND organization > ${after}
      ORDER BY owner, again, organization, due_time, repo_id, digest LIMIT 1`)
 }
 
-/** Images that are claimed by a node. */
+/** Images that servers have claimed. */
 export async function ownedReads(reader: Reader): Promise<DueRead[]> {
   return reader.all<DueRead>(
     sql`SELECT ${readColumns} FROM image_reads WHERE owner > '' ORDER BY owner, again, due_time`,
   )
 }
 
-/** Claims an image if it is unchanged since it was read. Returns undefined otherwise. */
+/** Claims a queued image. Returns undefined if its row in the queue has changed since it was read. */
 export async function claimRead(tx: Tx, seen: DueRead, node: string): Promise<DueRead | undefined> {
   return tx.get<DueRead>(sql`
     UPDATE image_reads SET owner = ${node}, fence = fence + 1, attempts = attempts + 1
@@ -267,14 +272,17 @@ export async function claimRead(tx: Tx, seen: DueRead, node: string): Promise<Du
     RETURNING ${readColumns}`)
 }
 
-/** Releases the image, to be read at `dueTime` or later. Does nothing if another node owns it or it was queued again. */
+/**
+ * Releases an image, so that it is read at `dueTime` or later. Does nothing if another server owns the image, or if the image was
+ * queued again.
+ */
 export async function giveBackRead(tx: Tx, read: DueRead, to: { dueTime: string; attempts: number }): Promise<void> {
   await tx.run(sql`
     UPDATE image_reads SET owner = '', fence = fence + 1, due_time = ${to.dueTime}, attempts = ${to.attempts}
      WHERE repo_id = ${read.repo} AND digest = ${read.digest} AND fence = ${read.fence}`)
 }
 
-/** Removes the image from the queue. Returns false if another node owns it or it was queued again. */
+/** Removes an image from the queue. Returns false if another server owns the image, or if the image was queued again. */
 export async function endRead(tx: Tx, { repo, digest, fence }: DueRead): Promise<boolean> {
   const ended = await tx.run(sql`
     DELETE FROM image_reads WHERE repo_id = ${repo} AND digest = ${digest} AND fence = ${fence}`)
@@ -298,7 +306,7 @@ export async function typesOf(reader: Reader, repo: number, digest: string) {
       FROM manifests WHERE repo_id = ${repo} AND digest = ${digest}`)
 }
 
-/** Images of a repository that an earlier reader has read, and that are not queued to be read again. */
+/** Images of a repository that an earlier version of the reader has read, and that are not queued to be read again. */
 export async function listOutdated(reader: Reader, repo: number, most: number): Promise<string[]> {
   const rows = await reader.all<{ digest: string }>(sql`
     SELECT c.digest FROM image_contents c
@@ -316,13 +324,13 @@ export async function countAgain(reader: Reader, organization: string, most: num
   return rows.length
 }
 
-/** Keeps the contents and marks them as read by this reader. */
+/** Keeps the contents and marks them as read by the current version of the reader. */
 export async function keepContents(tx: Tx, repo: number, digest: string): Promise<void> {
   await tx.run(sql`
     UPDATE image_contents SET reader = ${readerVersion} WHERE repo_id = ${repo} AND digest = ${digest}`)
 }
 
-/** The next repository, by uid, with an image that an earlier reader has read. */
+/** The next repository, by uid, with an image that an earlier version of the reader has read. */
 export async function nextOutdated(reader: Reader, after: string): Promise<{ repo: number; uid: string } | undefined> {
   return reader.get(sql`
     SELECT r.id AS repo, r.uid FROM repos r
@@ -336,7 +344,7 @@ export async function hasOutdated(reader: Reader): Promise<boolean> {
   return row !== undefined
 }
 
-/** Deletes all contents of a repository. Package lists are deleted if no other repository has an image with them. */
+/** Deletes all contents of a repository. Deletes package lists that no other repository uses. */
 export async function deleteContents(tx: Tx, repo: number): Promise<number> {
   return deleteWhere(tx, sql`repo_id = ${repo}`, sql`o.repo_id <> ${repo}`)
 }
@@ -348,7 +356,8 @@ export async function deleteSomeContents(tx: Tx, repo: number, digests: readonly
 }
 
 async function deleteWhere(tx: Tx, some: Sql, others: Sql): Promise<number> {
-  // Locks the lists. A transaction that gives one of them to another image now waits, or has committed before the next statement.
+  // Locks the package lists. A transaction that gives one of these lists to another image waits now, or it has committed before
+  // the next statement.
   await tx.all(sql`
     SELECT hash FROM package_lists
      WHERE hash IN (SELECT packages FROM image_contents WHERE ${some} AND packages <> '')

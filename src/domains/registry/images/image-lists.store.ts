@@ -1,9 +1,9 @@
-// Images by the package list that they share with others.
+// Finds images by their package list. Several images can have the same list.
 import { list, type Reader, sql } from '#db/sql.ts'
 import { top } from '#lib/uid.ts'
 import { contentsStates } from './image-contents.model.ts'
 
-/** Package list in a distribution. */
+/** Package list of a distribution, by its hash. */
 export type ListName = { hash: string; distribution: { id: string; version: string } }
 
 export type ListedImage = { repo: number; repoUid: string; digest: string }
@@ -11,7 +11,7 @@ export type ListedImage = { repo: number; repoUid: string; digest: string }
 /** Cursor of a page: the last image of the page before. */
 export type ImageCursor = { repo: number; digest: string }
 
-/** Existing images with this list after the cursor, in order. */
+/** Existing images with this package list after the cursor, in order. */
 export async function imagesOfList(
   reader: Reader,
   { hash, distribution }: ListName,
@@ -27,14 +27,14 @@ export async function imagesOfList(
   return rows.map((row) => ({ ...row, repo: Number(row.repo) }))
 }
 
-/** Hashes that are the package list of an image. */
+/** The given hashes that are the hash of the package list of an image. */
 export async function hashesInUse(reader: Reader, hashes: readonly string[]): Promise<Set<string>> {
   const rows = await reader.all<{ hash: string }>(sql`
     SELECT DISTINCT c.packages AS hash FROM image_contents c WHERE c.packages IN (${list(hashes)}) AND c.packages <> ''`)
   return new Set(rows.map(({ hash }) => hash))
 }
 
-/** End of the range of uids of a node and everything below it. */
+/** End of the range of uids of a resource and everything below it. "0" is the character after the slash. */
 const endOf = (place: string): string => `${place}0`
 
 /** Package lists of at most `most` images in a scope. A list may occur several times. */
@@ -73,7 +73,7 @@ export async function unknownBelow(reader: Reader, place: string, most: number):
   return rows.map((row) => ({ ...row, repo: Number(row.repo) }))
 }
 
-/** Repositories with an image that has one of the lists. */
+/** Repositories with an image that has one of the package lists. */
 export async function reposOfLists(
   reader: Reader,
   hashes: readonly string[],
@@ -89,7 +89,7 @@ export type TaggedImage = { tag: string; digest: string; list: ListName }
 
 const mostTags = 20_000
 
-/** Tags of a repository that point to images with known contents, by name. The number is limited. */
+/** Tags of a repository that point to images with known contents, by name. At most `mostTags`. */
 export async function liveTags(reader: Reader, repo: number): Promise<TaggedImage[]> {
   const rows = await reader.all<{ tag: string; digest: string; hash: string; id: string; version: string }>(sql`
     SELECT t.name AS tag, t.digest, c.packages AS hash, c.distribution AS id, c.distribution_version AS version

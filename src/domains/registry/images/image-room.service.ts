@@ -1,12 +1,12 @@
-// Quota check before images are read: their stored contents are charged to the organization.
+// Quota check before an image is read, since the stored contents of images count against the quota.
 import type { App } from '#app.ts'
 import { isWithinQuota } from '../blobs/usage.service.ts'
 
 const noRoomMs = 10 * 60_000
 
 /**
- * True if the organization is within its quota. Otherwise contents of pushed images could fill the database. A full organization
- * is checked again after 10 minutes.
+ * True if the organization is within its quota, so that its images are read. Otherwise contents of pushed images could fill the
+ * database. An organization above its quota is checked again after 10 minutes.
  */
 export async function hasRoom(app: App, organization: string): Promise<boolean> {
   const now = app.clock().getTime()

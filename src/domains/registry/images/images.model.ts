@@ -2,15 +2,15 @@ import { jsonProblem } from '#lib/json/json-limits.ts'
 
 export const imageType = 'registry.pinfold.dev/Image'
 
-/** Architecture of requests that name none. */
+/** Architecture for requests that do not name one. */
 export const defaultArchitecture = 'amd64'
 
-/** Configurations have some kilobytes; anything larger is not a configuration. */
+/** Largest image configuration that is read. Configurations have some kilobytes. */
 export const maxConfigBytes = 4 * 1024 * 1024
-/** Depth, and the total of members of objects and elements of arrays. */
+/** JSON limits of a configuration: nesting depth, and total of object members and array elements. */
 export const configLimits = { depth: 32, members: 20_000 }
 
-/** Largest SBOM in a response. Larger ones can be pulled. */
+/** Largest SBOM in a response. Clients can pull larger SBOMs from the registry. */
 export const maxSbomAnswer = 8 * 1024 * 1024
 
 /** Limits for one request about an image: number and total bytes of the manifests and configurations that it reads. */
@@ -47,7 +47,7 @@ export function imageConfigOf(bytes: Uint8Array): ImageConfig {
   }
 }
 
-/** Parses a configuration. Returns undefined if it is no JSON or above the limits. */
+/** Parses a configuration. Returns undefined if the text is not JSON, or if it exceeds the limits. */
 export function parseConfig(bytes: Uint8Array): unknown {
   if (jsonProblem(bytes, configLimits)) return undefined
   try {

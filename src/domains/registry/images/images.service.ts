@@ -25,7 +25,10 @@ import {
   parseConfig,
 } from './images.model.ts'
 
-/** Architectures in the order of the index, each once. Artifacts that are not images, such as charts, have none. */
+/**
+ * Architectures of an image or an index, each once and in the order of the index. Artifacts that are not images, such as charts,
+ * have none.
+ */
 export async function getArchitectures(call: Call, repoUid: string, digest: string): Promise<string[]> {
   const variants = await findVariants(call, await requireRepo(call, repoUid, digest), digest)
   return [...found(variants, imageType, digest).keys()]
@@ -40,12 +43,15 @@ async function sizeOf(looking: UpstreamCheck, repo: Repo, digest: string, archit
   const { config, layers } = await imageIn(looking, repo, digest, architecture)
   const parts = [config, ...layers]
   const stored = await blobsOf(looking, repo, parts)
-  // The size of content that is not stored is taken from the descriptor, which the client wrote and which may be anything.
+  // If content is not stored, its size comes from the descriptor. A client wrote the descriptor, so this size can be any number.
   const total = parts.reduce((sum, { digest: one, size }) => sum + (stored.get(one)?.size ?? size), 0)
   return Math.min(total, Number.MAX_SAFE_INTEGER)
 }
 
-/** Compressed bytes of an image for the default architecture. Returns undefined if the image was deleted or has none. */
+/**
+ * Compressed bytes of an image for the default architecture. Returns undefined if the image was deleted, or if there is no image
+ * for this architecture.
+ */
 export async function sizeOfImage(looking: UpstreamCheck, repo: Repo, digest: string): Promise<number | undefined> {
   try {
     return await sizeOf(looking, repo, digest, defaultArchitecture)
@@ -74,12 +80,12 @@ export async function getConfig(
 }
 
 type Repo = { id: number }
-/** Limits the search by the signal of the request. */
+/** Members of `Call` that a search for images needs. The signal of the request cancels the search. */
 type UpstreamCheck = Pick<Call, 'app' | 'log' | 'signal'>
 /** An image of one platform with its configuration and layers. */
 export type FoundImage = { repo: Repo; manifest: Manifest; config: Descriptor; layers: readonly Descriptor[] }
 
-/** The first image for the architecture behind the digest. Throws NOT_FOUND if there is none. */
+/** The first image for the architecture in an index, or the image itself. Throws NOT_FOUND if there is none. */
 export async function requireImage(
   call: Call,
   repoUid: string,
@@ -136,7 +142,10 @@ export async function findVariants(
   return isThere ? search.variants : undefined
 }
 
-/** If the index has no architecture for an entry, it comes from the configuration or the entries of the listed manifest. */
+/**
+ * Finds the architectures of entries. If an entry in the index has none, the architecture comes from the listed manifest: from
+ * its configuration, or from its own entries.
+ */
 async function searchEntries(search: Search, entries: readonly Entry[]): Promise<void> {
   const { walk } = search
   const unsaid = entries.filter(({ digest, architecture }) => architecture === undefined && walk.isNew(digest))
@@ -183,7 +192,10 @@ async function blobsOf({ app }: UpstreamCheck, repo: Repo, parts: readonly Descr
   return new Map(blobs.map((blob) => [blob.digest, blob]))
 }
 
-/** Reading one after the other would wait for the blob store each time. */
+/**
+ * Number of configurations that are read at the same time. Reading them one after the other would wait for the blob store each
+ * time.
+ */
 const readAtOnce = 16
 
 /** Architectures in the configurations of the manifests. */
@@ -214,10 +226,12 @@ async function architectureOf({ call, repo, walk }: Search, config: Blob | undef
 /** Most images in one statement. */
 const atOnce = 500
 
-/** Sizes cached for one request. An image whose size cannot be determined has size 0. */
+/** Cache of image sizes for one request. If the size of an image cannot be determined, it is 0. */
 type Sizes = { of(digest: string): Promise<number> }
 
-/** Sizes of images of a repository. An image that was read before sizes were stored is read on demand. */
+/**
+ * Creates a cache of image sizes of a repository. Images that were read before the server stored sizes are measured on demand.
+ */
 export async function createSizes(
   call: Call,
   repo: { id: number; uid: string },

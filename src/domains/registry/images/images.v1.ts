@@ -61,7 +61,7 @@ export const imagesV1: Handlers<typeof Registry> = {
   },
 }
 
-/** The SBOM that was pushed, or only the packages if there is none. */
+/** SBOM in the format of version 1. It has the pushed document, or only the packages if no SBOM was pushed. */
 function toSbom({ image, document, graph }: Sbom): Sbom2 {
   const { packages, files, edges, ...rest } = graph
   const created = parseTimestamp(graph.created)
@@ -86,7 +86,7 @@ function toSbom({ image, document, graph }: Sbom): Sbom2 {
   })
 }
 
-/** Map for a field of which only the keys are known. */
+/** Map for a field of version 1 of which only the keys are known. The values are empty. */
 function keyedBy(keys: readonly string[]): Record<string, object> {
   return Object.fromEntries(keys.map((key) => [key, {}]))
 }

@@ -1,7 +1,7 @@
 // Stored text of a package list.
 import type { Package } from '#contents/packages.ts'
 
-/** A package as it is stored. Optional columns at the end are left out if unknown. */
+/** A stored package. Unknown columns at the end of the row are left out. */
 type PackageRow = [
   kind: Package['kind'],
   name: string,
@@ -26,7 +26,7 @@ export function packagesText(packages: readonly Package[]): string {
   )
 }
 
-/** Packages of a stored list. */
+/** Packages in the text of a stored package list. */
 export function packagesIn(text: string): Package[] {
   return (JSON.parse(text) as PackageRow[]).map(
     ([kind, name, version, origin, originVersion, arch, locations, ownerName = '', ownerVersion = '', module]) => ({
