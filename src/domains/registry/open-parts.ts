@@ -9,7 +9,7 @@ import { createPathCache } from './repos/paths.service.ts'
 import { createTagCache } from './tags/tag-cache.ts'
 import { createDigestUsage } from './usage/digest-usage.ts'
 
-/** Most organizations for which it is cached that they are above their quota. */
+/** Most organizations in the cache of organizations above their quota. */
 const mostFull = 10_000
 
 export function openRegistry(ground: Ground, opening: AsyncDisposableStack): RegistryParts {

@@ -1,4 +1,4 @@
-// Hooks of iam that the registry implements.
+// Hooks of the iam domain that the registry domain implements.
 import type { DomainHooks } from '#hooks.ts'
 import { found } from '#lib/errors.ts'
 import { forgetUsage, usageOf } from './blobs/usage.service.ts'

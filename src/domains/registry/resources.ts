@@ -10,14 +10,15 @@ export const resources: readonly Resource[] = [
     type: repoType,
     table: 'repos',
     kinds: ['repos'],
-    // A repository that is being removed keeps a row.
+    // A repository that is being removed keeps its row, without this column.
     listedBy: 'ledger_id',
     uid: 'place',
     groupDeletion: 'blocks',
-    // Missing paths are not cached, and repositories keep their names.
+    // Only deletions clear the cache of paths. Missing paths are not cached, and repositories never change their names.
     clears: { paths: ['delete'], tags: ['delete'], manifests: ['delete'], views: ['delete'] },
   },
-  // The repository is hidden by an update of its row. Clearing caches on updates would clear them with each changed description.
+  // An update of the repository's row hides the repository. The insert into this table clears the caches. If updates of
+  // repositories cleared them, each changed description would too.
   {
     type: removalType,
     table: 'repo_removals',
@@ -48,7 +49,7 @@ export const resources: readonly Resource[] = [
     kinds: [],
     uid: 'none',
     groupDeletion: 'apart',
-    // Content of a digest never changes, so a push invalidates only cached results of views.
+    // The content of a digest never changes, so a push invalidates only cached results of views.
     clears: { manifests: ['delete'], views: ['insert', 'delete'] },
   },
 ]

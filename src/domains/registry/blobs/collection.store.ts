@@ -26,8 +26,8 @@ export async function deleteLooseLink(tx: Tx, { repo, digest }: Link, cutoff: st
 }
 
 /**
- * True if a link must be kept: a manifest of the repository needs or lists the blob, a scanner report is in the blob, or a push
- * touched the link during the grace period.
+ * True if a link must be kept. Either a manifest of the repository needs or lists the blob, a scanner report is in the blob, or a
+ * push touched the link during the grace period.
  */
 function linkIsKept(cutoff: string) {
   return sql`r.touch_time >= ${cutoff} OR EXISTS (

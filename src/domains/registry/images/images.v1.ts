@@ -28,7 +28,7 @@ export const imagesV1: Handlers<typeof Registry> = {
     return { $typeName: 'pinfold.platform.registry.Size', size: BigInt(size), arch }
   },
 
-  // Nothing is stored about an image that the registry does not have, so all sources give the same answer.
+  // The request field `registry` has no effect: stored image data and the registry give the same answer.
   async getImageConfig(call, { repoId, digest, arch }) {
     const config = await service.getConfig(call, repoId, digest, arch || defaultArchitecture)
     return toConfig({ ...config, exposedPorts: keyedBy(config.exposedPorts), volumes: keyedBy(config.volumes) })

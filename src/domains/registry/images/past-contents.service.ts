@@ -1,4 +1,4 @@
-// Contents of images over time, and in all repositories with a digest.
+// Former and present contents of images, and the repositories that have an image of one digest.
 import type { Reader as DbReader } from '#db/sql.ts'
 import { chunks } from '#lib/chunks.ts'
 import type { ContentsSpan } from './image-contents.model.ts'
@@ -9,8 +9,8 @@ import * as store from './image-contents.store.ts'
 const atOnce = 500
 
 /**
- * Contents of images of a repository over time, by digest and the newest first. Reading an image again does not change reports of
- * past days.
+ * Contents of images of a repository over time, by digest and the newest first. Reading an image again does not change reports
+ * about past days.
  */
 export async function contentsOverTime(
   reader: DbReader,
@@ -29,13 +29,13 @@ export async function contentsOverTime(
   return new Map(spans)
 }
 
-/** Most rows of earlier contents that are read. */
+/** Most rows of former contents that one call reads. */
 const mostPast = 5000
 
-/** Most repositories with an image of one digest that are read. */
+/** Most repositories with an image of one digest that are read: on one page, and in total. */
 const mostRepos = { page: 500, all: 20_000 }
 
-/** Repositories that the caller can see and in which the contents of this digest are known, at most `most`. */
+/** Repositories in which the contents of this digest are known and that the caller can see. At most `most`. */
 export async function contentsEverywhere(
   reader: DbReader,
   digest: string,
@@ -51,10 +51,10 @@ export async function contentsEverywhere(
   return found.slice(0, most)
 }
 
-/** True if an image has the packages of this hash, or had them and its repository still exists. */
+/** True if an image has the package list of this hash, or had it and its repository still exists. */
 export const isInUse = (reader: DbReader, { hash: of }: { hash: string }): Promise<boolean> => store.isInUse(reader, of)
 
-/** Organizations that have, or had, an image with the packages of this hash. Only the first images are examined. */
+/** Organizations that have, or had, an image with the package list of this hash. Examines only the first images. */
 export const organizationsWith = (reader: DbReader, { hash: of }: { hash: string }): Promise<string[]> =>
   store.organizationsWith(reader, of, mostUsers)
 const mostUsers = 1000

@@ -1,4 +1,4 @@
-// Reads the contents of one image: its layers, and packages named by SBOMs and statements about it.
+// Reads the contents of one image from its layers, and from SBOMs and statements about the image.
 import type { App } from '#app.ts'
 import { ContentMissing } from '#blobs/blobs.ts'
 import { isOtherDistribution } from '#contents/ecosystems.ts'
@@ -32,15 +32,15 @@ import {
   statementType,
 } from './image-contents.model.ts'
 
-/** Content that the manifest lists is not in the repository. It may still be pushed. */
+/** The manifest lists content that is not in the repository. The content may still be pushed. */
 export class BlobMissing extends Error {
   override name = 'BlobMissing'
 }
 
-/** Contents are undefined if nothing in the image lists installed packages. */
+/** Result of a read. `contents` is undefined if nothing in the image lists installed packages. */
 export type ImageRead = { contents: ImageContents | undefined; source: ContentsSource }
 
-/** Reader, repository, and the signal that cancels the read. */
+/** Parameters of a read. `signal` cancels the read. */
 export type Reading = { app: App; reader: Reader; repo: number; signal: AbortSignal }
 
 /** Reads the contents of an image. Throws Unreadable if the image itself is the cause. */
@@ -58,7 +58,7 @@ export async function readImage(reading: Reading, manifest: Manifest): Promise<I
   return { contents, source: inLayers?.hasDatabase ? 'layersAndSbom' : 'sbom' }
 }
 
-/** Contents named by SBOMs and statements about an image or an index. Returns undefined if there are none. */
+/** Contents named by SBOMs and statements about an image or an index. Returns undefined if there are no such documents. */
 async function readAttached(reading: Reading, digest: string): Promise<ImageContents | undefined> {
   const said = [
     await readReferrers(reading, digest),
@@ -70,7 +70,9 @@ async function readAttached(reading: Reading, digest: string): Promise<ImageCont
 
 type OfIndex = Pick<ContentsRecord, 'state' | 'source' | 'distribution' | 'gaps'> & { packages: readonly Package[] }
 
-/** Adds packages named by SBOMs of the index itself to its contents. Returns nothing if there are none. */
+/**
+ * Adds packages to the contents of an index if SBOMs of the index itself name them. Returns `{}` if there are no such documents.
+ */
 export async function readBesides(reading: Reading, digest: string, index: OfIndex): Promise<Partial<OfIndex>> {
   const named = index.state === 'unreadable' ? undefined : await readAttached(reading, digest)
   if (!named) return {}
@@ -90,7 +92,7 @@ export async function readBesides(reading: Reading, digest: string, index: OfInd
   }
 }
 
-/** Packages of another distribution are left out and reported as a coverage gap. */
+/** Leaves out packages of another distribution and reports them as a coverage gap. */
 function excludeOthers(named: ImageContents, distribution: Distribution): ImageContents {
   if (!isOtherDistribution(named.distribution, distribution)) return named
   const [given, taken] = [named.distribution, distribution].map(({ id, version }) => `${id} ${version}`.trim())
@@ -101,7 +103,7 @@ function excludeOthers(named: ImageContents, distribution: Distribution): ImageC
   return { ...named, packages, gaps: [...named.gaps, ...gaps], hasDatabase: false }
 }
 
-/** Joins contents. The distribution is that of the first contents that have one. */
+/** Joins contents. The result has the distribution of the first contents that have one. */
 function joinAll(all: readonly ImageContents[]): ImageContents | undefined {
   const meant = all.find(({ distribution }) => distribution.id !== '')?.distribution
   return all.length === 0 ? undefined : joinContents(meant ? all.map((one) => excludeOthers(one, meant)) : all)
@@ -124,7 +126,10 @@ function toGap(error: unknown, what = 'the layers were'): ImageContents {
   return { packages: [], distribution: { id: '', version: '' }, hasDatabase: false, gaps: [gap] }
 }
 
-/** Contents of the newest SBOM or statement that refers to the image and names a package, with the gaps of newer ones. */
+/**
+ * Contents of the newest SBOM or statement that refers to the image and names a package. Includes the coverage gaps of newer
+ * documents.
+ */
 async function readReferrers(reading: Reading, digest: string): Promise<ImageContents | undefined> {
   const { attached, left } = await listAttached(reading, digest)
   const said: ImageContents[] = []
@@ -144,7 +149,7 @@ async function readReferrers(reading: Reading, digest: string): Promise<ImageCon
 
 const tooMany = 'the image has too many referrers'
 
-/** Layers that may be an SBOM. The first may have a media type of any other kind, unless another layer has that of an SBOM. */
+/** Layers that may be an SBOM. If no layer has the media type of an SBOM, the first layer is included with any media type. */
 function documentsIn(manifest: Manifest): Descriptor[] {
   const { layers } = readListed(manifest)
   const isSbom = ({ mediaType }: Descriptor): boolean => sbomTypes.some((type) => type === mediaType)
@@ -152,7 +157,10 @@ function documentsIn(manifest: Manifest): Descriptor[] {
   return named.some(isSbom) ? named : [...new Set([...layers.slice(0, 1), ...named])]
 }
 
-/** Newest first. `left` is the number of the newest document that is left out and might be an SBOM; 0 if none is. */
+/**
+ * SBOMs and statements that refer to the image, the newest first. `left` is the number of the newest document that was left out
+ * and might be an SBOM, or 0 if there is none.
+ */
 async function listAttached({ app: { db }, repo }: Reading, digest: string) {
   const envelopes = await listEnvelopes(db, repo, digest, maxEnvelopes + 1)
   const isSbom = ({ annotations }: (typeof envelopes)[number]): boolean =>
@@ -166,7 +174,7 @@ async function listAttached({ app: { db }, repo }: Reading, digest: string) {
   return { attached: attached.sort((one, other) => other.id - one.id), left: Math.max(...left) }
 }
 
-/** Contents of the attestations under the tag that cosign gives them. */
+/** Contents of the attestations under the tag that cosign uses for the image. */
 async function readAttestationTag(reading: Reading, digest: string): Promise<ImageContents | undefined> {
   const { app, repo } = reading
   const tag = await findTagNamed(app.db, repo, `${digest.replace(':', '-')}.att`)
@@ -174,7 +182,7 @@ async function readAttestationTag(reading: Reading, digest: string): Promise<Ima
   return manifest && readDocuments(reading, digest, readListed(manifest).layers.filter(canStateSbom).reverse())
 }
 
-/** Contents of the attestations of builders in the newest index that lists the image together with attestations. */
+/** Contents of build attestations. They come from the newest index that lists the image together with attestations. */
 async function readAttestations(reading: Reading, digest: string): Promise<ImageContents | undefined> {
   const { app, repo } = reading
   for (const newest of (await listIndexesWith(app.db, repo, digest)).slice(0, maxSboms)) {
@@ -193,7 +201,10 @@ async function readAttestations(reading: Reading, digest: string): Promise<Image
   return undefined
 }
 
-/** Without the annotation for the predicate type, the type is read from the statement itself. */
+/**
+ * True if a statement may be an SBOM. Without the annotation for the predicate type, the type has to be read from the statement
+ * itself.
+ */
 const canBeSbom = (predicate: unknown): boolean => typeof predicate !== 'string' || isSbomType(predicate)
 
 /** Cosign and BuildKit use different annotations for the predicate type. */
@@ -202,7 +213,10 @@ function canStateSbom({ mediaType, annotations }: Descriptor): boolean {
   return isStatement && canBeSbom(annotations['in-toto.io/predicate-type'] ?? annotations.predicateType)
 }
 
-/** Joined contents of the documents. Statements about other images are ignored. Returns undefined if no document has any. */
+/**
+ * Joined contents of the documents. Statements about other images are ignored. Returns undefined if no document has contents of
+ * this image.
+ */
 async function readDocuments(
   { app, reader, repo, signal }: Reading,
   about: string,
@@ -228,7 +242,10 @@ async function readDocuments(
 
 const tooManySboms = `a manifest has more than ${maxSboms} of them`
 
-/** Signatures and attestations have the config of an image, but their layers are not a file system. */
+/**
+ * Media types of layers that are archives. Signatures and attestations have the config of an image, but their layers are not a
+ * file system.
+ */
 const isArchive = /[.+]tar(?:[.+]|$)/i
 
 /** Opens the stored blob of a descriptor. The size in the descriptor is not trusted. */
@@ -257,7 +274,7 @@ function createOpener(
   }
 }
 
-/** Images that an index lists, without entries for no platform, such as attestations. */
+/** Images that an index lists. Entries for an unknown platform, such as attestations, are left out. */
 export function imagesOf(index: Manifest): string[] {
   const isImage = ({ architecture, annotations }: Descriptor) =>
     architecture !== 'unknown' && annotations['vnd.docker.reference.type'] === undefined

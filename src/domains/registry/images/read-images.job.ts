@@ -1,5 +1,5 @@
 // Background job that reads the contents of pushed images, one at a time. The queue is in the database, so a stopped server loses
-// nothing and several servers share the work. A node owns an image until the read ends or the node is known to have stopped.
+// nothing and several servers share the work. A server owns an image until the read ends or the server is known to have stopped.
 import type { App } from '#app.ts'
 import type { Job } from '#job.ts'
 import {
@@ -19,7 +19,7 @@ import {
 } from './image-contents.service.ts'
 import { BlobMissing } from './read-image.ts'
 
-/** Attempts over about a day. After the last one the image counts as unreadable. */
+/** Most attempts to read one image, over about a day. After the last attempt the image counts as unreadable. */
 const maxAttempts = 10
 const backOffMs = 10_000
 const longestBackOffMs = 6 * 3_600_000

@@ -25,7 +25,7 @@ export type Sbom = {
   graph: Omit<SbomGraph, 'format'> & { format: string }
 }
 
-/** The newest SBOM of the image, or of the index through which it was found, as it was pushed. */
+/** The newest SBOM, as it was pushed. It refers to the image, or to the index through which the image was found. */
 export async function getRawSbom(call: Call, repoUid: string, digest: string, architecture: string): Promise<string> {
   const image = await requireImage(call, repoUid, digest, architecture)
   const bytes = await findDocument(call, image, digest)
@@ -33,7 +33,7 @@ export async function getRawSbom(call: Call, repoUid: string, digest: string, ar
   return bytes.toString()
 }
 
-/** Packages from the newest SBOM. If there is none, from the layers. */
+/** Packages of an image from its newest SBOM, or from its layers if there is no SBOM. */
 export async function getSbom(call: Call, repoUid: string, digest: string, architecture: string): Promise<Sbom> {
   const found = await requireImage(call, repoUid, digest, architecture)
   const image = found.manifest.digest
@@ -80,7 +80,7 @@ async function findDocument(call: Call, { repo, manifest }: FoundImage, digest: 
   return undefined
 }
 
-/** One image of a list, by its digest or by the digest of an index and an architecture. */
+/** One image in a request: its own digest, or the digest of an index and an architecture. */
 export type ImageName = { digest: string; architecture?: string | undefined }
 export type ImagePackages = { digest: string; packages: (Package & { purl: string; originPurl: string })[] }
 
@@ -88,7 +88,10 @@ const maxNamed = 100
 const maxImages = 1000
 const maxPackages = 100_000
 
-/** Packages of these images, or of all images of the repository. Images with unknown contents are left out. */
+/**
+ * Packages of the named images. If none is named, packages of all images of the repository. Images with unknown contents are left
+ * out.
+ */
 export async function listPackages(call: Call, repoUid: string, names: readonly ImageName[]): Promise<ImagePackages[]> {
   if (names.length > maxNamed) throw invalid({ field: 'items', description: `must have at most ${maxNamed} images` })
   const wrong = names.findIndex(({ digest }) => !isDigest(digest))

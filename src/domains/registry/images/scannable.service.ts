@@ -31,8 +31,8 @@ export async function scannableIn(reader: Reader, repo: number, digest: string):
 }
 
 /**
- * Images that the repository still has. Locks the repository, so that none is deleted until the transaction ends. Returns
- * undefined if the repository was deleted.
+ * The given images that the repository still has. Locks the repository, so that no image is deleted before the transaction ends.
+ * Returns undefined if the repository was deleted.
  */
 export async function stillIn(tx: Tx, repo: Counted, images: readonly Scannable[]): Promise<Scannable[] | undefined> {
   if (!(await lockRepo(tx, repo, 'alone'))) return undefined

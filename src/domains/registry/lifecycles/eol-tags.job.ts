@@ -29,7 +29,7 @@ export const judgeTags: Job = {
       const byUid = new Map<string, JudgedTag>(some.map((tag) => [tag.uid, tag]))
       const differing = found.tags.flatMap(({ tag, standing }) => {
         const judged = byUid.get(tag.uid)!
-        // Tags that a client has marked as deprecated are shown as such anyway.
+        // Tags that a client has marked as deprecated need no mark, since they are shown as deprecated anyway.
         const inactive = standing.tagStatus === 'inactive' && !judged.deprecated
         return judged.inactive === inactive ? [] : [{ judged, inactive }]
       })

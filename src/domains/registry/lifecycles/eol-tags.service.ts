@@ -1,5 +1,5 @@
-// End of life of tags. The status of a tag depends on the time and is computed on request. The main package of an image does not,
-// and is stored.
+// End of life of tags. The status of a tag depends on the time and is computed on request. The main package of an image does not
+// depend on the time and is stored.
 import type { App, Call } from '#app.ts'
 import type { Reader } from '#db/sql.ts'
 import type { ListQuery } from '#lib/lists/lists.ts'
@@ -17,12 +17,15 @@ import * as store from './lifecycles.store.ts'
 import { releasesOf } from './lifecycles.store.ts'
 import { mainPackagesOf, readingOf, type StoredMain } from './main-packages.service.ts'
 
-/** `main` is undefined if the contents of the image are unknown, and `release` if its line is unknown. */
+/**
+ * A tag and its status. `main` is undefined if the contents of the image are unknown, and `release` if the release line is
+ * unknown.
+ */
 export type EolTag = { tag: Judged; main: StoredMain | undefined; release: Release | undefined; standing: Standing }
 
 type Judged = Pick<Tag, 'uid' | 'name' | 'digest' | 'deprecated'>
 
-/** A page of tags. It may be short, since only a limited amount is read at once. */
+/** A page of tags with their status. It may be short, since one request reads only a limited amount of data. */
 export async function listEolTags(call: Call, query: ListQuery<TagFilter>): Promise<Listed<EolTag & { uid: string }>> {
   const listed = await listTags(call, query)
   const walk = readingOf(call.signal)

@@ -2,13 +2,13 @@ import type { Fields } from '#lib/fields.ts'
 
 /** Product with release lines, such as Node.js, and the lifetime of each line. */
 export type Product = {
-  /** Name in the source list, such as `nodejs`. */
+  /** Name in the imported product data, such as `nodejs`. */
   name: string
   label: string
   aliases: string[]
   /** Package URLs of the product. */
   purls: string[]
-  /** Newest first, as in the list. */
+  /** The newest first, as in the imported data. */
   releases: Release[]
 }
 
@@ -55,10 +55,13 @@ export const maxListed = 2000
 /** Length of a grace period after the end of life, in months. */
 export const graceMonths = 6
 
-/** Name by which a product is found. A lower rank is a better match. */
+/** Name for finding a product. A lower rank is a better match. */
 export type ProductName = { name: string; rank: number }
 
-/** Package URLs whose last part is the name of a repository or of a package of a distribution, with their rank. */
+/**
+ * Package URLs that contain a name of the product as their last part: the name of a repository or of a distribution package. Each
+ * pattern has the rank of this name.
+ */
 const rankOfPurl: readonly [RegExp, number][] = [
   [/^pkg:docker\/library\/([^?#@]+)/, 2],
   [/^pkg:generic\/([^/?#@]+)/, 2],
@@ -66,7 +69,7 @@ const rankOfPurl: readonly [RegExp, number][] = [
   [/^pkg:(?:docker|oci)\/(?:[^?#@]*\/)?([^/?#@]+)/, 4],
 ]
 
-/** Names, each once with its lowest rank. */
+/** Names for finding a product, each once with its lowest rank. */
 export function namesOf({ name, aliases, purls }: Pick<Product, 'name' | 'aliases' | 'purls'>): ProductName[] {
   const ranks = new Map<string, number>([[name.toLowerCase(), 0]])
   const add = (given: string, rank: number) => {

@@ -31,10 +31,12 @@ export async function importProducts(call: Call, products: readonly Product[]): 
 }
 
 export type PackageLines = {
-  /** Newest first: lines that have ended on a known day, and lines that have not. */
+  /**
+   * Release lines, the newest first. `ended` are lines that have ended on a known day, and `alive` are lines that have not ended.
+   */
   ended: Release[]
   alive: Release[]
-  /** Lines of which a known image has a release. */
+  /** Names of the release lines of which a known image has a release. */
   inUse: ReadonlySet<string>
   updateTime: string
 }
@@ -54,7 +56,7 @@ export async function linesOf(call: Call, name: string): Promise<PackageLines> {
   }
 }
 
-/** The same text for equal products. */
+/** Text for comparing products. Equal products have the same text. */
 function textOf(product: Product | undefined): string | undefined {
   if (!product) return undefined
   const { name, label, aliases, purls, releases } = product
@@ -105,8 +107,8 @@ function problemsOf(product: Product): FieldViolation[] {
 }
 
 /**
- * `line` is the product with its line, such as `nodejs 22`. `ended` ignores the grace period. `over` includes that of the
- * organization, and is true from `overSince` on. `eolDate` is a day. Unknown values are empty.
+ * `line` is the product with its line, such as `nodejs 22`. `ended` ignores grace periods. `over` includes the grace period of
+ * the organization, and is true from `overSince` on. `eolDate` is a day. Unknown values are empty.
  */
 export type Support = { line: string; eolDate: string; ended: boolean; over: boolean; overSince: string }
 

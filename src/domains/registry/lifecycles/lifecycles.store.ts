@@ -62,7 +62,7 @@ export async function saveProduct(tx: Tx, product: Product, now: string): Promis
   }
 }
 
-/** Products with one of these names, each with the matching names. */
+/** Products with one of these names. Each row has one matching name. */
 export async function productsNamed(reader: Reader, names: readonly string[]) {
   if (names.length === 0) return []
   return reader.all<{ name: string; product: string; rank: number }>(sql`
@@ -89,20 +89,20 @@ export async function updateTimeOf(reader: Reader, product: string): Promise<str
   return row?.time
 }
 
-/** Lines of the product of which a known image has a release. */
+/** Names of the release lines of a product of which a known image has a release. */
 export async function cyclesInUse(reader: Reader, product: string): Promise<Set<string>> {
   const rows = await reader.all<{ cycle: string }>(sql`
     SELECT DISTINCT cycle FROM main_packages WHERE product = ${product} AND product <> ''`)
   return new Set(rows.map(({ cycle }) => cycle))
 }
 
-/** Changes whenever the names or lines of a product change. */
+/** Time of the last import. It changes whenever names or release lines of a product change. */
 export async function lastUpdate(reader: Reader): Promise<string> {
   const row = await reader.get<{ time: string | null }>(sql`SELECT max(update_time) AS time FROM lifecycle_products`)
   return row?.time ?? ''
 }
 
-/** Names of the later builds of the same version, at most `most`. */
+/** Tags of the later builds of the same version, at most `most`. */
 export async function laterEpochs(reader: Reader, repo: number, prefix: string, after: string, most: number) {
   const rows = await reader.all<{ name: string }>(sql`
     SELECT name FROM tags
@@ -141,7 +141,7 @@ export type StoredMain = {
   cycle: string
 }
 
-/** Main packages of the digests that were examined. */
+/** Stored main packages of the given digests. Digests that were not examined are left out. */
 export async function findMains(reader: Reader, repo: number, digests: readonly string[]): Promise<StoredMain[]> {
   return reader.all<StoredMain>(sql`
     SELECT digest, basis, name, version, product, cycle FROM main_packages

@@ -32,7 +32,7 @@ export const lifecyclesV1: Handlers<typeof Registry> = {
     for (const [member, uid] of Object.entries({ ancestors_of, descendants_of, children_of })) {
       if (uid && !isUid(uid)) throw invalid({ field: `uidp.${member}`, description: 'is not a uid' })
     }
-    // Artifacts with signatures and the like have no lifetime of their own.
+    // Tags of signatures, attestations and SBOMs are left out, since they have no end of life of their own.
     const asked = (excludeDates ? 0 : shapes.dates) | (excludeEpochs ? 0 : shapes.epochs)
     const filter = { name, digest: '', updatedSince: '', asked }
     const request = { uidp, pageSize: Number(pageSize), pageToken, orderBy: '', skip: 0 }

@@ -5,7 +5,7 @@ export function upstreamVersion(version: string): string {
   return /^(?:\d+:)?v?(\d+(?:\.\d+)*)/.exec(version)?.[1] ?? ''
 }
 
-/** Compares the numbers of two upstream versions, one after the other. */
+/** Compares two upstream versions number by number. */
 export function compareNumbers(one: string, other: string): number {
   const [a, b] = [one, other].map((version) => upstreamVersion(version).split('.').map(Number))
   for (let i = 0; i < Math.max(a!.length, b!.length); i++) {
@@ -18,12 +18,12 @@ export function compareNumbers(one: string, other: string): number {
 /** Relevant fields of a package that is installed in an image. */
 export type Installed = { name: string; version: string; origin: string; originVersion: string }
 
-/** `name` is empty if the main package is unknown, and `version` if it is not known to be installed. */
+/** `name` is empty if the main package is unknown. `version` is empty if the package was not found in the image. */
 export type MainPackage = { name: string; version: string }
 
 /** Versions in a name, as in `nodejs-22` or `python3.12`. */
 const versions = /-?\d+(?:\.\d+)*/g
-/** A second release line in the name, as in `tomcat-11.0-openjdk`. Neither line alone then decides the lifetime. */
+/** A second release line in the name, as in `tomcat-11.0-openjdk`. Then neither line alone determines the end of life. */
 const versionInside = /-\d+(?:\.\d+)*-[a-z]/
 
 /** Names for looking up a package, the best first. Empty for a package with two release lines. */
@@ -36,8 +36,8 @@ export function lookupNames(name: string): string[] {
 }
 
 /**
- * Installed package with one of these names, directly or as the source of others. Earlier names take precedence, and later
- * versions.
+ * Finds the installed package that best matches these names, by its own name or as the source package of other packages. Earlier
+ * names take precedence, and then later versions.
  */
 export function findInstalled(names: readonly string[], installed: readonly Installed[]): MainPackage | undefined {
   const rank = new Map(names.map((name, i) => [name, i]))
@@ -59,7 +59,7 @@ export function findInstalled(names: readonly string[], installed: readonly Inst
   return best?.found
 }
 
-/** Longest name of a line that the version begins with, part by part. */
+/** The longest name of a release line with which the version begins, compared part by part. */
 export function cycleOf(version: string, cycles: ReadonlySet<string>): string {
   const parts = upstreamVersion(version).split('.')
   for (let length = parts.length; length > 0; length--) {

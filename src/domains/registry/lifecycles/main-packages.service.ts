@@ -1,5 +1,5 @@
-// Main package of each image of a repository. A stored result is valid while its inputs are unchanged. These are the packages of
-// the image, the known products, and the names of the labels.
+// Main package of each image of a repository. A stored result is valid until one of its inputs changes: the packages of the
+// image, the known products, or the names of the labels.
 import { hash } from 'node:crypto'
 import type { App } from '#app.ts'
 import { ContentMissing } from '#blobs/blobs.ts'
@@ -18,7 +18,7 @@ import { cycleOf, findInstalled, type Installed, lookupNames } from './main-pack
 export type { StoredMain } from './lifecycles.store.ts'
 
 export type MainsOf = {
-  /** Main packages by digest, if they are known or were found within the limits. */
+  /** Main packages by digest. Digests beyond the limits for reading are left out. */
   mains: Map<string, store.StoredMain>
   /** New or changed main packages, which are not stored yet. */
   fresh: store.StoredMain[]
@@ -26,12 +26,12 @@ export type MainsOf = {
 
 type Repo = { id: number; name: string }
 
-/** Limits for reading, for one response or one step of a background job. */
+/** Limits for reading, for one response or one batch of a background job. */
 const readLimits = { steps: 2000, bytes: 64 * 1024 * 1024 }
 
 class EnoughRead extends Error {}
 
-/** Reader for one response or one step of a background job. One image always fits. */
+/** Reader with limits, for one response or one batch of a background job. One image always fits. */
 export function readingOf(signal: AbortSignal): Walk {
   return new Walk(readLimits, signal, () => new EnoughRead())
 }
@@ -92,7 +92,7 @@ function exactly(name: string, installed: readonly Installed[]) {
   return found && { name, version: found.version }
 }
 
-/** Product with this name. Empty if there is none, or if it is ambiguous. */
+/** Product that the package belongs to. Empty if there is none, or if the name matches several products. */
 export async function productOf(reader: Reader, name: string): Promise<string> {
   const lookups = lookupNames(name)
   const found = await lifecycles.productsNamed(reader, lookups)
@@ -103,7 +103,10 @@ export async function productOf(reader: Reader, name: string): Promise<string> {
   return ''
 }
 
-/** Package named by an annotation of the manifest or a label of the image. For an index without one, that of its first image. */
+/**
+ * Name of the package that an annotation of the manifest or a label of the image declares. If an index declares none, the name
+ * comes from its first image.
+ */
 async function declaredOf(app: App, repo: Repo, digest: string, walk: Walk, level = 0): Promise<string> {
   await walk.pause()
   const manifest = await findManifest(app.db, repo.id, digest)
@@ -124,7 +127,7 @@ function readBoth(manifest: Manifest) {
   try {
     return readManifest(manifest.content, manifest.mediaType)
   } catch (error) {
-    // An earlier release accepted this manifest by other rules.
+    // An earlier release of the server accepted this manifest under other rules.
     if (error instanceof ManifestProblem) return { annotations: {}, listed: undefined }
     throw error
   }

@@ -1,23 +1,23 @@
 import type { Manifest } from './manifests.model.ts'
 
 /**
- * Content of recently read manifests. Content never changes, so only its presence in the repository can be outdated: for half a
- * second, and never on the server that deletes it.
+ * Cache of recently read manifests. The content of a digest never changes. Only the presence of a manifest in the repository can
+ * be outdated, for half a second. On the server that deletes the manifest it is never outdated.
  */
 export type ManifestCache = {
-  /** With `isThere` the caller already knows that the repository has the manifest. */
+  /** `isThere` is true if the caller already knows that the repository has the manifest. */
   get(repo: number, digest: string, isThere: boolean): Manifest | undefined
   set(repo: number, manifest: Manifest): void
   /** Removes all entries. */
   clear(): void
-  /** Number that changes with each `clear`. A result that was read before it must not be stored. */
+  /** Number that changes with each `clear`. A result that was read before a `clear` must not be stored. */
   epoch(): number
 }
 
 const maxAgeMs = 500
 const maxBytes = 64 * 1024 * 1024
 
-/** `monotonic` returns milliseconds of a clock that never steps. */
+/** Creates a cache. `monotonic` returns milliseconds of a clock that never jumps. */
 export function createManifestCache(monotonic: () => number): ManifestCache {
   const entries = new Map<string, { manifest: Manifest; at: number }>()
   let bytes = 0

@@ -1,4 +1,4 @@
-// Parses manifests, as far as the registry needs their content.
+// Parses the parts of a manifest that the registry needs.
 import { isDigest } from '#lib/digest.ts'
 import { isObject, ManifestLimit, ManifestProblem, type Members, membersOf, newMembersOf } from './manifest-json.ts'
 import {
@@ -14,10 +14,13 @@ import {
 
 export { ManifestLimit, ManifestProblem } from './manifest-json.ts'
 
-/** Layers that are downloaded from their own URLs and not pushed (image specification, "Non-Distributable Layers"). */
+/**
+ * Media types of layers that clients download from other URLs. Such layers are not pushed (image specification,
+ * "Non-Distributable Layers").
+ */
 export const staysElsewhere = /\.nondistributable\.|^application\/vnd\.docker\.image\.rootfs\.foreign\./
 
-/** Reads a new manifest as `readManifest` does, but refuses members with another spelling, which earlier releases accepted. */
+/** Reads a new manifest as `readManifest` does. Refuses members with another spelling, which earlier releases accepted. */
 export function readNewManifest(content: Uint8Array, contentType: string | undefined): ManifestDocument {
   const document = newMembersOf(content)
   const odd = oddMember(document)
@@ -69,9 +72,9 @@ function checkDocument(document: Members, contentType: string | undefined): Mani
 }
 
 /**
- * Digests that an index lists for these platforms, each an operating system, an architecture and an optional variant:
- * `linux/arm64` includes every variant. Entries without a platform are included, and attestations if their image is. `lacksAll`
- * is true if the index has images for platforms, but for none of these.
+ * Digests that an index lists for the given platforms. A platform has an operating system, an architecture and an optional
+ * variant: `linux/arm64` includes every variant. Entries without a platform are included, and so are attestations of included
+ * images. `lacksAll` is true if the index has images for platforms, but for none of these.
  */
 export function listedFor(
   entries: readonly Descriptor[],
@@ -91,7 +94,7 @@ export function listedFor(
 /** Default variants of architectures, as in containerd. */
 const usualVariants: Readonly<Record<string, string>> = { amd64: 'v1', arm: 'v7', arm64: 'v8' }
 
-/** Text of a platform. Empty if there is none, or if it is declared as unknown. */
+/** Platform as text. Empty if the descriptor has none, or if the platform is declared as unknown. */
 function platformOf(platform: unknown): string {
   if (!isObject(platform)) return ''
   const { os, architecture, variant } = platform
@@ -100,7 +103,7 @@ function platformOf(platform: unknown): string {
   return [os, architecture, ...(named === undefined ? [] : [named])].join('/')
 }
 
-/** BuildKit lists the layers and the config of a cache in an index. */
+/** True if an entry of an index is a blob. BuildKit lists the layers and the config of a build cache in an index. */
 const isListedBlob = ({ mediaType }: Descriptor): boolean =>
   !Object.hasOwn(manifestTypes, mediaType.toLowerCase()) && !staysElsewhere.test(mediaType)
 
@@ -121,8 +124,8 @@ function sizesOf(descriptors: readonly Descriptor[]): Map<string, number> {
 }
 
 /**
- * Content listed by a manifest that was checked when it was pushed. Throws ManifestProblem only for manifests that no push
- * accepts.
+ * Content that a stored manifest lists. The manifest was checked when it was pushed. Throws ManifestProblem only for manifests
+ * that no push accepts.
  */
 export function readListed({ content, mediaType }: Pick<Manifest, 'content' | 'mediaType'>): Listed {
   return readLists(membersOf(content), manifestTypes[mediaType] ?? 'image')
@@ -132,8 +135,8 @@ export function readListed({ content, mediaType }: Pick<Manifest, 'content' | 'm
 const runnable = /image\.(?:layer|rootfs)|[.+]tar\b|squashfs|erofs|\bdisk\b|\bwasm\b/i
 
 /**
- * Media types of image configs. Docker runs images whose config type begins like the first ones. It also accepts the old ones,
- * which registries used in the past.
+ * Media types of image configs. Docker runs images whose config type begins with one of `imageConfigs`. It also accepts the old
+ * types, which registries used in the past.
  */
 const imageConfigs = ['application/vnd.oci.image.', 'application/vnd.docker.']
 const oldImageConfigs: ReadonlySet<string> = new Set(['application/octet-stream', 'application/json', 'text/html'])
@@ -164,9 +167,9 @@ const isStated = (type: string): boolean =>
   stated.some((one) => type === one || (type.startsWith(one) && '.+;'.includes(type[one.length]!)))
 
 /**
- * True if a manifest can only be a statement about another one, such as a signature or an SBOM, and cannot be run. Cosign and
- * BuildKit store these with the config of an image, whose layers some runtimes unpack whatever their type. Podman does so for
- * Docker manifests with any config.
+ * True if a manifest can only be a statement about another manifest, such as a signature or an SBOM, and cannot be run. Cosign
+ * and BuildKit store statements as manifests with the config of an image. Some runtimes unpack the layers of such a manifest,
+ * whatever their type. Podman does so for Docker manifests with any config.
  */
 export function isStatement(manifest: Pick<Manifest, 'content' | 'mediaType'>): boolean {
   const document = membersOf(manifest.content)
@@ -183,12 +186,15 @@ const membersByFold = new Map(
   ].map((name) => [foldName(name), name]),
 )
 
-/** Folds a name as Go's `encoding/json` does: it reads `Layers` as `layers`, and uses the last of both. */
+/**
+ * Folds a name as Go's `encoding/json` does. Go reads the member `Layers` as `layers`, and uses the last one if a document has
+ * both.
+ */
 function foldName(name: string): string {
   return name.toUpperCase().toLowerCase()
 }
 
-/** Member that only some readers recognize. They would disagree about the content of the manifest. */
+/** Name of a member that only some JSON readers recognize. Readers would disagree about the content of such a manifest. */
 function oddMember(document: Members): string | undefined {
   const { config, subject, layers, manifests } = document
   for (const one of [document, ...[config, subject, layers, manifests].flat()]) {
@@ -203,7 +209,7 @@ function oddMember(document: Members): string | undefined {
 const knownMembers = new Set(membersByFold.values())
 
 function isOdd(name: string): boolean {
-  // Nearly all names are known, and folding a name costs more than a look-up.
+  // Nearly all names are known, and folding a name is slower than a look-up.
   return !knownMembers.has(name) && membersByFold.has(foldName(name))
 }
 

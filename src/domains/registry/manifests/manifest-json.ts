@@ -50,7 +50,7 @@ export function membersOf(content: Uint8Array): Members {
 export function newMembersOf(content: Uint8Array): Members {
   const { depth, annotations, members, membersOfEntry } = manifestLimits
   const tooMany = () => new ManifestLimit(`the manifest has more than ${members} JSON members and elements`)
-  // Checked before any value is created.
+  // The limits are checked before parsing creates any value.
   const scanned = scanJson(content, { depth, members: mostMembers })
   if (typeof scanned === 'string') {
     const isTooDeep = jsonProblem(content, { depth, members: Number.POSITIVE_INFINITY }) !== undefined
@@ -73,7 +73,7 @@ function parseDocument(content: Uint8Array, members: number): { document: Member
     const text = utf8.decode(content)
     const document: unknown = JSON.parse(text)
     const counted = count(document)
-    // With a duplicate member the text has more members than the value, and readers would disagree about the content.
+    // If the text has more members than the parsed value, a member occurs twice. Readers would disagree about the content.
     if (members > counted.members) parseUniqueJson(text)
     if (isObject(document)) return { document, counted }
   } catch (error) {
@@ -82,7 +82,7 @@ function parseDocument(content: Uint8Array, members: number): { document: Member
   throw new ManifestProblem('the manifest is not a JSON object')
 }
 
-/** `annotations` is the number of entries of the largest object of that name. */
+/** Counts of a document. `annotations` is the number of entries of the largest object of that name. */
 type Counted = { members: number; annotations: number }
 
 function count(document: unknown): Counted {
@@ -94,7 +94,7 @@ function count(document: unknown): Counted {
       counted.members += value.length
       for (const one of value) if (typeof one === 'object' && one !== null) left.push(one)
     } else if (isObject(value)) {
-      // Keys are read once, since that takes long for an object with very many.
+      // Reads the keys only once, since this is slow for an object with very many keys.
       const names = Object.keys(value)
       counted.members += names.length
       if (annotations.has(value)) counted.annotations = Math.max(counted.annotations, names.length)

@@ -1,7 +1,7 @@
 /** A manifest as it was pushed. Its content never changes. */
 export type Manifest = { digest: string; mediaType: string; content: Uint8Array }
 
-/** Descriptor of content in a manifest (image specification, "Descriptors"), as far as the registry needs it. */
+/** Descriptor of content in a manifest (image specification, "Descriptors"). It has only the members that the registry needs. */
 export type Descriptor = {
   mediaType: string
   digest: string
@@ -17,7 +17,7 @@ export type Descriptor = {
 /** Content that a manifest lists: an image has a config and layers, an index has entries. */
 export type Listed = { config: Descriptor | undefined; layers: readonly Descriptor[]; entries: readonly Descriptor[] }
 
-/** Parsed manifest, as far as the registry needs it. */
+/** Parts of a parsed manifest that the registry needs. */
 export type ManifestDocument = {
   mediaType: string
   kind: 'image' | 'index'
@@ -29,11 +29,14 @@ export type ManifestDocument = {
   /** Content that must exist for the manifest to be usable. */
   blobs: readonly string[]
   manifests: readonly string[]
-  /** Entries of an index that are not manifests by their media types, such as layers of a build cache. Blobs satisfy them too. */
+  /**
+   * Entries of an index whose media type is not that of a manifest, such as layers of a build cache. Either a manifest or a blob
+   * can be pushed for such an entry.
+   */
   listedBlobs: readonly string[]
-  /** Images of an index that attestations in the index are about. */
+  /** Images of an index that attestations in the same index are about. */
   attested: readonly string[]
-  /** Size in bytes of each content, as the manifest has it. */
+  /** Size in bytes of each content, according to the manifest. */
   sizes: ReadonlyMap<string, number>
   listed: Listed
 }
@@ -59,10 +62,10 @@ export const maxManifestBytes = 4 * 1024 * 1024
 export const maxLayers = 1000
 export const maxListedManifests = 2000
 
-/** Most levels: an index may list indexes, and these only images. */
+/** Most levels of indexes. An index may list indexes, and the listed indexes may list only images. */
 export const maxIndexLevels = 2
 
-/** Most indexes that may list a new index already. */
+/** Most existing indexes that may list a new index. */
 export const maxIndexesWith = 1000
 
 /** Most tags in one push. */

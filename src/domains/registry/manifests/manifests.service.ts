@@ -37,7 +37,7 @@ async function load({ app }: Work, repo: RepoRef, digest: string): Promise<Manif
   return manifest
 }
 
-/** Responses must stay below the size that clients accept for a manifest. */
+/** Most bytes of manifests on one page of referrers. Clients accept no response above the maximum size of a manifest. */
 const maxPageBytes = 2 * 1024 * 1024
 const maxPage = 500
 

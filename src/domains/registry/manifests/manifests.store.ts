@@ -15,7 +15,10 @@ export async function hasManifest(reader: Reader, repo: number, digest: string):
   return row !== undefined
 }
 
-/** Returns the bytes that this adds to the organization: 0 if the repository has the manifest already. */
+/**
+ * Inserts a manifest. Returns the bytes that it adds to the usage of the organization: 0 if the repository has the manifest
+ * already.
+ */
 export async function insertManifest(
   tx: Tx,
   repo: Counted,
@@ -89,7 +92,7 @@ export async function findManifests(reader: Reader, repo: number, digests: reado
   return found
 }
 
-/** Indexes that list the manifest, each with whether another index lists it. */
+/** Indexes that list the manifest. `listed` is 1 if another index lists the index. */
 export async function indexesWith(reader: Reader, repo: number, digest: string, most: number) {
   return reader.all<{ manifest: string; listed: number }>(sql`
     SELECT p.manifest,
@@ -101,7 +104,9 @@ export async function indexesWith(reader: Reader, repo: number, digest: string, 
      ORDER BY p.manifest LIMIT ${most}`)
 }
 
-/** Raises the number of levels of these indexes to at least `levels`. An index that lists only images has no row. */
+/**
+ * Raises the number of levels of these indexes to at least `levels`. The table has no row for an index that lists only images.
+ */
 export async function raiseLevels(tx: Tx, repo: number, digests: readonly string[], levels: number): Promise<void> {
   if (levels < 2) return
   for (const some of chunks(digests, perStatement)) {
@@ -164,7 +169,7 @@ export async function readReferrers(reader: Reader, repo: number, digests: reado
   return found
 }
 
-/** Manifests with a subject, by time, after the given one. */
+/** Manifests with a subject, by time, after the given position. */
 export async function referrersSince(
   reader: Reader,
   repo: number,
@@ -190,8 +195,8 @@ export async function countManifests(reader: Reader, repos: readonly number[]): 
 }
 
 /**
- * Manifests that need or list a digest, the oldest first. Kind 1 is for a manifest, which only indexes list. A blob has no kind,
- * since images need it (kind 0) and indexes such as a BuildKit cache list it.
+ * Manifests that need or list a digest, the oldest first. Set kind 1 for the digest of a manifest, which only indexes list. Leave
+ * the kind out for a blob: images need it (kind 0), and indexes such as a BuildKit cache list it.
  */
 export async function linkedFrom(
   reader: Reader,
@@ -210,7 +215,7 @@ export async function linkedFrom(
 
 const mostLinks = 2000
 
-/** Subject of a manifest. Empty without one, and if the repository does not have the manifest. */
+/** Subject of a manifest. Empty if the manifest has no subject, or if the repository does not have the manifest. */
 export async function subjectOf(reader: Reader, repo: number, digest: string): Promise<string> {
   const row = await reader.get<{ subject: string }>(sql`
     SELECT subject FROM manifests WHERE repo_id = ${repo} AND digest = ${digest}`)

@@ -25,11 +25,11 @@ export type ManifestPush = {
   /** Precondition on the current digest of each tag. */
   precondition: Precondition | undefined
   origin: Origin
-  /** True if content that the manifest lists may be pushed later. The image is read after that. */
+  /** True if content that the manifest lists may be pushed later. The contents of the image are read after that. */
   sparse?: true
 }
 
-/** `nested`: too many levels of indexes. `wrong`: the manifest has a wrong size for some content. */
+/** Reason for refusing a push. `nested`: too many levels of indexes. `wrong`: the manifest has a wrong size for some content. */
 export type PushProblem =
   | { missing: { blobs: string[]; manifests: string[] } }
   | { nested: string }
@@ -89,7 +89,10 @@ export async function pushManifest(work: Work, push: ManifestPush): Promise<Push
   return result
 }
 
-/** Refuses a push that a new repository would refuse, so that the repository is not created. */
+/**
+ * Checks a push to a missing repository before the repository is created. A push that the new repository would refuse must not
+ * create it.
+ */
 async function refuseInNewRepo(work: Work, push: ManifestPush): Promise<PushProblem | undefined> {
   const { target, manifest, tags } = push
   const problem = missingProblem(work, push, { sizes: new Map() })
@@ -112,9 +115,9 @@ function requireTagRight({ create, move }: TagRights, exists: boolean): void {
 type Surroundings = {
   sizes: Map<string, number>
   levels: number
-  /** Indexes that were pushed before the content that they list. */
+  /** Indexes that list this manifest and were pushed before it. */
   above: string[]
-  /** True if another index lists one of these. */
+  /** True if another index lists one of the indexes in `above`. */
   isAboveListed: boolean
 }
 
@@ -132,7 +135,9 @@ async function lookUp(tx: Tx, repo: RepoRef, { manifest, document }: ManifestPus
   }
 }
 
-/** Readers reserve memory by the sizes in a manifest, and count them against their limits, so the sizes must be correct. */
+/**
+ * Sizes in a manifest must be correct. Readers of the manifest reserve memory by these sizes and count them against their limits.
+ */
 function sizeProblem({ document }: ManifestPush, { sizes }: Surroundings): PushProblem | undefined {
   for (const [digest, size] of document.sizes) {
     const stored = sizes.get(digest)

@@ -1,4 +1,4 @@
-// Paths of repositories in byte order, assembled while reading, since paths are not stored.
+// Lists paths of repositories in byte order. Paths are not stored, so they are built while groups and repositories are read.
 import type { Reader } from '#db/sql.ts'
 import { childGroupsByPath, groupsByUid } from '#domains/iam/groups/groups.service.ts'
 import { isRepoPath } from '#lib/oci-names.ts'
@@ -9,24 +9,27 @@ export type CatalogWanted = {
   /** Path after which the list begins. It need not exist. */
   after: string
   most: number
-  /** Subdomain of the registry's host: lists only this folder of each organization, without its name. Empty otherwise. */
+  /**
+   * Subdomain of the registry's host in the request, or empty. With a subdomain, the list has only the folder of this name in
+   * each organization. Paths in the list leave out the folder name.
+   */
   subdomain: string
 }
 /** `next` is the path to continue after. Undefined on the last page. */
 export type CatalogPage = { names: string[]; next: string | undefined }
 
-/** Most rows that are read for one page, so that empty folders cannot make it slow. */
+/** Most rows that are read for one page. Without a limit, many empty folders could make a page slow. */
 const maxRows = 10_000
 const rowsPerQuery = 200
-/** Sorts after all characters of names. */
+/** Character that sorts after all characters of names. */
 const end = '~'
 
 type Walk = { reader: Reader; after: string; subdomain: string; left: number; stopped: string | undefined }
 type Root = { path: string; group: string | undefined }
 
 /**
- * A page of the repositories in disjoint scopes, by path. A group or repository whose name cannot be part of a path is left out,
- * with everything below it.
+ * A page of the repositories in the given scopes, by path. The scopes do not overlap. If the name of a group or repository cannot
+ * be part of a path, it is left out with everything below it.
  */
 export async function catalogPage(
   reader: Reader,
@@ -50,7 +53,7 @@ export async function catalogPage(
   return { names, next: undefined }
 }
 
-/** Roots of the walk, by path. Scopes that no longer exist are left out. */
+/** Groups and repositories with which the list starts, by path. Scopes that no longer exist are left out. */
 async function rootsOf({ reader, subdomain }: Walk, places: readonly string[]): Promise<Root[]> {
   if (places.includes(top)) return [{ path: '', group: top }]
   const known = await groupsByUid(reader, places.flatMap(lineage))
@@ -70,7 +73,7 @@ async function rootsOf({ reader, subdomain }: Walk, places: readonly string[]): 
   return roots.sort((a, b) => (key(a) < key(b) ? -1 : 1))
 }
 
-/** Paths below a group after the start of the walk. Ends early, with `stopped`, if too many rows were read. */
+/** Paths of repositories below a group that come after `walk.after`. If too many rows were read, sets `walk.stopped` and ends. */
 async function* below(walk: Walk, group: string, path: string): AsyncGenerator<string> {
   const prefix = path === '' ? '' : `${path}/`
   const inside = walk.after.startsWith(prefix)
@@ -100,7 +103,7 @@ async function* below(walk: Walk, group: string, path: string): AsyncGenerator<s
 
 type Child = Awaited<ReturnType<typeof childGroupsByPath>>[number]
 
-/** Groups ordered by name with a slash. A group in which the walk begins comes first. */
+/** Groups of a parent, ordered by name with a trailing slash. If the list begins inside a group, this group comes first. */
 async function* groupsIn(
   { reader }: Walk,
   parent: string,

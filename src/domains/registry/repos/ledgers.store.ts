@@ -10,7 +10,8 @@ const listing: Listing = { kind, table: 'deleted_repos', columns }
 const keysOf = ({ deleteTime }: DeletedRepo): Keys => ({ delete_time: deleteTime })
 
 /**
- * Number of the tag history for this name in the group: that of an earlier repository, or a new one with the number of `repo`.
+ * Number of the tag history for this name in the group. If no earlier repository had the name, creates a tag history with the
+ * number of `repo`.
  */
 export async function openLedger(tx: Tx, repo: number, group: string, name: string): Promise<number> {
   const row = await tx.get<{ id: number }>(sql`
@@ -24,7 +25,7 @@ export async function deleteLedger(tx: Tx, ledger: number): Promise<void> {
   await tx.run(sql`DELETE FROM ledgers WHERE id = ${ledger}`)
 }
 
-/** Uid of the repository that writes to the tag history, even while it is being removed. Empty if there is none. */
+/** Uid of the repository that writes to the tag history, even if the repository is being removed. Empty if there is none. */
 export async function writerOf(reader: Reader, ledger: number): Promise<string> {
   const row = await reader.get<{ uid: string }>(sql`
     SELECT uid FROM repos WHERE ledger_id = ${ledger} UNION ALL SELECT uid FROM repo_removals WHERE ledger_id = ${ledger}`)
@@ -48,7 +49,7 @@ export async function findDeletedRepo(reader: Reader, uid: string): Promise<Dele
   return reader.get<DeletedRepo>(sql`SELECT ${columns} FROM deleted_repos t WHERE t.uid = ${uid}`)
 }
 
-/** Deleted repositories of a tag history. */
+/** Deleted repositories that wrote to a tag history. */
 export async function deletedReposOf(reader: Reader, ledger: number): Promise<DeletedRepo[]> {
   return reader.all<DeletedRepo>(
     sql`SELECT ${columns} FROM deleted_repos t WHERE t.ledger_id = ${ledger} ORDER BY t.uid`,

@@ -2,7 +2,7 @@ import { createPublicKey } from 'node:crypto'
 import { type FieldViolation, failedPrecondition, maxViolations, refuseIfAny } from '#lib/errors.ts'
 import type { Vendor } from '#lib/naming/vendor.ts'
 
-/** Members of a custom overlay that have their own rules. */
+/** Members of a custom overlay that have validation rules. */
 export type Overlay = {
   environment: Record<string, string>
   annotations: Record<string, string>
@@ -10,8 +10,8 @@ export type Overlay = {
 }
 
 /**
- * Refuses an overlay and names its invalid members, including reserved keys. A valid one is refused too, since no
- * repository here builds images.
+ * Refuses every custom overlay, since no repository of this server builds images. The error names invalid members, including
+ * reserved keys.
  */
 export function refuseOverlay(overlay: Overlay, vendor: Vendor | undefined): never {
   const tokens = ['pinfold', ...(vendor ? [vendor.token] : [])]

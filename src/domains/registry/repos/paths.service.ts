@@ -1,4 +1,4 @@
-// Finds a repository by its path, `acme/team/app`. If it is missing, finds the groups on the path that exist.
+// Finds a repository by its path, `acme/team/app`. If the repository is missing, finds the existing groups on the path.
 import type { Reader } from '#db/sql.ts'
 import { findGroupName, findGroupUid } from '#domains/iam/groups/groups.service.ts'
 import { createAged } from '#lib/caches/brief-cache.ts'
@@ -7,7 +7,10 @@ import type { RepoRef } from '../repo-ref.model.ts'
 import type { Found, PathCache } from './repos.model.ts'
 import { type FollowingRepoRow, findRepoRow, listReposNamed, type RepoRow } from './repos.store.ts'
 
-/** Finds a path. Each part is a name. The organization and the parts after it may also be written as parts of a uid. */
+/**
+ * Finds a repository by its path. Each part of the path is a name. The organization and the parts after it can also be parts of a
+ * uid.
+ */
 export async function findByPath(reader: Reader, path: string): Promise<Found> {
   const parts = path.split('/')
   const name = parts.pop()!
@@ -31,7 +34,7 @@ export function findRepoByUid(reader: Reader, uid: string): Promise<RepoRow | un
   return findRepoRow(reader, { uid })
 }
 
-/** Repository with this uid or path. Otherwise some repositories with this name in the scopes. */
+/** Repository with this uid or path. If `named` is only a name, returns some repositories with this name in the scopes. */
 export async function reposNamed(reader: Reader, named: string, places: readonly string[]): Promise<RepoRow[]> {
   const { repo } = named.includes('/') ? await findByPath(reader, named) : { repo: undefined }
   if (named.includes('/')) {
@@ -49,10 +52,10 @@ export async function reposNamed(reader: Reader, named: string, places: readonly
   return [...found.values()]
 }
 
-/** For an ambiguous name, the exact number does not matter. */
+/** Two repositories are enough to see that a name is ambiguous. */
 const maxNamed = 2
 
-/** Path in names of a child with this name in the group. */
+/** Path of a child in the group, made of names. */
 export async function pathIn(reader: Reader, group: string, name: string): Promise<string> {
   const names: string[] = []
   for (const uid of lineage(group).reverse()) names.push((await findGroupName(reader, uid)) ?? '')
@@ -67,7 +70,10 @@ export async function placed(reader: Reader, { id, uid, name, ledger }: RepoRow)
 
 type Named = { uid: string; name: string }
 
-/** A uid takes precedence over a name, so that a group named like the uid of another cannot be taken for it. */
+/**
+ * Finds a group by one part of a path. A uid takes precedence over a name. Otherwise a group with the name of another group's uid
+ * could be mistaken for that group.
+ */
 async function findGroup(reader: Reader, parent: string, part: string): Promise<Named | undefined> {
   const spelled = uidOf(parent, part)
   const spelledName = spelled === undefined ? undefined : await findGroupName(reader, spelled)
@@ -89,7 +95,7 @@ function uidOf(parent: string, part: string): string | undefined {
 
 const maxOrganizations = 1000
 
-/** `monotonic` returns milliseconds of a clock that never steps. */
+/** Creates a cache of paths. `monotonic` returns milliseconds of a clock that never jumps. */
 export function createPathCache(reader: Reader, monotonic: () => number): PathCache {
   // Missing repositories are not cached, since they may be created soon and are rarely requested.
   const paths = createAged<Found>(monotonic, { rereads: true }, ({ repo }) => repo !== undefined)

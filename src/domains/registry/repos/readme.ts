@@ -2,8 +2,8 @@ import MarkdownIt from 'markdown-it'
 import sanitizeHtml from 'sanitize-html'
 import { maxReadmeBytes } from './repos.model.ts'
 
-// The same parser and serializer run twice: once without a policy, and once with the policy for user content. If both give the
-// same text, the policy had nothing to remove.
+// Markdown is rendered once and sanitized twice: without a policy, and with the policy for user content. If both results are
+// equal, the policy had nothing to remove.
 const markdown = new MarkdownIt({ html: true, linkify: false })
 
 const everything: sanitizeHtml.IOptions = {
@@ -36,7 +36,7 @@ const policy: sanitizeHtml.IOptions = {
   allowProtocolRelative: false,
 }
 
-/** Reason why this Markdown is not allowed as a readme. Returns undefined if it is. */
+/** Reason why this Markdown is not allowed as a readme. Returns undefined if it is allowed. */
 export function problemOfReadme(content: string): string | undefined {
   if (Buffer.byteLength(content) > maxReadmeBytes) return `must be at most ${maxReadmeBytes} bytes`
   const html = markdown.render(content)

@@ -8,22 +8,24 @@ export type Removal = {
   uid: string
   ledger: number
   actor: string
-  /** Time of the deletions of all its tags in the tag history. */
+  /** Time of the deletion of all tags in the tag history. */
   deleteTime: string
 }
 
 export const removalType = 'registry.pinfold.dev/RepoRemoval'
 
-/** A repository with more rows of one kind is removed in batches. Others are removed in one transaction. */
+/** Most rows of one kind that are removed in one transaction. A repository with more rows is removed in batches. */
 export const mostAtOnce = 500
 
-/** Rows in one transaction, for which other writers wait. A tag takes up to 4 ms, and up to 10 ms in PostgreSQL. */
+/**
+ * Rows in one batch. Other writers wait for the transaction of the batch. A tag takes up to 4 ms, and up to 10 ms in PostgreSQL.
+ */
 export const sliceSize = 5
 
 /** Limit for the removal of all rows in one transaction. */
 export const allRows = Number.POSITIVE_INFINITY
 
-/** Chunks of one upload per batch. Two statements delete any number of them. */
+/** Chunks of one upload in one batch. Two statements delete any number of chunks. */
 export const piecesAtOnce = 100
 
 /** Deleted repository whose tag history still exists. */
@@ -32,7 +34,7 @@ export type DeletedRepo = {
   /** Former number of the repository, and the number of its tag history. */
   id: number
   ledger: number
-  /** Path in names when it was deleted, `acme/team/app`. */
+  /** Path, made of names, at the time of the deletion, such as `acme/team/app`. */
   path: string
   /** Uid of the actor that deleted it. */
   actor: string
@@ -42,10 +44,10 @@ export type DeletedRepo = {
 
 export const deletedRepoType = 'registry.pinfold.dev/DeletedRepo'
 
-/** Fields for the order of a list. */
+/** Sort fields of a list of deleted repositories. */
 export const deletedRepoFields = {
   deleteTime: { column: 'delete_time', sort: true },
 } as const satisfies Fields<DeletedRepo>
 
-/** An empty path matches any. */
+/** Filter of a list of deleted repositories. An empty path matches every repository. */
 export type DeletedRepoFilter = { path: string }

@@ -1,5 +1,5 @@
-// Repositories that are being removed in batches. Each keeps a row in `repos`, which no look-up finds, since many tables refer to
-// its number.
+// Repositories that are being removed in batches. Each keeps its row in `repos`, since many tables refer to the number of the
+// repository. No look-up finds this row.
 import { atMost } from '#db/bulk.ts'
 import { addToLists, removeFromLists } from '#db/listing.ts'
 import { ident, type Reader, sql, type Tx } from '#db/sql.ts'
@@ -23,7 +23,10 @@ export async function isLarge(reader: Reader, repo: number, most: number): Promi
   return uploads!.total > most || uploads!.pieces > most
 }
 
-/** Changes the uid and the name of the row to values that no request can contain. No row refers to its uid at this point. */
+/**
+ * Hides the repository: changes the uid and the name of its row to values that no request can contain. At this point no other row
+ * refers to the uid.
+ */
 export async function beginRemoval(tx: Tx, removal: Removal): Promise<void> {
   const { id, uid, ledger, actor, deleteTime } = removal
   const hidden = `!${uid}`

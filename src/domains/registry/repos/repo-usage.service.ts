@@ -20,7 +20,7 @@ export async function repoUsage(call: Call, uid: string): Promise<{ manifests: n
   return { manifests: manifests.count, blobs: blobs.count, bytes: manifests.bytes + blobs.bytes }
 }
 
-/** Reads page by page, so that other work runs in between. Stops if the request is canceled. */
+/** Adds up rows page by page, so that other work runs in between. Stops if the request is canceled. */
 async function sumOf(call: Call, repo: number, read: ReadPage): Promise<{ count: number; bytes: number }> {
   let [count, bytes] = [0, 0]
   for (let after = ''; ; await turn()) {

@@ -12,7 +12,7 @@ export type Repo = {
   /** Number of the enum CatalogTier in the contract. */
   catalogTier: number
   bundles: string[]
-  /** Equivalent images at other places, each written `image:tag`. */
+  /** Equivalent images elsewhere, each written `image:tag`. */
   aliases: string[]
   /** Tags that are still maintained. */
   activeTags: string[]
@@ -23,12 +23,12 @@ export type Repo = {
 }
 
 /**
- * `group` is the lowest existing group on the path, and empty if the organization does not exist. `folders` are the names of the
- * missing groups below it.
+ * Repository at a path, or the part of the path that exists. `group` is the lowest existing group on the path, and empty if the
+ * organization does not exist. `folders` are the names of the missing groups below it.
  */
 export type Found = { repo: RepoRef } | { repo?: undefined; group: string; folders: readonly string[]; name: string }
 
-/** Caches paths of repositories for half a second, since every request of a client has one. */
+/** Cache of repositories by path, for half a second. Every request of a registry client has a path. */
 export type PathCache = {
   find(path: string): Promise<Found>
   /** True if an organization has this name. */
@@ -44,7 +44,7 @@ export const repoType = 'registry.pinfold.dev/Repo'
 /** Fields that a client may change, sort by and filter on. Patches, lists and validation use this table. */
 export const repoFields = {
   uid: { column: 'uid', sort: true },
-  // One path component of an OCI name, since clients pull by it.
+  // The name must be one path component of an OCI name, since clients pull by it.
   name: {
     column: 'name',
     sort: true,
@@ -77,7 +77,7 @@ export const adminFields = ['catalogTier', 'bundles', 'aliases', 'activeTags'] a
 /** Most bundles, aliases or active tags of one repository. */
 export const maxListed = 1000
 
-/** Markdown that is shown with a repository. */
+/** Readme of a repository, in Markdown. */
 export type RepoReadme = { uid: string; content: string }
 export const toReadmeResource = kindOf<RepoReadme>('readme')
 export const maxReadmeBytes = 512 * 1024

@@ -63,7 +63,9 @@ export async function createRepo(work: Work, parent: string, input: NewRepo): Pr
   return repo
 }
 
-/** Repository that a push creates: below an existing group, in folders that are missing. */
+/**
+ * Repository that a push creates below an existing group. `folders` are the missing folders between the group and the repository.
+ */
 export type RepoBelow = { group: string; folders: readonly string[]; name: string }
 
 /** Checks the new repository and its folders before the transaction that adds them. */
@@ -88,13 +90,15 @@ export function atRepo(db: Db, repo: RepoRef): PushTarget {
     tx: (lock, push) =>
       db.tx((tx) => push(tx, async () => ((await lockRepo(tx, repo, lock)) ? repo : undefined)), {
         ...inRepo,
-        // A push that locks the repository alone does so first. Other pushes first find out whether they need the lock.
+        // A push with an `alone` lock takes the lock first. Other pushes first find out whether they need the lock.
         ...(lock === 'alone' && { meets: meetingAt(repo.uid, lock) }),
       }),
   }
 }
 
-/** Target of a push that creates its repository. If another request creates it first, `again` decides on the target anew. */
+/**
+ * Target of a push that creates its repository. If another request creates the repository first, `again` returns a new target.
+ */
 export function atNewRepo(work: Work, below: RepoBelow, again: () => Promise<PushTarget>): PushTarget {
   return {
     uid: below.group,
@@ -111,8 +115,8 @@ export function atNewRepo(work: Work, below: RepoBelow, again: () => Promise<Pus
 }
 
 /**
- * Runs the transaction of a push to a new repository, after its check; `repo` creates it with its folders. Throws ALREADY_EXISTS
- * if another request was faster.
+ * Runs the transaction of a push to a new repository, after the repository was checked. Calling `repo` creates the repository
+ * with its folders. Throws ALREADY_EXISTS if another request has created it first.
  */
 export async function pushToNewRepo<T>(
   work: Work,
@@ -163,7 +167,7 @@ async function checkNewRepo(work: Work, parent: string, { readme = '', ...input 
   if (repo.syncConfig) refuseReadmeOfCopy(readme, 'readme')
 }
 
-/** Adds a repository after its check. `known` are the limits of the organization if they were just read. */
+/** Adds a repository that was checked before. `known` are limits of the organization that were just read. */
 async function addRepo(
   tx: Tx,
   work: Work,
@@ -211,8 +215,8 @@ export async function updateRepo(call: Call, uid: string, patch: Patch<Repo>): P
 }
 
 /**
- * Replaces all fields that can be changed, and the readme. Fields of catalog admins keep their values if another caller leaves
- * them empty.
+ * Replaces the readme and all fields that can be changed. If a caller who is not a catalog admin leaves catalog fields empty,
+ * these fields keep their values.
  */
 export async function replaceRepo(work: Work, uid: string, input: Required<NewRepo>): Promise<FullRepo> {
   const isAdmin = work.caller.rights.holds(uid, [admin])
@@ -248,7 +252,7 @@ export async function replaceRepo(work: Work, uid: string, input: Required<NewRe
   return repo
 }
 
-/** Replaces the repository of this name, which also requires `repo.update`, or creates it. */
+/** Replaces the repository of this name, or creates it if there is none. Replacing also requires `repo.update`. */
 export async function createOrReplaceRepo(work: Work, parent: string, input: Required<NewRepo>): Promise<FullRepo> {
   const replaced = await replaceNamed(work, parent, input)
   if (replaced) return replaced
@@ -300,7 +304,7 @@ export async function updateRepoReadme(call: Call, uid: string, patch: Patch<Rep
 
 const namesSync = ({ paths }: Patch<Repo>): boolean => paths.some((path) => path.split('.')[0] === 'sync_config')
 
-/** Repository as it is stored: with its source checked, and with the fields of the source. */
+/** Repository as it is stored. Its source was checked, and it has the fields of the source. */
 async function resolveSource(tx: Tx, work: Work, asked: Repo, before?: Repo) {
   const { syncConfig, uid } = asked
   if (!syncConfig) return { repo: asked, settled: undefined }
@@ -363,7 +367,7 @@ function checkAdmin({ caller }: Work, place: string, after: Repo, before?: Repo)
   }
 }
 
-/** Checks a readme before the transaction, since the parser of Markdown and HTML is loaded on first use. */
+/** Checks a readme. Call this before the transaction, since the first call loads the parser of Markdown and HTML. */
 async function checkMarkdown(content: string): Promise<{ content: string; problem: string | undefined }> {
   return { content, problem: content === '' ? undefined : (await import('./readme.ts')).problemOfReadme(content) }
 }

@@ -8,7 +8,7 @@ import { openLedger } from './ledgers.store.ts'
 import type { Repo } from './repos.model.ts'
 import type { StoredSync, SyncConfig } from './sync-config.model.ts'
 
-/** Catalog fields of a repository. Most have none, which is stored as an empty text. */
+/** Catalog fields of a repository. If a repository has none, an empty text is stored. */
 type Catalogue = Pick<Repo, 'catalogTier' | 'bundles' | 'aliases' | 'activeTags'>
 type Row = Omit<Repo, keyof Catalogue | 'syncConfig'> & { catalogue: string; syncConfig: string; settings: number }
 
@@ -102,7 +102,7 @@ export async function listReposNamed(reader: Reader, place: string, name: string
      WHERE k.list = 'repos.name' AND k.place = ${place} AND k.value = ${name} ORDER BY k.uid LIMIT ${most}`)
 }
 
-/** An empty name is a filter too, unlike undefined. */
+/** Filter of a list of repositories. An empty name is a filter too; undefined is not. */
 export type RepoFilter = { name: string | undefined }
 
 export const repoList = nodeList(listing, fromRow, conditions)
@@ -168,8 +168,8 @@ export async function setReadme(tx: Tx, repo: string, content: string, now: stri
 }
 
 /**
- * Host of the registry for clients, for work without a request: from the setting `url`, or else from the running servers. Empty
- * without one.
+ * Host of the registry for clients, for work that has no request. The host comes from the setting `url`, or else from the running
+ * servers. Empty if neither has one.
  */
 export async function servedHost(reader: Reader, url: string): Promise<string> {
   const served = url || (await servedUrl(reader))

@@ -1,4 +1,5 @@
-// Version 1 of repositories: other names, unpaged lists, and a PUT that replaces. The rules are those of version 2.
+// Version 1 of the repository API. It has other field names, lists without pages, and a PUT that replaces all fields. The rules
+// are the same as in version 2.
 
 import { create } from '@bufbuild/protobuf'
 import type { Handlers } from '#app.ts'
@@ -24,7 +25,7 @@ import type { SyncConfig } from './sync-config.model.ts'
 const toRepo = messageOf(RepoSchema, { id: 'uid' })
 const toSync = messageOf(SyncConfigSchema, { expiration: 'expirationTime' })
 
-/** Tiers in the order of their numbers in version 2. */
+/** Catalog tiers of version 1, in the order of their numbers in version 2. */
 const tiers: readonly number[] = [
   CatalogTier.UNKNOWN,
   CatalogTier.APPLICATION,

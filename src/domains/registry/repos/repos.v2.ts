@@ -58,7 +58,7 @@ export const repoEvents: readonly EventBody[] = [
   eventBody(method.updateRepoReadme, toReadmeResource, toReadme),
 ]
 
-/** An update uses only the fields in `paths`; a new repository uses all. */
+/** Fields of a repository in a request. An update uses only the fields in `paths`; a new repository uses all fields. */
 function fromMessage({ app }: Call, repo: RepoMessage | undefined, paths?: readonly string[]) {
   if (!repo) throw invalid({ field: 'repo', description: 'is required' })
   const counts = (name: string) => paths?.some((path) => path.split('.')[0] === name) ?? true
@@ -71,7 +71,7 @@ function fromMessage({ app }: Call, repo: RepoMessage | undefined, paths?: reado
   return { name, description, catalogTier, bundles, aliases, activeTags, syncConfig }
 }
 
-/** A request with a source starts the default duration of the copy anew. */
+/** Source of a repository in a request. Each request with a source starts the default duration of the copy anew. */
 function syncFromMessage({ source, google, amazon, azure }: SyncMessage): SyncConfig {
   const others = { syncApks: undefined, uniqueTags: false, gracePeriod: false }
   return { source, google, amazon, azure, expirationTime: '', ...others }

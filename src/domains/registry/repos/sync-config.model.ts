@@ -2,20 +2,20 @@
 export type SyncConfig = {
   /** Uid of a repository of this server, which may have been deleted. */
   source: string
-  /** In a request, undefined keeps the value, and an empty text means the default from now on. */
+  /** In a request, undefined keeps the current time. An empty text sets the default time, counted from now. */
   expirationTime: string | undefined
   // Repositories in cloud registries. They are stored for clients; nothing is copied there.
   google: string
   amazon: string
   azure: string
-  /** In a request, undefined keeps the value. */
+  /** In a request, undefined keeps the current value. */
   syncApks: boolean | undefined
-  // Two settings of the organization.
+  // These two settings belong to the organization.
   uniqueTags: boolean
   gracePeriod: boolean
 }
 
-/** Defaults of the members that a mask does not name, for a repository without a configuration. */
+/** Values of members that a field mask does not name, for a repository without a configuration. */
 export const emptySync: SyncConfig = {
   source: '',
   expirationTime: '',
@@ -33,7 +33,7 @@ export type StoredSync = Omit<SyncConfig, 'uniqueTags' | 'gracePeriod'>
 /** Change of the source of a repository. */
 export type SourceChange = { repo: string; before: SyncConfig | undefined; asked: SyncConfig }
 
-/** Configuration to store for a repository. `setter` is set if the copy begins again, in the name of the caller. */
+/** Source configuration to store for a repository. If `setter` is set, the copy begins again on behalf of this caller. */
 export type SettledSync = {
   config: SyncConfig
   /** True if the caller may pull from the source and push to the repository. */

@@ -12,7 +12,7 @@ import type { SyncConfig } from './sync-config.model.ts'
 type Catalogue = Pick<Repo, (typeof adminFields)[number]>
 const textOf = (repo: Catalogue): string => JSON.stringify(adminFields.map((name) => repo[name]))
 
-/** Repository with the fields of its source. Throws INVALID_ARGUMENT if the request has other values. */
+/** Repository with the fields of its source. Throws INVALID_ARGUMENT if the request has other values for these fields. */
 export function withSource<T extends Catalogue & { description: string }>(
   asked: T,
   before: Catalogue | undefined,
@@ -30,12 +30,12 @@ export function withSource<T extends Catalogue & { description: string }>(
   return { ...asked, catalogTier, bundles, aliases, activeTags, description: asked.description || source.description }
 }
 
-/** Checks the terms for setting tags, which also apply to copies. Call it before the transaction. */
+/** Checks the terms for setting tags. Copies set tags too, so the terms also apply to them. Call this before the transaction. */
 export async function requireSyncTerms({ app }: Work, place: string, asked: SyncConfig | undefined): Promise<void> {
   if (asked) await app.terms.check(place, ...app.eventTable.methods('registry.tag.created'))
 }
 
-/** Copies the current fields of the source. Returns whether copies also get unique tags. */
+/** Copies the current fields of the source to the repository. Returns true if copies also get unique tags. */
 export async function followSource(
   work: Work,
   lease: Lease,

@@ -1,6 +1,5 @@
-// Builds the name indexes of large repositories and keeps them up to date, one segment of names after the other. Tags of a
-// repository are created one transaction after the other, since each locks it. So no tag with a lower number can appear after one
-// that was seen.
+// Builds the name indexes of large repositories and keeps them up to date, one segment of names after the other. Each transaction
+// that creates tags locks the repository. So tags of one repository become visible in the order of their numbers.
 import { setImmediate as rest, setTimeout as sleep } from 'node:timers/promises'
 import type { App } from '#app.ts'
 import type { Lease } from '#db/leases.ts'
@@ -14,11 +13,15 @@ import { countTags } from './tags.store.ts'
 
 const numbersAtOnce = 20_000
 /**
- * Numbers that are read again. A tag of one repository may become visible after a tag of another repository with a higher number.
+ * Number of tags that are read again in each run. A tag of one repository may become visible after a tag of another repository
+ * with a higher number.
  */
 const lateNumbers = 1000
 
-/** Examines the tags created since the last run and marks the repositories that need a segment. Returns how many. */
+/**
+ * Examines the tags created since the last run and marks the repositories whose index needs a segment. Returns the number of
+ * marked repositories.
+ */
 export async function noteDue({ db }: App, lease: Lease): Promise<number> {
   let due = 0
   for (let late = lateNumbers; ; late = 0) {
@@ -27,7 +30,7 @@ export async function noteDue({ db }: App, lease: Lease): Promise<number> {
     if (late > 0 && (await store.lastNumber(db)) === seen) return due
     const repos = await store.reposBeyond(db, Math.max(0, seen - late), numbersAtOnce)
     const last = repos.length === 0 ? await store.lastNumber(db) : Math.max(...repos.map((one) => Number(one.last)))
-    // The number is lower if the newest tags were deleted and their numbers were reused.
+    // `last` is lower than `seen` if the newest tags were deleted and their numbers were reused.
     if (last === seen || (repos.length === 0 && last > seen)) return due
     const large: number[] = []
     for (const { repo } of repos) if (await hasSegmentToGet(db, repo)) large.push(repo)
@@ -53,7 +56,7 @@ async function noteDueRepo(tx: Tx, repo: number): Promise<void> {
 
 /** Most index entries in one transaction. */
 const partsAtOnce = 400
-/** A power cut may undo these writes without harm. The end of the segment makes them durable. */
+/** A power cut may undo writes of index entries without harm. The transaction that ends the segment makes them durable. */
 const later = { ...inRepo, durability: 'later' } as const
 const pauseMs = 20
 

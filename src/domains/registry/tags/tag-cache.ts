@@ -6,19 +6,19 @@ import { digestOf } from './tags.store.ts'
 export type PulledAs = { digest: string; since: string }
 
 /**
- * Digests of recently pulled tags, for an embedded database only. One process writes to it, and clears the cache with each commit
- * that changes a tag. Servers that share a database read it each time, since an assignment must be visible on all of them at
- * once.
+ * Cache of digests of recently pulled tags, for an embedded database only. There, one process writes to the database, and each
+ * commit that changes a tag clears the cache. Servers that share a database read the tag for each pull, since an assignment must
+ * be visible on all servers at once.
  */
 export type TagCache = {
-  /** Digest of the tag and the time of its assignment. Returns undefined if there is no such tag, a result that is not cached. */
+  /** Digest of the tag and the time of its assignment. Returns undefined if there is no such tag. A missing tag is not cached. */
   of(repo: TagRepo, name: string): Promise<PulledAs | undefined>
   clear(): void
 }
 
 /**
- * Creates a cache whose entries are at most half a second old, in case another program changes the database. `monotonic` returns
- * milliseconds of a clock that never steps.
+ * Creates a cache. Entries are at most half a second old, in case another program changes the database. `monotonic` returns
+ * milliseconds of a clock that never jumps.
  */
 export function createTagCache(db: Db, monotonic: () => number): TagCache {
   const cache = createAged<PulledAs | undefined>(monotonic, { rereads: true }, (found) => found !== undefined)

@@ -25,7 +25,7 @@ export const sourceNumbers = { oci: 1, api: 2, import: 3, sync: 4, upstream: 5 }
   Source,
   number
 >
-/** Numbers of the origins of an entry of the transparency log. */
+/** Numbers for the origin of an entry of the transparency log. */
 export const kindNumbers = { live: 1, import: 2, backfill: 3 } as const satisfies Record<EntryKind, number>
 
 /** Returns `now`, or `last` plus one millisecond if `now` is not later. Times of a tag always increase. */
@@ -39,5 +39,5 @@ export const historyFields = {
   tag: { column: 'tag', sort: true },
 } as const satisfies Fields<HistoryRecord>
 
-/** Longer lists of records have no total. */
+/** Most records that are counted for a list. A longer list has no total. */
 export const mostCounted = 100_000

@@ -32,7 +32,10 @@ export async function isInHistory(reader: Reader, repo: TagRepo, tag: string): P
   return (await store.lastTime(reader, repo.ledger, tag)) !== ''
 }
 
-/** Assignments of a tag in a time window, as the members of a JSON list, oldest first. Empty if there are none. */
+/**
+ * Assignments of a tag in a time window, oldest first. The text has the members of a JSON list, and is empty if there are no
+ * assignments.
+ */
 export async function historyText(
   reader: Reader,
   repo: TagRepo,
@@ -43,7 +46,7 @@ export async function historyText(
   return store.historyText(reader, repo.ledger, tag, window, limit)
 }
 
-/** Rows of a tag in a time window with its deletions, newest first. */
+/** Assignments and deletions of a tag in a time window, newest first. */
 export async function listHistory(
   reader: Reader,
   repo: TagRepo,
@@ -55,8 +58,8 @@ export async function listHistory(
 }
 
 /**
- * Assignments of a tag in a time window, oldest first. Includes those before the tag was deleted and created again. Empty if
- * there is no such tag.
+ * Assignments of a tag in a time window, oldest first. Includes assignments from before the tag was deleted and created again.
+ * Empty if there is no such tag.
  */
 export async function listMoves(
   call: Call,
@@ -70,7 +73,10 @@ export async function listMoves(
   return repo ? store.movesIn(db, repo.ledger, tag.name, window, most) : []
 }
 
-/** A page of the rows of a tag, of a digest (the tags it had, each with start and end), or of the whole repository. */
+/**
+ * A page of rows of the tag history: of a tag, of a digest, or of the whole repository. The rows of a digest show which tags
+ * pointed to it, each with start and end.
+ */
 export async function listRecords(call: Call, repoUid: string, page: Page, filter: RecordFilter) {
   checkRequest(page, filter)
   const { ledger } = found(await findRepoRow(call.app.db, { uid: repoUid }), repoType, repoUid)
@@ -84,11 +90,11 @@ export async function listRecordsOfDeleted(call: Call, repoUid: string, page: Pa
   return pageOfRecords(call, repoUid, ledger, page, filter)
 }
 
-/** Throws INVALID_ARGUMENT for a malformed digest, and for an order that no index serves with the filter. */
+/** Throws INVALID_ARGUMENT for a malformed digest, and for a sort order without an index for this filter. */
 export function checkRequest({ order }: Page, { tag, digest, from, before }: RecordFilter): void {
   const malformed: FieldViolation = { field: 'digest', description: `digest must match "${digestPattern.source}"` }
   refuseIfAny(digest === '' || digestPattern.test(digest) ? [] : [malformed])
-  // No index has the tag and the time, so a list by tag would read all records to find the few of a window.
+  // No index has both tag and time. A list by tag would read all records to find the few records in a time window.
   if (order.field === 'tag' && tag === '' && digest === '' && (from ?? before) !== undefined) {
     const description = 'cannot be tag together with start_time or end_time, unless tag or digest is set'
     throw invalid({ field: 'order_by', description })
@@ -111,7 +117,7 @@ async function pageOfRecords(
     db,
     named.map(({ actor }) => actor),
   )
-  // The cursor of a record is its tag and its time.
+  // The cursor of a record has its tag and its time.
   const tieOf = (row: store.EndedRecord) => (page.order.field === 'time' ? row.tag : row.time)
   return toListed(
     call,
@@ -125,8 +131,8 @@ export type ReportedRecord = told.ReportedRecord
 const readUpstreams = [capabilityNumber('registry.settings.update')]
 
 /**
- * Lists a page of the tag history that upstreams serve. No rule and no view uses it. `origin` is empty for callers who are not
- * allowed to see upstreams.
+ * Lists a page of the tag history that upstream registries served. Rules and views do not use this history. `origin` is empty for
+ * callers who are not allowed to see upstreams.
  */
 export async function listReported(call: Call, repoUid: string, page: Page, filter: RecordFilter) {
   checkRequest(page, filter)
@@ -148,7 +154,7 @@ export async function listReported(call: Call, repoUid: string, page: Page, filt
 /** Tags that anyone may pull from the public organization (free-tier public images). */
 export const freeTags: readonly string[] = ['latest', 'latest-dev']
 
-/** Returns whether a free tag of the repository ever pointed to this manifest, or to one that needs this manifest or blob. */
+/** True if a free tag of the repository ever pointed to this manifest, or to a manifest that needs this manifest or blob. */
 export async function isFree(reader: Reader, repo: RepoRef, digest: string): Promise<boolean> {
   if (await store.wasEverTagged(reader, repo.ledger, digest, freeTags)) return true
   return store.wasNeeded(reader, repo, digest, freeTags)

@@ -8,13 +8,13 @@ import { lineage, parentOf } from '#lib/uid.ts'
 import { eventNumbers, type HistoryRecord, kindNumbers, sourceNumbers } from './tag-history.model.ts'
 import type { Source, TagRepo } from './tags.model.ts'
 
-// The column `repo_id` has the number of the history: that of the first repository which wrote to it.
+// The column `repo_id` has the number of the tag history, which is the number of the first repository that wrote to it.
 const into = sql`
   INSERT INTO tag_history (repo_id, tag, time, event, digest, previous_digest, media_type, size, actor, source)`
 
 /**
- * Adds rows to the tag history, with type and size from the manifests if they are stored. Rows are never changed. Each one is
- * queued for its entry in the transparency log.
+ * Adds rows to the tag history, with type and size from the manifests if these are stored. Rows are never changed. Also queues an
+ * entry in the transparency log for each row.
  */
 export async function insertRecords(tx: Tx, repo: TagRepo, records: readonly HistoryRecord[]): Promise<void> {
   const rows = records.map((record) => {
@@ -31,8 +31,8 @@ export async function insertRecords(tx: Tx, repo: TagRepo, records: readonly His
 }
 
 /**
- * Adds the deletion of every tag `t` that `where` selects, all with one time. The time must be later than the last row of each of
- * them.
+ * Adds the deletion of every tag `t` that `where` selects. All deletions have the same time, which must be later than the last
+ * row of each tag.
  */
 export async function insertDeletions(
   tx: Tx,
@@ -50,7 +50,7 @@ export async function insertDeletions(
   await notePendingDeletions(tx, repo, where, { time, source })
 }
 
-/** Both bounds are optional: `from` is inclusive, `after` and `before` are exclusive. */
+/** Time window. Both bounds are optional: `from` is inclusive, `after` and `before` are exclusive. */
 export type Window = {
   from?: string | undefined
   after?: string | undefined
@@ -69,8 +69,8 @@ export function within({ from, after, before, digest }: Window): Sql {
 }
 
 /**
- * Assignments of a time window as the members of a JSON list, oldest first. The result is text, since there may be a thousand of
- * them.
+ * Assignments in a time window as the members of a JSON list, oldest first. The database builds the text, since there may be a
+ * thousand assignments.
  */
 export async function historyText(reader: Reader, ledger: number, tag: string, window: Window, limit: number) {
   const row = await reader.get<{ text: string | null }>(sql`
@@ -96,8 +96,8 @@ function fromRow(row: Row): DescribedRecord {
 }
 
 /**
- * Rows that `where` selects, ordered by tag and time. Rows of a digest are first found in its index alone, since SQLite would
- * otherwise read all rows of the tag.
+ * Selects rows, ordered by tag and time. Rows of a digest are searched in the index of digests first. Otherwise SQLite would read
+ * all rows of the tag.
  */
 function selectRows(
   ledger: number,
@@ -122,13 +122,21 @@ export async function listHistory(reader: Reader, ledger: number, tag: string, w
   return (await reader.all<Row>(selectRows(ledger, { where, order: newestFirst, limit }))).map(fromRow)
 }
 
-/** `checkedBefore` is empty unless the assignment was observed at an upstream after an earlier check. */
+/**
+ * Record with the time of the next row of its tag. `checkedBefore` is empty unless the assignment was observed at an upstream
+ * after an earlier check.
+ */
 export type EndedRecord = HistoryRecord & { endTime: string; checkedBefore: string }
 
-/** A page of records and one more, ordered by `time` or by `tag`. */
+/**
+ * Position, order and size of a page of records. Lists read one record more than the page has. The order is by `time` or by
+ * `tag`.
+ */
 export type RecordPage = Pick<Page, 'order' | 'after' | 'size' | 'skip'>
 
-/** Rows of a tag, of a digest, or of all tags. Each has the time of the next row of its tag, which is empty for the last. */
+/**
+ * Rows of a tag, of a digest, or of all tags. `endTime` is the time of the next row of the same tag, and empty for the last row.
+ */
 export async function listRecords(
   reader: Reader,
   ledger: number,
@@ -175,12 +183,12 @@ export async function countRecords(
   return (row?.total ?? 0) > most ? undefined : (row?.total ?? 0)
 }
 
-/** Condition for the rows of a history. The index for whole repositories by time is on the negative number. */
+/** Condition for the rows of a tag history. A negative number selects the index for lists of the whole history by time. */
 function rowsOf(ledger: number, isWhole: boolean): Sql {
   return isWhole ? sql`-repo_id = ${-ledger}` : sql`repo_id = ${ledger}`
 }
 
-/** Sort keys of a page. The cursor has one of them as its value, and the other one as its uid. */
+/** Sort keys of a page. One sort key is the value of the cursor, and the other one is its uid. */
 function keysOf({ order, after }: RecordPage, tag: string | undefined): { names: Sql[]; past: Sql } {
   const keys = tag !== undefined ? ['time'] : order.field === 'tag' ? ['tag', 'time'] : ['time', 'tag']
   const values = keys.map((key) => (key === order.field ? after?.value : after?.uid) ?? '')
@@ -196,14 +204,14 @@ export async function digestAt(reader: Reader, ledger: number, tag: string, time
   return row === undefined || row.event === eventNumbers.deleted ? '' : row.digest
 }
 
-/** Time of the last row of a tag. Empty if it has none. */
+/** Time of the last row of a tag. Empty if the tag has no rows. */
 export async function lastTime(reader: Reader, ledger: number, tag: string): Promise<string> {
   const row = await reader.get<{ time: string }>(sql`
     SELECT time FROM tag_history WHERE repo_id = ${ledger} AND tag = ${tag} ORDER BY time DESC LIMIT 1`)
   return row?.time ?? ''
 }
 
-/** Source of the last row of a tag. Returns undefined if it has none. */
+/** Source of the last row of a tag. Returns undefined if the tag has no rows. */
 export async function lastSource(reader: Reader, ledger: number, tag: string): Promise<Source | undefined> {
   const row = await reader.get<{ source: number }>(sql`
     SELECT source FROM tag_history WHERE repo_id = ${ledger} AND tag = ${tag} ORDER BY time DESC LIMIT 1`)
@@ -211,8 +219,8 @@ export async function lastSource(reader: Reader, ledger: number, tag: string): P
 }
 
 /**
- * Deletion time of a repository of this history that is still being removed, so that its last rows may be missing. Empty
- * otherwise.
+ * Deletion time of a repository that wrote to this history and is still being removed. The last rows of its tags may be missing.
+ * Empty if there is no such repository.
  */
 export async function removalTime(reader: Reader, ledger: number): Promise<string> {
   const row = await reader.get<{ time: string | null }>(sql`
@@ -288,26 +296,26 @@ export async function deleteHistory(tx: Tx, ledger: number): Promise<number> {
   return tx.run(sql`DELETE FROM tag_history WHERE repo_id = ${ledger}`)
 }
 
-// Rows that wait for their entry in the transparency log. Each record of the history adds one.
+// Queue of rows that need an entry in the transparency log. Each new row of the tag history is queued.
 const intoPending = sql`INSERT INTO ledger_pending (ledger_id, tag, time, path, kind)`
 
 function kindOf(source: Source): number {
   return source === 'import' ? kindNumbers.import : kindNumbers.live
 }
 
-/** Current path of the repository, in names. */
+/** Current path of the repository, made of names. */
 function pathNow({ id, uid }: Pick<TagRepo, 'id' | 'uid'>): Sql {
   const groups = lineage(parentOf(uid)).reverse()
   const names = groups.map((group) => sql`(SELECT name FROM groups WHERE uid = ${group})`)
   return sql`coalesce(${join([...names, sql`(SELECT name FROM repos WHERE id = ${id})`], ` || '/' || `)}, '')`
 }
 
-/** Path of a repository that is being removed, with its last name. */
+/** Path of a repository that is being removed, as it was at the deletion. */
 function lastPath(repo: Pick<TagRepo, 'id' | 'uid'>): Sql {
   return sql`coalesce((SELECT path FROM deleted_repos WHERE id = ${repo.id}), ${pathNow(repo)})`
 }
 
-/** Adds pending entries of records that the transaction has just added. */
+/** Queues an entry in the transparency log for each record that the transaction has just added. */
 async function notePending(tx: Tx, repo: TagRepo, records: readonly HistoryRecord[]): Promise<void> {
   const path = records.length === 1 ? pathNow(repo) : sql`${await readPath(tx, repo)}`
   const rows = records.map(
@@ -321,7 +329,10 @@ async function readPath(reader: Reader, repo: TagRepo): Promise<string> {
   return row!.path
 }
 
-/** Adds pending entries of deletions, all with one time, of the tags `t` that `where` selects. */
+/**
+ * Queues an entry in the transparency log for the deletion of each tag `t` that `where` selects. All deletions have the same
+ * time.
+ */
 async function notePendingDeletions(
   tx: Tx,
   repo: TagRepo,

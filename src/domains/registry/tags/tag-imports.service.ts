@@ -1,4 +1,4 @@
-// Imports of tag histories. Rows are only ever added after the last row of a tag.
+// Imports of tag histories. An import only adds rows that are later than the last row of a tag.
 
 import type { Call } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
@@ -20,7 +20,7 @@ export type ImportCounts = { tagsCreated: number; recordsCreated: number; record
 
 const maxTags = 1000
 const maxRecords = 10_000
-/** An import has thousands of statements, which change thousands of pages. */
+/** Options for the transaction of an import. SQLite keeps temporary data on disk, since an import changes thousands of pages. */
 const ofManyRecords = { ...inRepo, aside: 'disk' } as const
 
 /** Imports everything or nothing, with an event for each tag whose digest changes. Repeating an import changes nothing. */

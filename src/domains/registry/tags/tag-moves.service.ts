@@ -13,15 +13,18 @@ import * as history from './tag-history.store.ts'
 import type { Mover, Tag, TagRepo } from './tags.model.ts'
 import * as store from './tags.store.ts'
 
-/** Without a digest, an existing tag keeps its digest. A new tag then points to nothing, and has no row in the tag history. */
+/**
+ * Assignment of a digest to a tag. Without a digest, an existing tag keeps its digest. A new tag without a digest points to
+ * nothing, and has no row in the tag history.
+ */
 export type Assignment = Mover & { repo: TagRepo; name: string; digest: string | undefined }
 
 /** `previousDigest` is empty if the tag had no digest. `changed` is true if the tag history has a new row. */
 export type Assigned = { tag: Tag; previousDigest: string; changed: boolean }
 
 /**
- * Assigns the digest to the tag with the fields in `also`, and creates the tag if necessary. Does nothing if it has them already.
- * The previous digest gets its retention date. Throws if a tag rule forbids the assignment.
+ * Assigns the digest to the tag, and sets the fields in `also`. Creates the tag if necessary. Does nothing if the tag has this
+ * digest and these fields already. The previous digest gets its retention date. Throws if a tag rule forbids the assignment.
  */
 export async function assignTag(
   tx: Tx,
@@ -30,7 +33,8 @@ export async function assignTag(
   also: Partial<Pick<Tag, 'deprecated' | 'bundles'>> = {},
 ): Promise<Assigned> {
   const { repo, name, now, actor, source, inNameOf = actor } = to
-  // No other request assigns tags of the repository now, but the end of life of a tag may be recorded at any time.
+  // The lock on the repository stops other requests from assigning its tags. The end of life of a tag may still be recorded
+  // meanwhile, so the row of the tag is locked too.
   const before = await store.lockTagNamed(tx, repo.id, name)
   const previousDigest = before?.digest ?? ''
   const digest = to.digest ?? previousDigest
@@ -70,8 +74,8 @@ export async function assignTag(
 }
 
 /**
- * Throws ABORTED unless the precondition holds for the tag, with an empty `digest` if it points to nothing. Call it in the
- * transaction that has locked the repository, with the tag as it was before.
+ * Throws ABORTED unless the precondition holds for the tag. `digest` is the current digest of the tag, and empty if the tag
+ * points to nothing. Call this before the tag changes, in the transaction that has locked the repository.
  */
 export function requireTagAt(precondition: Precondition | undefined, name: string, digest: string): void {
   if (!precondition || holds(precondition, digest === '' ? [] : [digest])) return
@@ -79,7 +83,7 @@ export function requireTagAt(precondition: Precondition | undefined, name: strin
   throw preconditionFailed(`the precondition of the request failed: the tag ${name} ${now}`, digest)
 }
 
-/** Time of the last row of a tag that does not exist, including a deletion that is not yet in the tag history. */
+/** Time of the last row of a tag that does not exist. Includes a deletion that is not yet in the tag history. */
 async function lastTimeOf(tx: Tx, { ledger }: TagRepo, name: string): Promise<string> {
   const [last, removed] = [await history.lastTime(tx, ledger, name), await history.removalTime(tx, ledger)]
   return last > removed ? last : removed
@@ -96,10 +100,10 @@ async function notifyTagLeft(
   for (const tagLeft of app.hooks.tagLeft) await tagLeft(tx, repo, left)
 }
 
-/** Cause of the event. */
+/** Members of `Work` that writing an event needs. */
 type By = Pick<Work, 'app' | 'cause'>
 
-/** Deletes the tag. Its digest gets its retention date. Throws if a tag rule or a hold forbids it. */
+/** Deletes the tag. The digest of the tag gets its retention date. Throws if a tag rule or a hold forbids the deletion. */
 export async function removeTag(tx: Tx, by: By, tag: Tag, removal: Mover & { repo: TagRepo }): Promise<void> {
   const { repo, now, actor, source } = removal
   const { name, digest } = tag
@@ -135,8 +139,8 @@ export async function removeTagsOf(tx: Tx, by: By, digest: string, removal: Move
 }
 
 /**
- * Deletes at most `limit` tags of a deleted repository, or all of them. Their rows have one time, and the event of the repository
- * covers them. Returns the number of deleted tags.
+ * Deletes at most `limit` tags of a deleted repository, or all of them. Their rows in the tag history have the same time. No
+ * event is written for each tag, since the event of the repository covers all tags. Returns the number of deleted tags.
  */
 export async function removeTagsOfRemoval(tx: Tx, removal: Removal, limit: number): Promise<number> {
   const { id, uid, ledger, actor, deleteTime } = removal
@@ -149,8 +153,8 @@ export async function removeTagsOfRemoval(tx: Tx, removal: Removal, limit: numbe
 }
 
 /**
- * Time of the last change of any tag of a repository. Empty if it has none. Reads the lists, so the number of tags does not
- * matter.
+ * Time of the last change of any tag of a repository. Empty if the repository has no tags. The number of tags does not matter,
+ * since the time is read from the lists.
  */
 export function lastMoveIn(tx: Tx, { uid }: Pick<TagRepo, 'uid'>): Promise<string> {
   return store.lastUpdateIn(tx, uid)
@@ -167,7 +171,7 @@ async function removeWhere(tx: Tx, where: Sql, removal: Mover & { repo: TagRepo 
   const { repo, now, actor, source } = removal
   const last = await store.lastUpdateOf(tx, where)
   if (last === '') return
-  // One time for all, after the last assignment of each of them.
+  // All deletions have the same time, which is later than the last assignment of each tag.
   const time = timeAfter(now, last)
   await history.insertDeletions(tx, repo, where, { time, actor, source })
   await store.deleteTagsWhere(tx, repo, where)
@@ -184,7 +188,7 @@ export type PastMoves = {
 
 /**
  * Adds assignments with their original times, which must be later than the last row of the tag. The tag then points to the last
- * digest. `made` is true if the tag did not exist.
+ * digest. `made` is true if the import created the tag.
  */
 export async function appendPastMoves(
   tx: Tx,
@@ -206,7 +210,7 @@ export async function appendPastMoves(
       await tagAssigning(tx, repo, { tag: name, digest, time: by.cause.now }, by.cause.now)
   }
   await history.insertRecords(tx, repo, records)
-  // Retention starts with the import, whatever the original times are.
+  // Retention starts at the time of the import, and not at the original times.
   for (const digest of new Set(records.map(({ previousDigest }) => previousDigest))) {
     await notifyTagLeft(tx, by, repo, { tag: name, digest, time: by.cause.now })
   }
@@ -226,10 +230,13 @@ export async function appendPastMoves(
   return { tag, made: true }
 }
 
-/** Last row of a tag: its time, empty without a row, and the digest, empty after a deletion. */
+/** Last row of a tag in the tag history. `time` is empty if there is no row, and `digest` is empty after a deletion. */
 export type LastRecord = { time: string; digest: string }
 
-/** Adds a row if the last one has another digest than the tag. If they agree, only the time of the tag is corrected. */
+/**
+ * Makes the tag history agree with the tag. Adds a row if the last row has another digest. If the digests agree, only corrects
+ * the time of the tag.
+ */
 export async function settleTag(tx: Tx, repo: TagRepo, tag: Tag, last: LastRecord, by: Mover): Promise<void> {
   const { now, actor, source } = by
   if (last.digest !== '' && last.digest === tag.digest) {
@@ -244,7 +251,7 @@ export async function settleTag(tx: Tx, repo: TagRepo, tag: Tag, last: LastRecor
   await store.patchTag(tx, tag, { ...tag, updateTime: time, assignTime: tag.digest === '' ? '' : time })
 }
 
-/** Restores a tag that exists only in the tag history. If its manifest is lost, adds its deletion instead. */
+/** Restores a tag that exists only in the tag history. If its manifest is lost, adds a deletion to the tag history instead. */
 export async function bringBackTag(
   tx: Tx,
   repo: TagRepo,

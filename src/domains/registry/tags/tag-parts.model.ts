@@ -1,5 +1,5 @@
 // Name index of a large repository, for searches by a part of a name. A segment holds a fixed number of names in order, divided
-// into buckets. For each sequence of one, two or three characters it has the positions of the names that contain it.
+// into buckets. For each sequence of one, two or three characters, a segment has the positions of the names that contain it.
 import { shapeOf, type Tag } from './tags.model.ts'
 
 export const segmentSize = 8192
@@ -8,7 +8,7 @@ export const bucketsPerSegment = segmentSize / bucketSize
 
 const gramSizes = [1, 2, 3] as const
 const bitmapBytes = segmentSize / 8
-/** Longer lists take more space than a bitmap with one bit for each name of the segment. */
+/** Longest list of positions. A longer list would take more space than a bitmap with one bit for each name of the segment. */
 const mostListed = bitmapBytes / 2
 
 export type Part = { gram: string; held: Uint8Array }
@@ -17,7 +17,7 @@ export type Segment = { parts: Part[]; buckets: string[]; fences: string }
 const namesBetweenRests = 256
 const gramsBetweenRests = 512
 
-/** Builds a segment from `segmentSize` different names. Other work runs at each `rest`. */
+/** Builds a segment from `segmentSize` different names. Calls `rest` regularly, so that other work can run. */
 export async function segmentOf(names: readonly string[], rest: () => Promise<unknown>): Promise<Segment> {
   const sorted = [...names].sort()
   const held = new Map<string, number[]>()
@@ -45,7 +45,7 @@ function note(held: Map<string, number[]>, text: string, from: number, size: num
   else if (list.at(-1) !== at) list.push(at)
 }
 
-/** Tag names contain no line break. */
+/** Joins names with line breaks, which tag names cannot contain. */
 const joined = (names: readonly string[]): string => names.join('\n')
 export const split = (names: string): string[] => names.split('\n')
 
@@ -73,7 +73,7 @@ function bitsOf(held: Uint8Array): Uint8Array {
   return bits
 }
 
-/** Buckets of a segment with a name that is in all of these sets, in order. */
+/** Buckets of a segment, in order, with at least one name that is in all of these sets. */
 export function bucketsWith(all: readonly Uint8Array[]): number[] {
   const bits = all.map(bitsOf)
   const bytesPerBucket = bucketSize / 8
@@ -85,10 +85,10 @@ export function bucketsWith(all: readonly Uint8Array[]): number[] {
   })
 }
 
-/** More sequences of a long text would not improve the choice of the rarest ones. */
+/** Most sequences of a text that are considered. More sequences would not improve the choice of the rarest ones. */
 const mostGrams = 12
 
-/** Sequences that a name with this text must contain. */
+/** Sequences of characters that every name with this text contains. */
 export function gramsOf(part: string): string[] {
   const text = part.toLowerCase()
   const size = gramSizes.at(-1)!
@@ -98,7 +98,10 @@ export function gramsOf(part: string): string[] {
   return grams.filter((_, i) => i % step === 0)
 }
 
-/** Required prefix and part of a name. Empty texts match every name. `asked` has the shapes not to hide. */
+/**
+ * Filter for names: a required prefix, and a part that names must contain. Empty texts match every name. `asked` has the shapes
+ * of names that are not hidden.
+ */
 export type NameFilter = { prefix: string; part: string; asked: number }
 
 export function matches(name: string, last: string, { prefix, part, asked }: NameFilter): boolean {
@@ -110,10 +113,10 @@ export function matches(name: string, last: string, { prefix, part, asked }: Nam
   )
 }
 
-/** Buckets of one segment that may have matches, in order, and the position of the search in them. */
+/** Search in one segment: the buckets that may have matches, in order, and the current position. */
 export type Cursor = { segment: number; fences: string[]; buckets: number[]; at: number }
 
-/** Creates a cursor for those buckets that can have names after `last`. */
+/** Creates a cursor. Leaves out buckets that cannot have names after `last`. */
 export function cursorOf(
   segment: number,
   fences: string[],
@@ -129,10 +132,10 @@ export function cursorOf(
   return { segment, fences, buckets: wanted, at: 0 }
 }
 
-/** First name of the next bucket. */
+/** First name of the next bucket of a cursor. */
 const fenceOf = ({ fences, buckets, at }: Cursor): string => fences[buckets[at]!]!
 
-/** Cursor whose next bucket begins first. Returns undefined if all are done. */
+/** Cursor whose next bucket comes first by name. Returns undefined if all cursors are at their end. */
 function firstOf(cursors: readonly Cursor[]): Cursor | undefined {
   let first: Cursor | undefined
   for (const cursor of cursors) {
@@ -141,7 +144,7 @@ function firstOf(cursors: readonly Cursor[]): Cursor | undefined {
   return first
 }
 
-/** Numbers of the next buckets, ordered by their first names. */
+/** Advances the cursors. Returns the numbers of the next buckets, ordered by their first names. */
 export function takeBuckets(cursors: readonly Cursor[], most: number): number[] {
   const taken: number[] = []
   for (let cursor = firstOf(cursors); cursor && taken.length < most; cursor = firstOf(cursors)) {
@@ -151,7 +154,7 @@ export function takeBuckets(cursors: readonly Cursor[], most: number): number[] 
   return taken
 }
 
-/** First name of all remaining buckets. Returns undefined if there are none. */
+/** First name of all remaining buckets. Returns undefined if no buckets remain. */
 export function nextName(cursors: readonly Cursor[]): string | undefined {
   const first = firstOf(cursors)
   return first && fenceOf(first)
@@ -163,7 +166,7 @@ export function justBefore(name: string): string {
   return `${name.slice(0, end)}${String.fromCharCode(name.charCodeAt(end) - 1)}\u007f`
 }
 
-/** Merges tags by name, each once. */
+/** Merges two lists of tags by name. A tag in both lists appears once. */
 export function merged(some: readonly Tag[], others: readonly Tag[]): Tag[] {
   const byName = new Map([...some, ...others].map((tag) => [tag.name, tag]))
   return [...byName.values()].sort((a, b) => (a.name < b.name ? -1 : 1))

@@ -1,4 +1,4 @@
-// Searches tags of a large repository by a part of their names, in its name index and among the few tags that are not indexed
+// Searches tags of a large repository by a part of their names. Uses the name index, and reads the few tags that are not indexed
 // yet.
 
 import type { Call } from '#app.ts'
@@ -25,22 +25,28 @@ import {
 import * as store from './tag-parts.store.ts'
 import type { Tag } from './tags.model.ts'
 
-/** Tags by name. With `upTo`, more may follow after that name, and none before it. Without it, there are no more. */
+/**
+ * Tags by name. With `upTo`, the result is complete up to that name, and more tags may follow after it. Without `upTo`, there are
+ * no more tags.
+ */
 export type FoundTags = { tags: Tag[]; upTo: string | undefined }
 
 export type Wanted = { last: string; limit: number }
 
-/** Most tags outside the index that one request reads. If there are more, reading the tags by name is faster. */
+/** Most tags outside the index that one request reads. If there are more, reading all tags by name is faster. */
 const mostNew = 2 * segmentSize
-/** More sequences would hardly reduce the names to look at. */
+/** Number of sequences that a search uses, the rarest first. More sequences would exclude hardly any names. */
 const rarest = 4
 const bucketsAtOnce = 128
 const mostBuckets = 1024
 const namesAtOnce = 200
-/** An index also has the names of deleted tags. */
+/** Most names from the index that one request looks up. The index also has the names of deleted tags. */
 const mostLookedUp = 10_000
 
-/** Matching tags after `last`. Returns undefined if no index can answer. */
+/**
+ * Matching tags after `last`, found with the name index. Returns undefined if the repository has no index, or if too many tags
+ * are not indexed yet.
+ */
 async function findByPart(
   reader: Reader,
   repo: number,
@@ -53,7 +59,7 @@ async function findByPart(
   const news = await store.newTagsWith(reader, repo, index.upTo, filter, { ...wanted, most: mostNew })
   const cursors = await cursorsOf(reader, index, filter, wanted.last)
   const { tags, upTo } = await known(reader, { repo, index: index.id }, cursors, filter, wanted)
-  // A rebuilt index may have lost rows while they were read.
+  // If the index was replaced during the read, some of its rows may have been missing.
   if ((await store.indexOf(reader, repo))?.id !== index.id) return undefined
   const reached = upTo === undefined ? news : news.filter(({ name }) => name <= upTo)
   return { tags: merged(tags, reached).slice(0, wanted.limit), upTo }
@@ -98,7 +104,7 @@ async function known(
       for (const name of split(names)) if (matches(name, last, filter)) matching.add(name)
     }
     read += buckets.length
-    // Unread buckets may have names after this one, and none before it.
+    // Buckets that were not read have no names before this one.
     const next = nextName(cursors)
     const reached = [...matching].filter((name) => next === undefined || name < next).sort()
     for (const names of chunks(reached, namesAtOnce)) {
@@ -112,11 +118,13 @@ async function known(
   }
 }
 
-/** Number of names that one page looks at in the order of names. A repository may have millions, and few of them may match. */
+/**
+ * Most names that one page examines in the order of names. A repository may have millions of names, and few of them may match.
+ */
 const mostNames = 10_000
 const mostCharacters = 128
 
-/** Tags of a repository by a prefix and a part of their names. A short page can still have a token for the next one. */
+/** Tags of a repository by a prefix and a part of their names. A page with few tags can still have a token for the next page. */
 export async function searchTags(
   call: Call,
   repoUid: string,
@@ -128,13 +136,13 @@ export async function searchTags(
   const { id } = found(await findRepoRow(db, { uid: repoUid }), repoType, repoUid)
   const wanted = { last: page.after?.value ?? '', limit: page.skip + page.size + 1 }
   const { desc } = page.order
-  // The name index is read forward only.
+  // The name index can only be read in ascending order.
   const byPart = filter.part === '' || desc ? undefined : await findByPart(db, id, filter, wanted)
   const matching = byPart ?? (await findByName(db, id, filter, { ...wanted, desc }))
   const tags = matching.tags.slice(page.skip)
   const total = await countTags(db, id, filter)
   if (tags.length > page.size) return toListed(call, page, tags, total)
-  // The next page continues after the last name that was looked at, whether it matched or not.
+  // The next page continues after the last name that was examined, even if that name did not match.
   const toSkip = Math.max(0, page.skip - matching.tags.length)
   return listedUpTo(call, page, { items: tags, total, last: matching.upTo, toSkip })
 }

@@ -6,18 +6,18 @@ import { bucketsPerSegment, type NameFilter, type Part, type Segment } from './t
 import { type Tag, visibleShapes } from './tags.model.ts'
 import { fromRow, type Row, tagColumns } from './tags.store.ts'
 
-/** Name index with `segments` segments, of the tags up to the number `upTo`. */
+/** Name index with `segments` segments. It has the tags up to the number `upTo`. */
 export type PartIndex = { id: number; upTo: number; segments: number }
 
 const columns = sql`id, up_to AS "upTo", segments`
 
-/** The index for searches. If there are two, the other one is still being built. */
+/** The index for searches. If there are two indexes, the newer one is still being built. */
 export async function indexOf(reader: Reader, repo: number): Promise<PartIndex | undefined> {
   return reader.get<PartIndex>(sql`
     SELECT ${columns} FROM tag_part_indexes WHERE repo_id = ${repo} ORDER BY id LIMIT 1`)
 }
 
-/** Tags `t` of a repository after the indexed number, ordered by number. */
+/** Tags `t` of a repository with a number above `upTo`, ordered by number. */
 function beyond(repo: number, upTo: number, wanted: Sql, limit: number): Sql {
   return sql`
     SELECT ${wanted} FROM tags t WHERE -t.repo_id = ${-repo} AND -t.id < ${-upTo} ORDER BY -t.id DESC LIMIT ${limit}`
@@ -63,7 +63,7 @@ export async function visibleTagsNamed(
   return rows.map(fromRow).sort((a, b) => (a.name < b.name ? -1 : 1))
 }
 
-/** Sequences that occur in a name, the rarest first. */
+/** The given sequences that occur in a name, the rarest first. */
 export async function byRarity(reader: Reader, index: number, grams: readonly string[]): Promise<string[]> {
   const rows = await reader.all<{ gram: string }>(sql`
     SELECT gram FROM tag_parts WHERE index_id = ${index} AND gram IN (${list(grams)})
@@ -97,7 +97,7 @@ export async function namesIn(reader: Reader, index: number, buckets: readonly n
   return rows.map(({ names }) => names)
 }
 
-/** Repositories of the next tags by number, each with the last of these numbers. */
+/** Repositories of the next tags by number. `last` is the highest of these numbers for each repository. */
 export function reposBeyond(reader: Reader, number: number, most: number): Promise<{ repo: number; last: number }[]> {
   return reader.all(sql`
     SELECT repo_id AS repo, max(id) AS last
@@ -108,7 +108,7 @@ export async function lastNumber(reader: Reader): Promise<number> {
   return (await reader.get<{ last: number | null }>(sql`SELECT max(id) AS last FROM tags`))?.last ?? 0
 }
 
-/** Number up to which tags were examined. */
+/** Number of the last tag that was examined. */
 export async function seenNumber(reader: Reader): Promise<number> {
   return Number((await readFact(reader, 'tags_seen')) ?? 0)
 }
@@ -127,7 +127,7 @@ export function dueIndexes(reader: Reader): Promise<DueIndex[]> {
      WHERE i.due = 1 ORDER BY i.id`)
 }
 
-/** The index that gets new tags. */
+/** The index to which new tags are added. */
 export async function newestIndexOf(reader: Reader, repo: number): Promise<PartIndex | undefined> {
   return reader.get<PartIndex>(sql`
     SELECT ${columns} FROM tag_part_indexes WHERE repo_id = ${repo} ORDER BY id DESC LIMIT 1`)
@@ -141,7 +141,10 @@ export async function setDue(tx: Tx, index: number, due: boolean): Promise<void>
   await tx.run(sql`UPDATE tag_part_indexes SET due = ${Number(due)} WHERE id = ${index}`)
 }
 
-/** Rows of an interrupted run do no harm: names are checked, and those that do not match are skipped. */
+/**
+ * Adds the entries of a segment. Entries of an interrupted run do no harm: searches check each name and skip names that do not
+ * match.
+ */
 export async function insertParts(tx: Tx, { id, segments }: PartIndex, parts: readonly Part[]): Promise<void> {
   const rows = parts.map(({ gram, held }) => sql`(${id}, ${gram}, ${segments}, ${held})`)
   const into = sql`INSERT INTO tag_parts (index_id, gram, segment, held)`
@@ -167,17 +170,17 @@ export async function endSegment(tx: Tx, { id, upTo, segments }: PartIndex, last
        AND EXISTS (SELECT 1 FROM tags WHERE id = ${last.id} AND uid = ${last.uid})`)
 }
 
-/** Detaches the older indexes of the repository. Returns how many. */
+/** Detaches the older indexes of the repository, so that they are deleted later. Returns their number. */
 export async function leaveOlder(tx: Tx, repo: number, index: number): Promise<number> {
   return tx.run(sql`UPDATE tag_part_indexes SET repo_id = NULL, due = 0 WHERE repo_id = ${repo} AND id < ${index}`)
 }
 
-/** Detaches the rows of a deleted repository. The job that indexes tags deletes them. */
+/** Detaches the indexes of a deleted repository. The job that indexes tags deletes their rows. */
 export async function leaveAll(tx: Tx, repo: number): Promise<void> {
   await tx.run(sql`UPDATE tag_part_indexes SET repo_id = NULL, due = 0 WHERE repo_id = ${repo}`)
 }
 
-/** Deletes some rows of detached indexes. Returns how many. */
+/** Deletes some rows of detached indexes. Returns the number of deleted rows. */
 export async function dropSome(tx: Tx, most: number): Promise<number> {
   const left = await tx.get<{ id: number }>(sql`
     SELECT id FROM tag_part_indexes WHERE repo_id IS NULL ORDER BY id LIMIT 1`)
@@ -198,7 +201,7 @@ export async function dropSome(tx: Tx, most: number): Promise<number> {
 /** Start and direction of a page of names. `last` is empty for the first page. */
 type NameRange = { last: string; desc: boolean }
 
-/** Last name of the next `most` names after `last`, and whether more of them can match. */
+/** Last of the next `most` names after `last`. `more` is true if more names can match. */
 export async function lastNameOf(
   reader: Reader,
   repo: number,
@@ -242,14 +245,14 @@ function isAsked(part: string, asked: number): Sql {
 
 const directionOf = ({ desc }: NameRange): Sql => (desc ? sql`DESC` : sql`ASC`)
 
-/** Condition that the name of a tag `t` has the part. */
+/** Condition that the name of a tag `t` contains the part. */
 function hasPart(part: string): Sql {
   return holds(sql`lower(t.name)`, part)
 }
 
 const afterAll = '\u{10ffff}'
 
-/** Range in the index of names, with one lower bound. If there were two, SQLite would search by the first one only. */
+/** Range of names in the index of names. It has one lower bound, since SQLite would use only the first of two bounds. */
 function within(prefix: string, last: string): Sql {
   const from = last < prefix ? sql`name >= ${prefix}` : sql`name > ${last}`
   return prefix === '' ? from : sql`${from} AND name < ${prefix + afterAll}`

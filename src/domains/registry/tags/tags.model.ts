@@ -12,12 +12,12 @@ export type Tag = {
   digest: string
   /** True if a client has marked the tag as deprecated. */
   deprecated: boolean
-  /** True if the image is no longer rebuilt, as far as is known. Updated by a background job. */
+  /** True if the image is no longer rebuilt, according to the background job for end of life. */
   inactive: boolean
   bundles: string[]
   createTime: string
   updateTime: string
-  /** Time of the assignment of the current digest. Empty without one. */
+  /** Time of the assignment of the current digest. Empty if the tag has no digest. */
   assignTime: string
 }
 
@@ -59,7 +59,10 @@ export const tagFields = {
 /** Most bundles of one tag. */
 export const maxBundles = 1000
 
-/** Kinds of names that lists hide unless requested (behavior 8.4), as bits: a name can be of several kinds. */
+/**
+ * Kinds of names that lists hide unless a client requests them (behavior 8.4). Each kind is one bit, since a name can be of
+ * several kinds.
+ */
 export const shapes = { referrers: 1, dates: 2, epochs: 4 } as const
 export const everyShape = shapes.referrers | shapes.dates | shapes.epochs
 
@@ -73,19 +76,19 @@ export function shapeOf(name: string): number {
   )
 }
 
-/** Suffixes of signatures, attestations and SBOMs. */
+/** Suffixes of cosign tags: signatures, attestations and SBOMs. */
 const suffixesOfCosign = ['sig', 'att', 'sbom']
 
 /**
- * Digest in the name of a tag: `sha256-HEX` of clients without the referrers API, `sha256-HEX.SUFFIX` of cosign and others.
- * Undefined for other tags. A whole SHA-512 would be too long for a tag.
+ * Digest in the name of a tag. Clients without the referrers API write `sha256-HEX`; cosign and other tools write
+ * `sha256-HEX.SUFFIX`. Undefined for other tags. A whole SHA-512 would be too long for a tag.
  */
 export function digestAbout(name: string): { digest: string; suffix: string } | undefined {
   const [, hex, suffix = ''] = /^sha256-([0-9a-f]{64})(?:\.(.+))?$/.exec(name) ?? []
   return hex === undefined ? undefined : { digest: `sha256:${hex}`, suffix }
 }
 
-/** Digest that a cosign tag has signatures, attestations or SBOMs of. Undefined for other tags. */
+/** Digest of the image whose signatures, attestations or SBOMs are under a cosign tag. Undefined for other tags. */
 export function subjectOfTag(name: string): string | undefined {
   const about = digestAbout(name)
   return about && suffixesOfCosign.includes(about.suffix) ? about.digest : undefined
@@ -98,14 +101,14 @@ export function tagsAbout(digest: string): string[] {
     .filter((tag) => subjectOfTag(tag) === digest)
 }
 
-/** Image of an attestation tag, as cosign names it. Undefined for other tags. */
+/** Digest of the image that an attestation tag of cosign is about. Undefined for other tags. */
 export function attestedByTag(tag: string): string | undefined {
   const [, digest] = /^((?:sha256|sha512)-[0-9a-f]+)\.att$/.exec(tag) ?? []
   const image = digest?.replace('-', ':')
   return image !== undefined && isDigest(image) ? image : undefined
 }
 
-/** Shapes that a list shows if the kinds in `asked` are requested. */
+/** Shapes of names that a list shows if a client requests the kinds in `asked`. */
 export function visibleShapes(asked: number): number[] {
   return Array.from({ length: 8 }, (_, shape) => shape).filter((shape) => (shape & ~asked) === 0)
 }
@@ -118,12 +121,12 @@ export type TagsSummary =
       lastUpdated: string
       /** The tag `latest`, or else the tag that was changed last. */
       latest: Tag
-      /** Longest other name of that image. Empty if it has none. */
+      /** Longest other tag of the same image. Empty if there is none. */
       latestVersion: string
     }
 
 /** A repository counts as maintained if a tag was assigned within a week. */
 export const recentMs = 7 * 24 * 3_600_000
 
-/** Most records in one response about the history of a tag. The next ones start at the time of the last. */
+/** Most records in one response about the history of a tag. The next response starts at the time of the last record. */
 export const maxRecords = 1000

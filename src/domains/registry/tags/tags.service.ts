@@ -31,7 +31,7 @@ import {
 } from './tags.model.ts'
 import * as store from './tags.store.ts'
 
-/** Without a digest, the tag keeps its digest, or points to nothing yet. */
+/** Fields of a tag in a request. Without a digest, an existing tag keeps its digest, and a new tag points to nothing. */
 export type NewTag = Pick<Tag, 'name' | 'deprecated' | 'bundles'> & { digest: string | undefined }
 
 export async function getTag(call: Call, uid: string): Promise<Tag> {
@@ -52,7 +52,7 @@ export async function listTags(call: Call, query: ListQuery<store.TagFilter>): P
 
   const branches: store.TagBranch[] = []
   for (const branch of scope) {
-    // The children of a repository are everything below it. Children of a group are not tags.
+    // Children of a repository are its tags. Children of a group are not tags.
     if (!('childrenOf' in branch)) branches.push(branch)
     else if (await isRepo(branch.childrenOf)) branches.push({ below: branch.childrenOf })
   }
@@ -72,7 +72,7 @@ export async function createTag(call: Call, parent: string, input: NewTag): Prom
   return tag
 }
 
-/** Replaces all fields except the name. The digest stays if none is given. */
+/** Replaces all fields except the name. Without a digest in the request, the tag keeps its digest. */
 export async function updateTag(call: Call, uid: string, input: NewTag): Promise<Tag> {
   const { tag, changed } = await call.app.db.tx(async (tx) => {
     const repo = await lockRepoRow(tx, parentOf(uid), 'alone')
@@ -124,8 +124,8 @@ export async function deleteTag(call: Call, uid: string): Promise<void> {
 }
 
 /**
- * Deletes a tag. The manifest can still be pulled by its digest. Returns false if there is no such tag; throws as `requireTagAt`
- * does.
+ * Deletes a tag. The manifest can still be pulled by its digest. Returns false if there is no such tag. Throws ABORTED if the
+ * precondition of the request does not hold.
  */
 export async function deleteTagNamed(
   work: Work,
@@ -144,7 +144,10 @@ export async function deleteTagNamed(
   return tag !== undefined
 }
 
-/** Summary of the tags of a repository, for the requested shapes only. A missing repository counts as one without tags. */
+/**
+ * Summary of the tags of a repository, for names of the requested shapes only. A missing repository counts as a repository
+ * without tags.
+ */
 export async function getTagsSummary(call: Call, repoUid: string, asked: number): Promise<TagsSummary> {
   const { db } = call.app
   const [branches, filter] = [[{ below: repoUid }], { name: '', digest: '', updatedSince: '', asked }]
@@ -185,7 +188,7 @@ export async function tagForPull(
   return store.digestOf(reader, repo.id, name)
 }
 
-/** Tag names of a repository after `last`, in byte order. With `among`, only these. */
+/** Tag names of a repository after `last`, in byte order. If `among` is given, only names that are in it. */
 export async function tagNames(
   reader: Reader,
   repo: TagRepo,

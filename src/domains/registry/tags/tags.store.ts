@@ -25,7 +25,7 @@ const columns = sql`
   t.uid, t.name, t.digest, t.deprecated, t.inactive, t.bundles,
   t.create_time AS "createTime", t.update_time AS "updateTime", t.assign_time AS "assignTime"`
 
-// A counter kind for each shape of names, so that hidden tags cost nothing and are not counted.
+// Each shape of names has its own counter and list, so that hidden tags cost nothing and are not counted.
 const kindOf = (shape: number): string => `tags.${shape}`
 const listingOf = (shape: number): Listing => ({
   kind: kindOf(shape),
@@ -81,7 +81,7 @@ export async function digestOf(reader: Reader, repo: number, name: string) {
     SELECT digest, assign_time AS since FROM tags WHERE repo_id = ${repo} AND name = ${name} AND digest <> ''`)
 }
 
-/** Names after `last` that can be pulled, in byte order. With `among`, only these. */
+/** Names of tags after `last` that can be pulled, in byte order. If `among` is given, only names that are in it. */
 export async function tagNames(
   reader: Reader,
   repo: number,
@@ -98,16 +98,16 @@ export async function tagNames(
   return rows.map((row) => row.name)
 }
 
-/** `asked` are the shapes that are not to be hidden. */
+/** `asked` has the shapes of names that are not hidden. */
 export type TagFilter = { name: string; digest: string; updatedSince: string; asked: number }
 
-/** Branch of a list of tags: everything below a group or a repository, or certain tags. */
+/** Part of a list of tags: everything below a group or a repository, or certain tags. */
 export type TagBranch = { below: string } | { uids: readonly string[] }
 
 /** A page of tags and one row more. */
 export async function listTags(reader: Reader, branches: readonly TagBranch[], page: Page, filter: TagFilter) {
   const { listings, conditions, places, beyond } = planOf(branches, filter)
-  // Tags of repositories being removed are not in the lists. The table of removals is usually empty.
+  // Tags of repositories that are being removed are not listed. The table of removals is usually empty, so this check is fast.
   const isRemoving = (await reader.get(sql`SELECT 1 AS found FROM repo_removals LIMIT 1`)) !== undefined
   if (isRemoving) {
     const since = beyond ? [sql`t.update_time > ${beyond.value}`] : []
@@ -149,13 +149,13 @@ function planOf(branches: readonly TagBranch[], { name, digest, updatedSince, as
     const beyond = updatedSince === '' ? {} : { beyond: { column: 'update_time', value: updatedSince } }
     return { listings, conditions, places, ...beyond }
   }
-  // These conditions select few tags, which are searched once and not once for each shape. The plus keeps SQLite from searching
-  // by shape.
+  // These conditions select few tags, so one search is enough instead of one for each shape. The plus sign keeps SQLite from
+  // searching by shape.
   if (updatedSince !== '') conditions.push(sql`t.update_time > ${updatedSince}`)
   return { listings: [{ ...listingOf(0), only: sql`+t.shape IN (${list(shapes)})` }], conditions, places }
 }
 
-/** Longest other name for the digest of this tag, among these shapes. Empty if it has none. */
+/** Longest other name for the digest of this tag, among names of these shapes. Empty if there is none. */
 export async function longestNameWith(
   reader: Reader,
   repo: Pick<TagRepo, 'id' | 'uid'>,
@@ -205,7 +205,9 @@ export async function patchTag(tx: Tx, before: Tag, after: Tag): Promise<void> {
   await moveInLists(tx, kindOf(shapeOf(name)), uid, keysOf(before), keysOf(after), placesOfLeaf(uid))
 }
 
-/** Sets the flag. Does nothing if the tag was reassigned meanwhile. Returns how many tags were changed. */
+/**
+ * Sets `inactive` of a tag. Does nothing if the tag was assigned to another digest meanwhile. Returns the number of changed tags.
+ */
 export async function setInactive(
   tx: Tx,
   { uid, digest }: Pick<Tag, 'uid' | 'digest'>,
@@ -221,7 +223,7 @@ export async function deleteTag(tx: Tx, tag: Tag): Promise<void> {
   await removeFromLists(tx, kindOf(shapeOf(tag.name)), tag.uid, keysOf(tag), placesOfLeaf(tag.uid))
 }
 
-/** Condition for all tags of a repository, or for those that point to one digest. */
+/** Condition for all tags of a repository, or for its tags that point to one digest. */
 export function ofRepo(repo: Pick<TagRepo, 'id' | 'uid'>, digest?: string): Sql {
   if (digest === undefined) return sql`t.repo_id = ${repo.id}`
   return sql`t.digest = ${digest} AND t.uid > ${`${repo.uid}/`} AND t.uid < ${`${repo.uid}0`}`
@@ -251,7 +253,7 @@ export async function tagsWhere(reader: Reader, where: Sql): Promise<Tag[]> {
   return (await reader.all<Row>(sql`SELECT ${columns} FROM tags t WHERE ${where} ORDER BY t.uid`)).map(fromRow)
 }
 
-/** Some uids after this one, in order. */
+/** Uids of tags after `after`, in order and at most `limit`. */
 export async function uidsWhere(reader: Reader, where: Sql, after: string, limit: number): Promise<string[]> {
   const rows = await reader.all<{ uid: string }>(sql`
     SELECT t.uid FROM tags t WHERE ${where} AND t.uid > ${after} ORDER BY t.uid LIMIT ${limit}`)
@@ -272,10 +274,13 @@ export async function lastUpdateOf(reader: Reader, where: Sql): Promise<string> 
   return row?.time ?? ''
 }
 
-/** For so few rows PostgreSQL locks only them, and so meets no other writer. */
+/** For at most this many rows, PostgreSQL locks only these rows, so other writers do not wait. */
 const few = 100
 
-/** Deletes all tags of a repository that `where` selects, in a few statements for any number. Returns how many. */
+/**
+ * Deletes the tags of a repository that `where` selects, with a few statements for any number of tags. Returns the number of
+ * deleted tags.
+ */
 export async function deleteTagsWhere(tx: Tx, repo: TagRepo, where: Sql): Promise<number> {
   const found = await tx.all<{ shape: number; total: number }>(sql`
     SELECT t.shape AS shape, count(*) AS total FROM tags t WHERE ${where} GROUP BY t.shape`)

@@ -1,4 +1,5 @@
-// Version 1 of tags: other names, unpaged lists that hide nothing by default, and tags that point to nothing yet.
+// Version 1 of the tag API. It has other field names, lists without pages that hide no tags by default, and tags that point to
+// nothing.
 
 import { create } from '@bufbuild/protobuf'
 import type { Handlers } from '#app.ts'

@@ -1,5 +1,5 @@
-// Tag history as upstreams serve it. This server has not observed it, so it is stored apart from the tag history, and no decision
-// depends on it.
+// Tag history that upstream registries have served. This server has not observed it, so it is stored apart from the tag history.
+// No decision depends on it.
 import { insertsOf } from '#db/bulk.ts'
 import { pageTail, pastCursor } from '#db/listing-beyond.ts'
 import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
@@ -9,7 +9,9 @@ import type { ReportedMove } from '#lib/registries/registry-histories.ts'
 import { eventNumbers, type TagEvent } from './tag-history.model.ts'
 import { type Window, within } from './tag-history.store.ts'
 
-/** Source of a history: a repository at the address that served it. `path` includes the prefix of the upstream. */
+/**
+ * Source of an upstream history: a repository at the address that served the history. `path` includes the prefix of the upstream.
+ */
 export type Teller = { ledger: number; upstream: string; origin: string; path: string }
 type TellerRow = { id: number; moves: number }
 
@@ -18,7 +20,7 @@ async function findTeller(reader: Reader, { ledger, origin, path }: Teller): Pro
     SELECT id, moves FROM history_tellers WHERE ledger_id = ${ledger} AND origin = ${origin} AND path = ${path}`)
 }
 
-/** Number of stored assignments of all sources for a repository. */
+/** Number of upstream assignments that are stored for a repository, from all sources. */
 export async function countReported(reader: Reader, ledger: number): Promise<number> {
   const row = await reader.get<{ total: number }>(sql`
     SELECT CAST(coalesce(sum(moves), 0) AS BIGINT) AS total FROM history_tellers WHERE ledger_id = ${ledger}`)
@@ -27,7 +29,7 @@ export async function countReported(reader: Reader, ledger: number): Promise<num
 
 type Last = { time: string; event: number; digest: string }
 
-/** Last assignment of a tag from this source. */
+/** Last stored assignment of a tag from this source. */
 export async function findLastReported(reader: Reader, teller: Teller, tag: string): Promise<Last | undefined> {
   return reader.get<Last>(sql`
     SELECT m.time, m.event, m.digest FROM told_moves m
@@ -36,7 +38,7 @@ export async function findLastReported(reader: Reader, teller: Teller, tag: stri
      ORDER BY m.time DESC LIMIT 1`)
 }
 
-/** Number of stored assignments of one tag, from all sources. */
+/** Number of upstream assignments that are stored for one tag, from all sources. */
 export async function countOfTag(reader: Reader, ledger: number, tag: string): Promise<number> {
   const row = await reader.get<{ total: number }>(sql`
     SELECT count(*) AS total FROM told_moves WHERE ledger_id = ${ledger} AND tag = ${tag}`)
@@ -46,7 +48,7 @@ export async function countOfTag(reader: Reader, ledger: number, tag: string): P
 const into = sql`
   INSERT INTO told_moves (ledger_id, tag, time, teller_id, event, digest, checked_before, told_time)`
 
-/** Adds assignments that are later than all from this source for the tag. Returns how many. */
+/** Adds assignments of a tag that are later than all stored ones from this source. Returns the number of added assignments. */
 export async function addReported(
   tx: Tx,
   teller: Teller,
@@ -72,7 +74,10 @@ export async function addReported(
   return rows.length
 }
 
-/** `endTime` is the time of the next assignment from the same source. It and `checkedBefore` may be empty. */
+/**
+ * Assignment that an upstream served. `endTime` is the time of the next assignment from the same source. `endTime` and
+ * `checkedBefore` may be empty.
+ */
 export type ReportedRecord = {
   tag: string
   time: string
@@ -86,10 +91,10 @@ export type ReportedRecord = {
   path: string
   teller: number
 }
-/** The uid of the cursor has the source, a space, and the key that is not the sort order: time or tag. */
+/** Position, order and size of a page. The uid of the cursor has the source, a space, and the second sort key: time or tag. */
 export type ReportedPage = Pick<Page, 'order' | 'after' | 'size' | 'skip'>
 
-/** A page of the assignments of a tag, of a digest or of all, ordered by `time` or by `tag`. */
+/** A page of the upstream assignments of a tag, of a digest, or of all tags, ordered by `time` or by `tag`. */
 export async function listReported(
   reader: Reader,
   ledger: number,
@@ -131,7 +136,7 @@ function matching(ledger: number, tag: string | undefined, window: Window): Sql 
 
 type Keys = { columns: readonly Sql[]; values: readonly (string | number)[] }
 
-/** Sort key of a page, and its value at the cursor. */
+/** Sort keys of a page, and their values at the cursor. */
 function keysOf({ order, after }: ReportedPage, tag: string | undefined): Keys {
   const [teller = '', tie = ''] = after?.uid.split(' ') ?? []
   const [time, name] = order.field === 'time' ? [after?.value ?? '', tie] : [tie, after?.value ?? '']

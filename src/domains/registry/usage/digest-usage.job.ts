@@ -3,7 +3,7 @@ import type { Job } from '#job.ts'
 import { keptDays, namedDays } from './digest-usage.model.ts'
 import * as store from './digest-usage.store.ts'
 
-/** Background job that writes the pull counts of this node. */
+/** Background job that writes the pull counts of this server. */
 export const writeUsage: Job = {
   name: 'registry.usage',
   everyMs: 1000,
@@ -15,7 +15,8 @@ const dayMs = 24 * 60 * 60_000
 const rowsAtOnce = 500
 
 /**
- * Background job that deletes old pull counts, and merges their callers earlier than that. It processes a few digests at a time.
+ * Background job that deletes old pull counts. Earlier than that, it merges the counts of all callers of a day. It processes a
+ * few digests at a time.
  */
 export const sweepUsage: Job = {
   name: 'registry.usage.sweep',
@@ -32,7 +33,7 @@ export const sweepUsage: Job = {
       const gone = await store.deleteBefore(tx, before(keptDays), from, upTo)
       const forgotten = await store.forgetLastPulls(tx, before(keptDays), from, upTo)
       const merged = await store.mergeCallers(tx, before(namedDays), from, upTo)
-      // Only after the commit, since the transaction may be repeated.
+      // The counters change only after the commit, since the transaction may be repeated.
       tx.after(() => {
         rows += gone + forgotten + merged
         from = upTo

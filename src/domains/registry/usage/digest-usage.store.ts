@@ -17,7 +17,7 @@ export async function addUsage(tx: Tx, rows: readonly Usage[]): Promise<void> {
   for (const statement of insertsOf(into, values, adding)) await tx.run(statement)
 }
 
-/** Callers with their own row. */
+/** Callers with their own row for a digest and a day. */
 export async function callersOf(
   reader: Reader,
   { repo, digest, day }: Pick<Usage, 'repo' | 'digest' | 'day'>,
@@ -31,7 +31,7 @@ export async function callersOf(
 
 export type Place = { repo: number; digest: string }
 
-/** Position of the row that follows after `rows` rows. Returns undefined if there are fewer. */
+/** Position of the row that follows after `rows` rows. Returns undefined if there are fewer rows. */
 export async function placeAfter(reader: Reader, { repo, digest }: Place, rows: number): Promise<Place | undefined> {
   return reader.get<Place>(sql`
     SELECT repo_id AS repo, digest FROM digest_usage WHERE (repo_id, digest) > (${repo}, ${digest})
@@ -39,7 +39,7 @@ export async function placeAfter(reader: Reader, { repo, digest }: Place, rows: 
 }
 
 /**
- * Deletes rows between two positions from before `day`. Rows of the last day on which an existing manifest was pulled are kept.
+ * Deletes rows from before `day` between two positions. Keeps the rows of the last day on which an existing manifest was pulled.
  */
 export async function deleteBefore(tx: Tx, day: string, after: Place, upTo: Place | undefined): Promise<number> {
   return tx.run(sql`DELETE FROM digest_usage AS u WHERE ${outdated(day, after, upTo)}`)
@@ -58,8 +58,8 @@ export async function mergeCallers(tx: Tx, day: string, after: Place, upTo: Plac
 }
 
 /**
- * Stores the time of the last pull of each caller whose row is about to be merged, and of callers on the same days without their
- * own row. Callers can then still be excluded later.
+ * Stores the time of the last pull of each caller whose row is about to be merged. Also stores it for callers on the same days
+ * without their own row. A later query can then still exclude a caller.
  */
 async function noteLastPulls(tx: Tx, named: Sql): Promise<void> {
   const isLater = sql`

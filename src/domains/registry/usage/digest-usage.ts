@@ -1,25 +1,25 @@
-// Pull counts by caller. A pull adds to a number in memory, and a background job writes the numbers. A million pulls of one
-// digest become one row, and no pull waits for the disk.
+// Pull counts by caller. A pull adds to a number in memory, and a background job writes the numbers to the database. So no pull
+// waits for the disk, and a million pulls of one digest become one row.
 import type { Db, Tx } from '#db/sql.ts'
 import { type BatchWriter, createBatchWriter, inOrder } from '#lib/batches/batch-writer.ts'
 import { maxCallers, nobody, others, type Usage } from './digest-usage.model.ts'
 import { addUsage, callersOf } from './digest-usage.store.ts'
 
-/** `flush` returns the number of written rows. */
+/** Counter of pulls. `flush` writes the counts and returns the number of written rows. */
 export type DigestUsage = BatchWriter & {
-  /** `caller` is a uid, and empty without a credential. `now` is the time of the cause. */
+  /** Counts a pull. `caller` is a uid, or empty without a credential. `now` is the time of the request. */
   note(repo: number, digest: string, caller: string, method: 'GET' | 'HEAD', now: string): void
 }
 
-/** On SQLite other writers wait for a commit, so all are kept short. */
+/** Most rows in one commit. With SQLite, other writers wait for a commit, so each must be short. */
 const perCommit = 500
-/** With more rows waiting, the database is too slow, and new rows are dropped. */
+/** Most rows that wait to be written. If there are more, the database is too slow, and new rows are dropped. */
 const maxWaiting = 20_000
 
 export type UsageReport = {
   /** Called if counts could not be written and are lost. */
   failed(error: unknown): void
-  /** Called with each write, with the number of dropped pulls or 0. */
+  /** Called with each write. `count` is the number of dropped pulls, or 0. */
   dropped(count: number): void
 }
 
@@ -67,7 +67,7 @@ export function createDigestUsage(db: Db, report: UsageReport): DigestUsage {
   }
 }
 
-/** Callers above the limit for a digest and a day are merged. */
+/** Writes rows. Callers above the limit for a digest and a day are merged into one row. */
 async function writeRows(tx: Tx, noted: readonly Usage[]): Promise<void> {
   const rows: Usage[] = []
   for (const [, same] of Map.groupBy(noted, ({ repo, digest, day }) => `${repo} ${digest} ${day}`)) {

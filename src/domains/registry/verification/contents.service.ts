@@ -1,4 +1,4 @@
-// Compares the rows of blobs and uploads with the content in the store, and the content with the rows.
+// Compares the rows of blobs and uploads with the content in the store, in both directions.
 import { createHash, randomBytes } from 'node:crypto'
 import { type Blobs, ContentMissing, type Stored } from '#blobs/blobs.ts'
 import type { Db } from '#db/sql.ts'
@@ -25,7 +25,10 @@ const atOnce = 8
 const leastFileAgeMs = 3600_000
 const leastObjectAgeMs = 24 * 3600_000
 
-/** Verifies that every blob and every chunk of an upload has content of its size, and verifies digests of a share of them. */
+/**
+ * Verifies that every blob and every chunk of an upload has content of its size. Also verifies the digests of a random share of
+ * them.
+ */
 export async function verifyContents(at: Contents, watch: Watch): Promise<void> {
   for (let after = ''; ; ) {
     const contents = await contentsAfter(at.db, after, page)
@@ -42,7 +45,7 @@ async function verifyContent(at: Contents, content: StoredContent, watch: Watch)
   const check = upload === undefined ? 'blobs' : 'uploads'
   const problem = await problemOf(at, content)
   watch.examined(check, 1)
-  // The content may have been deleted or completed meanwhile.
+  // The content may have been deleted, or its upload completed, since the row was read.
   if (!problem || !(await locationIsKnown(db, location))) return
   const repaired = watch.repair && (await repairContent(at, content, problem, upload))
   const subject = upload === undefined ? digest : location
@@ -80,7 +83,7 @@ async function repairContent(
   upload: string | undefined,
 ): Promise<boolean> {
   if (upload !== undefined) {
-    // The upload cannot be completed any more. Its client begins again.
+    // The upload cannot be completed any more, so it is deleted. The client has to start a new upload.
     const ended = await db.tx((tx) => deleteUpload(tx, upload), inRepo)
     await blobs.removeAll(ended?.locations ?? [])
     return ended !== undefined
@@ -95,7 +98,7 @@ async function repairContent(
   }, inRepo)
 }
 
-/** Verifies that all content of the minimum age has a row or is in the trash. */
+/** Verifies that all content above the minimum age has a row or is in the trash. */
 export async function verifyOrphans({ db, blobs, due }: Contents, now: number, watch: Watch): Promise<void> {
   const theirs = await blobs.clock?.()
   const before = (theirs ?? now) - (theirs === undefined ? leastFileAgeMs : leastObjectAgeMs)
@@ -105,7 +108,7 @@ export async function verifyOrphans({ db, blobs, due }: Contents, now: number, w
     const known = await knownLocations(db, locations)
     const waiting = await trashedLocations(db, locations)
     for (const file of files.filter(({ location }) => !known.has(location) && !waiting.has(location))) {
-      // A database without any blob is probably the wrong one for this store.
+      // A database without blobs probably belongs to another store, so nothing is repaired.
       const repaired = watch.repair && !isEmpty
       if (repaired) await db.tx((tx) => addTrash(tx, file, due))
       const detail = `${file.size} bytes, last changed at ${new Date(file.changed).toISOString()}`

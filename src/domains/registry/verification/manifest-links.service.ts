@@ -1,4 +1,4 @@
-// Compares the content that a manifest needs with the rows that keep its blobs and manifests from being deleted.
+// Compares the content that each manifest needs with the link rows that protect this content from deletion.
 import type { Db } from '#db/sql.ts'
 import { chunksByBytes } from '#lib/chunks.ts'
 import { algorithmOf, digestOf } from '#lib/digest.ts'
@@ -10,7 +10,7 @@ import type { Problem, Watch } from './verification.model.ts'
 import * as store from './verification.store.ts'
 
 const page = 500
-/** Bytes of content per step, according to the sizes in the rows. */
+/** Limits of one batch: manifests, and bytes of content according to the sizes in the rows. */
 const atOnce = { items: page, bytes: 8 << 20 }
 const start = { repo: 0, digest: '', manifest: '' }
 
@@ -38,7 +38,7 @@ async function verifyManifestsOf(
   const links = Map.groupBy(await store.linksOf(db, repo, digests), ({ manifest }) => manifest)
   for (const key of keys) {
     const manifest = manifests.get(key.digest)
-    // The manifest may have been deleted meanwhile.
+    // The manifest may have been deleted since the key was read.
     if (manifest) await verifyManifest(db, key, manifest, links.get(key.digest) ?? [], watch)
   }
 }
@@ -75,7 +75,10 @@ function readDocument({ content, mediaType }: Manifest): ManifestDocument | stri
   }
 }
 
-/** Same rule as for a push: a digest that is a blob and a manifest counts as a blob. */
+/**
+ * Content that a manifest needs, with 0 for a blob and 1 for a manifest. As for a push, a digest of both a blob and a manifest
+ * counts as a blob.
+ */
 function neededBy({ blobs, manifests }: ManifestDocument): Map<string, number> {
   return new Map([...manifests.map((one) => [one, 1] as const), ...blobs.map((one) => [one, 0] as const)])
 }

@@ -9,7 +9,7 @@ import type { Problem, Watch } from './verification.model.ts'
 import * as store from './verification.store.ts'
 
 const page = 1000
-/** A page of rows, and the rows that are committed in between. */
+/** Most rows between two pages: a page of rows, and rows that are committed meanwhile. */
 const mostBetween = 2 * page
 /** Actor and source of rows that are added as a repair. */
 const by = { actor: operatorUid, source: 'import' } as const
@@ -44,7 +44,7 @@ function describeLast({ lastTime, lastEvent, lastDigest }: store.TagRecord): str
   return lastEvent === eventNumbers.deleted ? `its deletion at ${lastTime}` : `${lastDigest} at ${lastTime}`
 }
 
-/** Adds a row for the tag, since clients are served its digest. Rows are never changed. */
+/** Adds a row with the digest of the tag, since clients are served this digest. Existing rows are never changed. */
 function recordTag(db: Db, id: number, now: string): Promise<boolean> {
   return db.tx(async (tx) => {
     const found = await store.tagRecordOf(tx, id)

@@ -17,14 +17,14 @@ export type Check = (typeof checks)[number]
 export type Finding = {
   check: Check
   problem: Problem
-  /** Identifier of the subject: a digest, a location, the uid of a tag, or the place of a total. */
+  /** Identifier of the subject: a digest, a location, the uid of a tag, or the scope of a total. */
   subject: string
   /** Description for people. */
   detail: string
   repaired: boolean
 }
 
-/** Codes of problems for programs. The text says whether one can be repaired, and how. */
+/** Codes of problems for programs. Each text says whether the problem can be repaired, and how. */
 export const problems = {
   'content missing or short': 'not repaired: push the blob again. An upload is canceled',
   'content has another digest': 'moved to the trash: push the blob again. An upload is canceled',

@@ -1,6 +1,5 @@
-// Stored data against what it has to agree with: usage against blobs of repositories, links against manifests, and tags against
-// their history. Each answer is of one moment, so a push in the meantime makes no difference; a difference stays the same until
-// it is corrected.
+// Compares stored data that must agree: usage with blobs of repositories, links with manifests, and tags with their history. Each
+// query reads the data of one moment, so a push in between makes no difference. A real difference stays until it is corrected.
 import { allAtLeisure, type Db, list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import { bytesOfSigned, type Usage } from '../blobs/blobs.model.ts'
 import type { Manifest } from '../manifests/manifests.model.ts'
@@ -8,7 +7,10 @@ import { eventNumbers, sourceNumbers } from '../tags/tag-history.model.ts'
 
 export type CountedLink = { organization: string; digest: string; counted: number; found: number }
 
-/** A page of the blobs of organizations, with the counted and the actual number of their repositories. */
+/**
+ * A page of the blobs of organizations. `counted` and `found` are the counted and the actual number of repositories with the
+ * blob.
+ */
 export function countedLinks(db: Db, after: Pick<CountedLink, 'organization' | 'digest'>, most: number) {
   return allAtLeisure<CountedLink>(
     db,
@@ -24,7 +26,7 @@ export function countedLinks(db: Db, after: Pick<CountedLink, 'organization' | '
 
 export type RepoLink = { repo: number; digest: string; organization: string; isCounted: number }
 
-/** A page of the blobs of repositories, each with whether it is counted for the organization. */
+/** A page of the blobs of repositories. Each row says whether the blob is counted for the organization. */
 export function repoLinks(reader: Reader, after: Pick<RepoLink, 'repo' | 'digest'>, most: number) {
   return reader.all<RepoLink>(sql`
     SELECT b.repo_id AS repo, b.digest, substr(replace(r.uid, '!', ''), 1, 40) AS organization,
@@ -36,7 +38,7 @@ export function repoLinks(reader: Reader, after: Pick<RepoLink, 'repo' | 'digest
      ORDER BY b.repo_id, b.digest LIMIT ${most}`)
 }
 
-/** Corrects the count by the difference. Deletes a row that counts nothing. */
+/** Adds the difference to the counted links. Deletes the row if the result is 0. */
 export async function correctLinks(tx: Tx, { organization, digest, counted, found }: CountedLink): Promise<void> {
   await tx.run(sql`
     INSERT INTO organization_blobs (org_uid, digest, links) VALUES (${organization}, ${digest}, ${found - counted})
@@ -52,9 +54,9 @@ export async function organizationsAfter(reader: Reader, after: string, most: nu
   return rows.map(({ uid }) => uid)
 }
 
-/** Actual usage of the organization minus the counted one. */
+/** Actual usage of the organization minus the counted usage. */
 export async function usageDifference(db: Db, organization: string): Promise<Usage> {
-  // Repositories that are being removed still count.
+  // Repositories that are being removed still count toward the usage.
   const below = sql`
     (r.uid > ${`${organization}/`} AND r.uid < ${`${organization}0`}
       OR r.uid > ${`!${organization}/`} AND r.uid < ${`!${organization}0`})`
@@ -92,7 +94,7 @@ export function manifestsAfter(reader: Reader, after: number, most: number): Pro
 
 export type StoredLink = { digest: string; kind: number }
 
-/** Digests of the manifests that the repository still has. */
+/** The given manifests that the repository still has. */
 export function manifestsOf(reader: Reader, repo: number, digests: readonly string[]): Promise<Manifest[]> {
   return reader.all(sql`
     SELECT digest, media_type AS "mediaType", content FROM manifests
@@ -140,7 +142,7 @@ export type TagRecord = {
   repo: number
   repoUid: string
   ledger: number
-  /** Last row in the tag history. The time is empty without one. */
+  /** Time of the last row in the tag history. Empty if the tag has no row. */
   lastTime: string
   lastEvent: number
   lastDigest: string
@@ -187,13 +189,15 @@ export type MissingTag = LedgerKey & {
   digest: string
   repo: number
   repoUid: string
-  /** 1 if the manifest exists or may be missing: the content of imported, copied and mirrored tags may be elsewhere. */
+  /**
+   * 1 if the manifest exists, or if the tag is valid without it: content of imported, copied and mirrored tags may be elsewhere.
+   */
   canStand: number
 }
 
 /**
- * Missing tags of existing repositories whose last row, between two rows of the tag history, is no deletion. Examines at most
- * `most` rows. The limit makes PostgreSQL read these rows first, and not the whole tag history of all repositories.
+ * Missing tags of existing repositories whose last row is not a deletion. Examines at most `most` rows, between two rows of the
+ * tag history. The limit makes PostgreSQL read these rows first, instead of the whole tag history of all repositories.
  */
 export function missingTags(reader: Reader, from: LedgerKey, to: LedgerKey, most: number): Promise<MissingTag[]> {
   return reader.all(sql`
