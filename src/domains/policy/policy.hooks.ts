@@ -13,7 +13,7 @@ import {
 } from './retention/retention-locks.service.ts'
 
 export const policyHooks = (app: App): DomainHooks => ({
-  /** Fills the cache of retention rules, because it does not cache reads in a transaction. */
+  /** Fills the cache of retention rules before the transaction. Reads inside a transaction do not fill the cache. */
   async pushBeginning(place) {
     await app.laws.of(app.db, place)
   },
@@ -28,7 +28,7 @@ export const policyHooks = (app: App): DomainHooks => ({
   tagLeft: (tx, repo, left) => lockDigestLeft(tx, { app }, repo, left),
   mayDelete: (tx, { caller, cause }, repo, digest) => requireUnkept(tx, { app, caller, cause }, repo, digest),
 
-  /** Deletes the rules of the repository and ends its exemptions. Quarantines stay as a record. */
+  /** Deletes the rules of the repository and ends its exemptions. Quarantines remain as a record. */
   async repoHidden(tx, { uid, actor }, now) {
     await deleteRulesAt(tx, 'pull_rules', uid)
     await deleteRulesAt(tx, 'gates', uid)

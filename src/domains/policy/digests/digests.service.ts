@@ -28,13 +28,13 @@ import {
 import * as store from './digests.store.ts'
 
 const listIdentities = [capabilityNumber('identity.list')]
-/** Limit on the days that are read, counting days with usage only. */
+/** Most days that are read for one manifest. Days without usage do not count. */
 const days = 7
-/** Limit on the rows of a day: one for each caller, one for anonymous callers, and one for callers without a row of their own. */
+/** Most rows of one day: one for each caller with its own row, one for anonymous callers, and one for all other callers. */
 const perDay = maxCallers + 2
 const mostPullers = 100
 
-/** Lists the referrers of a digest, with or without a tag. */
+/** Lists the referrers of a digest, whether or not they have a tag. */
 export async function listReferrers(
   call: Call,
   repoUid: string,
@@ -71,7 +71,7 @@ export async function pullsOf(call: Call, repoUid: string, digest: string): Prom
   return { lastTime, pullers: pullers.map((one) => ({ ...one, callerName: names.get(one.caller) ?? '' })) }
 }
 
-/** Callers from the rows of the newest days, the latest pull first. */
+/** Callers in the usage rows of the newest days. The caller with the latest pull comes first. */
 function pullersOf(rows: readonly store.UsageRow[]): Puller[] {
   const newest = new Set([...new Set(rows.map(({ day }) => day))].slice(0, days))
   const byCaller = Map.groupBy(
@@ -100,7 +100,7 @@ export type Unpulled = store.UnpulledRow & {
   tags: readonly string[]
   lastPull: { time: string; caller: string; callerName: string } | undefined
   lastCheck: string | undefined
-  /** Empty if the manifest is not part of another one in the repository. */
+  /** Digest of the index or subject to which the manifest belongs. Empty if there is none in the repository. */
   partOf: string
   kept: Kept | undefined
 }
@@ -120,7 +120,9 @@ export function readWanted({ days, except }: { days: number; except: readonly st
   return { days: days === 0 ? defaultDays : Math.min(days, keptDays), except }
 }
 
-/** Lists a page of the manifests that nobody has pulled for a number of days, except the given identities. */
+/**
+ * Lists a page of the manifests that nobody has pulled for a number of days. Pulls by the identities in `except` do not count.
+ */
 export async function listUnpulled(
   call: Call,
   repoUid: string,
@@ -155,24 +157,24 @@ export async function listUnpulled(
   const total = page.after ? totalIn(page.after) : await countAll(db, repo.id, { ...asked, upTo: undefined })
   const end = rows.length > page.size ? some.at(-1)!.digest : upTo
   const last = end === undefined ? undefined : { value: end, uid: `${end} ${total ?? ''}` }
-  // Only if all items of the window are skipped, some can be left to skip after it.
+  // Items to skip can only remain for the next page if this page skipped all of its items.
   const passed = page.skip > 0 && rows.length === 0 ? await store.countUnpulled(db, repo.id, asked) : page.skip
   return listedUpTo(call, page, { items, total, last, toSkip: page.skip - passed })
 }
 
-/** The total from the first page, which page tokens hold, because counting for each page would be expensive. */
+/** Total of the list. It is counted for the first page and stored in page tokens, since counting for each page would be slow. */
 function totalIn({ uid }: NonNullable<Page['after']>): number | undefined {
   const [, total = ''] = uid.split(' ')
   return total === '' ? undefined : Number(total)
 }
 
-/** Returns undefined for a repository with too many manifests to count. */
+/** Total of the list. Returns undefined if the repository has too many manifests to count. */
 async function countAll(db: Reader, repo: number, asked: store.AskedUnpulled): Promise<number | undefined> {
   const isLarge = (await store.endOfWindow(db, repo, asked, mostCounted + 1)) !== undefined
   return isLarge ? undefined : store.countUnpulled(db, repo, asked)
 }
 
-/** The digest of a subject or index in the repository that the manifest belongs to. Empty if there is none. */
+/** Digest of the subject or index to which the manifest belongs. Empty if there is none in the repository. */
 async function partOf(look: Look, { digest }: store.UnpulledRow, tags: readonly string[]): Promise<string> {
   const isHere = async (one: string) => (await factsOf(look.reader, look.repo.id, one)) !== undefined
   const { subjects, indexes } = await look.above(digest)

@@ -36,14 +36,17 @@ export async function newestUsage(reader: Reader, repo: number, digest: string, 
 
 export type UnpulledRow = { digest: string; mediaType: string; size: number; createTime: string }
 
-/** Condition on rows `p`: the caller is none of these identities, nor one of their push tokens. */
+/** Condition on usage rows `p`: the caller is not one of these identities, and not a push token of one of them. */
 function others(except: readonly string[]): Sql {
   if (except.length === 0) return sql`1 = 1`
   const ofThem = except.map((uid) => sql`p.caller = ${uid} OR (p.caller > ${`${uid}/`} AND p.caller < ${`${uid}0`})`)
   return sql`NOT (${join(ofThem, ' OR ')})`
 }
 
-/** Rows `p` of usage with a GET. Rows that were merged into one row are read from the table of last pulls instead. */
+/**
+ * Condition on usage rows `p`: the manifest was pulled with GET. Merged rows are left out if the table of last pulls has the
+ * callers.
+ */
 const counted = sql`
   p.gets > 0 AND (p.caller <> '*' OR NOT EXISTS (
     SELECT 1 FROM digest_last_pulls l
@@ -51,7 +54,7 @@ const counted = sql`
 
 type Pull = { time: string; caller: string }
 
-/** Manifests in the order of a page, after one digest if it is given. */
+/** Order of a page of manifests, and the digest after which the page begins. */
 export type Range = { after: string | undefined; desc: boolean }
 
 function past({ after, desc }: Range): Sql {
@@ -61,7 +64,7 @@ function past({ after, desc }: Range): Sql {
 
 const inOrder = ({ desc }: Range): Sql => (desc ? sql`m.digest DESC` : sql`m.digest ASC`)
 
-/** The last of `most` manifests after a digest. Returns undefined if there are fewer. */
+/** Digest at the end of the next `most` manifests. Returns undefined if there are fewer. */
 export async function endOfWindow(reader: Reader, repo: number, range: Range, most: number) {
   const row = await reader.get<{ digest: string }>(sql`
     SELECT m.digest FROM manifests m
@@ -71,7 +74,7 @@ export async function endOfWindow(reader: Reader, repo: number, range: Range, mo
 
 export type AskedUnpulled = Range & { upTo: string | undefined; since: string; except: readonly string[] }
 
-/** Manifests in a range of digests that were pushed before `since` and were not pulled after it. */
+/** Manifests in a range of digests. They were pushed before `since` and have not been pulled after it. */
 export async function unpulledIn(
   reader: Reader,
   repo: number,
@@ -102,7 +105,7 @@ function isUnpulled(repo: number, { upTo, since, except, ...range }: AskedUnpull
               WHERE p.repo_id = m.repo_id AND p.digest = m.digest AND p.last_time > ${since} AND ${others(except)})`
 }
 
-/** The last known pull, except by the given identities. */
+/** The last known pull of a manifest by a caller who is not excluded. */
 export async function lastPull(
   reader: Reader,
   repo: number,
@@ -120,7 +123,7 @@ export async function lastPull(
   return !inUsage || (before && before.time > inUsage.time) ? before : inUsage
 }
 
-/** Time of the last HEAD request. */
+/** Time of the last HEAD request for a manifest. */
 export async function lastCheck(reader: Reader, repo: number, digest: string): Promise<string | undefined> {
   const row = await reader.get<{ time: string }>(sql`
     SELECT u.last_time AS time FROM digest_usage u

@@ -40,7 +40,7 @@ import {
 import { gateExceptionKind, gateKind } from './gates.service.ts'
 import { previewSeverities } from './preview-severities.service.ts'
 
-/** Limit on the images that one answer of a preview checks. */
+/** Most images that one response of a preview checks. */
 const mostPreviewed = 50
 
 const rules = ruleHandlers(gateKind, {
@@ -126,7 +126,7 @@ function fromVulnerabilities(message: VulnerabilityMessage): VulnerabilityText {
 
 type Known = Parameters<typeof noKnownValue>[0]
 
-/** Name of an enum number. Throws INVALID_ARGUMENT if it has none. */
+/** Name of an enum number. Throws INVALID_ARGUMENT if the number has no name. */
 function named<N extends string>(
   names: readonly N[],
   numbers: Readonly<Record<N, number>>,

@@ -2,15 +2,18 @@ import type { DigestException, Rule, RuleCache } from '#domains/rules/rules.mode
 import { kindOf } from '#lib/events/event-body.ts'
 import type { Fields } from '#lib/fields.ts'
 
-/** Effect on an image that does not pass: none, only reported, or refused. */
+/**
+ * Effect of a policy on an image that violates it. OFF: none. DRY_RUN: the pull is only reported. ENFORCE: the pull is refused.
+ */
 export type Mode = 'OFF' | 'DRY_RUN' | 'ENFORCE'
 export type Severity = 'LOW' | 'MEDIUM' | 'HIGH' | 'CRITICAL'
 
-/** Treatment of vulnerabilities of unknown severity by a least severity. */
+/** Vulnerabilities of unknown severity can count as high, or not count, for a rule with a minimum severity. */
 export type UnknownSeverity = 'COUNTED_AS_HIGH' | 'NOT_COUNTED'
 
 /**
- * An empty `leastSeverity` counts all vulnerabilities, including those of unknown severity. The names are those of the contract.
+ * Rule on vulnerabilities, with the names of the API. With an empty `leastSeverity`, all vulnerabilities count, including those
+ * of unknown severity.
  */
 export type VulnerabilityRule = {
   leastSeverity: Severity | ''
@@ -23,7 +26,7 @@ export type VulnerabilityRule = {
 export type CooldownRule = { minAgeDays: number }
 export type SupportWindowRule = { minMonthsLeft: number }
 
-/** Settings of each kind of rule. A gate has one rule. */
+/** Settings of each kind of rule. A policy has exactly one rule. */
 export type RulesByKind = {
   vulnerabilities: VulnerabilityRule
   endOfLife: object
@@ -33,28 +36,31 @@ export type RulesByKind = {
 export type Kind = keyof RulesByKind
 export type GateRule = { [K in Kind]: { kind: K } & RulesByKind[K] }[Kind]
 
-/** An admission policy: the conditions for images that are pulled at a scope. */
+/** An admission policy: conditions for all images that are pulled from repositories of a scope. */
 export type Gate = Rule & {
   name: string
   mode: Mode
   rule: GateRule
-  /** Days in which an earlier pull of the image exempts it. 0 for no exemption. */
+  /**
+   * An image that violates the policy is exempt if it was pulled within this number of days. With 0 there is no such exemption.
+   */
   exemptPulledDays: number
 }
 
-/** Vulnerability rule in a request. An update without `unknownSeverity` keeps the value of the gate. */
+/** Vulnerability rule in a request. If an update has no `unknownSeverity`, the policy keeps its value. */
 export type VulnerabilityText = Omit<VulnerabilityRule, 'unknownSeverity'> & {
   unknownSeverity: UnknownSeverity | undefined
 }
 
-/** Settings of a gate in a request, with a member for each kind of rule. */
+/** Settings of an admission policy in a request, with one member for each kind of rule. */
 export type GateText = Pick<Gate, 'name' | 'mode' | 'exemptPulledDays'> & {
   [K in Exclude<Kind, 'vulnerabilities'>]: RulesByKind[K] | undefined
 } & { vulnerabilities: VulnerabilityText | undefined }
 
 /**
- * `count` is a number of vulnerabilities. `pending` is true if information on the image is still missing and may come later.
- * `unknownSeverity` is the number of findings of unknown severity that the gate does not count.
+ * Result of a policy for an image. `count` is the number of vulnerabilities that count. `pending` is true if information on the
+ * image is missing and may come later. `unknownSeverity` is the number of findings of unknown severity that the policy does not
+ * count.
  */
 export type Verdict = {
   denied: boolean
@@ -64,9 +70,9 @@ export type Verdict = {
   unknownSeverity: number
 }
 
-/** Gates of organizations in a mode other than OFF, and recent verdicts. */
+/** Cache of the admission policies of organizations, without policies in mode OFF, and of recent verdicts. */
 export type GateCache = RuleCache<Gate> & {
-  /** Returns a recent verdict or computes one. The key has all inputs of the verdict. */
+  /** Returns a cached verdict or computes one. The key must contain everything that the verdict depends on. */
   verdict(key: string, judge: () => Promise<Verdict>): Promise<Verdict>
 }
 
@@ -98,10 +104,12 @@ export const maxDays = 3650
 export const maxMonths = 120
 export const maxExemptDays = 90
 export const maxExceptionDays = 90
-/** Limit on the gates of an organization. */
+/** Most admission policies of an organization. */
 export const mostGates = 50
 
-/** `since` returns the time from which the image does not pass. Missing if it never passed. */
+/**
+ * Verdict of a rule. `since` returns the time from which the image violates the rule. It is missing if the image never complied.
+ */
 export type Judged = Verdict & { since?: () => string | Promise<string> }
 
 const none = { denied: false, count: 0, pending: false, unknownSeverity: 0 }

@@ -1,4 +1,4 @@
-// Admission gates: validation and patches. Permissions are checked before.
+// Admission policies: validation and changes. Callers must have checked permissions before.
 import { exceptionKind } from '#domains/rules/exceptions.service.ts'
 import { createRuleCache, type RuleSource } from '#domains/rules/rule-cache.service.ts'
 import type { RuleKind } from '#domains/rules/rules.service.ts'
@@ -54,7 +54,7 @@ export const gateExceptionKind = exceptionKind(
   { field: 'gate_exception', quota: 'exceptions from gates', days: maxExceptionDays },
 )
 
-/** Text to which a patch is applied. A rule of another kind replaces the present one. */
+/** Settings to which a patch is applied. A rule of another kind replaces the present rule. */
 function toPatchable(text: GateText, { paths, value }: Patch<GateText>): GateText {
   const heads = paths.map((path) => path.split('.')[0])
   const set = kinds.find((kind) => value[kind] !== undefined && heads.includes(snakeCase(kind)))
@@ -63,7 +63,7 @@ function toPatchable(text: GateText, { paths, value }: Patch<GateText>): GateTex
 
 const noRule = { vulnerabilities: undefined, endOfLife: undefined, cooldown: undefined, supportWindow: undefined }
 
-/** An update without `unknownSeverity` keeps the value, so that a stored gate gives the same results. */
+/** Value of `unknownSeverity` that an update keeps if it sets none, so that a stored policy gives the same results. */
 const keptSeverity = ({ rule }: Gate): UnknownSeverity | undefined =>
   rule.kind === 'vulnerabilities' ? rule.unknownSeverity : undefined
 
@@ -91,7 +91,7 @@ function readGate(given: GateText, kept?: UnknownSeverity): Pick<Gate, 'name' | 
   return { name: text.name, mode: text.mode, exemptPulledDays: text.exemptPulledDays, rule }
 }
 
-/** Fills missing members of a rule with defaults, so that a patch of one member leaves the others. */
+/** Fills missing members of a rule with defaults, so that a patch of one member leaves the other members unchanged. */
 function withDefaults(text: GateText, kept: UnknownSeverity): GateText {
   const { vulnerabilities, cooldown, supportWindow } = text
   return {
@@ -105,7 +105,7 @@ function withDefaults(text: GateText, kept: UnknownSeverity): GateText {
   }
 }
 
-/** Limits on the age of verdicts in ms and on their number. A new finding in an image takes effect after that time. */
+/** Maximum age of cached verdicts in ms, and their number. A new finding in an image takes effect after that time. */
 const verdicts = { ageMs: 5000, entries: 10_000 }
 
 export function createGateCache(source: RuleSource): GateCache {

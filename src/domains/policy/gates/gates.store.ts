@@ -18,7 +18,7 @@ export const gateTable = ruleTable<Gate>({
 
 export const gateExceptionTable = exceptionTable('gate_exceptions')
 
-/** The columns of a rule. The severity is not part of the JSON, because releases without that column rewrite the JSON. */
+/** Columns of a rule. The severity has its own column, because earlier releases of the server would drop it from the JSON. */
 function ruleColumns(rule: GateRule): { rule: object; unknownSeverity: UnknownSeverity } {
   if (rule.kind !== 'vulnerabilities') return { rule, unknownSeverity: 'NOT_COUNTED' }
   const { unknownSeverity, ...rest } = rule

@@ -1,4 +1,4 @@
-// Verdicts of gates on the vulnerabilities of an image.
+// Checks an image against the vulnerability rule of an admission policy.
 import type { Work } from '#app.ts'
 import { fixesFor } from '#contents/match.ts'
 import { contentsOf } from '#domains/registry/images/image-contents.service.ts'
@@ -18,7 +18,7 @@ import { withAccepted } from '#domains/scanning/risks/accepted.service.ts'
 import { rootOf } from '#lib/uid.ts'
 import { fails, type Judged, passes, plural, type Severity, type VulnerabilityRule, waits } from './gates.model.ts'
 
-/** Limit on the findings that are read for one image, the highest severity first. */
+/** Most findings that are read for one image, the highest severity first. */
 const mostFindings = 5000
 const dayMs = 86_400_000
 
@@ -59,13 +59,16 @@ export async function judgeVulnerabilities(
   return { ...passes(`it has no known ${vulnerabilitiesOf(rule, 0)}`), ...unknown }
 }
 
-/** Coverage gaps for which a strict gate refuses an image. Outdated data of a source still counts. */
+/** Coverage gaps for which a strict policy refuses an image. Outdated data of a source is not such a gap. */
 async function findStrictGaps(app: Work['app'], compared: Compared, now: string): Promise<Gap[]> {
   const gaps = await gapsOfCompared(app, compared, now)
   return gaps.filter(({ reason }) => reason !== 'SOURCE_FAILED' && reason !== 'SOURCE_STALE')
 }
 
-/** The vulnerabilities that count, and the numbers of those of unknown severity that count and do not count. */
+/**
+ * Vulnerabilities that count for a rule. `unknown` and `uncounted` are the numbers of findings of unknown severity that count and
+ * that do not.
+ */
 type Counting = { ids: string[]; unknown: number; uncounted: number; isIn(one: Known): boolean }
 
 async function countFindings(
@@ -89,7 +92,8 @@ async function countFindings(
 }
 
 /**
- * True if the rule applies to the finding, or would if its severity were known. Findings of unknown severity are always reported.
+ * True if the rule applies to the finding, or would apply if its severity were known. Findings of unknown severity are always
+ * reported.
  */
 function isCandidate(one: Known, rule: VulnerabilityRule): boolean {
   if (one.state !== findingStates.vulnerable) return false
@@ -106,7 +110,10 @@ function isSevere(one: Known, { leastSeverity, unknownSeverity: counted }: Vulne
   return severityRank(level) >= severityRank(severityLevels[lower(leastSeverity)])
 }
 
-/** Findings that were first found long enough ago. A rewritten record of a source keeps the first time. */
+/**
+ * Findings that are older than the rule requires, by the time of their discovery. If a source rewrites its record, the finding
+ * keeps its first time.
+ */
 async function selectOldEnough(
   app: Work['app'],
   found: readonly Known[],
@@ -119,7 +126,7 @@ async function selectOldEnough(
   return found.filter((one) => first(one) <= latest)
 }
 
-/** Time from which the rule counts the first of them. */
+/** Time from which the first of the findings counts for the rule. */
 async function findDeniedSince(
   app: Work['app'],
   bad: readonly Known[],
@@ -158,7 +165,7 @@ async function selectExploited(
   return ids.filter((id) => ranks.get(id)?.exploited)
 }
 
-/** Reason of a refusal, with the findings of unknown severity that count and those that do not. */
+/** Reason of a refusal. Mentions findings of unknown severity that count, and findings of unknown severity that do not. */
 function describeDenial(rule: VulnerabilityRule, { ids, unknown, uncounted }: Counting): string {
   const isRated = rule.leastSeverity === ''
   const counted = unknown === 0 || isRated ? '' : `, ${unknown} of them with unknown severity, which counts as high`
@@ -166,7 +173,7 @@ function describeDenial(rule: VulnerabilityRule, { ids, unknown, uncounted }: Co
   return `it has ${ids.length} ${vulnerabilitiesOf(rule, ids.length)}${counted}${left}`
 }
 
-/** For example `fixable vulnerabilities of severity high or worse`. */
+/** Describes the vulnerabilities of a rule, for example `fixable vulnerabilities of severity high or worse`. */
 function vulnerabilitiesOf(
   { leastSeverity, onlyFixable, onlyExploited, afterDays }: VulnerabilityRule,
   count: number,

@@ -1,5 +1,5 @@
-// Verdict of one gate on a manifest, from stored data. It reads and compares no content. An image passes while information on it
-// is still missing.
+// Checks a manifest against one admission policy, using stored data only. An image is allowed while information on it is still
+// missing.
 import type { Work } from '#app.ts'
 import { type Support, supportOf } from '#domains/registry/lifecycles/lifecycles.service.ts'
 import { wasPulledBetween } from '#domains/registry/usage/recent-pulls.service.ts'
@@ -17,7 +17,7 @@ export async function judge(work: Work, repo: GatedRepo, digest: string, gate: G
   const days = gate.exemptPulledDays
   if (!verdict.denied || days === 0 || !since) return verdict
   const { app, cause } = work
-  // Pulls after the image ceased to pass do not exempt it.
+  // Only pulls before the image violated the policy exempt it.
   const span = { from: new Date(Date.parse(cause.now) - days * dayMs).toISOString(), until: await since() }
   if (!(await wasPulledBetween(app.db, { repo: repo.id, digest }, span))) return verdict
   const exempt = `allowed because it was pulled in the last ${plural(days, 'day')}, before the policy denied it`
@@ -68,7 +68,7 @@ function judgeSupport(support: Known, of: (known: Support) => Judged): Judged {
   return of(support)
 }
 
-/** Date a number of months after `time`, or before it if the number is negative. */
+/** Date that is `months` later than `time`, or earlier if the number is negative. */
 function plusMonths(time: string, months: number): string {
   const day = new Date(time)
   return new Date(Date.UTC(day.getUTCFullYear(), day.getUTCMonth() + months, day.getUTCDate()))

@@ -1,4 +1,4 @@
-// Outcomes of all gates of a scope for a manifest, with the exemptions.
+// Results of all admission policies of a scope for a manifest, including exemptions.
 import type { Work } from '#app.ts'
 import { indexesWith } from '#domains/registry/manifests/manifests.service.ts'
 import type { RepoRef } from '#domains/registry/repo-ref.model.ts'
@@ -7,14 +7,17 @@ import { isAtOrBelow, rootOf } from '#lib/uid.ts'
 import type { Gate, Verdict } from './gates.model.ts'
 import { type GatedRepo, judge } from './judge.service.ts'
 
-/** `exception` is the uid of the exemption that lets the image pass. `failed` is true if the gate could not be evaluated. */
+/**
+ * Result of one policy. `exception` is the uid of the exemption that allows the image. `failed` is true if the policy could not
+ * be evaluated.
+ */
 export type Outcome = Verdict & {
   gate: Pick<Gate, 'uid' | 'name' | 'scopeUid'> & { kind: Gate['rule']['kind']; enforced: boolean }
   failed: boolean
   exception: string
 }
 
-/** Outcomes of the active gates for a manifest. Empty if there are none, as on a server without gates. */
+/** Results of all active policies for a manifest. Empty if there are no policies. */
 export async function outcomesOf(work: Work, repo: GatedRepo, digest: string): Promise<Outcome[]> {
   const { app } = work
   if (app.gates.isEmpty()) return []
@@ -35,12 +38,12 @@ export async function outcomesOf(work: Work, repo: GatedRepo, digest: string): P
   return outcomes
 }
 
-/** An error in one gate does not affect the other gates or the pull. */
+/** Evaluates one policy. An error does not affect other policies or the pull. */
 async function outcomeOf(work: Work, repo: GatedRepo, digest: string, gate: Gate): Promise<Outcome> {
   const { uid, name, scopeUid, rule, mode } = gate
   const shown = { uid, name, scopeUid, kind: rule.kind, enforced: mode === 'ENFORCE' }
   try {
-    // The rule is part of the key, because another server may have changed the gate.
+    // The key contains the rule, because another server may have changed the policy.
     const key = JSON.stringify([repo.id, digest, uid, rule, gate.exemptPulledDays])
     const verdict = await work.app.gates.verdict(key, () => judge(work, repo, digest, gate))
     return { ...verdict, gate: shown, failed: false, exception: '' }
@@ -57,7 +60,7 @@ async function outcomeOf(work: Work, repo: GatedRepo, digest: string, gate: Gate
   }
 }
 
-/** The uid of the exemption for the digest, or for an index that lists it. Empty if there is none. */
+/** Uid of the exemption for the digest, or for an index that lists the digest. Empty if there is none. */
 export async function exceptionFor(
   { app, cause }: Work,
   repo: GatedRepo,
@@ -75,7 +78,10 @@ export async function exceptionFor(
   return above.map((index) => of(index)?.uid ?? '').find((uid) => uid !== '') ?? ''
 }
 
-/** Outcomes of all gates of the scope, and the first that refuses. Does not query the database if there is no gate. */
+/**
+ * Results of all policies of the scope, and the first policy that denies the pull. Does not query the database if there are no
+ * policies.
+ */
 export async function gatesOf(
   work: Work,
   repo: RepoRef,

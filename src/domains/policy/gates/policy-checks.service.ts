@@ -1,4 +1,4 @@
-// Evaluates gates for an image without a pull.
+// Checks admission policies for an image without a pull.
 import type { Call } from '#app.ts'
 import { pullDigest } from '#domains/registry/manifests/manifests.service.ts'
 import { findRepoByUid, placed } from '#domains/registry/repos/paths.service.ts'
@@ -16,12 +16,12 @@ import { found, invalid, notFound } from '#lib/errors.ts'
 import { isTagName } from '#lib/oci-names.ts'
 import { type Outcome, outcomesOf } from './outcomes.service.ts'
 
-/** Outcome with the coverage of the image, for a gate on vulnerabilities. */
+/** Result of a policy, with the coverage of the image if the policy is about vulnerabilities. */
 export type ExplainedOutcome = Outcome & { coverage: ResultCoverage | undefined; gaps: readonly Gap[] }
 
 export type Checked = { digest: string; outcomes: readonly ExplainedOutcome[] }
 
-/** Throws NOT_FOUND if the repository, tag or digest does not exist. */
+/** Checks the policies for an image. Throws NOT_FOUND if the repository, tag or digest does not exist. */
 export async function checkPolicies(
   call: Call,
   repoUid: string,
@@ -42,7 +42,7 @@ export async function checkPolicies(
 
 const isExplained = ({ gate, failed }: Outcome): boolean => gate.kind === 'vulnerabilities' && !failed
 
-/** Adds to a verdict without findings if everything was compared. */
+/** Adds to a result without findings whether all packages were compared. */
 function explained(outcome: Outcome, gaps: readonly Gap[]): ExplainedOutcome {
   if (!isExplained(outcome)) return { ...outcome, coverage: undefined, gaps: [] }
   const coverage = resultCoverage(gaps, outcome.unknownSeverity, { policy: true })
@@ -50,7 +50,7 @@ function explained(outcome: Outcome, gaps: readonly Gap[]): ExplainedOutcome {
   return { ...outcome, reason, coverage, gaps: gaps.slice(0, mostListedGaps) }
 }
 
-/** A pending verdict means that the image was not scanned yet. The coverage summary describes that completely. */
+/** Reason of a result. A pending result means that the image was not scanned yet, which the coverage summary says completely. */
 function reasonOf({ denied, pending, reason }: Outcome, coverage: ResultCoverage): string {
   if (denied) return reason
   return pending ? coverage.summary : withCoverage(reason, coverage)

@@ -1,4 +1,4 @@
-// Images that pass a gate now, and that it would refuse if unknown severities counted as high.
+// Preview of a policy change: images that are allowed now, but would be denied if unknown severities counted as high.
 import type { Call } from '#app.ts'
 import { findRepoByUid, placed } from '#domains/registry/repos/paths.service.ts'
 import * as images from '#domains/scanning/images/images.store.ts'
@@ -14,7 +14,7 @@ import { exceptionFor } from './outcomes.service.ts'
 export type ChangedImage = { repoUid: string; digest: string; tags: string[]; moreTags: boolean; reason: string }
 export type Preview = { images: ChangedImage[]; next: string }
 
-/** One part of these images. Throws NOT_FOUND if the gate does not exist. */
+/** One page of the affected images. Throws NOT_FOUND if the policy does not exist. */
 export async function previewSeverities(call: Call, page: Page, uid: string): Promise<Preview> {
   const { db } = call.app
   const gate = found(await gateTable.find(db, uid), gateType, uid)
@@ -38,11 +38,14 @@ export async function previewSeverities(call: Call, page: Page, uid: string): Pr
   return { images: changed, next: unrated.next }
 }
 
-/** True if the rule does not count findings of unknown severity, and could count them. */
+/** True if the rule ignores findings of unknown severity, and would count them if it treated them as high. */
 const isLeftOut = ({ leastSeverity, unknownSeverity }: VulnerabilityRule): boolean =>
   unknownSeverity === 'NOT_COUNTED' && leastSeverity !== '' && leastSeverity !== 'CRITICAL'
 
-/** Reason of the refusal if unknown severities counted as high. Undefined if the image is refused already, or would pass. */
+/**
+ * Reason of the denial if unknown severities counted as high. Undefined if the image is denied already, or would still be
+ * allowed.
+ */
 async function describeChange(
   call: Call,
   { image }: FoundImage<unknown>,

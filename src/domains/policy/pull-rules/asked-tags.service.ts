@@ -1,5 +1,4 @@
-// Resolves a tag for a caller, by a view, by the cooldown policies for the caller, or both. Pulls, lists and explanations use
-// this.
+// Resolves a tag for a caller: in a view, under the caller's cooldown policies, or both. Used by pulls, lists and explanations.
 import type { Work } from '#app.ts'
 import { isStatement } from '#domains/registry/manifests/manifest-document.ts'
 import { type Pulled, pullFound, pullTag } from '#domains/registry/manifests/manifests.service.ts'
@@ -18,10 +17,10 @@ import type { Skipped } from '../views/views.model.ts'
 import { type Bound, boundBy, Passing, together } from './bound-pulls.service.ts'
 import { type PullRule, strictest } from './pull-rules.model.ts'
 
-/** Question about a tag that combines a view and a rule. */
+/** Question about a tag, combined from a view and a cooldown policy. */
 export type Asked = { question: Question; rule: PullRule | undefined }
 
-/** Combines the question of a view, or of now, with the strictest rule. Rules only apply to the present. */
+/** Combines a view with the strictest cooldown policy for the tag. Policies apply only to requests for the present. */
 export function askedOf(question: Question, bound: Bound | undefined, tag: string): Asked {
   const rule = bound && strictest(bound.enforced, tag)
   if (!rule || !question.isNow) return { question, rule }
@@ -31,8 +30,8 @@ export function askedOf(question: Question, bound: Bound | undefined, tag: strin
 }
 
 /**
- * Pulls a signature or another referrer by its tag as of now, because it is pushed after its subject and can warn of it. Returns
- * undefined if the tag is not about a digest, or if a rule does not let the referrer pass.
+ * Pulls a signature or another referrer by its tag. It is resolved as of now in every view, because it is pushed after its
+ * subject and can warn of it. Returns undefined if the tag is not about a digest, or if a policy denies the pull.
  */
 export async function pullStatement(
   work: Work,
@@ -49,22 +48,22 @@ export async function pullStatement(
   return !question.age || isStatement(pulled.manifest) ? pulled : undefined
 }
 
-/** The result of a pull by a tag: either a manifest in `pulled`, or the reasons why there is none. */
+/** Result of a pull by tag. Either `pulled` has a manifest, or the other members have the reason why there is none. */
 export type TagAnswer = {
   question: Question
   pulled: Pulled | undefined
-  /** Result from the tag history. Missing if the tag is pulled as of now. */
+  /** Result from the tag history. Missing if the tag is resolved as of now without a view or policy. */
   served?: Served | Nothing
-  /** The digest that will be old enough next, if none is yet. */
+  /** If no digest is old enough yet, the digest that will be old enough first. */
   next?: Skipped | undefined
-  /** The enforced policy for the tag, and whether it refuses the pull. */
+  /** Enforced cooldown policy for the tag. `isRefused` is true if the policy denies the pull. */
   rule?: PullRule | undefined
   isRefused?: boolean
-  /** The policy in mode OBSERVE for the tag, and whether it would refuse the pull. */
+  /** Cooldown policy in mode OBSERVE for the tag. `denied` is true if an enforced policy would deny the pull. */
   observed?: { rule: PullRule; denied: boolean } | undefined
 }
 
-/** Pulls a tag by the question of a view, or of now, and by the cooldown policies for the caller. */
+/** Pulls a tag, resolved by the view of the request and by the cooldown policies for the caller. */
 export async function answerTag(work: Work, repo: RepoRef, tag: string, viewed: Question): Promise<TagAnswer> {
   const bound = await boundBy(work, repo)
   const isPlain = !bound && viewed.isNow && !viewed.age
@@ -95,14 +94,17 @@ async function pullAged(
   return { ...answer, next: (await explain(app.db, repo, tag, asked.question, served)).next }
 }
 
-/** `refuses` is true if the rule refuses pulls by the tag, even if another digest could be served. */
+/**
+ * Explanation of a resolved tag. `refuses` is true if the policy denies pulls by the tag, even if an older digest could be
+ * served.
+ */
 export type Explained = Explanation & {
   question: Question
   resolved: Resolved
   rule: (PullRule & { refuses: boolean }) | undefined
 }
 
-/** Explains the result of a pull by the tag without a pull. */
+/** Explains to which digest a pull of the tag resolves, without pulling it. */
 export async function explainAsked(
   work: Work,
   repo: RepoRef,
@@ -128,8 +130,8 @@ export async function explainAsked(
 type Answer = { chosen?: { digest: string } | undefined; latest?: { digest: string }; why?: Nothing['why'] }
 
 /**
- * True if the rule refuses a pull by the tag, whatever digest it resolves to. `passes` returns true if the digest can be pulled
- * by the rules.
+ * True if the policy denies a pull by the tag, whatever digest the tag resolves to. `passes` returns true if the policies allow
+ * pulls of a digest.
  */
 export async function isRefused(
   { question, rule }: Asked,
@@ -137,7 +139,8 @@ export async function isRefused(
   passes: (digest: string) => Promise<boolean>,
 ): Promise<boolean> {
   if (!rule || rule.mode === 'OBSERVE') return false
-  // For a time in the past, the tag history has too little information for a rule, so the digest is checked.
+  // For a time in the past, the tag history has too little information for a policy. So the policy checks only the resolved
+  // digest.
   if (!question.isNow) return chosen !== undefined && !(await passes(chosen.digest))
   if (!chosen) return why === 'young'
   return rule.mode === 'DENY' && chosen.digest !== latest?.digest

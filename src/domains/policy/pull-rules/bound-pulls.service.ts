@@ -1,5 +1,5 @@
-// Applies cooldown policies to a pull, by whatever name the image is pulled. A digest is old enough through one of its tags,
-// through an index that lists it, or, for a referrer without runnable content, through its subject.
+// Applies cooldown policies to pulls by tag, by digest and of blobs. A digest is old enough because of one of its tags, or
+// because of an index that lists it. A referrer without runnable content is old enough if its subject is.
 import type { Work } from '#app.ts'
 import type { Reader } from '#db/sql.ts'
 import { isStatement } from '#domains/registry/manifests/manifest-document.ts'
@@ -14,29 +14,28 @@ import { tagsWith } from '../views/views.store.ts'
 import { mostRules, type PullRule, strictest } from './pull-rules.model.ts'
 import { pullRuleTable } from './pull-rules.store.ts'
 
-/** Cooldown policies for a caller in a repository, enforced and observing ones. */
+/** Cooldown policies for a caller in a repository: enforced policies, and policies in mode OBSERVE. */
 export type Bound = {
   enforced: readonly PullRule[]
   observed: readonly PullRule[]
-  /** Digests that are exempt from all of them. */
+  /** Digests that are exempt from all of these policies. */
   accepted: readonly string[]
 }
 
-/** Returns undefined if no policy is for the caller, as on a server without policies. */
+/** Cooldown policies for the caller. Returns undefined if there are none. */
 export async function boundBy(work: Work, repo: Pick<RepoRef, 'uid'>): Promise<Bound | undefined> {
   const { app, caller } = work
   if (app.pullRules.isEmpty() || caller.uid === '') return undefined
   return boundAs(work, repo, caller.uid)
 }
 
-/** Policies for another identity. */
+/** Cooldown policies for another identity. */
 export async function boundAs(work: Work, repo: Pick<RepoRef, 'uid'>, identity: string): Promise<Bound | undefined> {
   return boundTo(work, repo, (rule) => binds(rule, repo.uid, identity))
 }
 
 /**
- * Treats one policy as the only one in the repository, and as enforced. Returns undefined if its scope does not include the
- * repository.
+ * Applies only one policy, as if it were enforced. Returns undefined if the scope of the policy does not include the repository.
  */
 export async function boundByRule(work: Work, repo: Pick<RepoRef, 'uid'>, uid: string): Promise<Bound | undefined> {
   const bound = await boundTo(work, repo, (rule) => rule.uid === uid && isAtOrBelow(repo.uid, rule.scopeUid))
@@ -62,7 +61,7 @@ async function boundTo(
   }
 }
 
-/** True if an enforced policy is for the caller in a repository. Reads the database, not the cache. */
+/** True if an enforced policy applies to the caller in a repository. Reads the database, not the cache. */
 export async function isBound(reader: Reader, caller: string, repo: string): Promise<boolean> {
   const rules = await pullRuleTable.list.below(reader, rootOf(repo), {}, mostRules)
   return rules.some((rule) => rule.mode !== 'OBSERVE' && binds(rule, repo, caller))
@@ -73,18 +72,18 @@ function binds({ scopeUid, identities, belowGroup }: PullRule, repo: string, cal
   return belowGroup === '' ? identities.includes(caller) : isAtOrBelow(caller, belowGroup)
 }
 
-/** Combines two policies: the larger age, and stays count only if they count for both. */
+/** Combines two policies. The larger age applies, and assignments of other tags count only if they count for both policies. */
 export function together(one: Age, other: Age): Age {
   const countFrom = one.countFrom === 'repo' && other.countFrom === 'repo' ? 'repo' : 'tag'
   return { ms: Math.max(one.ms, other.ms), hold: Math.max(one.hold, other.hold), countFrom }
 }
 
-/** Limits on the parents of a digest, on its tags, and on the levels of parents. */
+/** Most parents of a digest, tags of a digest, and levels of parents that are examined. */
 const mostAbove = 64
 const mostTags = 50
 const mostSteps = 4
 
-/** Check of what policies let pass in a repository now, with a cache for its lifetime. */
+/** Checks which digests cooldown policies allow in a repository now. Caches the results for its lifetime. */
 export class Passing {
   readonly #work: Work
   readonly #repo: RepoRef
@@ -104,19 +103,19 @@ export class Passing {
   async manifest(digest: string, steps = 0): Promise<boolean> {
     const known = this.#known.get(digest)
     if (known !== undefined) return known
-    // Stops cycles: a digest that is its own subject by way of tags does not pass through itself.
+    // Prevents endless recursion: a digest that is its own subject by way of tags is not allowed because of itself.
     this.#known.set(digest, false)
     const passes = this.#accepted.has(digest) || (await this.#decide(digest, steps))
     this.#known.set(digest, passes)
     return passes
   }
 
-  /** True if the digest of a tag can be pulled by the tag. A referrer can be pulled if its subject can. */
+  /** True if a pull by the tag may get the digest. A referrer is allowed if its subject is. */
   async tag(digest: string, tag: string): Promise<boolean> {
     return this.#accepted.has(digest) || this.#byTag(digest, tag, 0)
   }
 
-  /** True if a manifest that can be pulled needs or lists the blob. */
+  /** True if a manifest that needs or lists the blob can be pulled. */
   async blob(digest: string): Promise<boolean> {
     return this.#above(digest, undefined, 0)
   }
@@ -127,7 +126,10 @@ export class Passing {
     return (await this.#bySubject(digest, steps)) || this.#above(digest, 1, steps)
   }
 
-  /** True if one of the parents can be pulled. The oldest are checked first, because a later push cannot add an older one. */
+  /**
+   * True if a parent of the digest can be pulled. The oldest parents are checked first, because a later push cannot add an older
+   * parent.
+   */
   async #above(digest: string, kind: 1 | undefined, steps: number): Promise<boolean> {
     for (const manifest of await linkedFrom(this.#work.app.db, this.#repo.id, { digest, kind, most: mostAbove })) {
       if (await this.manifest(manifest, steps + 1)) return true
@@ -140,7 +142,7 @@ export class Passing {
     return subject !== '' && (await this.#isStatement(digest)) && this.manifest(subject, steps + 1)
   }
 
-  /** True if the digest can be pulled, or was able to be, by a present or former tag. */
+  /** True if the digest is old enough under a present tag, or was old enough under a former tag. */
   async #byTags(digest: string, steps: number): Promise<boolean> {
     if (this.#looks.left-- <= 0) return false
     const { db } = this.#work.app
@@ -175,7 +177,7 @@ export class Passing {
 
 const dayMs = 86_400_000
 
-/** True if a digest passes a policy on all tags that counts stays under any tag of the repository. */
+/** True if a digest is old enough under a policy for all tags, which counts assignments of any tag of the repository. */
 export async function hasCooled(work: Work, repo: RepoRef, digest: string, days: number): Promise<boolean> {
   const rule: PullRule = {
     ...{ uid: '', scopeUid: repo.uid, name: '', tags: [], exceptTags: [], identities: [], belowGroup: '' },

@@ -4,23 +4,26 @@ import { kindOf } from '#lib/events/event-body.ts'
 import type { Fields } from '#lib/fields.ts'
 import type { Age } from '../views/views.model.ts'
 
-/** Effect on a pull of an image that is too young: an older one is served, the pull is refused, or it is only reported. */
+/**
+ * Effect of a policy on a pull of an image that is too young. SERVE_OLDER: an older image is served. DENY: the pull is refused.
+ * OBSERVE: the pull is only reported.
+ */
 export type Mode = 'SERVE_OLDER' | 'DENY' | 'OBSERVE'
 
-/** A cooldown policy: the minimum age of images that certain identities pull. */
+/** A cooldown policy: the minimum age of images that the given identities pull. */
 export type PullRule = Rule & {
   name: string
   /** Patterns of tags. An empty list covers all tags. */
   tags: string[]
   exceptTags: string[]
-  /** Uids of identities. Empty if `belowGroup` has the group of the identities. */
+  /** Uids of identities. Empty if `belowGroup` names the group of the identities instead. */
   identities: string[]
   belowGroup: string
   age: Age
   mode: Mode
 }
 
-/** Settings of a policy as text, with the age and the hold as in `7d`. */
+/** Settings of a policy in a request. The age and the hold are texts such as `7d`. */
 export type PullRuleText = Omit<PullRule, keyof Rule | 'age' | 'mode'> & {
   minAge: string
   hold: string
@@ -50,10 +53,10 @@ export const pullRuleFields = {
 
 export const maxIdentities = 100
 export const maxExceptionDays = 30
-/** Limit on the policies of an organization. */
+/** Most cooldown policies of an organization. */
 export const mostRules = 200
 
-/** The policy for a tag with the largest age. The stricter one of two with the same age. */
+/** Cooldown policy for a tag with the largest age. If two have the same age, the stricter mode wins. */
 export function strictest(rules: readonly PullRule[], tag: string): PullRule | undefined {
   const strength: Record<Mode, number> = { DENY: 2, SERVE_OLDER: 1, OBSERVE: 0 }
   return rules

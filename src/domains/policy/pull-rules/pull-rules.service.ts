@@ -1,4 +1,4 @@
-// Cooldown policies: validation, and their cache. Permissions are checked before.
+// Cooldown policies: validation, and their cache. Callers must have checked permissions before.
 import { exceptionKind } from '#domains/rules/exceptions.service.ts'
 import { maxPatterns } from '#domains/rules/patterns.model.ts'
 import { createRuleCache, type RuleSource } from '#domains/rules/rule-cache.service.ts'
@@ -50,7 +50,7 @@ export function createPullRuleCache(source: RuleSource): RuleCache<PullRule> {
   return createRuleCache(source, { rules: pullRuleTable, exceptions: pullRuleExceptionTable }, { most: mostRules })
 }
 
-/** A policy in the format of requests. */
+/** Settings of a policy in the format of requests. */
 export function textOf({ name, tags, exceptTags, identities, belowGroup, age, mode }: PullRule): PullRuleText {
   const spans = { minAge: durationText(age.ms), hold: durationText(age.hold), countFrom: age.countFrom }
   return { name, tags, exceptTags, identities, belowGroup, ...spans, mode }

@@ -10,7 +10,7 @@ import { defaultHold, durationText, maxAge, maxHold, readDuration } from '../vie
 import { type Explained, explainAsked } from './asked-tags.service.ts'
 import { type Bound, boundAs, boundByRule } from './bound-pulls.service.ts'
 
-/** Members of a request. An empty age, hold or uid means none. */
+/** Parameters of a request. An empty age, hold or uid means that the request has none. */
 export type AskedOfTag = {
   tag: string
   at: string | undefined
@@ -23,8 +23,8 @@ export type AskedOfTag = {
 const settingsUpdate = [capabilityNumber('registry.settings.update')]
 
 /**
- * Resolves a tag and explains why newer assignments are passed over. Throws INVALID_ARGUMENT, NOT_FOUND if the repository does
- * not exist, and PERMISSION_DENIED for policies of others.
+ * Resolves a tag and explains why newer assignments are not served. Throws INVALID_ARGUMENT for invalid parameters, NOT_FOUND if
+ * the repository does not exist, and PERMISSION_DENIED for policies of other identities.
  */
 export async function resolveFor(call: Call, repoUid: string, asked: AskedOfTag): Promise<Explained> {
   const { tag, at, identityUid, pullRuleUid } = asked

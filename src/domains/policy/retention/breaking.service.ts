@@ -1,4 +1,4 @@
-// Deletion of protected content, with a reason for the audit log, and the query for what protects a manifest.
+// Deletes protected content, with a reason for the audit log. Also finds the rule or hold that protects a manifest.
 import type { Call } from '#app.ts'
 import { emit } from '#domains/outbox/emit.ts'
 import { deleteManifest, deleteRepo, type RetentionOverride } from '#domains/registry/deletions/deletions.service.ts'
@@ -17,7 +17,7 @@ import { requireUnheld } from './retention-locks.service.ts'
 import { factsOf } from './retention-locks.store.ts'
 
 /**
- * Deletes a manifest although a retention rule protects it, or the whole repository if `digest` is empty. Throws
+ * Deletes a manifest that a retention rule protects. With an empty `digest`, deletes the whole repository. Throws
  * FAILED_PRECONDITION with the reason CONTENT_KEPT if a hold applies.
  */
 export async function breakPromises(

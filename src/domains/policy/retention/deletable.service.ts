@@ -1,5 +1,5 @@
-// Decides which manifests retention rules delete. A manifest with a tag stays, and so does one that no rule covers. The children
-// of an index and referrers, such as signatures, stay as long as their parent does.
+// Decides which manifests retention rules delete. A manifest is kept if it has a tag, or if no rule covers it. Manifests listed
+// by an index, and referrers such as signatures, are kept as long as their parent.
 import { linkedFrom, storedManifests } from '#domains/registry/manifests/manifests.store.ts'
 import { namesWith } from '#domains/registry/tags/tags.store.ts'
 import type { Look } from './kept.service.ts'
@@ -7,17 +7,17 @@ import { type LetGo, whys } from './plans.model.ts'
 import { type Dated, latestOf, mostMoves, type TagAssignment, untaggedUntil, untilAfter } from './retention.model.ts'
 import * as store from './retention-locks.store.ts'
 
-/** Most levels of parents that are followed up from one manifest. A manifest with more levels stays. */
+/** Most levels of parents that are followed from one manifest. A manifest with more levels is kept. */
 const mostLevels = 50
-/** Limit on the manifests that need a blob. If as many or more need it, its bytes are not counted as freed. */
+/** Most manifests that need a blob. If there are at least as many, the bytes of the blob are not counted as freed. */
 const mostUsers = 200
 
 type Own = Omit<LetGo, 'level'>
 
-/** Judges the manifests of a repository within the row budget of one look, and caches the verdicts. */
+/** Decides on the manifests of a repository within the row budget of one search, and caches the decisions. */
 export class LettingGo {
   readonly look: Look
-  /** Manifests that stay because a decision on them would need too many reads. */
+  /** Manifests that are kept because a decision on them would need too many reads. */
   readonly undecided = new Set<string>()
   readonly #judged = new Map<string, LetGo | undefined>()
 
@@ -25,12 +25,12 @@ export class LettingGo {
     this.look = look
   }
 
-  /** Returns undefined if the manifest stays. */
+  /** Decision to delete a manifest. Returns undefined if the manifest is kept. */
   async of(digest: string, steps = 0): Promise<LetGo | undefined> {
     if (this.#judged.has(digest)) return this.#judged.get(digest)
     if (this.look.isOver) return undefined
     const found = steps > mostLevels ? undefined : await this.#decide(digest, steps)
-    // A manifest stays if the budget ran out before it was judged completely.
+    // If the budget ran out before the decision was complete, the manifest is kept.
     const verdict = this.look.isOver ? undefined : found
     if (this.look.isOver || steps > mostLevels) this.undecided.add(digest)
     this.#judged.set(digest, verdict)
@@ -52,7 +52,7 @@ export class LettingGo {
     return partOf === '' ? undefined : { why: whys.PART, rule: '', until: '', partOf, level }
   }
 
-  /** Parents of the manifest that the repository has: its subjects, and the indexes that list it. */
+  /** Parents of the manifest that are in the repository: its subjects, and the indexes that list it. */
   async #present(digest: string): Promise<string[]> {
     const { look } = this
     const { subjects, indexes } = await look.above(digest)
@@ -61,8 +61,8 @@ export class LettingGo {
   }
 
   /**
-   * Verdict of the rules on the manifest alone, as if all of its parents were deleted. `silent` means that no rule covers it;
-   * only a manifest that never had a tag can be deleted with that verdict, as part of a parent.
+   * Decision of the rules on the manifest alone, as if all of its parents were deleted. `silent` means that no rule covers the
+   * manifest. Such a manifest can be deleted only with a parent, and only if it never had a tag.
    */
   async #own(digest: string): Promise<Own | 'kept' | 'silent'> {
     const { look } = this
@@ -86,10 +86,7 @@ export class LettingGo {
     return date ? expired(date) : 'silent'
   }
 
-  /**
-   * Every tag that the manifest has had must be covered by a rule with `keep_days_after` or `keep_last`. Otherwise the manifest
-   * stays.
-   */
+  /** The manifest is kept unless each tag that it has had is covered by a rule with `keep_days_after` or `keep_last`. */
   #left(stays: readonly TagAssignment[]): Own | 'kept' {
     const { rules } = this.look
     const dates: Dated[] = []
@@ -104,7 +101,9 @@ export class LettingGo {
     return date ? expired(date) : { why: whys.NOT_LAST, rule: notLast, until: '', partOf: '' }
   }
 
-  /** True if a manifest that a plan names can be deleted now: all of its parents are gone, and nothing protects it directly. */
+  /**
+   * True if a manifest in a plan can be deleted now: all of its parents are deleted, and nothing protects the manifest itself.
+   */
   async mayGo(digest: string, { partOf }: Pick<LetGo, 'partOf'>, isGone: (above: string) => Promise<boolean>) {
     if ((await this.#present(digest)).length > 0) return false
     const own = await this.#own(digest)
@@ -118,7 +117,8 @@ export class LettingGo {
   }
 
   /**
-   * Bytes of a deleted manifest and of blobs that only deleted manifests need. A shared blob counts once, with the lowest digest.
+   * Freed bytes: of a deleted manifest, and of blobs that only deleted manifests need. A shared blob counts once, for the lowest
+   * digest.
    */
   async bytesOf(digest: string): Promise<number> {
     const { reader, repo } = this.look

@@ -1,5 +1,5 @@
-// Finds the retention rule, hold or tag rule that protects a manifest or a repository. Deletions call this in their own
-// transaction. The search goes from the manifest up to its parents, and one `Look` caches the results.
+// Finds the retention rule, hold or tag rule that protects a manifest or a repository. Deletions search in their own transaction.
+// The search goes from the manifest up to its parents, and a `Look` caches the results.
 import type { App } from '#app.ts'
 import type { Reader } from '#db/sql.ts'
 import { subjectOfTag, type TagRepo } from '#domains/registry/tags/tags.model.ts'
@@ -24,19 +24,19 @@ import * as store from './retention-locks.store.ts'
 
 type By = { app: Pick<App, 'laws'> }
 
-/** Most manifests that are visited for one search, parents included. A manifest with more parents counts as protected. */
+/** Most manifests that one search visits, including parents. A manifest with more parents counts as protected. */
 const mostAbove = 1000
 const movesAtOnce = 1000
-/** Row budget of one look, for all manifests together. */
+/** Most rows that one search reads, for all manifests together. */
 const mostRead = 20_000
-/** Manifests that one query scans for one that never had a tag. */
+/** Number of manifests in one query that searches for a manifest that never had a tag. */
 const untaggedAtOnce = 500
 
-/** Search in one repository with a budget of rows. If the budget runs out, the content counts as protected. */
+/** Search in one repository with a limit on rows. If the limit is reached, the content counts as protected. */
 export class Look {
   readonly reader: Reader
   readonly law: Law
-  /** Retention rules that apply in this look. By default those in mode ENFORCE. */
+  /** Retention rules that apply in this search. By default, rules in mode ENFORCE. */
   readonly rules: readonly Asked<RetentionRule>[]
   readonly repo: TagRepo
   readonly now: string
@@ -46,7 +46,7 @@ export class Look {
   readonly #moves: store.LedgerMove[] = []
   #areAllMoves = false
   #left: number
-  /** Another look that reads the moves of the tag history for both. */
+  /** Another search that reads the moves of the tag history for both searches. */
   readonly #reading: Look | undefined
 
   constructor(
@@ -65,7 +65,7 @@ export class Look {
     this.#reading = options.moves
   }
 
-  /** Creates a look from the rules that the reader sees now, including changes on other nodes. */
+  /** Creates a search with the rules that the reader sees now, including changes by other servers. */
   static async at(reader: Reader, by: By, repo: TagRepo, now: string): Promise<Look> {
     const law = await by.app.laws.of(reader, repo.uid, { fresh: true })
     return new Look(reader, lawAt(law, repo.uid), repo, now)
@@ -75,14 +75,14 @@ export class Look {
     return this.#left <= 0
   }
 
-  /** Charges the budget for each row, and one more for the query. */
+  /** Counts each row and each query against the limit. */
   async read<T>(rows: Promise<readonly T[]>): Promise<readonly T[]> {
     const found = await rows
     this.#left -= 1 + found.length
     return found
   }
 
-  /** Yields the manifest, then its indexes and subjects, level by level. Yields undefined at the end if there are too many. */
+  /** Yields the manifest, then its indexes and subjects, level by level. If there are too many, ends with undefined. */
   async *withAbove(digest: string): AsyncGenerator<string | undefined> {
     const seen = new Set([digest])
     for (const one of seen) {
@@ -97,9 +97,9 @@ export class Look {
   }
 
   /**
-   * Returns the parents of a manifest: indexes that list it, and subjects, which the repository may not have. Subjects come from
-   * the manifest itself and from names of cosign tags that have pointed to it. Cosign tags count only if the first tag of the
-   * digest was one. Otherwise, moving a cosign tag to older content would protect that content for good.
+   * Parents of a manifest: indexes that list it, and subjects, which may be missing in the repository. Subjects come from the
+   * manifest itself, and from the names of cosign tags that have pointed to it. Cosign tags count only if the first tag of the
+   * digest was a cosign tag. Otherwise, assigning a cosign tag to older content would protect that content forever.
    */
   async above(digest: string): Promise<{ subjects: readonly string[]; indexes: readonly string[] }> {
     const { reader, repo } = this
@@ -122,7 +122,7 @@ export class Look {
     return stays
   }
 
-  /** Yields the moves of the tag history, the newest first. Yields `too many` at the end if more exist than the limit allows. */
+  /** Yields the moves of the tag history, the newest first. If more moves exist than the limit allows, ends with `too many`. */
   async *moves(): AsyncGenerator<store.LedgerMove | 'too many'> {
     if (this.#reading) return yield* this.#reading.moves()
     for (let at = 0; ; at++) {
@@ -160,7 +160,7 @@ export class Look {
     const hold = law.holds.find((one) => isHeld(one, digest, names))
     if (hold) return { by: 'HELD', until: '', rule: hold.uid, tags, with: digest }
     const present = await this.read(namesWith(reader, repo, digest, mostMoves))
-    // A rule may cover a tag that was not read.
+    // If not all tags were read, a rule may cover a tag that is missing here.
     if (this.isOver || stays.length >= mostMoves || present.length >= mostMoves) return undecided(digest, tags)
     const immutable = law.tagRules.find(({ says, isAbout }) => says.immutable && present.some(isAbout))
     if (immutable) {
@@ -178,7 +178,7 @@ export class Look {
     return undefined
   }
 
-  /** Dates until which a manifest is protected: the stored one, and those from current and former rules. */
+  /** Dates until which a manifest is protected: the stored date, and dates from current and former rules. */
   async #dates(digest: string, stays: readonly TagAssignment[]): Promise<Dated[]> {
     const { reader, repo, now, rules } = this
     const stored = await store.findLock(reader, repo.id, digest)
@@ -187,7 +187,7 @@ export class Look {
     return stored ? [stored, ...given] : given
   }
 
-  /** The newest `keep_last` distinct digests of the tags that the rule covers. */
+  /** The newest `keep_last` different digests of the tags that the rule covers. */
   async #lastOf(rule: Asked<RetentionRule>): Promise<Set<string> | 'too many'> {
     const { uid, says } = rule
     const known = this.#last.get(uid)
@@ -207,7 +207,7 @@ export class Look {
   }
 
   /**
-   * Fallback that reads each tag by itself. If other tags move often, the newest moves of the history do not go back far enough.
+   * Reads each tag on its own. Needed if other tags move so often that the newest moves of the history do not go back far enough.
    */
   async #lastByTags(rule: Asked<RetentionRule>): Promise<Set<string> | 'too many'> {
     const { reader, repo } = this
@@ -215,7 +215,7 @@ export class Look {
     const names = await this.read(store.tagsOf(reader, repo.ledger, mostMoves))
     if (names.length >= mostMoves) return 'too many'
     const moves: { time: string; digest: string }[] = []
-    // Before this time, a tag may have assignments that were not read.
+    // Only assignments after this time are known for all tags.
     let sure = ''
     for (const tag of names.filter((one) => isCounted(rule, one))) {
       if (this.isOver) return 'too many'
@@ -243,15 +243,16 @@ export function isHeld(hold: Asked<Mark>, digest: string, names: readonly string
 
 /**
  * True if `keep_last` of the rule counts the digests of the tag. Cosign tags do not count, because their digests are protected
- * with their subject.
+ * together with their subject.
  */
 function isCounted({ isAbout }: Asked<RetentionRule>, tag: string): boolean {
   return isAbout(tag) && subjectOfTag(tag) === undefined
 }
 
 /**
- * Returns the current protection of a manifest, if there is one: of itself, of an index that lists it, of the subject that it
- * signs, and so on. A stored date counts even if its rule was deleted.
+ * Current protection of a manifest: by a rule or hold on the manifest itself, on an index that lists it, or on a subject that it
+ * signs, at any level. A stored date protects the manifest even if its rule was deleted. Returns undefined if nothing protects
+ * it.
  */
 export async function keptOf(look: Look, digest: string): Promise<Kept | undefined> {
   const { law, reader, repo, now, rules } = look
@@ -265,8 +266,8 @@ export async function keptOf(look: Look, digest: string): Promise<Kept | undefin
 }
 
 /**
- * Tag rule with `keep_listed` that protects the manifest, because a covered tag points to an index that lists it, directly or
- * through other indexes.
+ * Tag rule with `keep_listed` that protects the manifest. A tag of the rule points to an index that lists the manifest, directly
+ * or through other indexes.
  */
 async function listedOf(look: Look, digest: string): Promise<Kept | undefined> {
   const rules = look.law.tagRules.filter(({ says }) => says.keepListed)
@@ -289,12 +290,12 @@ async function listedOf(look: Look, digest: string): Promise<Kept | undefined> {
   return undefined
 }
 
-/** Returns the hold on the manifest or on one of its parents, whatever else protects them. A call cannot override a hold. */
+/** Returns the hold on the manifest or on one of its parents, even if rules protect it too. No call can override a hold. */
 export async function heldOf(look: Look, digest: string): Promise<Kept | undefined> {
   const { holds } = look.law
   if (holds.length === 0) return undefined
   for await (const one of look.withAbove(digest)) {
-    // With too many parents to check, the manifest counts as held.
+    // If there are too many parents to check, the manifest counts as held.
     if (one === undefined) return undecided(digest, [], holds[0]!.uid)
     const stays = await look.stays(one)
     const names = [...new Set(stays.map(({ tag }) => tag))]
@@ -306,7 +307,7 @@ export async function heldOf(look: Look, digest: string): Promise<Kept | undefin
   return undefined
 }
 
-/** Returns a hold on any manifest of the repository. */
+/** Hold on any manifest of the repository. Returns undefined if there is none. */
 export async function heldIn(look: Look): Promise<Kept | undefined> {
   const { holds } = look.law
   const held = (rule: string, digest: string): Kept => ({ by: 'HELD', until: '', rule, tags: [], with: digest })
@@ -324,7 +325,8 @@ export async function heldIn(look: Look): Promise<Kept | undefined> {
 }
 
 /**
- * Returns the protection that prevents deletion of a repository. Also protected if the budget runs out before the search ends.
+ * Returns the protection that prevents deletion of a repository. The repository counts as protected if the limit on rows is
+ * reached first.
  */
 export async function keptIn(look: Look): Promise<Kept | undefined> {
   const { law, reader, repo, now, rules } = look
@@ -339,7 +341,7 @@ export async function keptIn(look: Look): Promise<Kept | undefined> {
       found === 'too many' ? undecided('', [], (rules[0] ?? law.former[0])?.uid) : await look.alone(found.digest)
     if (kept) return kept
   }
-  // Manifests that never had a tag and have no stored date: they are older than the rule, or than its present number of days.
+  // Some manifests never had a tag and have no stored date. They are older than the rule, or than its present number of days.
   const dated = [...rules.map((one) => ({ ...one, endTime: now })), ...law.former].filter(
     ({ says }) => says.untaggedDays > 0,
   )
@@ -353,8 +355,7 @@ export async function keptIn(look: Look): Promise<Kept | undefined> {
 }
 
 /**
- * Returns a manifest that was pushed within one of the time ranges and never had a tag. Returns `too many` if the budget runs
- * out.
+ * Manifest that was pushed within one of the time ranges and never had a tag. Returns `too many` if the limit on rows is reached.
  */
 async function untaggedIn(look: Look, came: readonly store.Came[]): Promise<string | undefined> {
   for (let behind = ''; ; ) {
@@ -368,7 +369,7 @@ async function untaggedIn(look: Look, came: readonly store.Came[]): Promise<stri
   }
 }
 
-/** Yields each manifest in the repository that a matching tag points to or has pointed to, once, with one of these tags. */
+/** Yields each manifest of the repository to which a matching tag points or has pointed, once, with one of these tags. */
 async function* digestsOf(
   look: Look,
   isNamed: (tag: string) => boolean,
@@ -388,7 +389,7 @@ async function* digestsOf(
       digests.add(digest)
       yield { tag: move.tag, digest }
     }
-    // Some digests of the tag were not read.
+    // The limit was reached, so some digests of the tag were not read.
     if (found.length >= mostMoves) yield 'too many'
   }
 }

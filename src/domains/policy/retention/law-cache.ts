@@ -1,21 +1,23 @@
-// Cache of retention rules, tag rules, holds and quarantines, by organization. Reads their version at most twice a second.
+// Cache of retention rules, tag rules, holds and quarantines, by organization. Their version is read at most twice a second.
 import type { Reader } from '#db/sql.ts'
 import { rootOf } from '#lib/uid.ts'
 import { type Law, lawFrom, noRules, sizeOf } from './retention.model.ts'
 import { lawVersion, readLaw } from './retention.store.ts'
 
-/** Age limit of a cached answer in ms, so that a change on another node takes effect within a second. */
+/** Maximum age of cached rules in ms, so that a change on another server takes effect within a second. */
 const maxAgeMs = 500
-/** Size limit of the cache, in rules and patterns of all organizations. */
+/** Maximum size of the cache, in rules and patterns of all organizations. */
 const maxSize = 200_000
 
 /**
- * Rules of organizations, at most 0.5 s stale. After a commit that changed rules, only the changed organizations are read again.
+ * Rules of organizations, at most 0.5 s stale. After a commit that changed rules, only the rules of the changed organizations are
+ * read again.
  */
 export type LawCache = {
   /**
-   * Returns the rules of the organization that contains `place`. With `fresh`, reads their version from the reader first. A
-   * transaction can pass itself as the reader. Its results are not cached, because it may see old data or be rolled back.
+   * Returns the rules of the organization that contains `place`. With `fresh`, first reads their version from the reader. A
+   * transaction can pass itself as the reader. Rules that a transaction has read are not cached, because it may see old data or
+   * be rolled back.
    */
   of(reader: Reader, place: string, options?: { fresh: boolean }): Promise<Law>
   /** True if a recent query found no rules, holds or quarantines in any organization. */
@@ -25,7 +27,7 @@ export type LawCache = {
 
 type Entry = { law: Law; version: number; size: number; at: number; epoch: number }
 
-/** `monotonic` returns the milliseconds of a clock that never goes back. */
+/** Creates a cache. `monotonic` returns milliseconds of a clock that never goes back. */
 export function createLawCache(db: Reader, monotonic: () => number): LawCache {
   const entries = new Map<string, Entry>()
   let size = 0

@@ -1,5 +1,5 @@
-// Background job that computes and applies retention plans. Organizations take turns, and each slice of work is committed on its
-// own.
+// Background job that computes and applies retention plans in batches. Organizations take turns, and each batch is committed on
+// its own.
 import type { App } from '#app.ts'
 import type { Lease } from '#db/leases.ts'
 import type { Job } from '#job.ts'
@@ -7,7 +7,7 @@ import { type Plan, planStates } from './plans.model.ts'
 import * as store from './plans.store.ts'
 import { applySome, planSome } from './sweep.service.ts'
 
-/** Slices of work for one organization before the next one has its turn. */
+/** Most batches for one organization before the next organization has its turn. */
 const slicesInTurn = 20
 const forgottenAtOnce = 1000
 
@@ -27,7 +27,7 @@ export const sweepRetention: Job = {
         sum.slices += slices
         sum.deleted += deleted
         if (error === undefined) continue
-        // An error in one organization does not delay the others. The next run tries it again.
+        // An error in one organization does not delay other organizations. The next run tries the failed organization again.
         app.log.error('retention plan failed', { organization, error })
         failed.add(organization)
         sum.failed++
@@ -41,7 +41,10 @@ export const sweepRetention: Job = {
 
 type Turn = { slices: number; deleted: number; error: unknown }
 
-/** Throws only if the lease is lost, for example because the server stops. Other errors are in `error`. */
+/**
+ * Runs some batches for one organization. Throws only if the lease is lost, for example because the server stops. Other errors
+ * are in `error`.
+ */
 async function turnOf(app: App, lease: Lease, organization: string): Promise<Turn> {
   const turn: Turn = { slices: 0, deleted: 0, error: undefined }
   try {

@@ -7,24 +7,24 @@ export type PlanState = (typeof planStates)[keyof typeof planStates]
 export type Plan = {
   id: number
   uid: string
-  /** A group, for all repositories below it, or a repository. */
+  /** Uid of a repository, or of a group for all repositories below it. */
   scopeUid: string
   state: PlanState
   actor: string
-  /** Empty before the plan is applied. */
+  /** Uid of the identity that applied the plan. Empty before that. */
   appliedBy: string
   createTime: string
-  /** Time of the last change of its state or counts. */
+  /** Time of the last change of the state or the counts. */
   updateTime: string
   expireTime: string
-  /** Position of planning: the current repository and the last manifest that was judged. Empty at the start. */
+  /** Position of planning: the current repository, and the last manifest that was examined. Empty at the start. */
   repo: string
   digest: string
   manifests: number
   bytes: number
   dryRunManifests: number
   dryRunBytes: number
-  /** Manifests that stay because a decision on them would need too many reads. */
+  /** Number of manifests that are kept because a decision on them would need too many reads. */
   undecided: number
   truncated: number
   deleted: number
@@ -36,7 +36,7 @@ export type Why = (typeof whys)[keyof typeof whys]
 export const outcomes = { NONE: 0, DELETED: 1, KEPT: 2, GONE: 3 } as const
 export type Outcome = (typeof outcomes)[keyof typeof outcomes]
 
-/** Verdict that a manifest is to be deleted. `level` is higher than the levels of all of its parents. */
+/** Decision to delete a manifest. `level` is higher than the levels of all parents of the manifest. */
 export type LetGo = { why: Why; rule: string; until: string; partOf: string; level: number }
 
 /** A manifest that a plan deletes. */
@@ -53,9 +53,9 @@ export type PlannedDeletion = LetGo & {
 export const toRetentionPlanResource = kindOf<Plan>('retention-plan')
 export const retentionPlanType = 'registry.pinfold.dev/RetentionPlan'
 
-/** Days until a plan expires. */
+/** Days after which a plan expires. */
 export const planDays = 7
-/** Plans that an organization can have at a time. */
+/** Most plans of an organization at a time. */
 export const mostPlans = 20
-/** Manifests that a plan can name. */
+/** Most manifests in a plan. */
 export const mostDeletions = 100_000

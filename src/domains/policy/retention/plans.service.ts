@@ -1,4 +1,4 @@
-// Creates, lists and applies retention plans. A background job does the work.
+// Creates, lists and applies retention plans. A background job computes the plans and deletes the manifests.
 import type { Call } from '#app.ts'
 import { emit } from '#domains/outbox/emit.ts'
 import { groupOf, limitReached, listBelow } from '#domains/rules/scopes.service.ts'
@@ -18,7 +18,7 @@ import * as store from './plans.store.ts'
 import { daysAfter } from './retention.model.ts'
 
 /**
- * Creates a plan, and ends earlier plans of the same scope unless they are in progress. Throws NOT_FOUND if the scope does not
+ * Creates a plan. Earlier plans of the same scope expire, unless they are in progress. Throws NOT_FOUND if the scope does not
  * exist.
  */
 export async function planRetention(call: Call, scope: string): Promise<Plan> {
@@ -46,7 +46,7 @@ export async function planRetention(call: Call, scope: string): Promise<Plan> {
   return plan
 }
 
-/** Without an active rule there is nothing to plan. */
+/** True if a retention rule is active in the scope. Otherwise the plan is empty. */
 async function hasRules({ app }: Call, scope: string): Promise<boolean> {
   const { rules } = await app.laws.of(app.db, scope)
   return rules.some(({ scopeUid, says }) => {
@@ -62,7 +62,7 @@ export function listRetentionPlans(call: Call, page: Page, scope: string): Promi
   return listBelow(call, page, scope, store.planList, {})
 }
 
-/** Position of a deletion in its plan as text, which page tokens hold. */
+/** Planned deletion in a list. `position` is the position in the plan as text, for page tokens. */
 export type ListedDeletion = Omit<PlannedDeletion, 'position'> & { uid: string; position: string }
 
 export async function listDeletions(call: Call, uid: string, page: Page): Promise<Listed<ListedDeletion>> {

@@ -23,14 +23,14 @@ export async function insertPlan(
             ${createTime}, ${expireTime})`)
 }
 
-/** Number of plans of the organization that have not expired. */
+/** Number of unexpired plans of the organization. */
 export async function countPlans(reader: Reader, organization: string, now: string): Promise<number> {
   const row = await reader.get<{ total: number }>(sql`
     SELECT count(*) AS total FROM retention_plans WHERE organization = ${organization} AND expire_time > ${now}`)
   return row!.total
 }
 
-/** Ends the plans of a scope that are not in progress. */
+/** Lets the plans of a scope expire now. Plans in progress are left unchanged. */
 export async function supersede(tx: Tx, scope: string, now: string): Promise<void> {
   await tx.run(sql`
     UPDATE retention_plans SET expire_time = ${now}, update_time = ${now}
@@ -87,7 +87,7 @@ export async function insertDeletions(tx: Tx, plan: number, deletions: readonly 
   }
 }
 
-/** One page of the planned deletions by position, and one more row. */
+/** One page of the planned deletions, ordered by position, and one more row. */
 export async function deletionPage(reader: Reader, plan: number, page: Page): Promise<PlannedDeletion[]> {
   const keys = [sql`position`]
   const past = pastCursor(page, keys, [Number(page.after?.uid ?? 0)])
@@ -96,14 +96,14 @@ export async function deletionPage(reader: Reader, plan: number, page: Page): Pr
      ${pageTail(page, keys)}`)
 }
 
-/** A plan holds no more than 100,000 deletions. */
+/** Number of deletions in a plan. Counting is fast, since a plan has at most 100,000. */
 export async function countDeletions(reader: Reader, plan: number): Promise<number> {
   const row = await reader.get<{ total: number }>(sql`
     SELECT count(*) AS total FROM planned_deletions WHERE plan_id = ${plan}`)
   return row?.total ?? 0
 }
 
-/** Next manifests to delete. Parents come before their parts. */
+/** Next manifests to delete. Parents come before the manifests that belong to them. */
 export async function nextDeletions(reader: Reader, plan: number, most: number): Promise<PlannedDeletion[]> {
   return reader.all<PlannedDeletion>(sql`
     SELECT ${deletionColumns} FROM planned_deletions WHERE plan_id = ${plan} AND outcome = 0 AND dry_run = 0
@@ -125,7 +125,7 @@ export async function wasDeleted(reader: Reader, plan: number, repo: string, dig
 
 export type PlannedRepo = { id: number; uid: string; ledger: number; name: string }
 
-/** Repositories of a scope from the uid `from` on, ordered by uid. */
+/** Repositories of a scope, ordered by uid, starting at the uid `from`. */
 export async function reposFrom(reader: Reader, place: string, from: string, most: number): Promise<PlannedRepo[]> {
   const begin: Sql = from > place ? sql`uid >= ${from}` : sql`uid >= ${place}`
   return reader.all<PlannedRepo>(sql`
@@ -138,7 +138,7 @@ export async function manifestsAfter(reader: Reader, repo: number, after: string
   return rows.map(({ digest }) => digest)
 }
 
-/** Deletes some rows of an expired plan, and the plan itself at the end. Returns the number of deleted rows. */
+/** Deletes some rows of an expired plan. When no rows are left, deletes the plan. Returns the number of deleted rows. */
 export async function forgetEnded(tx: Tx, now: string, most: number): Promise<number> {
   const plan = await tx.get<{ id: number }>(sql`
     SELECT id FROM retention_plans WHERE expire_time <= ${now} AND state <> ${planStates.APPLYING} ORDER BY expire_time LIMIT 1`)

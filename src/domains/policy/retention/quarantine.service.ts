@@ -1,4 +1,4 @@
-// Finds the quarantine that blocks a pull: of the digest itself, or of all manifests that contain it.
+// Finds the quarantine that blocks a pull: a quarantine of the digest itself, or of all manifests that contain it.
 import type { Work } from '#app.ts'
 import { linkedFrom } from '#domains/registry/manifests/manifests.store.ts'
 import type { RepoRef } from '#domains/registry/repo-ref.model.ts'
@@ -6,14 +6,14 @@ import { namesWith } from '#domains/registry/tags/tags.store.ts'
 import { isAtOrBelow } from '#lib/uid.ts'
 import { type Mark, quarantineOf } from './retention.model.ts'
 
-/** Most manifests that are checked for one digest. If none of them is found to be clean, the pull is refused. */
+/** Most manifests that are checked for one digest. If all of these are in quarantine, the pull is refused. */
 const mostAbove = 200
 
 export type Wanted = { type: 'manifest' | 'blob'; digest: string }
 
 /**
- * Returns the quarantine that blocks a pull of the digest. An untagged digest is also blocked if all manifests that contain it
- * are in quarantine. Does not query the database if the repository has no quarantine.
+ * Quarantine that blocks a pull of the digest. An untagged digest is also blocked if all manifests that contain it are in
+ * quarantine. Does not query the database if the repository has no quarantine.
  */
 export async function quarantinedAs(
   { app }: Pick<Work, 'app'>,

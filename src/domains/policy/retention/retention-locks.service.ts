@@ -1,4 +1,5 @@
-// Retention dates that tag moves create, and the checks of tag rules and holds. Every tag move runs these in its own transaction.
+// Stores retention dates when tags change, and checks tag rules and holds. Each change of a tag runs these functions in its own
+// transaction.
 import type { App, Work } from '#app.ts'
 import type { Reader, Tx } from '#db/sql.ts'
 import type { TagAt } from '#domains/registry/hooks.ts'
@@ -26,7 +27,9 @@ import * as store from './retention-locks.store.ts'
 
 type By = { app: Pick<App, 'laws'> }
 
-/** Rules, holds and quarantines that apply in the repository. Does not query the database if the cache has no rules at all. */
+/**
+ * Rules, holds and quarantines that apply in the repository. Does not query the database if the cache knows that there are none.
+ */
 async function lawOf({ app }: By, reader: Reader, repo: string): Promise<Law> {
   const law = await app.laws.of(reader, repo)
   return law === noRules ? law : lawAt(law, repo)
@@ -40,22 +43,25 @@ export async function lockDigestLeft(tx: Tx, by: By, repo: TagRepo, left: TagAt)
 }
 
 /**
- * Stores retention dates when a tag is assigned to a digest. Times of a tag only grow, so the assignment can have a time in the
- * future. The date of such a stay is stored now, because a rule that ends before that time would not count for it.
+ * Stores retention dates when a tag is assigned to a digest. Times of a tag always increase, so the time of the assignment can be
+ * in the future. The date for such an assignment is stored now, because a rule might end before that time and then not count.
  */
 export async function lockDigestAssigned(tx: Tx, by: By, repo: TagRepo, assigned: TagAt, now: string): Promise<void> {
   await promiseFirstTag(tx, by, repo, assigned.digest, now)
   if (assigned.time > now) await lockDigestLeft(tx, by, repo, assigned)
 }
 
-/** Stores the date of a digest that gets its first tag, so that its protection as untagged content is not lost. */
+/**
+ * Stores the retention date of an untagged digest when it gets its first tag. Otherwise its protection as untagged content would
+ * be lost.
+ */
 async function promiseFirstTag(tx: Tx, by: By, repo: TagRepo, digest: string, now: string): Promise<void> {
   const law = await lawOf(by, tx, repo.uid)
   const rules = enforced(law).filter(({ says }) => says.untaggedDays > 0)
   const former = law.former.filter(({ says }) => says.untaggedDays > 0)
   if (rules.length + former.length === 0) return
   const untaggedSince = await store.untaggedSince(tx, repo, digest)
-  // A digest that was pushed with its tag was never untagged.
+  // A digest that was pushed together with its tag was never untagged.
   if (untaggedSince === undefined || untaggedSince >= now) return
   const latest = latestOf(datesOf({ rules, former }, { stays: [], untaggedSince }, now))
   if (latest) await store.extendLock(tx, repo.id, digest, latest)
@@ -73,7 +79,10 @@ export async function lockDigestUntagged(
   if (latest) await store.extendLock(tx, repo.id, digest, latest)
 }
 
-/** Throws TAG_IMMUTABLE if the tag exists and is immutable. Throws TAG_MOVERS if a tag rule names other identities as movers. */
+/**
+ * Throws TAG_IMMUTABLE if the tag exists and is immutable. Throws TAG_MOVERS if a tag rule allows only other identities to move
+ * the tag.
+ */
 export async function requireMovable(
   tx: Tx,
   by: By,
@@ -83,7 +92,7 @@ export async function requireMovable(
   const { tagRules } = await lawOf(by, tx, repo.uid)
   const about = tagRules.filter(({ isAbout }) => isAbout(move.name))
   if (about.length === 0) return
-  // A mirror can move the tags that its upstream has set. It creates tags as the member who set up the mirror.
+  // A mirror can move tags that its upstream has set. It creates tags in the name of the member who set up the mirror.
   if (move.previousDigest !== '' && (await isOfUpstream(tx, repo, move))) return
   for (const { uid, says } of about) {
     if (says.immutable && move.previousDigest !== '') throw createImmutableError(move.name, uid)
@@ -92,8 +101,8 @@ export async function requireMovable(
 }
 
 /**
- * Throws if the tag cannot be deleted. In addition to the checks of a move, a hold on the tag refuses it. A cosign tag stays
- * while its subject is protected, because signatures cannot be found without their tag.
+ * Throws if the tag must not be deleted. The rules for moving a tag apply, and a hold on the tag prevents the deletion too. A
+ * cosign tag is kept while its subject is protected, because clients find signatures by their tag.
  */
 export async function requireDeletable(
   tx: Tx,
@@ -114,13 +123,13 @@ export async function requireDeletable(
     requireMover(says.movers, removal, uid)
   }
   if (hold) throw createKeptError({ by: 'HELD', until: '', rule: hold.uid, tags, with: removal.digest }, name, 'tag')
-  // Subjects that the repository no longer has protect nothing.
+  // A subject that is not in the repository any more protects nothing.
   if (subject === undefined || !(await store.factsOf(tx, repo.id, subject))) return
   const kept = await keptOf(await Look.at(tx, by, repo, removal.now), subject)
   if (kept) throw createKeptError(kept, name, 'tag')
 }
 
-/** True if a mirror changes a tag that its upstream has set. Tags that were set here are not the mirror's to change. */
+/** True if a mirror changes a tag that its upstream has set. A mirror must not change tags that were set on this server. */
 async function isOfUpstream(
   tx: Tx,
   repo: TagRepo,
@@ -129,7 +138,7 @@ async function isOfUpstream(
   return source === 'upstream' && (await lastSource(tx, repo.ledger, name)) === 'upstream'
 }
 
-/** Throws TAGS_GUARDED if the repository has tags that a tag rule or a hold protects, because an upstream would move them. */
+/** Throws TAGS_GUARDED if a tag rule or a hold protects tags of the repository. An upstream would move these tags. */
 export async function requireUnguarded(tx: Tx, by: By, repo: TagRepo): Promise<void> {
   const { tagRules, holds } = await lawOf(by, tx, repo.uid)
   const guards = [
@@ -158,8 +167,8 @@ function createGuardedError(why: string, rule: string, tag: string): AppError {
 }
 
 /**
- * Throws if a hold protects the manifest or, without a digest, anything in the repository. Returns the other protection, if there
- * is one. Must run in the transaction of the deletion.
+ * Throws if a hold protects the manifest. Without a digest, throws if a hold protects anything in the repository. Returns the
+ * other protection, if there is one. Must run in the transaction of the deletion.
  */
 export async function requireUnheld(
   tx: Tx,
@@ -173,7 +182,10 @@ export async function requireUnheld(
   return digest === undefined ? keptIn(look) : keptOf(look, digest)
 }
 
-/** Throws if anything protects the manifest or the repository, or if the deletion removes tags that the caller must not move. */
+/**
+ * Throws if anything protects the manifest or the repository. Also throws if the deletion would remove tags that the caller must
+ * not move.
+ */
 export async function requireUnkept(
   tx: Tx,
   work: Pick<Work, 'app' | 'caller' | 'cause'>,
@@ -185,7 +197,7 @@ export async function requireUnkept(
   await requireMovers(tx, work, repo, actorOf(work), digest)
 }
 
-/** Throws if the deletion of the manifest, or of the repository, removes tags that only other identities are allowed to move. */
+/** Throws if the deletion would remove tags that only other identities are allowed to move. */
 async function requireMovers(tx: Tx, by: By, repo: TagRepo, actor: string, digest?: string): Promise<void> {
   const rules = (await lawOf(by, tx, repo.uid)).tagRules.filter(({ says }) => says.movers.length > 0)
   if (rules.length === 0) return
@@ -218,7 +230,7 @@ function createImmutableError(tag: string, rule: string): AppError {
   })
 }
 
-/** Error for a deletion that is refused. `what` is a digest, a tag or the uid of a repository. */
+/** Error for a refused deletion. `what` is a digest, a tag or the uid of a repository. */
 function createKeptError(
   { by, until, rule, tags, ...kept }: Kept,
   what: string,
@@ -246,7 +258,7 @@ function createKeptError(
   return new AppError('FAILED_PRECONDITION', base.message, { reason: 'CONTENT_KEPT', metadata, details: base.details })
 }
 
-/** Next step after a refused deletion. Tags alone have no command that deletes them in spite of a rule. */
+/** Next step after a refused deletion. There is no command that deletes a protected tag alone. */
 function helpFor(by: Kept['by'], kind: 'digest' | 'tag' | 'repo', rule: string): string {
   if (by === 'HELD') return ` To release the hold: pinfold holds release ${rule}`
   if (kind === 'tag') return ''
@@ -256,8 +268,8 @@ function helpFor(by: Kept['by'], kind: 'digest' | 'tag' | 'repo', rule: string):
 
 /**
  * Time after which a manifest can be deleted, if only a retention date protects it. Does not query manifests if no rule gives
- * dates. Returns undefined if the digest had too many tags, or if `keep_last` may cover it: deciding that would read the moves of
- * other tags on each pull.
+ * dates. Returns undefined if the digest had too many tags. Also returns undefined if `keep_last` may cover it, since each pull
+ * would have to read the moves of other tags.
  */
 export async function sunsetOf({ app }: Pick<Work, 'app'>, repo: TagRepo, digest: string): Promise<string | undefined> {
   const { db } = app
@@ -278,5 +290,5 @@ export async function sunsetOf({ app }: Pick<Work, 'app'>, repo: TagRepo, digest
   return until === noEnd ? undefined : until
 }
 
-/** Most stays of a digest that a pull reads. */
+/** Most periods of a digest under tags that a pull reads. */
 const mostStaysTold = 1000

@@ -1,11 +1,11 @@
-// Stored retention dates, and the queries on tag history and manifests that decide on protection.
+// Stored retention dates, and queries on tag history and manifests for finding what is protected.
 import { join, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import { eventNumbers } from '#domains/registry/tags/tag-history.model.ts'
 import type { Dated, TagAssignment } from './retention.model.ts'
 
 /**
- * Extends the protection of a manifest to this date. An earlier date changes nothing. Does nothing if the repository does not
- * have the manifest.
+ * Protects a manifest until this date. Does nothing if the manifest has a later date, or if the repository does not have the
+ * manifest.
  */
 export async function extendLock(tx: Tx, repo: number, digest: string, promise: Dated): Promise<void> {
   await tx.run(sql`
@@ -20,14 +20,17 @@ export async function findLock(reader: Reader, repo: number, digest: string): Pr
     SELECT until_time AS until, rule FROM digest_promises WHERE repo_id = ${repo} AND digest = ${digest}`)
 }
 
-/** The latest retention date of a repository that is in the future. */
+/** The latest future retention date in a repository. */
 export async function findLatestLock(reader: Reader, repo: number, now: string): Promise<Dated | undefined> {
   return reader.get<Dated>(sql`
     SELECT until_time AS until, rule FROM digest_promises
      WHERE repo_id = ${repo} AND until_time > ${now} ORDER BY until_time DESC LIMIT 1`)
 }
 
-/** Returns a manifest that only a date can protect: it has no tag, no index lists it, and it has no subject. */
+/**
+ * Manifest that only a retention date can protect. It has no tag and no subject, and no index lists it. Otherwise returns
+ * undefined.
+ */
 export async function loneManifest(reader: Reader, repo: { id: number; uid: string }, digest: string) {
   return reader.get<{ createTime: string }>(sql`
     SELECT m.create_time AS "createTime" FROM manifests m
@@ -42,7 +45,10 @@ const neverTagged = ({ ledger }: { ledger: number }): Sql => sql`
   NOT EXISTS (SELECT 1 FROM tag_history h
                WHERE h.repo_id = ${ledger} AND h.digest = m.digest AND h.event <> ${eventNumbers.deleted})`
 
-/** Creation time of a manifest that never had a tag. Returns undefined if it had one, or if the repository does not have it. */
+/**
+ * Creation time of a manifest that never had a tag. Returns undefined if the manifest had a tag, or if the repository does not
+ * have the manifest.
+ */
 export async function untaggedSince(reader: Reader, repo: { id: number; ledger: number }, digest: string) {
   const row = await reader.get<{ createTime: string }>(sql`
     SELECT m.create_time AS "createTime" FROM manifests m
@@ -71,7 +77,7 @@ export async function untaggedAmong(
   return rows.map(({ digest, untagged }) => ({ digest, isUntagged: untagged === 1 }))
 }
 
-/** Stays of a digest under tags, at most `most`. */
+/** Periods in which tags pointed to a digest, at most `most`. */
 export async function staysOf(reader: Reader, ledger: number, digest: string, most: number): Promise<TagAssignment[]> {
   return reader.all<TagAssignment>(sql`
     SELECT h.tag, h.time AS came, coalesce((SELECT n.time FROM tag_history n
@@ -84,7 +90,7 @@ export async function staysOf(reader: Reader, ledger: number, digest: string, mo
 
 export type LedgerMove = { tag: string; time: string; digest: string; previous: string }
 
-/** Rows of the tag history before the given one, the newest first. */
+/** Rows of the tag history before the given row, the newest first. */
 export async function movesBefore(
   reader: Reader,
   ledger: number,
@@ -114,7 +120,7 @@ export async function indexesOf(reader: Reader, repo: number, digest: string, mo
   return rows.map(({ manifest }) => manifest)
 }
 
-/** Digests that a tag points to and has pointed to, the newest first. `here` is 1 if the repository still has the digest. */
+/** Digests to which a tag points or has pointed, the newest first. `here` is 1 if the repository still has the digest. */
 export async function digestsUnder(
   reader: Reader,
   repo: { id: number; ledger: number },
@@ -127,7 +133,7 @@ export async function digestsUnder(
       FROM tag_history h WHERE h.repo_id = ${repo.ledger} AND h.tag = ${tag} ORDER BY h.time DESC LIMIT ${most}`)
 }
 
-/** Blobs that a manifest needs or an index lists, if the repository has them. */
+/** Blobs in the repository that a manifest needs or an index lists. */
 export async function blobsOf(
   reader: Reader,
   repo: number,

@@ -152,7 +152,7 @@ function quarantineMessage(mark: Mark): QuarantinedDigest {
   return { $typeName: 'pinfold.control.registry.v1.QuarantinedDigest', ...markFields(mark) }
 }
 
-/** Content that is protected forever, or not at all, has no `until`. */
+/** Members for the end of a protection. `until` is missing if the content is protected forever, or not at all. */
 const endOf = (until: string) => (until === '' || until === noEnd ? {} : { until: timestamp(until) })
 
 function brokenMessage({ repo, digest, reason, until, rule }: BrokenPromise): BrokenMessage {

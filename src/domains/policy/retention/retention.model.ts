@@ -6,15 +6,15 @@ import { isAtOrBelow } from '#lib/uid.ts'
 
 export type RetentionMode = 'OFF' | 'DRY_RUN' | 'ENFORCE'
 
-/** Settings of a retention rule. A number of 0 sets nothing. */
+/** Settings of a retention rule. A setting of 0 has no effect. */
 export type Retention = {
   name: string
   /** Patterns of tags. An empty list covers all tags. */
   tags: string[]
   exceptTags: string[]
-  /** Days of protection after a matching tag has moved off a digest. */
+  /** Days of protection after a matching tag was assigned to another digest or deleted. */
   keepDaysAfter: number
-  /** Number of the newest digests of matching tags in a repository that are protected. */
+  /** Number of digests that are protected: the newest ones of matching tags in a repository. */
   keepLast: number
   forever: boolean
   /** Days of protection for manifests that never had a tag. */
@@ -23,15 +23,13 @@ export type Retention = {
   mode: RetentionMode | ''
 }
 
-/**
- * Settings of a tag rule: immutable tags, identities that are allowed to move tags, and protection of the children of indexes.
- */
+/** Settings of a tag rule. It can make tags immutable, restrict who moves them, and protect the manifests that indexes list. */
 export type TagLaw = {
   name: string
   tags: string[]
   exceptTags: string[]
   immutable: boolean
-  /** Uids of identities, including their push tokens. Empty if no further permission is needed to move the tags. */
+  /** Uids of identities that may move the tags, also with their push tokens. If empty, no further permission is needed. */
   movers: string[]
   /** Missing in rules of earlier versions. */
   keepListed?: boolean
@@ -42,10 +40,10 @@ export type Scoped<T> = Rule & { says: T }
 export type RetentionRule = Scoped<Retention>
 export type TagRule = Scoped<TagLaw>
 
-/** Settings of an enforced rule until it was changed or deleted. The dates that the rule had given by then stay. */
+/** Former settings of an enforced rule that was changed or deleted. Retention dates that these settings gave remain valid. */
 export type FormerRule = Pick<RetentionRule, 'uid' | 'scopeUid' | 'says'> & { endTime: string }
 
-/** A hold or a quarantine, until a member releases it. */
+/** A hold or a quarantine. It applies until a member releases it. */
 export type Mark = Ending & {
   /** Empty if the hold is on `tags`. */
   digest: string
@@ -53,7 +51,7 @@ export type Mark = Ending & {
 }
 export type NewMark = Pick<Mark, 'digest' | 'tags' | 'reason'>
 
-/** A rule with its compiled tag patterns. */
+/** A rule with a function that matches its tag patterns. */
 export type Asked<T> = T & { isAbout: IsAbout }
 
 /** Retention rules, tag rules, holds and quarantines of an organization. */
@@ -87,7 +85,7 @@ export function lawFrom(stored: {
   }
 }
 
-/** Memory use of the rules, in rules and patterns. */
+/** Size of the rules in memory, counted in rules and patterns. */
 export function sizeOf({ rules, former, tagRules, holds, quarantined }: Law): number {
   const asked = [...rules, ...former, ...tagRules]
   const patterns = asked.reduce((sum, { says }) => sum + patternsOf(says), 0)
@@ -99,7 +97,7 @@ export const patternsOf = ({ tags, exceptTags }: TagPatterns): number => tags.le
 
 export type KeptBy = 'PROMISED' | 'HELD' | 'IMMUTABLE' | 'LAST' | 'UNDECIDED' | 'LISTED'
 
-/** Protection of a manifest. */
+/** Protection of a manifest by a rule or a hold. */
 export type Kept = {
   by: KeptBy
   /** ISO time. Empty if the protection has no end. */
@@ -107,11 +105,11 @@ export type Kept = {
   /** The uid of the rule or the hold. */
   rule: string
   tags: string[]
-  /** The manifest that is protected directly: the requested one, or one of its parents. */
+  /** Digest of the manifest that is protected directly: the requested manifest, or one of its parents. */
   with: string
 }
 
-/** Protected content that was deleted with a reason. */
+/** Record of protected content that was deleted with a reason. */
 export type BrokenPromise = { repo: string; digest: string; reason: string; until: string; rule: string }
 
 export const toRetentionRuleResource = kindOf<RetentionRule>('retention-rule')
@@ -151,23 +149,23 @@ export const maxExceptions = 1000
 export const maxMovers = 100
 export const maxDays = 36_500
 export const maxLast = 1000
-/** Limit on the rules of each kind in an organization. */
+/** Most rules of each kind in an organization. */
 export const mostRules = 200
 export const mostMarks = 1000
-/** Limit on the tag patterns in all rules and holds of an organization. */
+/** Most tag patterns in all rules and holds of an organization. */
 export const mostPatterns = 5000
-/** Limits on former rules of an organization that still give dates, and on their patterns. */
+/** Most former rules of an organization that still give dates, and most patterns in them. */
 export const mostFormer = 500
 export const mostFormerPatterns = 20_000
 
-/** Limit on the rows of tag history, or tags of a manifest, that one search reads. Content with more counts as protected. */
+/** Most rows of the tag history, or tags of a manifest, that one search reads. Content with more of them counts as protected. */
 export const mostMoves = 10_000
 export const mostTagsNamed = 20
 
 /** End time of content that is protected forever. */
 export const noEnd = '9999-12-31T23:59:59.999Z'
 
-/** Rules that apply in a repository. Each rule caches its match for each tag. */
+/** Rules that apply in a repository. Each rule caches whether it matches a tag. */
 export function lawAt({ rules, former, tagRules, holds, quarantined }: Law, repo: string): Law {
   const isHere = ({ scopeUid }: { scopeUid: string }) => isAtOrBelow(repo, scopeUid)
   const here = <T extends { scopeUid: string; isAbout: IsAbout }>(all: readonly T[]): T[] =>
@@ -186,7 +184,7 @@ export function enforced({ rules }: Law): Asked<RetentionRule>[] {
   return rules.filter(({ says }) => says.mode === 'ENFORCE')
 }
 
-/** End of the protection of a digest that a matching tag left at `time`. Empty if the rule gives no date. */
+/** End of the protection of a digest if a matching tag stopped pointing to it at `time`. Empty if the rule gives no date. */
 export function untilAfter({ says }: Pick<RetentionRule, 'says'>, time: string): string {
   if (says.forever) return noEnd
   return says.keepDaysAfter === 0 ? '' : daysAfter(time, says.keepDaysAfter)
@@ -200,13 +198,13 @@ export function untaggedUntil({ uid, says }: Pick<RetentionRule, 'uid' | 'says'>
 /** A retention date, and the rule that gave it. */
 export type Dated = { until: string; rule: string }
 
-/** A stay of a digest under a tag. `left` is empty while the stay lasts. */
+/** Period in which a tag points to a digest. `left` is empty while the tag points to it. */
 export type TagAssignment = { tag: string; came: string; left: string }
 
 /** History of a manifest. `untaggedSince` is its creation time if it never had a tag, and undefined otherwise. */
 export type Past = { stays: readonly TagAssignment[]; untaggedSince: string | undefined }
 
-/** Retention dates of a manifest from the given rules, and from former rules for the time until they ended. */
+/** Retention dates of a manifest. Former rules give dates only for the time until they ended. */
 export function datesOf(
   { rules, former }: { rules: readonly Asked<RetentionRule>[]; former: readonly Asked<FormerRule>[] },
   { stays, untaggedSince }: Past,
@@ -223,7 +221,7 @@ export function datesOf(
     const { uid, endTime } = rule
     for (const { tag, came, left } of stays) {
       if (came > endTime || !rule.isAbout(tag)) continue
-      // A digest that the tag still pointed to when the rule ended is protected for the same number of days after that end.
+      // If the tag still pointed to the digest when the rule ended, the days of protection begin at that end.
       dates.push({ until: untilAfter(rule, left === '' || left > endTime ? endTime : left), rule: uid })
     }
     if (untaggedSince !== undefined && untaggedSince <= endTime) dates.push(untaggedUntil(rule, untaggedSince))
@@ -231,7 +229,7 @@ export function datesOf(
   return dates
 }
 
-/** True if a rule with the settings `says` gives every date that a rule with the settings `other` gave. */
+/** True if a rule with the settings `says` gives at least the dates that a rule with the settings `other` gives. */
 export function givesAllOf(says: Retention, other: Retention): boolean {
   const isForever = says.forever || !other.forever
   const isAsLong = says.forever || says.keepDaysAfter >= other.keepDaysAfter
@@ -242,7 +240,7 @@ export function givesAllOf(says: Retention, other: Retention): boolean {
   return isForever && isAsLong && says.untaggedDays >= other.untaggedDays && isAboutAll
 }
 
-/** The latest date that a former rule can have given. Empty if it gave none. */
+/** The latest date that a former rule can have given. Empty if the rule gave none. */
 export function lastDateOf(rule: FormerRule): string {
   return latestOf([{ until: untilAfter(rule, rule.endTime), rule: '' }, untaggedUntil(rule, rule.endTime)])?.until ?? ''
 }
@@ -253,11 +251,11 @@ export function latestOf(dates: readonly Dated[]): Dated | undefined {
 
 export function daysAfter(time: string, days: number): string {
   const at = new Date(Date.parse(time) + days * 86_400_000).toISOString()
-  // Years with more than four digits would not sort as text.
+  // Years with more than four digits cannot be compared as text.
   return at.startsWith('+') ? noEnd : at
 }
 
-/** Returns the quarantine of exactly this digest that applies in the repository, or undefined. */
+/** Quarantine of exactly this digest in the repository. Returns undefined if there is none. */
 export function quarantineOf(law: Law, repo: string, digest: string): Mark | undefined {
   return law.quarantined.find((one) => one.digest === digest && isAtOrBelow(repo, one.scopeUid))
 }

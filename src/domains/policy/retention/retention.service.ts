@@ -1,4 +1,4 @@
-// Retention rules, tag rules, holds and quarantines. Permissions are checked before.
+// Retention rules, tag rules, holds and quarantines. Callers must have checked permissions before.
 
 import type { Tx } from '#db/sql.ts'
 import { type EndingKind, limitHolding, problemOfReason } from '#domains/rules/endings.service.ts'
@@ -43,7 +43,7 @@ import {
 } from './retention.model.ts'
 import * as store from './retention.store.ts'
 
-/** Common parts of the kinds of retention rules and tag rules. */
+/** Common parts of retention rules and tag rules. */
 function placedKind<T extends Retention | TagLaw>(
   kind: Pick<RuleKind<Scoped<T>, T>, 'type' | 'event' | 'table' | 'changed'> & { resource: Kind<Scoped<T>> },
   fields: Fields<T>,
@@ -90,7 +90,9 @@ export const tagRuleKind = placedKind<TagLaw>(
   checkLaw,
 )
 
-/** Makes caches read the rules again. Throws RESOURCE_EXHAUSTED if the organization now has too many patterns. */
+/**
+ * Makes caches read the rules of the organization again. Throws RESOURCE_EXHAUSTED if the organization now has too many patterns.
+ */
 async function lawChanged(tx: Tx, place: string): Promise<void> {
   const organization = rootOf(place)
   await store.raiseLaw(tx, organization)
@@ -122,14 +124,14 @@ function markKind(
 
 export const holdKind = markKind('hold', { type: holdType, table: store.holdTable, resource: toHoldResource })
 
-/** A quarantine refuses all pulls of a digest at its scope. */
+/** A quarantine refuses all pulls of a digest in its scope. */
 export const quarantineKind = markKind('quarantine', {
   ...{ type: quarantineType, table: store.quarantineTable, resource: toQuarantineResource },
 })
 
 /**
- * Stores the former settings of a rule if they gave dates that `after` does not give. `after` is undefined for a deleted rule.
- * Throws RESOURCE_EXHAUSTED if the organization has too many former rules or patterns.
+ * Stores the former settings of a rule if they gave dates that the new settings do not give. `after` is undefined for a deleted
+ * rule. Throws RESOURCE_EXHAUSTED if the organization has too many former rules or patterns.
  */
 async function keepFormer(
   tx: Tx,
@@ -154,7 +156,7 @@ async function keepFormer(
   await store.insertFormerRule(tx, at.group, former)
 }
 
-/** Throws INVALID_ARGUMENT and names every invalid field. */
+/** Throws INVALID_ARGUMENT and names every invalid field of a retention rule. */
 function checkRetention(says: Retention): void {
   const { keepDaysAfter, keepLast, untaggedDays, forever, mode } = says
   const problems = problemsOfTags(says)
@@ -172,7 +174,7 @@ function checkRetention(says: Retention): void {
   checkFields(retentionFields, { ...says, mode: mode || 'OFF' }, problems)
 }
 
-/** Throws INVALID_ARGUMENT and names every invalid field. */
+/** Throws INVALID_ARGUMENT and names every invalid field of a tag rule. */
 function checkLaw(says: TagLaw): void {
   const { immutable, movers, keepListed = false } = says
   const problems = problemsOfTags(says)
@@ -197,7 +199,7 @@ function problemsOfTags({ tags, exceptTags }: Pick<Retention, 'tags' | 'exceptTa
   return problems
 }
 
-/** Throws INVALID_ARGUMENT and names every invalid field. Only a hold can be on tags. */
+/** Throws INVALID_ARGUMENT and names every invalid field of a hold or quarantine. Only holds can have tags. */
 function checkMark(mark: { digest: string; tags: string[]; reason: string }, what: 'hold' | 'quarantine'): void {
   const { digest, tags } = mark
   const problems = problemsOfTags({ tags, exceptTags: [] })

@@ -22,7 +22,7 @@ const markTable = (table: string) =>
 export const holdTable = markTable('holds')
 export const quarantineTable = markTable('quarantined')
 
-/** Notes that rules, holds or quarantines of the organization have changed, so that caches read them again. */
+/** Raises the version of the rules of an organization, so that caches read the rules again. */
 export async function raiseLaw(tx: Tx, organization: string): Promise<void> {
   await tx.run(sql`
     INSERT INTO law_versions (organization, version) VALUES (${organization}, 1)
@@ -30,8 +30,8 @@ export async function raiseLaw(tx: Tx, organization: string): Promise<void> {
 }
 
 /**
- * Version of the rules of an organization, 0 if it never had a rule, hold or quarantine. `any` is true if any organization had
- * one.
+ * Version of the rules of an organization. It is 0 if the organization never had a rule, hold or quarantine. `any` is true if any
+ * organization had one.
  */
 export async function lawVersion(reader: Reader, organization: string): Promise<{ version: number; any: boolean }> {
   const row = await reader.get<{ version: number; some: number }>(sql`
@@ -54,7 +54,7 @@ export async function readLaw(reader: Reader, organization: string) {
 
 type Stored = FormerRule & { id: number }
 
-/** Former rules at and below a scope, in the order in which they ended. */
+/** Former rules in a scope, in the order in which they ended. */
 export async function formerRules(reader: Reader, place: string): Promise<Stored[]> {
   const rows = await reader.all<Omit<Stored, 'says'> & { says: string }>(sql`
     SELECT id, rule AS uid, scope_uid AS "scopeUid", says, end_time AS "endTime" FROM former_rules
@@ -73,7 +73,7 @@ export async function deleteFormerRule(tx: Tx, id: number): Promise<void> {
   await tx.run(sql`DELETE FROM former_rules WHERE id = ${id}`)
 }
 
-/** Deletes the former rules at and below a scope. Returns their number. */
+/** Deletes the former rules in a scope. Returns their number. */
 export async function deleteFormerRulesAt(tx: Tx, place: string): Promise<number> {
   return tx.run(sql`DELETE FROM former_rules WHERE rule > ${place} AND rule < ${`${place}0`}`)
 }

@@ -1,5 +1,5 @@
-// Slices of work on retention plans. A slice of planning judges some manifests of one repository; a slice of applying deletes
-// some. Each deletion is judged again in its own transaction.
+// Batches of work on retention plans. A planning batch examines some manifests of one repository. An applying batch deletes some
+// manifests, and checks each one again in the transaction of its deletion.
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { App } from '#app.ts'
 import type { Lease } from '#db/leases.ts'
@@ -31,10 +31,10 @@ import { factsOf } from './retention-locks.store.ts'
 const manifestsAtOnce = 500
 const reposAtOnce = 100
 const deletionsAtOnce = 20
-/** Longest time in ms that one transaction may block other writers. */
+/** Longest time in ms for which one transaction may block other writers. */
 const longestMs = 100
 
-/** Judges some manifests of the next repository and adds the deletions to the plan. */
+/** Examines some manifests of the next repository, and adds the manifests to delete to the plan. */
 export async function planSome({ app, lease }: { app: App; lease: Lease }, plan: Plan): Promise<void> {
   const { db } = app
   const repo = await nextRepo(app, plan)
@@ -65,7 +65,7 @@ export async function planSome({ app, lease }: { app: App; lease: Lease }, plan:
   })
 }
 
-/** Current repository of the plan, or the next one with an active rule. At most 100 repositories are skipped in one step. */
+/** Current repository of the plan, or the next repository with an active rule. One batch skips at most 100 repositories. */
 async function nextRepo(app: App, plan: Plan): Promise<RepoRow | { skipped: string } | 'none'> {
   const law = await app.laws.of(app.db, plan.scopeUid)
   const repos = await store.reposFrom(app.db, plan.scopeUid, plan.repo, reposAtOnce)
@@ -77,8 +77,8 @@ async function nextRepo(app: App, plan: Plan): Promise<RepoRow | { skipped: stri
 type Found = Omit<PlannedDeletion, 'repoUid' | 'position'>
 
 /**
- * Judges the manifests as far as the budget of one look reaches. `last` is the last judged digest, `undecided` the number of
- * judged manifests without a decision.
+ * Examines manifests until the row limit of one search is reached. `last` is the last examined digest. `undecided` is the number
+ * of examined manifests without a decision.
  */
 async function judge(
   app: App,
@@ -106,7 +106,8 @@ async function judge(
       deletions.push({ ...goes, digest, bytes: await judging.bytesOf(digest), dryRun, outcome: outcomes.NONE })
       break
     }
-    // A manifest at which the budget ran out is judged again in the next slice, unless it was the first one of its slice.
+    // If the limit was reached during a manifest, the next batch examines the manifest again. If it was the first manifest of
+    // this batch, it stays undecided.
     const isCut = real.look.isOver || dry.look.isOver
     if (isCut && last !== undefined) {
       return { deletions: deletions.filter((one) => one.digest !== digest), last, undecided }
@@ -154,7 +155,7 @@ async function tell(
 
 /** Deletes some manifests of a plan. Returns the number of deleted manifests. */
 export async function applySome({ app, lease }: { app: App; lease: Lease }, plan: Plan): Promise<number> {
-  // Yields to requests between slices.
+  // Lets requests run between batches.
   await nextTurn()
   const [first, ...others] = await store.nextDeletions(app.db, plan.id, deletionsAtOnce)
   if (!first) {
@@ -182,8 +183,8 @@ async function deleteSome(tx: Tx, app: App, plan: Plan, some: readonly PlannedDe
 }
 
 /**
- * Judges each manifest again by the current rules and deletes it, in one transaction. Stops when the budget or 100 ms are used
- * up. Returns the outcomes so far, at least one.
+ * Checks each manifest again by the current rules and deletes it, in one transaction. Stops at the limit on rows or after 100 ms.
+ * Returns the outcomes so far, at least one.
  */
 async function deleteEach(
   tx: Tx,
@@ -210,7 +211,7 @@ async function deleteEach(
       continue
     }
     const mayGo = (await judging.mayGo(one.digest, one, isGone)) && !(await wasAsked(one.digest))
-    // The next slice judges this manifest, with a full budget.
+    // The next batch checks this manifest again with a full limit on rows.
     if (look.isOver && done.length > 0) break
     const isDeleted = mayGo && (await removeManifest(tx, { app, cause }, at, one.digest, origin))
     if (isDeleted) gone.add(one.digest)
@@ -220,7 +221,7 @@ async function deleteEach(
   return done
 }
 
-/** Time one hour ago. A client that requested a digest within the hour may rely on it in its next push. */
+/** Time one hour ago. A client that requested a digest within the last hour may rely on that digest in its next push. */
 function hourBefore(now: string): { day: string; time: string } {
   const time = new Date(Date.parse(now) - 3_600_000).toISOString()
   return { day: time.slice(0, 10), time }

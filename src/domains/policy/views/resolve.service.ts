@@ -1,5 +1,5 @@
-// Resolves a tag in a snapshot view or a cooldown view. The work is bounded however often the tag has moved: assignments are read
-// from the newest on, and long stays are found by probing one time after another.
+// Resolves a tag in a snapshot view or a cooldown view. The number of reads is limited, however often the tag has moved.
+// Assignments are read from the newest on, and long-lasting assignments are found by probing one time after another.
 
 import type { Reader } from '#db/sql.ts'
 import {
@@ -14,8 +14,8 @@ import {
 import * as store from './views.store.ts'
 
 /**
- * Question about a tag: as of the time `until`, or as of now with all rows of the tag history. Digests in `accepted` need no age.
- * Questions of one request share `looks`.
+ * Question about a tag: its digest at the time `until`, or now, with all rows of the tag history. Digests in `accepted` need no
+ * minimum age. All tags of one request share the read budget `looks`.
  */
 export type Question = {
   until: string
@@ -25,18 +25,22 @@ export type Question = {
   looks?: ReadBudget
 }
 
-/** Assignments of a tag have increasing times, so the last one can be later than the clock of this server. */
+/**
+ * Time until which rows are read. As of now, all rows are read: times of a tag always increase, so the last row can be later than
+ * the clock of this server.
+ */
 export function rowsOf({ until, isNow }: Pick<Question, 'until' | 'isNow'>): string {
   return isNow ? endless : until
 }
 
-/** Sorts after every time. */
+/** Text that sorts after every time. */
 const endless = '~'
 
 export type Chosen = { digest: string; since: string; imported: boolean }
 /**
- * `latest` is the digest of the tag at that time. It differs from `chosen` if it is held back. Without `chosen`, `why` has the
- * reason: there was `no tag`, it was `deleted` at `time`, its manifest is `gone`, or all digests are too `young`.
+ * Result for a tag. `latest` is the digest of the tag at that time. If that digest is held back, `chosen` is another one. Without
+ * `chosen`, `why` has the reason: there was `no tag`, it was `deleted` at `time`, its manifest is `gone`, or all digests are too
+ * `young`.
  */
 export type Resolved =
   | { chosen: Chosen; latest: Chosen; passed: readonly store.Row[] }
@@ -44,7 +48,10 @@ export type Resolved =
   | { chosen?: undefined; why: 'deleted'; time: string; digest: string }
   | { chosen?: undefined; why: 'gone' | 'young'; latest: Chosen; passed: readonly store.Row[] }
 
-/** `heldUntil` is the time from which `latest` is served. Empty if time alone does not decide, or if `latest` is `chosen`. */
+/**
+ * Digest that is served for a tag. `heldUntil` is the time from which `latest` is served. It is empty if `latest` is `chosen`, or
+ * if the time alone does not decide.
+ */
 export type Served = { chosen: Chosen; latest: Chosen; heldUntil: string }
 /** Reason why the tag resolves to nothing. */
 export type Nothing = Exclude<Resolved, { chosen: object }>
@@ -52,14 +59,14 @@ export type Nothing = Exclude<Resolved, { chosen: object }>
 type Repo = store.LedgerRepo
 type Aged = { age: Age; cut: string; until: string; accepted: readonly string[]; looks: ReadBudget }
 
-/** Newest rows that are read at once. Most tags need no more. */
+/** Newest rows of a tag that are read at once. Most tags have no more rows. */
 const pageRows = 64
-/** Limit on the newest rows that are searched for a return to an earlier digest. */
+/** Most rows, the newest first, that are searched for a return to an earlier digest. */
 const mostRows = 1000
-/** Limits on the digests that are checked, and on the stays of each. */
+/** Most digests that are checked, and most assignments of each. */
 const mostChecked = 64
 const mostStays = 200
-/** Limit on the times that are probed for a stay, and the number for one query. */
+/** Most times that are probed for an assignment, and the number of times in one query. */
 const mostMoments = 2000
 const momentsAtOnce = 200
 
@@ -73,7 +80,7 @@ export async function resolveTag(reader: Reader, repo: Repo, tag: string, questi
   if (!age) return last.here ? { chosen: latest, latest, passed: [] } : { why: 'gone', latest, passed: [] }
   const { accepted = [], looks = createReadBudget() } = question
   const aged = { age, until, cut: timePlus(question.until, -age.ms), accepted, looks }
-  // If the tag has kept its digest for long enough, nothing else is read.
+  // If the tag has had its digest for long enough, no other rows are read.
   if (last.here && (last.since <= aged.cut || aged.accepted.includes(last.digest))) {
     return { chosen: latest, latest, passed: [] }
   }
@@ -87,7 +94,7 @@ function chosenOf({ digest, time, imported }: store.Row): Chosen {
 
 type Choice = { row: store.Row | undefined; passed: readonly store.Row[] }
 
-/** The newest assignment of a digest that is old enough. `passed` has the newer rows that were read. */
+/** The newest assignment of a digest that is old enough. `passed` has the newer assignments that were read. */
 async function choose(reader: Reader, repo: Repo, tag: string, aged: Aged): Promise<Choice> {
   const { until, age, cut } = aged
   const known = { countFrom: age.countFrom, cut }
@@ -107,7 +114,7 @@ async function choose(reader: Reader, repo: Repo, tag: string, aged: Aged): Prom
   return { row, passed: row ? page.filter(({ time }) => time > row.time) : page }
 }
 
-/** The newest assignment with a stay that counts and began early enough, of a digest that can be served. */
+/** The newest assignment that lasted long enough, began early enough, and has a digest that can be served. */
 async function newestStay(
   reader: Reader,
   repo: Repo,
@@ -121,7 +128,7 @@ async function newestStay(
   }
   if (page.length < pageRows) return undefined
   const { hold } = aged.age
-  // A stay of this length contains at least one of these times.
+  // An assignment of this length contains at least one of these times.
   let moment = [aged.cut, page.at(-1)!.time].sort()[0]!
   for (let looked = 0; looked < mostMoments; looked += momentsAtOnce) {
     const moments = Array.from({ length: momentsAtOnce }, (_, i) => timePlus(moment, -i * hold))
@@ -133,7 +140,7 @@ async function newestStay(
     }
     const oldest = stays.at(-1)
     if (!oldest) return undefined
-    // The stay at the last time may have begun long before it.
+    // The assignment at the last probed time may have begun long before it.
     moment = [oldest.begin, timePlus(moments.at(-1)!, -hold)].sort()[0]!
   }
   return undefined
@@ -145,7 +152,7 @@ function stayIn(tag: string, page: readonly store.Row[], i: number): Assignment 
   return { tag, digest: row.digest, begin: row.time, since: row.since, end }
 }
 
-/** True if a stay counts towards the age of its digest. False if the limit of `looks` is used up. */
+/** True if an assignment counts towards the age of its digest. Returns false if the read budget `looks` is used up. */
 async function counts(
   reader: Reader,
   repo: Repo,
@@ -183,7 +190,7 @@ async function newestAccepted(reader: Reader, repo: Repo, tag: string, { accepte
   return newest
 }
 
-/** True if a digest has had this tag for long enough, or any tag of the repository if those count. */
+/** True if this tag has had the digest for long enough. If other tags of the repository count, any tag. */
 export async function isEligible(
   reader: Reader,
   repo: Repo,
@@ -194,7 +201,9 @@ export async function isEligible(
   return (await firstStay(reader, repo, digest, tag, { age, began: cut, until, looks, isAny: true })) !== undefined
 }
 
-/** Start of the first stay of a digest that counts and began early enough. With `isAny`, the start of any such stay. */
+/**
+ * Start of the first assignment of a digest that counts and began early enough. With `isAny`, the start of any such assignment.
+ */
 async function firstStay(
   reader: Reader,
   repo: Repo,
@@ -219,8 +228,8 @@ async function firstStay(
 }
 
 /**
- * Time until which the choice cannot change without a write, because no passed digest is old enough before. It can be too late
- * for a digest that an upstream had long before its content was stored here.
+ * Time until which the result cannot change without a write, because no younger digest is old enough before. The time can be too
+ * late for a digest that an upstream had long before its content was stored here.
  */
 export async function steadyUntil(
   reader: Reader,
@@ -237,13 +246,13 @@ export async function steadyUntil(
   return times.filter((one) => one !== '').sort()[0] ?? endless
 }
 
-/** Limit on the passed assignments in an explanation. */
+/** Most assignments that an explanation lists as not served. */
 const mostSkipped = 20
 
-/** `next` is one of `skipped`. */
+/** Explanation of a resolved tag. `next` is one of the entries in `skipped`. */
 export type Explanation = { skipped: Skipped[]; next: Skipped | undefined }
 
-/** Explains why newer assignments are passed over, the newest first, and which of them is served next and when. */
+/** Explains why newer assignments are not served, the newest first. Also says which of them is served next, and when. */
 export async function explain(
   reader: Reader,
   repo: Repo,

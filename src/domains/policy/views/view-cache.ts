@@ -1,5 +1,5 @@
-// Cache of resolved tags in views. Resolving by age a tag that moved recently takes several queries on the tag history, but a
-// plain pull takes at most one.
+// Cache of resolved tags in views. To resolve a recently moved tag by age takes several queries on the tag history. A plain pull
+// takes at most one query.
 import type { Db } from '#db/sql.ts'
 import { Newest } from '#lib/caches/newest.ts'
 import { digestOf } from '#lib/digest.ts'
@@ -16,35 +16,36 @@ import { type LedgerRepo, standsStill } from './views.store.ts'
 
 export type ViewCache = {
   /**
-   * Resolves the tag, and caches the result if a digest is served. Changes made by this server take effect at once, and so does
-   * the time at which another digest is old enough. Deletions and quarantines of other servers take effect after 0.5 s, as for
-   * pulls by digest. Content that other servers restore or release is served after up to 5 s.
+   * Resolves the tag. If a digest is served, caches the result. Changes by this server take effect at once, and so does the time
+   * at which another digest is old enough. Deletions and quarantines by other servers take effect after 0.5 s, as for pulls by
+   * digest. Content that other servers restore or release is served after up to 5 s.
    */
   of(repo: LedgerRepo, tag: string, question: Question): Promise<Served | Nothing>
   clear(): void
 }
 
 /**
- * Age limit in ms for the check that the served digest is available. Covers writes by other servers, and direct writes to an
- * embedded database.
+ * Time in ms for which the served digest is assumed to be available without a check. Other servers may delete it, or a program
+ * may change an embedded database directly.
  */
 const maxSeenMs = 500
-/** Age limit in ms of an entry if each pull checks the digest and the last move of the tag. */
+/** Maximum age of an entry in ms. Until then, each pull checks only the digest and the last move of the tag. */
 const maxAgeMs = 5000
 const maxEntries = 10_000
 
-/** `from` and `until` are times of questions. The served digest was available at `seen`. */
+/** Cached result. It is valid for requests as of times between `from` and `until`. The served digest was available at `seen`. */
 type Entry = { served: Served; at: number; seen: number; from: string; until: string }
 
-/** `monotonic` returns the milliseconds of a clock that never goes back. */
+/** Creates a cache. `monotonic` returns milliseconds of a clock that never goes back. */
 export function createViewCache(db: Db, monotonic: () => number): ViewCache {
-  // Clients choose the times of snapshots freely, so these entries must not displace those of the present.
+  // Clients choose any time for snapshots. Snapshot entries have their own cache, so that they do not displace entries for the
+  // present.
   const [ofNow, ofMoments] = [new Newest<string, Entry>(maxEntries), new Newest<string, Entry>(maxEntries)]
   let epoch = 0
 
   /**
-   * An embedded database has one writer process, which clears the cache with each relevant commit. Servers that share a database
-   * check for moves of the tag. The digest of a tag at a past time does not change.
+   * True if a cached result needs a check for newer moves of the tag. An embedded database has one writer process, which clears
+   * the cache with each relevant commit. The digest of a tag at a past time does not change.
    */
   const isLookedAt = ({ isNow }: Question) => db.shared && isNow
 
@@ -70,7 +71,7 @@ export function createViewCache(db: Db, monotonic: () => number): ViewCache {
 
   /**
    * False if moves of other tags can change the age of a digest. On a shared database, such results are not cached, because the
-   * cache does not check other tags.
+   * cache does not check moves of other tags.
    */
   const isKept = ({ age }: Question) => !(db.shared && age?.countFrom === 'repo')
 
@@ -102,7 +103,7 @@ export function createViewCache(db: Db, monotonic: () => number): ViewCache {
 }
 
 function keyOf({ id }: LedgerRepo, tag: string, { until, isNow, age, accepted = [] }: Question): string {
-  // There can be as many accepted digests as exemptions.
+  // The key has a hash of the accepted digests, because there can be as many as exemptions.
   const passing = accepted.length === 0 ? '' : digestOf('sha256', Buffer.from(accepted.join()))
   return [id, tag, isNow ? '' : until, age?.ms, age?.hold, age?.countFrom, passing].join(' ')
 }

@@ -6,28 +6,28 @@ import { type Question, resolveTag } from './resolve.service.ts'
 import { createReadBudget, timePlus } from './views.model.ts'
 import * as store from './views.store.ts'
 
-/** Limits on the names that are checked for one answer, and on those that are resolved one by one. */
+/** Most names that are checked for one response, and most of them that are resolved one by one. */
 const mostNames = 1000
 const mostResolved = 200
-/** SQLite limits the parts of a compound statement. */
+/** Most tags in one query. SQLite limits the parts of a compound statement. */
 const atOnce = 200
 
-/** `next` is the name after which the list goes on, whether or not it is among `names`. */
+/** Page of names. The list continues after the name `next`, which need not be in `names`. */
 export type NamePage = { names: string[]; next: string | undefined }
 
-/** Questions about the tags, all as of one time. `passes` decides about the resolved digest in addition. */
+/** Questions about the tags of a list, all as of one time. If `passes` is set, the resolved digest must pass this check too. */
 export type Listing = {
   until: string
   of(tag: string): Question
   passes?: ((tag: string, digest: string, latest: string) => Promise<boolean>) | undefined
-  /** True for tags of signatures and other referrers, which can be pulled as of now in any view. */
+  /** True for tags of signatures and other referrers. In any view they resolve as of now. */
   isAboutDigest?(tag: string): boolean
   standsNow?(tag: string): Promise<boolean>
 }
 
 type Repo = store.LedgerRepo
 
-/** Up to `most` names after `last` that resolve, in byte order. An answer can have fewer. */
+/** Names of tags after `last` that resolve, in byte order. At most `most`, and possibly fewer. */
 export async function tagNamesAs(
   reader: Reader,
   repo: Repo,
@@ -70,7 +70,7 @@ async function resolving(
     else if (!age || age.countFrom === 'repo' || accepted.length > 0 || old.has(row.tag)) {
       if (resolved++ === mostResolved) return { names, stopped: last }
       const { chosen, ...other } = await resolveTag(reader, repo, row.tag, { ...question, looks })
-      // The next page begins with this name, with a new limit of looks.
+      // The next page begins with this name and has a new read budget.
       if (looks.left <= 0 && last !== '') return { names, stopped: last }
       const latest = 'latest' in other ? other.latest.digest : ''
       if (chosen && ((await listing.passes?.(row.tag, chosen.digest, latest)) ?? true)) names.push(row.tag)
@@ -84,7 +84,7 @@ function isOldEnough({ since }: store.NamedRow, { age, until }: Question): boole
   return !age || since <= timePlus(until, -age.ms)
 }
 
-/** Names of tags that had a row before the required age. Only these can resolve to an older digest. */
+/** Names of tags that had a row before the required age. Only these tags can resolve to an older digest. */
 async function olderOf(reader: Reader, repo: Repo, listing: Listing, rows: readonly store.NamedRow[]) {
   const byCut = Map.groupBy(rows, ({ tag }) => {
     const { age, until } = listing.of(tag)

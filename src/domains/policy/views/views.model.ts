@@ -1,25 +1,25 @@
-// Views: a component before the path of a repository that selects its tags as of a date, `at-20261101/acme/app`, of a minimum
-// age, `min-7d/acme/app`, or both.
+// Views: a component before the path of a repository that selects the digests of its tags. They are selected as of a date,
+// `at-20261101/acme/app`, by a minimum age, `min-7d/acme/app`, or both.
 import { parseTimestamp, toIso } from '#lib/timestamp.ts'
 
 /** Age that a digest must have under a tag to be served. Both numbers are in milliseconds. */
 export type Age = {
   ms: number
-  /** A stay under a tag that was shorter than this never counts. */
+  /** Minimum time for which a tag must have pointed to a digest. Shorter assignments never count. */
   hold: number
-  /** Stays that count: those under the requested tag, or under any tag of the repository. */
+  /** Assignments that count: of the requested tag only, or of any tag of the repository. */
   countFrom: 'tag' | 'repo'
 }
 
-/** `name` is the text from the client. At least one of the others is present. */
+/** View in a path. `name` is the text from the client. `at`, `age` or both are present. */
 export type View = { name: string; at: string | undefined; age: Age | undefined }
 
 const hour = 3_600_000
 const units: Readonly<Record<string, number>> = { h: hour, d: 24 * hour, w: 7 * 24 * hour }
 
-/** Hold of a view that names none, in ms. */
+/** Default for `hold` in ms, if the view does not name it. */
 export const defaultHold = 6 * hour
-/** An age and a hold are at least an hour, and at most these. */
+/** Maximum age and maximum hold. The minimum of both is an hour. */
 export const maxAge = 3650 * units.d!
 export const maxHold = 366 * units.d!
 
@@ -27,12 +27,15 @@ export class ViewProblem extends Error {
   override name = 'ViewProblem'
 }
 
-/** True if a path component can only be a view, or an organization that is older than views. */
+/** True if a path component can only be a view. Organizations that are older than views can also have such a name. */
 export function looksLikeView(component: string): boolean {
   return /^(?:at|min)-/.test(component)
 }
 
-/** Reads `at-20261101`, `at-20261101t120000z`, `min-7d`, `min-7d_hold-1h`, and two kinds joined by `_`. Throws ViewProblem. */
+/**
+ * Reads a view such as `at-20261101`, `at-20261101t120000z` or `min-7d`. `min-7d_hold-1h` sets a hold, and `_` also joins two
+ * kinds of views. Throws ViewProblem.
+ */
 export function readView(name: string): View {
   const read: { at?: string; ms?: number; hold?: number } = {}
   for (const part of name.split('_')) {
@@ -79,7 +82,7 @@ function durationOf(kind: string, value: string, most: number): number {
   return ms
 }
 
-/** Text of a duration as in views: `7d`, `36h`. */
+/** Duration as text, as in views: `7d`, `36h`. */
 export function durationText(ms: number): string {
   return ms % units.d! === 0 ? `${ms / units.d!}d` : `${Math.round(ms / hour)}h`
 }
@@ -94,26 +97,31 @@ export type Assignment = {
   tag: string
   digest: string
   begin: string
-  /** Time from which the stay counts. For an upstream's assignment, not before its content was stored here. */
+  /**
+   * Time from which the assignment counts. An assignment from an upstream counts from the time at which its content was stored
+   * here, if that is later.
+   */
   since: string
-  /** Missing while the tag still points to the digest. */
+  /** End of the assignment. Missing while the tag still points to the digest. */
   end?: { time: string; deleted: boolean; digest: string } | undefined
 }
 
-/** Reason why a stay does not count, as far as the stay itself shows. A rollback as its end needs a lookup in the tag history. */
+/**
+ * Reason why an assignment does not count, from its own data. A rollback can only be detected with other rows of the tag history.
+ */
 export function problemOf({ since, end }: Assignment, hold: number): 'deleted' | 'short' | undefined {
   if (!end) return undefined
   if (end.deleted) return 'deleted'
   return end.time < timePlus(since, hold) ? 'short' : undefined
 }
 
-/** Reason why an assignment is passed over. `young`: it counts, but not for long enough yet. */
+/** Reason why an assignment is not served. `young`: the assignment counts, but is not old enough yet. */
 export type SkipReason = 'young' | 'short' | 'deleted' | 'rolled back' | 'gone'
 
-/** An assignment that was passed over. `eligible` is the time at which that ends, if time alone decides. */
+/** Assignment that is not served. `eligible` is the time from which it is served, if only time has to pass. */
 export type Skipped = { digest: string; time: string; reason: SkipReason; eligible?: string }
 
-/** Number of stays that one request can still check. If none is left, unchecked digests count as too young. */
+/** Number of assignments that one request can still check. If none is left, unchecked digests count as too young. */
 export type ReadBudget = { left: number }
 
 export function createReadBudget(): ReadBudget {

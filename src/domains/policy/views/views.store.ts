@@ -1,4 +1,4 @@
-// Queries of views on the tag history. Each reads a few rows from an index, however often a tag has moved.
+// Queries of views on the tag history. Each query reads a few rows from an index, however often a tag has moved.
 import { join, list, type Reader, type Sql, sql } from '#db/sql.ts'
 import { eventNumbers, sourceNumbers } from '#domains/registry/tags/tag-history.model.ts'
 import { lineage } from '#lib/uid.ts'
@@ -17,13 +17,16 @@ export type Row = {
   imported: boolean
   /** True if the repository can serve the digest now. */
   here: boolean
-  /** True if the tag, or the repository if the question counts all of its tags, had the digest before. */
+  /** True if the tag had the digest before. If assignments of all tags count, true if any tag of the repository had it. */
   known: boolean
 }
 type Stored = Record<'time' | 'digest', string> &
   Record<'event' | 'source' | 'here' | 'known', number> & { stored: string | null }
 
-/** Condition that a digest can be served: the repository has it and it is not in quarantine. All queries of views use it. */
+/**
+ * Condition that a digest can be served: the repository has it, and it is not in quarantine. All queries of views use this
+ * condition.
+ */
 function isHere({ id, uid }: LedgerRepo, digest: Sql): Sql {
   return sql`CASE WHEN EXISTS (SELECT 1 FROM manifests m WHERE m.repo_id = ${id} AND m.digest = ${digest})
                    AND NOT EXISTS (
@@ -37,7 +40,9 @@ function rowOf({ time, digest, event, source, here, known, stored }: Stored): Ro
   return { time, since: sinceOf(time, stored), digest, deleted, imported, here: here === 1, known: known === 1 }
 }
 
-/** Creation time of the manifest for assignments by an upstream. Content that could not be pulled here does not age. */
+/**
+ * Creation time of the manifest, for assignments by an upstream. The age of a digest begins when its content can be pulled here.
+ */
 function storedAt({ id }: LedgerRepo): Sql {
   return sql`CASE WHEN h.source = ${sourceNumbers.upstream}
                   THEN (SELECT m.create_time FROM manifests m WHERE m.repo_id = ${id} AND m.digest = h.digest) END`
@@ -57,7 +62,7 @@ export async function lastRow(reader: Reader, repo: LedgerRepo, tag: string, unt
   return row && rowOf(row)
 }
 
-/** True if the last row of a tag is still `latest` and the repository can serve `chosen`, if one is given. */
+/** True if `latest` is still the last row of the tag. If `chosen` is given, the repository must also be able to serve it. */
 export async function standsStill(
   reader: Reader,
   repo: LedgerRepo,
@@ -71,27 +76,24 @@ export async function standsStill(
   return row !== undefined && row.time === latest.since && row.digest === latest.digest && row.here === 1
 }
 
-/** Time of the first row of a tag, or of the repository, after a time. */
+/** Time of the first row after a time: of a tag, or of the whole repository. */
 export async function firstAfter(
   reader: Reader,
   { ledger }: LedgerRepo,
   tag: string | undefined,
   time: string,
 ): Promise<string | undefined> {
-  // Only this index has the rows of a repository in the order of their times.
+  // Only this index has the rows of a repository ordered by time.
   const place = tag === undefined ? sql`-repo_id = ${-ledger}` : sql`repo_id = ${ledger} AND tag = ${tag}`
   const row = await reader.get<{ time: string }>(sql`
     SELECT time FROM tag_history WHERE ${place} AND time > ${time} ORDER BY time LIMIT 1`)
   return row?.time
 }
 
-/** Limit on the rows of one digest that are searched for an earlier one under another tag. */
+/** Most rows of one digest that are searched for an earlier assignment under another tag. */
 const mostEarlier = 200
 
-/**
- * `countFrom` states if the digest must be known under the tag or in the repository. In the repository, it must be known before
- * `cut`.
- */
+/** Place of an earlier assignment of a digest: the same tag, or the repository before `cut`. */
 export type Known = { countFrom: 'tag' | 'repo'; cut: string }
 
 function isKnown({ ledger }: LedgerRepo, { countFrom, cut }: Known): Sql {
@@ -104,7 +106,7 @@ function isKnown({ ledger }: LedgerRepo, { countFrom, cut }: Known): Sql {
       WHERE earliest.time <= ${cut})`
 }
 
-/** The rows of a tag until a time, the newest first. */
+/** Rows of a tag up to a time, the newest first. */
 export async function rowsUntil(
   reader: Reader,
   repo: LedgerRepo,
@@ -119,7 +121,7 @@ export async function rowsUntil(
   return rows.map(rowOf)
 }
 
-/** Rows that can be returns to an earlier digest, among the newest `among` rows after a time. */
+/** Rows that may be returns to an earlier digest, among the newest `among` rows after a time. */
 export async function returnsIn(
   reader: Reader,
   repo: LedgerRepo,
@@ -138,7 +140,7 @@ export async function returnsIn(
   return rows.map(rowOf)
 }
 
-/** The last assignment of a digest to a tag until a time. */
+/** The last assignment of a digest to a tag up to a time. */
 export async function lastOf(reader: Reader, repo: LedgerRepo, tag: string, digest: string, until: string) {
   const row = await reader.get<Stored>(sql`
     SELECT h.time, h.digest, h.event, h.source, ${storedAt(repo)} AS stored, ${isHere(repo, sql`h.digest`)} AS here,
@@ -171,8 +173,8 @@ function stayOf(row: StoredStay): FoundAssignment {
 }
 
 /**
- * Each row that `found` names by tag and time, with the row that ended it by `until`. The limits keep PostgreSQL from merging the
- * parts, which would read all rows of a tag.
+ * Each row that `found` names by tag and time, with the next row of the tag up to `until`. The limits keep PostgreSQL from
+ * merging the parts, which would read all rows of a tag.
  */
 function staysFrom(repo: LedgerRepo, found: Sql, until: string, most: number): Sql {
   return sql`
@@ -187,7 +189,7 @@ function staysFrom(repo: LedgerRepo, found: Sql, until: string, most: number): S
       LEFT JOIN tag_history n ON n.repo_id = ${repo.ledger} AND n.tag = found.tag AND n.time = found.ended`
 }
 
-/** Stays of the tag at these times, in any order. Times in the same stay give one row. */
+/** Assignments of the tag at these times, in any order. Several times in the same assignment give one row. */
 export async function staysAt(
   reader: Reader,
   repo: LedgerRepo,
@@ -206,7 +208,7 @@ export async function staysAt(
   return rows.map(stayOf)
 }
 
-/** Rows of a digest until a time, including deletions, the oldest of each tag first. Under one tag, or under any. */
+/** Rows of a digest up to a time, including deletions, the oldest of each tag first. Either of one tag or of any tag. */
 export async function staysOf(
   reader: Reader,
   repo: LedgerRepo,
@@ -222,7 +224,7 @@ export async function staysOf(
   return rows.map(stayOf)
 }
 
-/** True if the tag pointed to the digest before the stay. */
+/** True if the tag pointed to the digest before this assignment. */
 export async function hadBefore(
   reader: Reader,
   { ledger }: LedgerRepo,
@@ -235,10 +237,10 @@ export async function hadBefore(
   return row !== undefined
 }
 
-/** A name in the tag history, with its last assignment by a time. The time is empty if the tag did not exist then. */
+/** Name of a tag in the history, with its last assignment up to a time. The time is empty if the tag did not exist then. */
 export type NamedRow = { tag: string; time: string; since: string; here: boolean }
 
-/** Names in the tag history after `last`, in byte order, each with its last row until a time. */
+/** Names of tags in the history after `last`, in byte order, each with its last row up to a time. */
 export async function namesUntil(
   reader: Reader,
   repo: LedgerRepo,
@@ -267,7 +269,7 @@ export async function namesUntil(
   return rows.map(({ tag, time, here, stored }) => ({ tag, time, since: sinceOf(time, stored), here: here === 1 }))
 }
 
-/** Names among the given ones that had a row at a time. */
+/** The given names of tags that had a row at a time. */
 export async function thereAt(reader: Reader, { ledger }: LedgerRepo, names: readonly string[], time: string) {
   if (names.length === 0) return new Set<string>()
   const rows = await reader.all<{ name: string }>(sql`
