@@ -1,4 +1,4 @@
-// Records at a scope that hold until they end. All kinds are created, ended, listed and expire in the same way.
+// Records at a scope that apply until they end. All kinds are created, ended, listed and expire in the same way.
 import type { App, Call } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
 import { type EventName, emit } from '#domains/outbox/emit.ts'
@@ -15,12 +15,12 @@ import { groupOf, groupOfRow, limitReached, listBelow } from './scopes.service.t
 /** Members that `createEnding` sets. */
 type Set = 'uid' | 'scopeUid' | 'actor' | 'createTime' | 'endTime' | 'endActor' | 'endReason'
 
-/** One kind of such records. `Input` is a record in a request. */
+/** One kind of records that end. `Input` is a record in a request. */
 export type EndingKind<T extends Ending, Input> = {
   type: string
   resource: Kind<T>
   events: { created: EventName; ended: EventName }
-  /** Event of an expiry, for a kind whose records end when they expire. */
+  /** Event of an expiry. Only for kinds whose records expire. */
   expired?: { event: EventName; resource: Kind<T> }
   table: EndingTable<T>
   /** Throws INVALID_ARGUMENT and names every invalid field. */
@@ -31,7 +31,7 @@ export type EndingKind<T extends Ending, Input> = {
   changed?(tx: Tx, one: T): Promise<void>
 }
 
-/** The record at a time. An expired record has ended, even if no job has marked it yet. */
+/** The record as of a time. A record after its expiry has ended, even if the background job has not marked it yet. */
 function asOf<T extends Ending>({ expired }: Pick<EndingKind<T, never>, 'expired'>, one: T, now: string): T {
   return expired && isOver(one, now) ? { ...one, endTime: one.endTime || one.expireTime } : one
 }
@@ -60,7 +60,7 @@ export async function createEnding<T extends Ending, Input>(
   return one
 }
 
-/** Ends a record now. A record that has ended stays unchanged. */
+/** Ends a record now. Does nothing if the record has ended already. */
 export async function endNow<T extends Ending>(
   kind: EndingKind<T, never>,
   call: Call,
@@ -85,7 +85,7 @@ export async function getEnding<T extends Ending>(kind: EndingKind<T, never>, ca
   return asOf(kind, found(await kind.table.find(call.app.db, uid), kind.type, uid), call.now)
 }
 
-/** One page of the records at and below the scope, or at all scopes that the caller has access to. */
+/** One page of the records in the scope, or of all records that the caller has access to. */
 export async function listEndings<T extends Ending>(
   kind: EndingKind<T, never>,
   call: Call,
@@ -96,13 +96,13 @@ export async function listEndings<T extends Ending>(
   return { ...listed, items: listed.items.map((one) => asOf(kind, one, call.now)) }
 }
 
-/** Records that one transaction ends. */
+/** Most records that one transaction ends. */
 const mostExpired = 100
 
-/** Background job that ends expired records of one kind, and emits their events. */
+/** Background job that ends expired records of one kind and emits their events. */
 export const expiryJob = <T extends Ending>(name: string, kind: EndingKind<T, never>): Job => ({
   name,
-  // Twice in the 30 s that an expiry may take.
+  // The job runs twice in the 30 s within which an expiry must take effect.
   everyMs: 15_000,
   runsOn: 'one node',
   async run(app, lease) {
@@ -123,7 +123,7 @@ async function expireDue<T extends Ending>(kind: EndingKind<T, never>, tx: Tx, a
   return due.length
 }
 
-/** Limit on the records of an organization that hold at a time. */
+/** Limit on the records of an organization that have not ended. */
 export function limitHolding<T extends Ending>({ list }: EndingTable<T>, quota: string, most: number) {
   return async (tx: Tx, { scopeUid, createTime }: T): Promise<void> => {
     const there = await list.below(tx, rootOf(scopeUid), { now: createTime }, most)
@@ -131,7 +131,7 @@ export function limitHolding<T extends Ending>({ list }: EndingTable<T>, quota: 
   }
 }
 
-/** Describes the problem of an end time, which must be at most `days` days ahead. Returns undefined if there is none. */
+/** Problem of an end time, which must be at most `days` days ahead. Returns undefined if the time is valid. */
 export function problemOfUntil(time: string, now: string, days: number): string | undefined {
   const latest = new Date(Date.parse(now) + days * 86_400_000).toISOString()
   if (time === '') return 'is required'
@@ -142,6 +142,6 @@ export function problemOfUntil(time: string, now: string, days: number): string 
 export const problemOfLength = (text: string, most: number): string | undefined =>
   text.length > most ? `must be at most ${most} characters long` : undefined
 
-/** Describes the problem of a required reason. Returns undefined if there is none. */
+/** Problem of a required reason. Returns undefined if the reason is valid. */
 export const problemOfReason = (reason: string): string | undefined =>
   reason.trim() === '' ? 'is required' : problemOfLength(reason, maxReason)

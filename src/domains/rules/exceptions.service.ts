@@ -1,4 +1,4 @@
-// Exemptions from rules for pulls: a digest passes with a reason, until a time or until a member ends the exemption.
+// Exemptions from policies for pulls. A digest is allowed with a reason, until a time or until a member ends the exemption.
 import { isDigest } from '#lib/digest.ts'
 import { type FieldViolation, refuseIfAny } from '#lib/errors.ts'
 import type { Kind } from '#lib/events/event-body.ts'
@@ -6,10 +6,10 @@ import { type EndingKind, limitHolding, problemOfReason, problemOfUntil } from '
 import type { DigestException, NewException } from './rules.model.ts'
 import type { EndingTable } from './rules.store.ts'
 
-/** Limit on the exemptions in an organization that hold at a time. */
+/** Most exemptions of an organization that have not ended. */
 export const mostExceptions = 1000
 
-/** Exemptions from one kind of rules. `field` is their member in requests, `days` the longest duration. */
+/** Exemptions from one kind of policy. `field` is the name of the exemption in requests, and `days` is its longest duration. */
 export function exceptionKind(
   {
     table,

@@ -2,10 +2,10 @@
 import { matchesGlob, readGlob } from '#lib/patterns/globs.ts'
 
 export const tagPatterns = /^[a-zA-Z0-9_.*-]{1,128}$/
-/** Limit on the patterns of a rule. */
+/** Most patterns of a rule. */
 export const maxPatterns = 20
 
-/** Tags that a rule covers. Without `tags` it covers all tags, except `exceptTags`. */
+/** Tag patterns of a rule. A rule without `tags` covers all tags, except tags that match `exceptTags`. */
 export type TagPatterns = { readonly tags: readonly string[]; readonly exceptTags: readonly string[] }
 
 /** True if the rule covers the tag. */
@@ -17,7 +17,7 @@ export function aboutTags({ tags, exceptTags }: TagPatterns): IsAbout {
   return (tag) => (tags.length === 0 || named(tag)) && !excepted(tag)
 }
 
-/** Caches the answer for each tag. */
+/** Caches whether the rule covers a tag. */
 export function askedOnce(isAbout: IsAbout): IsAbout {
   const answers = new Map<string, boolean>()
   return (tag) => {

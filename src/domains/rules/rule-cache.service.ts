@@ -1,4 +1,4 @@
-// Rules of organizations in memory, read from the database at most twice a second.
+// Cache of the rules of organizations, read from the database at most twice a second.
 import type { Reader } from '#db/sql.ts'
 import { briefMs, createAged } from '#lib/caches/brief-cache.ts'
 import { mostExceptions } from './exceptions.service.ts'
@@ -7,10 +7,10 @@ import type { EndingTable, RuleTable } from './rules.store.ts'
 
 const maxEntries = 1000
 
-/** `monotonic` returns the milliseconds of a clock that never goes back. */
+/** Parts that a cache of rules needs. `monotonic` returns milliseconds of a clock that never goes back. */
 export type RuleSource = { db: Reader; clock: () => Date; monotonic: () => number }
 
-/** `isOn` returns true for rules that count. */
+/** Creates a cache of rules. Only rules for which `isOn` returns true are cached. */
 export function createRuleCache<T extends Rule>(
   { db, clock, monotonic }: RuleSource,
   { rules, exceptions }: { rules: RuleTable<T>; exceptions: EndingTable<DigestException> },

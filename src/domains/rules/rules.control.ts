@@ -1,4 +1,4 @@
-// Common handlers of the services of all rules, and of all records that end.
+// Common API handlers for all kinds of rules, and for all records that end.
 import type { Call } from '#app.ts'
 import { invalid } from '#lib/errors.ts'
 import { listResponse } from '#lib/lists/lists.ts'
@@ -9,7 +9,10 @@ import { createEnding, type EndingKind, endNow, getEnding, listEndings } from '.
 import type { DigestException, Ending, NewException, Rule } from './rules.model.ts'
 import { createRule, deleteRule, getRule, listRules, type RuleKind, updateRule } from './rules.service.ts'
 
-/** Messages of one kind. `field` is its member in requests, `member` the member of the list response. */
+/**
+ * API messages of one kind of rule. `field` is the name of the rule in requests, and `member` is the name of the list in
+ * responses.
+ */
 type Wire<T, Input, Given, Shown, R extends string, K extends string> = {
   field: string
   fromMessage(message: Given): Input
@@ -83,7 +86,7 @@ function required<M>(field: string, message: M | undefined): M {
   return message
 }
 
-/** Time of a request as ISO text. Empty if there is none. */
+/** Time of a request as ISO text. Empty if the request has no time. */
 export const isoOf = (time: Instant | undefined): string => (time ? toIso(time) : '')
 
 export const exceptionFrom = (message: {
@@ -123,7 +126,7 @@ export const ruleTimes = ({ createTime, updateTime }: Rule) => ({
   updateTime: timestamp(updateTime),
 })
 
-/** Members of a message on the end of a record that expires. */
+/** Members of an API message about the end of a record that expires. */
 export function endFields({ endTime, endActor, endReason = '', expireTime = '', createTime }: Ending) {
   return {
     expireTime: timestamp(expireTime),

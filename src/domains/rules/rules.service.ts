@@ -1,4 +1,4 @@
-// Rules of any kind at a scope. All kinds are created, changed, deleted and listed in the same way.
+// Rules of any kind in a scope. All kinds are created, changed, deleted and listed in the same way.
 import type { Call } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
 import { type EventName, emit } from '#domains/outbox/emit.ts'
@@ -16,18 +16,18 @@ type Before<V extends string, N = EventName> = N extends `${infer B}.${V}` ? B :
 /** One kind of rules. `Text` is a rule in a request. */
 export type RuleKind<T extends Rule, Text extends object> = {
   type: string
-  /** Name of its events, without the verb. */
+  /** Name of the events of this kind, without the verb. */
   event: Before<'created'> & Before<'updated'> & Before<'deleted'>
   resource: Kind<T>
   table: RuleTable<T>
-  /** Limit on the rules of an organization. */
+  /** Most rules of an organization. */
   quota: { name: string; most: number }
   fields: Fields<Text>
-  /** The text to which a patch is applied. */
+  /** Rule in the format of requests, to which a patch is applied. */
   textOf(rule: T, patch: Patch<Text>): Text
   /** Throws INVALID_ARGUMENT and names every invalid field. `before` is the rule that an update changes. */
   read(text: Text, scope: string, before?: T): Omit<T, keyof Rule>
-  /** Runs after each change, in its transaction. `before` is missing for a new rule, `after` for a deleted one. */
+  /** Runs after each change, in the same transaction. `before` is missing for a new rule, `after` for a deleted one. */
   changed?(tx: Tx, at: { group: string; now: string }, change: { before?: T; after?: T }): Promise<void>
 }
 
@@ -100,7 +100,7 @@ export async function getRule<T extends Rule>(
   return found(await table.find(call.app.db, uid), type, uid)
 }
 
-/** One page of the rules at and below the scope, or at all scopes that the caller has access to. */
+/** One page of the rules in the scope, or of all rules that the caller has access to. */
 export async function listRules<T extends Rule>(
   { table }: { table: RuleTable<T> },
   call: Call,

@@ -1,13 +1,13 @@
-// SQL of the tables of rules, and of the tables of records that end.
+// SQL for the tables of rules, and for the tables of records that end.
 import { holding, type MadeList, madeBelow, madeList } from '#db/made-below.ts'
 import { ident, join, quoted, type Reader, type Sql, sql, type Tx, type Value } from '#db/sql.ts'
 import { snakeCase } from '#lib/fields.ts'
 import type { DigestException, Ending, Holding, Rule, Scoped } from './rules.model.ts'
 
-/** A table of one kind. Its columns are the members in snake case. */
+/** Description of the table of one kind. The columns are the members in snake case. */
 type Shape<T> = {
   table: string
-  /** Members besides those that all rows have. */
+  /** Members of this kind, in addition to the members that all kinds have. */
   members: readonly string[]
   /** Members that are stored as JSON. */
   json?: readonly string[]
@@ -33,9 +33,9 @@ export type RuleTable<T> = ScopedTable<T, unknown> & {
 }
 
 export type EndingTable<T> = ScopedTable<T, Holding> & {
-  /** Ends a record that has not ended. */
+  /** Ends a record. The record must not have ended before. */
   end(tx: Tx, one: T): Promise<void>
-  /** Records that have expired and are not marked as ended, the earliest first. */
+  /** Records after their expiry that are not marked as ended, the earliest first. */
   due(reader: Reader, now: string, most: number): Promise<T[]>
 }
 
@@ -54,11 +54,11 @@ export function ruleTable<T extends Rule>(shape: Shape<T>): RuleTable<T> {
   }
 }
 
-/** The columns for the end of a record, if their names are not the members in snake case. */
+/** Names of the columns for the end of a record, if they differ from the members in snake case. */
 type EndColumns = { endTime: string; endActor: string; endReason?: string }
 const endColumns = { endTime: 'end_time', endActor: 'end_actor', endReason: 'end_reason' }
 
-/** `members` include `expireTime` for records that expire. */
+/** Creates the table of a kind of records. `members` include `expireTime` if the records expire. */
 export function endingTable<T extends Ending>(shape: Shape<T>, ends: EndColumns = endColumns): EndingTable<T> {
   const { members, table } = shape
   const endTime = ident(`t.${ends.endTime}`)
@@ -85,7 +85,10 @@ type Named = Readonly<Record<string, string>>
 type Row = Record<string, Value>
 const columnOf = (member: string, named: Named): string => named[member] ?? snakeCase(member)
 
-/** `written` are the members that an INSERT sets, `named` the columns of members that are only read and changed. */
+/**
+ * Common parts of all tables. `written` are the members that an INSERT sets. `named` are the columns of members that are only
+ * read and changed.
+ */
 function scopedTable<T extends Scoped, F>(
   { table, json = [], toRow, fromRow: read }: Shape<T>,
   written: readonly string[],
@@ -129,7 +132,7 @@ function update(table: string, row: Row, members: readonly string[], where: Sql,
 
 const value = (one: Value): Sql => sql`${one}`
 
-/** Deletes the rules at a scope and below it. Returns their number. */
+/** Deletes the rules in a scope. Returns their number. */
 export async function deleteRulesAt(
   tx: Tx,
   table: 'pull_rules' | 'gates' | 'retention_rules' | 'tag_rules',
@@ -138,7 +141,7 @@ export async function deleteRulesAt(
   return tx.run(sql`DELETE FROM ${ident(table)} AS t WHERE ${madeBelow(scope)}`)
 }
 
-/** Ends the exemptions at a scope and below it that have not ended. */
+/** Ends all exemptions in a scope that have not ended. */
 export async function endExceptionsAt(
   tx: Tx,
   table: 'pull_rule_exceptions' | 'gate_exceptions',

@@ -1,4 +1,4 @@
-// Common functions of rules at a scope: a group with everything below it, or a repository.
+// Common functions for rules in a scope: a group with everything below it, or a repository.
 import type { Call } from '#app.ts'
 import type { Reader, Tx } from '#db/sql.ts'
 import { groupExists, requireGroup } from '#domains/iam/groups/groups.service.ts'
@@ -7,14 +7,14 @@ import { AppError, invalid, notFound, permissionDenied } from '#lib/errors.ts'
 import { type Listed, type Page, toListed } from '#lib/lists/paging.ts'
 import { isAtOrBelow, isUid, parentOf } from '#lib/uid.ts'
 
-/** Lists of one table that a store makes with `madeList`, whose type services must not use. */
+/** Lists of one table. A store creates them with `madeList`, whose type services must not use. */
 export type ScopedList<T, F> = {
   page(reader: Reader, places: readonly string[], page: Page, filter: F): Promise<T[]>
   count(reader: Reader, places: readonly string[], filter: F): Promise<number>
   below(reader: Reader, place: string, filter: F, most: number): Promise<T[]>
 }
 
-/** One page of the rows at and below the scope, or at all scopes that the caller has access to. */
+/** One page of the rows in the scope, or of all rows that the caller has access to. */
 export async function listBelow<T extends { uid: string }, F>(
   call: Call,
   page: Page,
@@ -28,14 +28,20 @@ export async function listBelow<T extends { uid: string }, F>(
   return toListed(call, page, await list.page(db, places, page, filter), total)
 }
 
-/** The given scope, or all scopes that the caller has access to. Permission is checked before existence. */
+/**
+ * The given scope, or all scopes that the caller has access to. Permission is checked first, so a caller without access cannot
+ * learn whether the scope exists.
+ */
 export async function findScopes(call: Call, scope: string): Promise<readonly string[]> {
   if (scope === '') return call.reach
   await requirePlace(call, scope)
   return [scope]
 }
 
-/** Throws INVALID_ARGUMENT for an invalid uid, PERMISSION_DENIED without access, and NOT_FOUND if the scope does not exist. */
+/**
+ * Throws INVALID_ARGUMENT for an invalid uid, PERMISSION_DENIED if the caller has no access, and NOT_FOUND if the scope does not
+ * exist.
+ */
 async function requirePlace(call: Call, scope: string): Promise<void> {
   if (!isUid(scope)) throw invalid({ field: 'scope_uid', description: 'is not a uid' })
   if (!call.reach.some((place) => isAtOrBelow(scope, place))) throw permissionDenied()
@@ -46,18 +52,18 @@ async function isPlace(reader: Reader, scope: string): Promise<boolean> {
   return (await groupExists(reader, scope)) || (await findRepoByUid(reader, scope)) !== undefined
 }
 
-/** The group of events at a scope. Throws NOT_FOUND if the scope does not exist. */
+/** Group that events of a scope belong to. Throws NOT_FOUND if the scope does not exist. */
 export async function groupOf(tx: Tx, scope: string): Promise<string> {
   if (await findRepoByUid(tx, scope)) return parentOf(scope)
   return (await requireGroup(tx, scope)).uid
 }
 
-/** The group of events for an existing row. Its repository may have been deleted. */
+/** Group that events of an existing row belong to. The repository of the row may have been deleted. */
 export async function groupOfRow(tx: Tx, { scopeUid }: { scopeUid: string }): Promise<string> {
   return (await groupExists(tx, scopeUid)) ? scopeUid : parentOf(scopeUid)
 }
 
-/** Words for quotas in messages. Their names in the metadata of errors do not change. */
+/** Names of quotas in messages. The metadata of errors has other names, which do not change. */
 const quotaTexts: Readonly<Record<string, string>> = {
   gates: 'admission policies',
   'exceptions from gates': 'exemptions from admission policies',
@@ -72,7 +78,7 @@ const quotaTexts: Readonly<Record<string, string>> = {
     'tag patterns in former retention policies with dates in the future',
 }
 
-/** Error for a limit of an organization that is reached. */
+/** Error for a reached limit of an organization. */
 export function limitReached(quota: string, limit: number, used: number): AppError {
   const most = `an organization can have at most ${limit} ${quotaTexts[quota] ?? quota}`
   return new AppError('RESOURCE_EXHAUSTED', `limit reached: ${most}`, {
