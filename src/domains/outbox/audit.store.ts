@@ -11,8 +11,9 @@ const columns = sql`
 const kind = 'audit_log'
 const listing: Listing = { kind, table: 'audit_log', columns }
 
-// Actors, such as the operator, and types have entries in all groups. So each group has an order by time for each of them,
-// besides that of all entries. A subject has few entries, so an index of the table is sufficient.
+// Lists of entries have one order by time in each group, and further ones for each actor and each type. An actor such as the
+// operator, or a type, can have many entries in all groups. A subject has few entries, so an index of the table is sufficient for
+// it.
 const keyOf = (filter: { actor?: string; type?: string }): string => {
   return `by ${hash('sha256', JSON.stringify([filter.actor ?? '', filter.type ?? '']), 'base64url').slice(0, 16)}`
 }
@@ -41,12 +42,12 @@ export async function findEntry(reader: Reader, uid: string): Promise<AuditEntry
   return reader.get<AuditEntry>(sql`SELECT ${columns} FROM audit_log t WHERE t.uid = ${uid}`)
 }
 
-/** Entries of a page, one row more than its size. */
+/** Entries of a page, and one row more. */
 export async function listEntries(reader: Reader, branches: readonly Branch[], page: Page, filter: AuditFilter) {
   return listPage<AuditEntry>(reader, listingFor(filter), branches, page, conditions(filter))
 }
 
-/** Number of entries. Undefined if a filter matches more than are counted. */
+/** Number of entries. Undefined if more entries match a filter than are counted. */
 export async function countEntries(
   reader: Reader,
   branches: readonly Branch[],
@@ -75,7 +76,10 @@ function conditions({ actor, subject, type, since, until }: AuditFilter): Sql[] 
 
 type Old = Pick<AuditEntry, 'uid' | 'actor' | 'type' | 'createTime'>
 
-/** Deletes up to `most` of the oldest entries from before `time`. Returns their number; the caller repeats until it is 0. */
+/**
+ * Deletes up to `most` of the oldest entries from before `time`. Returns their number. Callers repeat the call until it returns
+ * 0.
+ */
 export async function deleteBefore(tx: Tx, time: string, most: number): Promise<number> {
   const old = await tx.all<Old>(sql`
     SELECT t.uid, t.actor, t.type, t.create_time AS "createTime"

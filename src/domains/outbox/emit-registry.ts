@@ -1,4 +1,4 @@
-// Events of the registry protocol: pushes, pulls and deletions, with their callers, and refused requests.
+// Events of the registry protocol: pushes, pulls, deletions and refused requests, with their callers.
 import type { App, Work } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
 import { createBatchWriter } from '#lib/batches/batch-writer.ts'
@@ -52,26 +52,31 @@ export async function emitDeletion(
   })
 }
 
-/** Most events per commit. A commit blocks everything on SQLite, so there are few of them, and none is long. */
+/** Most events in one commit. With SQLite, a commit blocks all other writers, so commits are few and short. */
 const perCommit = 500
-/** Most waiting events. With more, the database is too slow, and pulls do not wait for it. */
+/**
+ * Most events that wait to be written. If there are more, the database is too slow and events are dropped. Pulls never wait for
+ * events.
+ */
 const maxWaiting = 20_000
 
 /** Most groups for which dropped events are counted between two writes. */
 const maxDropping = 10_000
 
-/** Events that anyone can cause in any number. Each kind is written only if a subscription or stream wants it. */
+/** Kinds of events that anyone can cause in any number. Each kind is written only if a subscription or stream wants it. */
 export type Plenty = 'pulls' | 'refused pushes'
 type Waiting = { kind: Plenty; group: string; now: string; make: () => NewEvent }
 
 export type RegistryEventsReport = {
-  /** Reports events that were lost because they could not be written. */
+  /** Reports events that could not be written and are lost. */
   failed(error: unknown): void
-  /** Reports the number of wanted events that were dropped. Called with each write, also with 0. */
+  /** Reports the number of wanted events that were dropped. Called with each write, even if the number is 0. */
   dropped(kind: Plenty, count: number): void
 }
 
-/** Creates the collector. `perMinute` is the most events of each kind for one organization and minute. */
+/**
+ * Creates the collector of registry events. `perMinute` returns the most events of each kind for one organization in a minute.
+ */
 export function createRegistryEvents(
   app: Pick<App, 'db' | 'events' | 'eventTable'>,
   audiences: Record<Plenty, Audience>,
@@ -132,7 +137,9 @@ export function createRegistryEvents(
   }
 }
 
-/** Dropped events by kind and group, until it is known if they were wanted. Unwanted ones do not count as dropped. */
+/**
+ * Counts dropped events by kind and group until it is known whether they were wanted. Unwanted events do not count as dropped.
+ */
 function createDrops(
   isWanted: (one: Pick<Waiting, 'kind' | 'group'>) => Promise<boolean>,
   report: RegistryEventsReport,
@@ -156,7 +163,7 @@ function createDrops(
   }
 }
 
-/** Limit on the events of each kind for an organization and minute. The minute is that of the last event. */
+/** Limits the events of each kind for an organization in a minute. The time of the last event determines the minute. */
 function createShare(perMinute: () => number) {
   let minute = ''
   let taken = new Map<string, number>()
@@ -190,7 +197,7 @@ function pullEvent(app: Table, cause: Cause, repo: EventRepo, origin: Origin, pu
   return newEvent(app, cause, 'registry.pull', createBody(transfer, toPullResource(transfer)))
 }
 
-/** Longest tag in an event. Tags of refused requests may be any text, and the headers of a delivery must stay short. */
+/** Longest tag in an event. The tag of a refused request can be any text, and the headers of a delivery must stay short. */
 const maxTag = 128
 
 function cutTag<What extends Pushed | Pulled>(what: What): What {
@@ -203,7 +210,8 @@ function createBody({ cause, repo, origin, what }: Transfer<Pushed | Pulled>, re
     subject: repo.uid,
     group: repo.group,
     resource,
-    // Only the uid of the actor: pulls are frequent, and the claims of a sign-in are long. For a push token, the claims name it.
+    // Pull events have only the uid of the actor, since pulls are frequent and the claims of a sign-in are long. For a push
+    // token, the claims name the token.
     ...(cause.act?.iss === pushTokenIssuer ? {} : { actor: cause.actor }),
     source: origin.host,
     extensions: {

@@ -14,17 +14,17 @@ export type { EventName }
 export type EventInput = {
   /** Uid of the resource. */
   subject: string
-  /** Group whose subscriptions receive the event. The parent of the subject by default. */
+  /** Group whose subscriptions receive the event. By default, the parent of the subject. */
   group?: string
-  /** Resource of the event. The message files register its body. */
+  /** Resource of the event. Message files register how it becomes the body of an event. */
   resource: Resource
-  /** Actor, if the method itself determines it. */
+  /** Actor of the event, if the method itself determines the actor. */
   actor?: string
-  /** Source, if it is not a path of the API. */
+  /** Source of the event, if it is not a path of the API. */
   source?: string
   /**
-   * CloudEvents extension attributes of this kind of event, by their lower-case names. Declared attributes are always present, as
-   * `undefined` if the value is not known.
+   * CloudEvents extension attributes of this kind of event, by their lower-case names. Declared attributes must always be
+   * present. An unknown value is `undefined`.
    */
   extensions?: Readonly<Record<string, string | undefined>>
 }
@@ -47,12 +47,12 @@ export async function emit(
   if (isAudited(name)) await audit(tx, cause, whoOf(cause, input.actor), event)
 }
 
-/** Queues the event of a deletion for the subscriptions of the parent. */
+/** Queues the event of a deletion. Subscriptions of the parent receive the event. */
 export function emitDeleted(tx: Tx, work: Pick<Work, 'app' | 'cause'>, name: EventName, uid: string): Promise<void> {
   return emit(tx, work, name, { subject: uid, resource: toDeletionResource({ uid }) })
 }
 
-/** Queues several events of one kind with few statements. Throws for an audited kind. */
+/** Queues several events of one kind with few statements. Throws if this kind is audited. */
 export async function emitEach(
   tx: Tx,
   { app, cause }: Pick<Work, 'app' | 'cause'>,
@@ -64,7 +64,7 @@ export async function emitEach(
   await queueEvents(tx, app, ...events)
 }
 
-/** Builds an event with the body of the called version. */
+/** Builds an event. Its body has the API version that the caller used. */
 export function newEvent(
   { eventTable }: Pick<App, 'eventTable'>,
   cause: Cause,
@@ -72,7 +72,7 @@ export function newEvent(
   { subject, group = parentOf(subject), resource, actor, source, extensions }: EventInput,
 ): NewEvent {
   const row = eventTable.find(name, cause.version, resource.kind)
-  // The group has its own column.
+  // The group is not an extension here, since it has its own column.
   const missing = row.extensions.find((one) => one !== 'group' && !(extensions && one in extensions))
   if (missing) throw new Error(`${name} declares the extension ${missing}`)
   return {
@@ -91,7 +91,7 @@ export function newEvent(
 
 type Who = { subject: string; act?: Cause['act'] }
 
-/** Actor of an event, with the claims of their outside token. */
+/** Actor of an event, with the claims of the outside token of the actor. */
 function whoOf({ actor, act }: Cause, other: string | undefined): Who {
   return other === undefined ? { subject: actor, ...(act ? { act } : {}) } : { subject: other }
 }
@@ -119,7 +119,10 @@ export async function queueEvents(tx: Tx, app: Pick<App, 'events'>, ...events: N
   tx.after(() => app.events.written.notify())
 }
 
-/** Adds the ID that every delivery of the event has. It has version 7, since growing IDs are cheaper to index. */
+/**
+ * Adds an ID to an event. All deliveries of the event have this ID. It is a UUID of version 7, since increasing IDs are cheaper
+ * to index.
+ */
 export function withId(event: NewEvent): OutboxEvent {
   return { uuid: randomUUIDv7(), ...event }
 }

@@ -3,36 +3,39 @@ import { chunks } from '#lib/chunks.ts'
 
 /** An event that waits for delivery. */
 export type OutboxEvent = {
-  /** ID that every delivery of the event has. */
+  /** ID of the event, which all of its deliveries have. */
   uuid: string
   type: string
   audience: string
-  /** Path below our URL, or another source. */
+  /** Path below the URL of this server, or another source. */
   source: string
   subject: string
   group: string
-  /** Actor as JSON. */
+  /** JSON of the actor. */
   actor: string
   bodyType: string
-  /** JSON of the body, as delivered. */
+  /** JSON of the body, as it is delivered. */
   body: string
   /** CloudEvents extension attributes by their lower-case names. */
   extensions?: Readonly<Record<string, string | undefined>>
   createTime: string
 }
 
-/** Most events of one statement. With more values, SQLite needs longer for each of them. */
+/** Most events in one statement. With more events, SQLite takes longer for each of them. */
 const perStatement = 40
 
 /**
- * Inserts events with few statements. They are routed to subscriptions after the commit; `tx.after` should notify
+ * Inserts events with few statements. After the commit, events are routed to subscriptions. `tx.after` should notify
  * `app.events.written`.
  */
 export async function insertEvents(tx: Tx, events: readonly OutboxEvent[]): Promise<void> {
   for (const some of chunks(events, perStatement)) await tx.run(insertion(some, 0))
 }
 
-/** Inserts an event for a single receiver. It has no position and is never routed. Returns its number. */
+/**
+ * Inserts an event for a single receiver. The event has no position and is never routed to subscriptions. Returns the number of
+ * the event.
+ */
 export async function insertSentEvent(tx: Tx, event: OutboxEvent): Promise<number> {
   const row = await tx.get<{ id: number }>(sql`${insertion([event], -1)} RETURNING id`)
   return row!.id

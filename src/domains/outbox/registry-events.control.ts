@@ -54,7 +54,7 @@ function common({ cause, repo, origin, what }: Transfer<Pushed | Pulled>) {
     ...(tag === undefined ? {} : { tag }),
     digest,
     type,
-    // Date and time without a zone, in UTC by convention, with six digits after the second.
+    // Date and time without a time zone, with six digits after the second. By convention, the time is UTC.
     when: `${cause.now.slice(0, -1)}000`,
     location: '',
     remoteAddress: cause.source,

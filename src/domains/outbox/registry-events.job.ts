@@ -1,6 +1,6 @@
 import type { Job } from '#job.ts'
 
-/** Writes the collected pulls and refused pushes. Each node writes its own. */
+/** Background job that writes the collected pulls and refused pushes. Each server writes its own. */
 export const writeRegistryEvents: Job = {
   name: 'events.registry',
   everyMs: 1000,

@@ -2,7 +2,7 @@ import type { BatchWriter } from '#lib/batches/batch-writer.ts'
 import type { Cause } from '#lib/cause.ts'
 import { kindOf } from '#lib/events/event-body.ts'
 
-/** Repository as named by the client, with the view of the request. `subdomain` is empty for the registry's own host. */
+/** Repository as the client named it, with the view of the request. `subdomain` is empty for the registry's own host. */
 export type Origin = { host: string; subdomain: string; repository: string; view?: string }
 
 /** Repository of an event: its uid, the uid of its group, and its path. */
@@ -13,8 +13,8 @@ export type RegistryError = { status: number; code: string; message: string }
 type Content = { type: 'manifest' | 'blob'; digest: string; tag?: string; mediaType?: string; error?: RegistryError }
 export type Pushed = Content & { previousDigest?: string }
 /**
- * Verdict of a rule on a pull: its uid and name, and whether it is enforced and denies. `failed` is true if it could not be
- * applied.
+ * Result of a policy for a pull: uid and name of the policy, and whether it is enforced and denies the pull. `failed` is true if
+ * the policy could not be evaluated.
  */
 export type Judgement = { uid: string; name: string; enforced: boolean; denied: boolean; failed?: boolean }
 export type Pulled = Content & { method: 'GET' | 'HEAD'; judged?: readonly Judgement[] | undefined }
@@ -30,19 +30,21 @@ export const toPushResource = kindOf<Transfer<Pushed>>('push')
 export const toPullResource = kindOf<Transfer<Pulled>>('pull')
 
 /**
- * Events outside of transactions. Recording one is cheap. A background job writes them together, a little later. `flush` returns
- * their number.
+ * Collector of events that are written outside of transactions. Recording an event is cheap. A background job writes the events
+ * together, a little later. `flush` writes them and returns their number.
  */
 export type RegistryEvents = BatchWriter & {
-  /** Records a pull. It is written only if a subscription or a stream wants it. */
+  /** Records a pull. The event is written only if a subscription or a stream wants it. */
   pulled(cause: Cause, repo: EventRepo, origin: Origin, what: Pulled): void
-  /** Records a refused push, under the same condition. */
+  /** Records a refused push. The event is written only if a subscription or a stream wants it. */
   refused(cause: Cause, repo: EventRepo, origin: Origin, what: Pushed): void
 }
 
 /** Receivers of one type of event. */
 export type Audience = {
-  /** True if it is certain that no receiver wants the events of the group. False if one does, or if it is unknown. */
+  /**
+   * True if it is certain that no receiver wants the events of the group. False if a receiver wants them, or if this is unknown.
+   */
   isEmpty(group: string): boolean
   /** True if a subscription or an open stream wants the events of the group. */
   includes(group: string): Promise<boolean>
