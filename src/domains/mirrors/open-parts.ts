@@ -8,7 +8,7 @@ import { createRegistryTokens } from '#lib/registries/registry-tokens.ts'
 import { createSignal } from '#lib/signal.ts'
 import type { MirrorsParts } from './parts.ts'
 
-/** Most tags for which it is cached that upstreams need not be asked. */
+/** Most tags in the cache of tags for which upstreams need not be asked again yet. */
 const mostSilent = 20_000
 
 export function openMirrors({ config, clock, monotonic }: Ground): MirrorsParts {

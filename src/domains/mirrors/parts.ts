@@ -2,12 +2,12 @@ import type { Lapsing } from '#lib/caches/lapsing.ts'
 import type { RegistryClient } from '#lib/registries/registry-client.ts'
 import type { Signal } from '#lib/signal.ts'
 
-/** Caches, signals and clients of this domain, for as long as the process runs. */
+/** Caches, signals and clients of the mirrors domain. They exist as long as the process runs. */
 export type MirrorsParts = {
   /**
-   * `due`: an upstream is to be checked early. `fetches`: content is to be fetched. `histories`: the history of a tag is to be
-   * requested. `flights`: fetches in progress for pulls. `silent`: tags for which upstreams are not asked again yet, each with
-   * the warning for its pulls, which may be empty.
+   * `due`: signals that an upstream has to be checked early. `fetches`: signals that content has to be fetched. `histories`:
+   * signals that the history of a tag has to be requested. `flights`: fetches in progress for pulls. `silent`: tags for which
+   * upstreams are not asked again yet, each with the warning for its pulls, which may be empty.
    */
   follows: {
     due: Signal

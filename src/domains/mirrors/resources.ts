@@ -4,7 +4,7 @@ import { upstreamType } from './follows/upstreams.model.ts'
 
 export const resources: readonly Resource[] = [
   { type: upstreamType, table: 'upstreams', kinds: ['upstreams'], uid: 'place', groupDeletion: 'blocks' },
-  // Deleted with its repository. The mode of the mirror is cached with the path.
+  // Mirrors are deleted with their repository. The cache of paths also has the mode of the mirror.
   {
     type: followType,
     table: 'follows',

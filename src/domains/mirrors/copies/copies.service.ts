@@ -1,4 +1,4 @@
-// Copies the content of a repository to another one on this server: links to the same blobs, and the manifests.
+// Copies content from one repository of this server to another: the manifests, and links to the same blobs.
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Work } from '#app.ts'
 import type { Lease } from '#db/leases.ts'
@@ -21,7 +21,9 @@ import { rootOf } from '#lib/uid.ts'
 import type { Sync, SyncCursor } from './syncs.model.ts'
 import { isCurrent } from './syncs.store.ts'
 
-/** One copy: its source, its target and its identity. `turnIsOver` is true if others are to be served. */
+/**
+ * One copy from a source to a target repository, in the name of an identity. `turnIsOver` is true if other copies have to run.
+ */
 export type Copying = {
   work: Work
   lease: Lease
@@ -37,7 +39,7 @@ export class CopyEnded extends Error {
 
 export type Copied = { tags: number; manifests: number }
 
-/** Kind of a copied manifest: for a tag of its own, or as a part or referrer of another. */
+/** Reason for copying a manifest. `tagged`: it has a tag. `untagged`: it is listed by another manifest, or refers to one. */
 type CopiedAs = 'tagged' | 'untagged'
 
 /** Result for one tag. `refused`: a rule of the target protects the tag. */
@@ -45,7 +47,7 @@ type TagOutcome = 'same' | 'copied' | 'refused' | 'unfinished'
 
 const atOnce = 100
 
-/** Copies the next changed tags, at least one. `done` is true if there are no more. */
+/** Copies the next changed tags, at least one. `done` is true if no tags are left. */
 export async function copyTags(
   copying: Copying,
   after: SyncCursor['tags'],
@@ -65,7 +67,7 @@ export async function copyTags(
   }
 }
 
-/** Tries refused tags again until the turn is over; `refused` are those that are still refused. */
+/** Tries refused tags again until the turn is over. `refused` has the tags that are still refused. */
 export async function copyRefused(
   copying: Copying,
   names: readonly string[],
@@ -84,7 +86,7 @@ async function copyEach(copying: Copying, some: readonly Tag[]) {
   const refused: string[] = []
   let last: Tag | undefined
   for (const tag of some) {
-    // Requests run in between, however much there is to copy.
+    // Lets requests run between two tags.
     await nextTurn()
     if (last && copying.turnIsOver()) break
     const outcome = await copyOne(copying, tag, there.get(tag.name), copied)
@@ -105,7 +107,7 @@ async function copyOne(copying: Copying, tag: Tag, there: Tag | undefined, copie
     if (!(await copyTag(copying, tag))) return 'same'
   } catch (error) {
     if (!(error instanceof AppError && refusals.includes(error.reason))) throw error
-    // The manifest was copied without its tag.
+    // The manifest was copied, but the target does not allow its tag.
     if (added > 0) await promiseCopied(copying, tag.digest)
     return 'refused'
   }
@@ -120,7 +122,7 @@ function isSame(one: Tag, other: Tag | undefined): boolean {
   return other !== undefined && textOf(one) === textOf(other)
 }
 
-/** Assigns the digest of the source to the tag, unless the image was not copied. */
+/** Assigns the digest of the source to the tag in the target. Does nothing if the image was not copied. */
 async function copyTag(copying: Copying, tag: Tag): Promise<boolean> {
   const { work, lease, from, to, uniqueTags } = copying
   const { name, digest } = tag
@@ -142,7 +144,7 @@ async function copyTag(copying: Copying, tag: Tag): Promise<boolean> {
   return moved
 }
 
-/** Throws if the source of the copy has changed, or if one of the repositories was deleted. */
+/** Throws if the source of the copy has changed, or if the source or the target was deleted. */
 async function requireCurrent(tx: Tx, { sync, from, to }: Copying): Promise<void> {
   const isThere = await lockRepo(tx, to, 'alone')
   if (isThere && (await isCurrent(tx, sync)) && (await repoExists(tx, from))) return
@@ -151,14 +153,14 @@ async function requireCurrent(tx: Tx, { sync, from, to }: Copying): Promise<void
 
 const maxTagLength = 128
 
-/** Names with the time of the assignment, such as `1.2-20260102030405`. Names with a special shape get none. */
+/** Unique names with the time of the assignment, such as `1.2-20260102030405`. Names with a special shape have no unique name. */
 function uniqueNames({ name, assignTime }: Tag): string[] {
   const time = assignTime.replace(/\D/g, '').slice(0, 14)
   const unique = `${name}-${time}`
   return shapeOf(name) === 0 && time.length === 14 && unique.length <= maxTagLength ? [unique] : []
 }
 
-/** Copies the next referrers, such as signatures, of manifests that the target has. */
+/** Copies the next referrers, such as signatures, of manifests that the target has. `done` is true if no referrers are left. */
 export async function copyReferrers(
   copying: Copying,
   after: SyncCursor['referrers'],
@@ -188,9 +190,9 @@ export async function copyReferrers(
 type CopiedManifest = { added: number; isWhole: boolean; isClean: boolean }
 
 /**
- * Copies a manifest and what it lists, each in its own transaction; `added` is the number of new ones. Quarantined manifests and
- * those that list one are not copied, and `isClean` is then false. If the turn is over, the next one continues, but each turn
- * copies at least one.
+ * Copies a manifest and the content that it lists, each manifest in its own transaction. `added` is the number of new manifests.
+ * A quarantined manifest is not copied, and neither is a manifest that lists one; `isClean` is then false. If the turn is over,
+ * the next turn continues. Each turn copies at least one manifest.
  */
 async function copyManifest(copying: Copying, digest: string, as: CopiedAs = 'untagged'): Promise<CopiedManifest> {
   const { work, lease, from, to } = copying
@@ -230,9 +232,9 @@ async function insertCopy(
     await requireCurrent(tx, copying)
     if (await manifests.hasManifest(tx, to.id, digest)) return false
     let added = 0
-    // Content that the source lacks is missing in the copy too, if the settings allow that.
+    // If the settings allow that the source lacks content, the copy lacks the same content.
     const blobs = await findRepoBlobs(tx, from.id, [...document.blobs, ...document.listedBlobs])
-    // Same order everywhere for locking the blob rows of an organization, against deadlocks.
+    // All transactions lock the blob rows of an organization in the same order, to avoid deadlocks.
     for (const blob of blobs.sort((a, b) => (a.digest < b.digest ? -1 : 1))) {
       added += await linkBlob(tx, to, blob.digest, now)
     }
@@ -252,7 +254,7 @@ async function insertCopy(
     }
     await manifests.insertLinks(tx, to.id, digest, 0, document.blobs)
     await manifests.insertLinks(tx, to.id, digest, 1, document.manifests)
-    // Retention is that of a manifest pushed by its digest alone.
+    // The manifest is protected like a manifest that was pushed by its digest alone.
     if (as === 'untagged') await lockDigestUntagged(tx, work, to, digest, now)
     await queueContents(tx, to.id, digest, document, now)
     return true

@@ -1,5 +1,5 @@
-// Background job that copies repositories from others on this server. A run continues after the last one, a hundred tags at a
-// time. It first checks that the identity that configured the copy may still pull all of the source and push to the target.
+// Background job that copies repositories from others on this server. Each run continues where the last one ended, a hundred tags
+// at a time. It first checks that the identity that configured the copy may still pull all of the source and push to the target.
 import type { App, Work } from '#app.ts'
 import type { Lease } from '#db/leases.ts'
 import { noRights } from '#domains/iam/access/rights.ts'
@@ -18,18 +18,18 @@ import * as store from './syncs.store.ts'
 const everyMs = 5_000
 /** Delay before a complete or failed copy is checked again. */
 const againMs = 60_000
-/** Changes may be committed this much later than their time. */
+/** Longest delay between the time of a change and its commit. Each run also reads changes of that period again. */
 const overlapMs = 5 * 60_000
-/** Interval of complete comparisons, regardless of changes. */
+/** Interval at which all tags are compared, even if they have not changed. */
 const fullMs = 24 * 3_600_000
 
-/** Longest turn for the repositories of one organization before others are served. */
+/** Longest turn for the repositories of one organization. Then other organizations have their turn. */
 const turnMs = 2000
 
 export const copyRepos = copyReposInTurns(turnMs)
 
 /**
- * Creates the job. Organizations take turns, and so do the repositories of one. Each turn copies something, even if it is short.
+ * Creates the job. Organizations take turns, and so do the repositories of one organization. Even a short turn copies something.
  */
 export function copyReposInTurns(turnMs: number): Job {
   return {
@@ -46,7 +46,7 @@ export function copyReposInTurns(turnMs: number): Job {
           const until = performance.now() + turnMs
           const turnIsOver = () => performance.now() >= until
           do {
-            // Reads one copy at a time, since its configuration may have changed meanwhile.
+            // Reads only the next copy, since the configuration of later ones may change meanwhile.
             const sync = await store.nextDue(app.db, organization, now())
             if (!sync) break
             const { tags, manifests, failed } = await runSync(app, lease, sync, turnIsOver)
@@ -99,7 +99,7 @@ async function runSync(app: App, lease: Lease, sync: Sync, turnIsOver: () => boo
     return await copySome({ work, lease, sync, from, to, uniqueTags, turnIsOver }, note)
   } catch (error) {
     if (!lease.holds()) throw error
-    // The next run reads the new configuration.
+    // The source of the copy has changed. The next run reads the new configuration.
     if (error instanceof CopyEnded) return nothing
     if (!(error instanceof AppError))
       app.log.error('copy of a repository failed with an internal error', { repo: sync.repo, error })
@@ -117,7 +117,8 @@ async function copySome(copying: Copying, note: Note): Promise<Outcome> {
     await note(syncStates.inProgress, 0, cursor)
   }
   const tags = await copyTags(copying, cursor.tags)
-  // Referrers of an image may have been pushed long before the image was copied.
+  // If new images were copied, their referrers are searched from the beginning. Referrers may have been pushed long before the
+  // image was copied.
   const referrers = tags.copied.manifests > 0 ? fromStart : cursor.referrers
   const refused = [...new Set([...(cursor.refused ?? []), ...tags.refused])].slice(0, mostRefused)
   const next = { ...cursor, tags: tags.after, referrers, refused }
@@ -135,7 +136,7 @@ async function copySome(copying: Copying, note: Note): Promise<Outcome> {
   return finishRound(copying, note, ended, sum)
 }
 
-/** Tries tags again that rules have refused. A round with remaining ones has failed, although everything else is copied. */
+/** Tries refused tags again. If tags are still refused, the round has failed, although everything else is copied. */
 async function finishRound(copying: Copying, note: Note, cursor: SyncCursor, before: Outcome): Promise<Outcome> {
   const { work, sync } = copying
   const { refused = [] } = cursor
@@ -154,7 +155,7 @@ async function finishRound(copying: Copying, note: Note, cursor: SyncCursor, bef
 
 const fromStart: SyncCursor['referrers'] = { time: '', digest: '' }
 
-/** Start position: shortly before the end of the last run, or once a day the beginning. */
+/** Start position of a run: shortly before the end of the last run. Once a day, a run starts from the beginning. */
 function findStart({ tags, referrers, fullTime, refused = [] }: SyncCursor, now: string): SyncCursor {
   if (fullTime === '' || Date.parse(now) - Date.parse(fullTime) > fullMs) {
     return { tags: undefined, referrers: fromStart, fullTime: now }
@@ -168,7 +169,7 @@ function findStart({ tags, referrers, fullTime, refused = [] }: SyncCursor, now:
   }
 }
 
-/** Work in the name of the identity that configured the copy, whose rights were checked. */
+/** Work in the name of the identity that configured the copy. The permissions of the identity were checked before. */
 function createWork(app: App, { setter, operator }: Sync): Work {
   return { app, caller: { uid: setter, operator, rights: noRights }, cause: ownCause(app.clock, setter), log: app.log }
 }

@@ -5,7 +5,7 @@ export type SyncCursor = {
   tags: { value: string; uid: string } | undefined
   referrers: { time: string; digest: string }
   fullTime: string
-  /** Tags that rules refuse, to be tried again. The ones beyond `mostRefused` are tried once a day. */
+  /** Tags that rules of the target refuse. They are tried again in each round. Tags beyond `mostRefused` are tried once a day. */
   refused?: readonly string[]
 }
 
@@ -15,7 +15,7 @@ export const mostRefused = 100
 export type Sync = {
   repo: string
   source: string
-  /** Uid of the identity in whose name the repository is copied; `operator` is true for the operator. */
+  /** Uid of the identity in whose name the repository is copied. `operator` is true if this is the operator. */
   setter: string
   operator: boolean
   expirationTime: string
@@ -26,7 +26,7 @@ export type Sync = {
 /** Default duration of a copy. */
 export const usualTermMs = 14 * 24 * 3_600_000
 
-/** Most repositories in a chain of copies. */
+/** Most repositories in a chain in which each one is copied from another. */
 export const maxChain = 10
 
 /** Longest name of a repository in a cloud registry. */

@@ -1,4 +1,4 @@
-// Source of a copied repository, the identity that copies it, and its status.
+// Source of a copied repository, the identity in whose name it is copied, and the status of the copy.
 import type { App, Call, Work } from '#app.ts'
 import type { By } from '#caller.ts'
 import type { Tx } from '#db/sql.ts'
@@ -27,18 +27,21 @@ export function mayCopy(rights: Work['caller']['rights'], source: string, repo: 
   return rights.holds(source, pull) && rights.holds(repo, push)
 }
 
-/** True if the identity that configured the copy still has the permissions. Limits of its tokens do not count. */
+/** True if the identity that configured the copy still has the permissions. Restrictions of its tokens do not matter. */
 export async function mayStillCopy(app: App, { setter, operator, source, repo }: Sync): Promise<boolean> {
   const grants = operator ? new Map<string, bigint>() : await app.grants.of(setter)
   return grants !== undefined && mayCopy(createRights({ identity: setter, grants, operator }), source, repo)
 }
 
-/** The copy would have content that the rule holds back, without the rule. */
+/**
+ * A cooldown policy of the source does not apply to its copy. So a caller to whom the policy applies could pull held-back content
+ * from the copy.
+ */
 const boundThere = 'has a cooldown policy that applies to you, so you cannot set up a copy of it'
 
 /**
- * Checks the requested source of a repository and returns it as a uid. Throws PERMISSION_DENIED unless the caller may pull from
- * the source and push to the repository. Throws INVALID_ARGUMENT if a cooldown policy applies to the caller at the source.
+ * Checks the requested source of a repository and resolves it to a uid. Throws PERMISSION_DENIED if the caller may not pull from
+ * the source and push to the repository. Throws INVALID_ARGUMENT if a cooldown policy of the source applies to the caller.
  * Callers without permission can only keep the stored values.
  */
 export async function settleSync(tx: Tx, by: By, { repo, before, asked }: SourceChange): Promise<SettledSync> {
@@ -82,7 +85,10 @@ export async function saveSync(tx: Tx, repo: string, settled: SettledSync | unde
   await store.saveSync(tx, repo, { source, expirationTime: expirationTime!, ...(setter ? { setter } : {}) }, now)
 }
 
-/** Checks the terms for setting tags in each run of a copy, since they may be newer than its configuration. */
+/**
+ * Checks the terms for setting tags. Each run of a copy calls this, since the terms may be newer than the configuration of the
+ * copy.
+ */
 export async function requireCopyTerms({ terms, eventTable }: App, repo: string): Promise<void> {
   await terms.check(repo, ...eventTable.methods('registry.tag.created'))
 }
@@ -99,7 +105,10 @@ function checkDestinations(asked: SyncConfig): void {
   refuseIfAny(problems)
 }
 
-/** Permission is checked before existence. Callers without pull permission get the same answer for a missing source. */
+/**
+ * Resolves a source to its uid. Permission is checked before existence: callers without pull permission get the same answer for a
+ * missing source.
+ */
 async function resolveSource(tx: Tx, { caller }: By, text: string): Promise<string> {
   const unknown = invalid({ field: 'sync_config.source', description: 'must be a repository on this server' })
   if (isUid(text)) {
@@ -126,7 +135,7 @@ async function checkChain(tx: Tx, source: string, repo: string): Promise<void> {
   }
 }
 
-/** Number of repositories that are copied from this one, or that mirror this upstream. */
+/** Number of repositories that are copied from this repository, or that mirror this upstream. */
 export async function countCopies(call: Call, source: string): Promise<number> {
   const { db } = call.app
   return (await store.countBySource(db, source, call.now)) + (await countByUpstream(db, source))
@@ -140,7 +149,7 @@ export async function getSyncStatus(call: Call, repo: string): Promise<Omit<Sync
 
 const maxStatuses = 100_000
 
-/** Statuses of all repositories of the organization that are copied, or that are mirrors. */
+/** Statuses of all copied repositories and mirrors of the organization. */
 export async function listSyncStatuses({ app, now }: Call, organization: string): Promise<SyncStatus[]> {
   if (organization !== rootOf(organization)) {
     throw invalid({ field: 'registry_id', description: 'must be the uid of an organization' })

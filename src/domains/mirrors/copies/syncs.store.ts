@@ -13,10 +13,10 @@ function fromRow(row: Row): Sync {
   return { ...row, operator: row.operator === 1, cursor: JSON.parse(row.cursor) as SyncCursor }
 }
 
-/** An absent `setter` stays unchanged. */
+/** Configuration of a copy to be stored. Without a `setter`, the stored setter stays unchanged. */
 export type Renewal = { source: string; expirationTime: string; setter?: { uid: string; operator: boolean } }
 
-/** Starts the copy from the beginning if the source or the setter has changed. */
+/** Stores the configuration of a copy. If the source or the setter has changed, the copy starts from the beginning. */
 export async function saveSync(tx: Tx, repo: string, renewal: Renewal, now: string): Promise<void> {
   const { source, expirationTime, setter } = renewal
   if (!setter) {
@@ -38,7 +38,7 @@ export async function deleteSync(tx: Tx, repo: string): Promise<void> {
   await tx.run(sql`DELETE FROM repo_syncs WHERE repo_uid = ${repo}`)
 }
 
-/** Uid of the source of the repository. */
+/** Uid of the source from which the repository is copied. Returns undefined if it is not a copy. */
 export async function sourceOf(reader: Reader, repo: string): Promise<string | undefined> {
   const row = await reader.get<{ source: string }>(sql`SELECT source FROM repo_syncs WHERE repo_uid = ${repo}`)
   return row?.source
@@ -56,14 +56,14 @@ export async function findStatus(reader: Reader, repo: string): Promise<SyncStat
   return reader.get<SyncStatus>(sql`SELECT ${statusColumns} FROM repo_syncs WHERE repo_uid = ${repo}`)
 }
 
-/** Ordered by the uids of the repositories. */
+/** Statuses of the copied repositories of a group, ordered by the uids of the repositories. */
 export async function statusesBelow(reader: Reader, place: string, most: number): Promise<SyncStatus[]> {
   return reader.all<SyncStatus>(sql`
     SELECT ${statusColumns} FROM repo_syncs
      WHERE repo_uid > ${`${place}/`} AND repo_uid < ${`${place}0`} ORDER BY repo_uid LIMIT ${most}`)
 }
 
-/** Organizations with copies that are due, the longest wait first. */
+/** Organizations with copies that are due. The organization with the longest wait comes first. */
 export async function dueOrganizations(reader: Reader, now: string): Promise<string[]> {
   const rows = await reader.all<{ organization: string }>(sql`
     SELECT substr(repo_uid, 1, 40) AS organization FROM repo_syncs
@@ -71,7 +71,7 @@ export async function dueOrganizations(reader: Reader, now: string): Promise<str
   return rows.map(({ organization }) => organization)
 }
 
-/** The copy of the organization that has waited longest. */
+/** Copy of the organization that has been due for the longest time. */
 export async function nextDue(reader: Reader, organization: string, now: string): Promise<Sync | undefined> {
   const row = await reader.get<Row>(sql`
     SELECT ${columns} FROM repo_syncs
@@ -90,7 +90,7 @@ export async function isCurrent(reader: Reader, { repo, source, setter, expirati
 
 export type Progress = { state: SyncState; now: string; due: string; cursor: SyncCursor }
 
-/** Does nothing if source, setter or expiration have changed. */
+/** Stores the progress of a copy. Does nothing if source, setter or expiration have changed. */
 export async function noteProgress(
   tx: Tx,
   { repo, source, setter, expirationTime }: Sync,

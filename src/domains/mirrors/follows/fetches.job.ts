@@ -1,5 +1,5 @@
-// Background job that fetches the content of mirrors. It serves several organizations at once, and one manifest of each at a
-// time.
+// Background job that fetches the content of mirrors. It serves several organizations at once. For each organization, it fetches
+// one manifest at a time.
 import type { App } from '#app.ts'
 import type { Lease } from '#db/leases.ts'
 import type { Job } from '#job.ts'
@@ -7,11 +7,11 @@ import { bringOne, type Fetched } from './fetches.service.ts'
 import { nextFetch, organizationsToFetch } from './fetches.store.ts'
 
 const everyMs = 10_000
-/** Longest turn of one organization before others are served. A fetch that has begun is finished. */
+/** Longest turn of one organization. Then other organizations have their turn. A fetch in progress is finished first. */
 const turnMs = 2_000
 const atOnce = 4
 const organizationsAtOnce = 1000
-/** Time limit for one manifest with everything that it lists. */
+/** Time limit for fetching one manifest with everything that it lists. */
 const longestMs = 600_000
 
 export const fetchFollowed = fetchFollowedWithin(longestMs)
@@ -36,7 +36,7 @@ export function fetchFollowedWithin(longestMs: number): Job {
       }
       const unsubscribe = app.follows.fetches.subscribe(queue.look)
       try {
-        // Each worker finishes its own organization, even if another worker fails.
+        // Waits for all workers, so that each one finishes its organization even if another worker fails.
         const ended = await Promise.allSettled(Array.from({ length: atOnce }, serve))
         const failure = ended.find(({ status }) => status === 'rejected')
         if (failure?.status === 'rejected') throw failure.reason
@@ -50,12 +50,12 @@ export function fetchFollowedWithin(longestMs: number): Job {
 
 type Queue = {
   /**
-   * Returns an organization that is not being served. Waits for one while others are served, since serving may take long. Returns
-   * undefined if all are served, or if the lease is lost.
+   * Next organization that no worker is serving. If all are being served, waits until one is free, which may take long. Returns
+   * undefined if all organizations were served, or if the lease is lost.
    */
   next(): Promise<string | undefined>
   done(organization: string): void
-  /** Excludes the organization from the rest of this run, because a fetch took too long. */
+  /** Excludes the organization from the rest of this run. Called if a fetch took too long. */
   rest(organization: string): void
   look(): void
 }

@@ -1,5 +1,5 @@
 // Fetches the content of mirrors before it is pulled, and the referrers of each manifest, such as signatures. Referrers may be
-// pushed later than their subject, so they are looked up again.
+// pushed later than their subject, so they are looked up repeatedly.
 import type { App } from '#app.ts'
 import type { Lease } from '#db/leases.ts'
 import { findRepoBlobs } from '#domains/registry/blobs/blobs.store.ts'
@@ -19,18 +19,18 @@ import { findFollowAlone } from './follows.store.ts'
 import { askedBy, bringBlob, bringManifest, type Pulling } from './pull-through.service.ts'
 import { FollowEnded, recordMove } from './upstream-moves.service.ts'
 
-/** `longestMs` is the time limit of the fetch. */
+/** One queued fetch. `longestMs` is its time limit. */
 export type Fetching = { app: App; lease: Lease; fetch: store.Fetch; longestMs: number }
-/** `slow` is true if the fetch ran into its time limit. */
+/** Result of a fetch. `slow` is true if the fetch reached its time limit. */
 export type Fetched = { fetched: number; failed: number; slow: boolean }
 
 const hourMs = 3_600_000
 /** Delays before the referrers of a manifest are looked up again, after each complete fetch. */
 const againMs = [hourMs, 24 * hourMs, 7 * 24 * hourMs]
 const firstRetryMs = 60_000
-/** Failed attempts at incomplete content before it is tried once a day only. */
+/** Number of failed attempts after which incomplete content is tried only once a day. */
 const mostTries = 5
-/** Limit for the referrers of one manifest. */
+/** Most referrers that are fetched for one manifest. */
 const mostReferrers = 100
 const mostListed = 2500
 const patienceMs = 60_000
@@ -78,7 +78,7 @@ function saveProgress(
   return lease.tx((tx) => store.noteFetch(tx, fetch, { round, failures, problem, dueTime }), write)
 }
 
-/** Returns 0 if the fetch only has to wait for the rate limit of the host. */
+/** Records a failed fetch. Returns 0 if the fetch only has to wait for the rate limit of the host, and otherwise 1. */
 async function noteFailure(fetching: Fetching, error: unknown): Promise<0 | 1> {
   const { app, fetch } = fetching
   const waitMs = error instanceof UpstreamError ? (error.waitMs ?? 0) : 0
@@ -104,12 +104,12 @@ async function noteFailure(fetching: Fetching, error: unknown): Promise<0 | 1> {
   return 1
 }
 
-/** Content that cannot be fetched completely; the message has the reason. */
+/** Error for content that cannot be fetched completely. The message has the reason. */
 class NotWhole extends Error {
   override name = 'NotWhole'
 }
 
-/** Missing platforms of an index. Everything else was fetched. */
+/** Error for an index that lacks wanted platforms. Everything else of the index was fetched. */
 class NoPlatform extends NotWhole {
   override name = 'NoPlatform'
 }
@@ -120,7 +120,7 @@ function problemOf(error: unknown): string | undefined {
   if (error instanceof UpstreamError) return error.message
   if (error instanceof FollowEnded) return 'the repository is no longer a mirror'
   if (error instanceof NotWhole) return error.message
-  // Not everyone who can see the repository may see the quota of the organization.
+  // The message has no numbers, since not everyone with access to the repository may see the quota of the organization.
   const isFull = error instanceof AppError && error.reason === 'RESOURCE_LIMIT_EXCEEDED'
   return isFull ? 'the quota of the organization is not enough for the whole image' : undefined
 }
@@ -139,8 +139,8 @@ async function pullingOf(app: App, uid: string, beforehand: AbortSignal): Promis
 type Bringing = { pulling: Pulling; follow: FollowStatus; lease: Lease; signal: AbortSignal }
 
 /**
- * Fetches a manifest and its referrers. Mirrors on demand fetch the manifest itself when it is pulled, and only its referrers
- * here.
+ * Fetches a manifest and its referrers. For mirrors on demand, fetches only the referrers, since a pull fetches the manifest
+ * itself.
  */
 async function fetchAll(bringing: Bringing, digest: string): Promise<void> {
   let missing: NotWhole | undefined
@@ -162,7 +162,7 @@ async function fetchAll(bringing: Bringing, digest: string): Promise<void> {
   if (lost) missing ??= new NotWhole(lost.message)
   if (about.length > mostReferrers)
     missing ??= new NotWhole(`only ${mostReferrers} referrers of an image are fetched in advance`)
-  // A referrer that cannot be fetched does not stop the fetch of the others.
+  // If a referrer cannot be fetched, the other referrers are fetched anyway.
   if (missing) throw missing
 }
 
@@ -179,7 +179,7 @@ async function fetchWhole({ pulling, follow, lease }: Bringing, root: string): P
     try {
       if (!(await bringManifest(pulling, digest))) throw unknown()
     } catch (error) {
-      // Other manifests of the index can still be fetched.
+      // If a manifest of the index exceeds a limit, the other manifests are fetched anyway.
       if (!(error instanceof UpstreamError && error.reason === 'over-limit')) throw error
       overLimit ||= error.message
       continue
@@ -203,14 +203,15 @@ async function fetchWhole({ pulling, follow, lease }: Bringing, root: string): P
   if (lacksPlatforms) throw new NoPlatform('an index has no image for the configured platforms')
 }
 
-/** Returns true if the listed digest is a blob, and fetches that blob. */
+/** Fetches a listed digest as a blob. Returns true if the digest is a blob. */
 async function isBlob(pulling: Pulling, digest: string): Promise<boolean> {
   const here = await findRepoBlobs(pulling.app.db, pulling.repo.id, [digest])
   return here.length > 0 || (await bringBlob(pulling, digest)) !== 'unknown'
 }
 
 /**
- * Referrers of the manifest by the referrers API of the upstream. If the upstream has none, by the index under its fallback tag.
+ * Referrers of the manifest from the referrers API of the upstream. If the upstream lacks this API, from the index under the
+ * fallback tag.
  */
 async function referrersOf(
   { pulling, follow, signal }: Bringing,
@@ -221,7 +222,7 @@ async function referrersOf(
   const options = { patienceMs, signal }
   const asked = { digest, most: mostReferrers }
   const told = await app.upstreams.referrers(upstream, path, asked, options).catch((error: unknown) => {
-    // Not every registry has the referrers API.
+    // The answer is malformed, so the upstream may lack the referrers API.
     if (error instanceof UpstreamError && error.reason === 'malformed') return undefined
     throw error
   })
@@ -232,10 +233,7 @@ async function referrersOf(
   return { digests: index ? readManifest(index.content, index.mediaType).manifests : [] }
 }
 
-/**
- * Fetches the tags that cosign derives from the digest of a manifest. They become tags of the mirror, and rows of its tag
- * history.
- */
+/** Fetches the cosign tags for the digest of a manifest. They become tags of the mirror, with rows in its tag history. */
 async function fetchReferrerTags(bringing: Bringing, digest: string): Promise<void> {
   const { pulling, follow, lease, signal } = bringing
   const { app, repo } = pulling
@@ -247,7 +245,7 @@ async function fetchReferrerTags(bringing: Bringing, digest: string): Promise<vo
     await fetchWhole(bringing, pointed.digest)
     const move = { tag, digest: pointed.digest, sent, now: app.clock().toISOString(), dueTime: sent, checkedBefore: '' }
     await recordMove({ app, tx: lease.tx, follow, path }, move).catch((error: unknown) => {
-      // A tag that a rule protects from updates keeps its digest.
+      // If a tag rule protects the tag from updates, the tag keeps its digest.
       if (!(error instanceof UpstreamError && error.reason === 'guarded')) throw error
     })
   }

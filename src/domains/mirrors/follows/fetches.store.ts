@@ -1,10 +1,10 @@
 import { type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import { rootOf } from '#lib/uid.ts'
 
-/** Queued fetch of a manifest with missing content, or of a manifest whose referrers are to be looked up again. */
+/** Queued fetch: of a manifest with missing content, or of a manifest whose referrers have to be looked up again. */
 export type Fetch = { repo: string; digest: string; round: number; failures: number; dueTime: string }
 
-/** Most fetches queued for one repository. Content beyond this limit is fetched by pulls only. */
+/** Most queued fetches of one repository. Content beyond this limit is fetched only by pulls. */
 const mostWaiting = 20_000
 
 /** Queues a fetch. Does nothing if the manifest is queued already. */
@@ -18,7 +18,8 @@ export async function queueFetch(tx: Tx, repo: string, digest: string, now: stri
 }
 
 /**
- * Records why a manifest could not be fetched, and queues it for another attempt. If it is queued already, its due time stays.
+ * Records why a manifest could not be fetched, and queues the manifest for another attempt. If it is queued already, its due time
+ * does not change.
  */
 export async function noteProblem(
   tx: Tx,
@@ -30,8 +31,8 @@ export async function noteProblem(
 }
 
 /**
- * Queues the manifests of all watched tags. With `anew`, those with a queued fetch start again, for example because other
- * platforms are wanted.
+ * Queues the manifests of all watched tags. With `anew`, fetches that are queued already start again, for example because the
+ * wanted platforms have changed.
  */
 export async function queueTags(tx: Tx, repo: { id: number; uid: string }, now: string, anew: boolean): Promise<void> {
   const renewal = sql`DO UPDATE SET round = 0, failures = 0, problem = '', due_time = excluded.due_time`
@@ -48,14 +49,14 @@ export async function forgetFetches(tx: Tx, repo: string): Promise<void> {
   await tx.run(sql`DELETE FROM follow_fetches WHERE repo_uid = ${repo}`)
 }
 
-/** Organizations with fetches that are due; the organization whose fetch has waited longest comes first. */
+/** Organizations with fetches that are due. The organization whose fetch has waited longest comes first. */
 export async function organizationsToFetch(reader: Reader, now: string, most: number): Promise<string[]> {
   return organizationsIn(reader, sql`follow_fetches`, now, most)
 }
 
 /**
- * Organizations with due rows in a queue table, the longest wait first. The index of organizations and times makes it one look-up
- * for each.
+ * Organizations with due rows in a queue table. The organization with the longest wait comes first. With the index of
+ * organizations and times, each organization takes one look-up.
  */
 export async function organizationsIn(reader: Reader, queue: Sql, now: string, most: number): Promise<string[]> {
   const next = (after: Sql): Sql =>
@@ -75,18 +76,20 @@ export async function organizationsIn(reader: Reader, queue: Sql, now: string, m
   return rows.map(({ organization }) => organization)
 }
 
-/** The fetch of the organization that has waited longest. */
+/** Fetch of the organization that has been due for the longest time. */
 export async function nextFetch(reader: Reader, organization: string, now: string): Promise<Fetch | undefined> {
   return reader.get<Fetch>(sql`
     SELECT repo_uid AS repo, digest, round, failures, due_time AS "dueTime" FROM follow_fetches
      WHERE organization = ${organization} AND due_time <= ${now} ORDER BY due_time, repo_uid, digest LIMIT 1`)
 }
 
-/** Matches the fetch only if it is unchanged since it was read, so that a fetch queued anew is kept. */
+/**
+ * Condition for a fetch that is unchanged since it was read. A fetch that was queued again meanwhile does not match and is kept.
+ */
 const asRead = ({ repo, digest, round, dueTime }: Fetch): Sql =>
   sql`repo_uid = ${repo} AND digest = ${digest} AND round = ${round} AND due_time = ${dueTime}`
 
-/** Stores the result of a fetch, and when it is due again. */
+/** Stores the result of a fetch, and the time at which the fetch is due again. */
 export async function noteFetch(
   tx: Tx,
   fetch: Fetch,

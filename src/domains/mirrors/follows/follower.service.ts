@@ -1,16 +1,16 @@
-// Identity of the mirroring service, and one shared request for concurrent callers.
+// Identity of the mirroring service. Also lets concurrent callers share one request.
 import type { App, Work } from '#app.ts'
 import { noRights } from '#domains/iam/access/rights.ts'
 import { ownCause } from '#lib/cause.ts'
 import { followerActor } from './follows.model.ts'
 
-/** Work of the mirroring service. Content fetched by a pull is not a push of the caller. */
+/** Work in the name of the mirroring service. Content that a pull fetches does not count as a push by the caller. */
 export function followerWork(app: App): Work {
   const caller = { uid: followerActor, operator: false, rights: noRights }
   return { app, caller, cause: ownCause(app.clock, followerActor), log: app.log }
 }
 
-/** Runs `fly` once for concurrent callers with the same key. Later callers wait for the result of the first. */
+/** Runs `fly` once for concurrent callers with the same key. Later callers wait for the result of the first call. */
 export async function oneFlight<T>(
   flights: Map<string, Promise<unknown>>,
   key: string,

@@ -94,7 +94,10 @@ const histories: Record<HistoryApi, Follow_History> = {
   [historyApis.none]: Follow_History.NONE,
 }
 
-/** Lists leave the problem out, since parsing the patterns of all mirrors would take long. */
+/**
+ * Adds the problem of the tag patterns to one mirror. Lists leave the problem out, since parsing the patterns of all mirrors
+ * would take long.
+ */
 function withProblem(follow: FollowStatus): FollowMessage {
   const message = toMessage(follow)
   return { ...message, problem: message.problem || storedPatternProblem('tags', follow.tags, tagLimits) }

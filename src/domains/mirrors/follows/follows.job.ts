@@ -1,5 +1,5 @@
-// Background job that checks the upstreams of mirrors. Organizations take turns, and so do the mirrors of one. Several are
-// checked at once, so that an upstream without an answer delays few others.
+// Background job that checks the upstreams of mirrors. Organizations take turns, and so do the mirrors of one organization.
+// Several upstreams are checked at once, so that an upstream that does not answer delays few others.
 import type { App } from '#app.ts'
 import type { Lease } from '#db/leases.ts'
 import type { Job } from '#job.ts'
@@ -7,7 +7,7 @@ import { nextDueFollow, organizationsWithDue } from './follows.store.ts'
 import { checkUpstream, type Listings, recordFailedCheck, type UpstreamCheckResult } from './watch.service.ts'
 
 const everyMs = 5_000
-/** Longest turn for the upstreams of one organization before others are served. */
+/** Longest turn for the upstreams of one organization. Then other organizations have their turn. */
 const turnMs = 2_000
 const atOnce = 8
 const organizationsAtOnce = 1000
@@ -53,7 +53,7 @@ async function turnOf(
   const until = performance.now() + turnMs
   const turnIsOver = () => performance.now() >= until
   do {
-    // Reads one mirror at a time, since the queue may have changed meanwhile.
+    // Reads only the next mirror, since the queue may change while it is checked.
     const follow = await nextDueFollow(app.db, organization, app.clock().toISOString())
     if (!follow) return
     const looking = { app, lease, follow, listings, turnIsOver }

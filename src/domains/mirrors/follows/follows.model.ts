@@ -2,7 +2,7 @@ import { type FollowMode, followModes } from '#domains/registry/repo-ref.model.t
 import { kindOf } from '#lib/events/event-body.ts'
 import { type SyncState, syncStates } from './sync-states.model.ts'
 
-/** True if the mode copies content, at the latest with a pull. */
+/** True if mirrors with this mode store content of the upstream, at the latest when it is pulled. */
 export function bringsContent(mode: FollowMode): boolean {
   return mode !== followModes.watch
 }
@@ -16,12 +16,12 @@ export type Follow = {
   /** Path at the upstream, below its prefix. */
   path: string
   mode: FollowMode
-  /** Tag names, and regular expressions in RE2 syntax for whole names. Empty means all tags. */
+  /** Patterns of the mirrored tags: tag names, and regular expressions in RE2 syntax for whole names. Empty means all tags. */
   tags: string[]
   /** Platforms to prefetch from an index. Empty means all platforms. */
   platforms: string[]
   intervalMs: number
-  /** Time for which stored content is still served while the upstream does not answer. */
+  /** Time for which stored tags are still served if the upstream does not answer. */
   staleForMs: number
   /** Identity that configured the mirror. Tag protection rules apply to it. */
   setter: string
@@ -36,15 +36,15 @@ export type FollowProgress = {
   problem: string
   /** Number of failures in a row. */
   failures: number
-  /** Time at which the last listing of all tags began. Empty before the first. */
+  /** Start of the last list of all tags. Empty before the first list. */
   listTime: string
   listDue: string
   dueTime: string
 }
 
 /**
- * `checkTime` is when a check was last requested. `waiting` is the number of queued fetches, and `fetchProblem` the reason why
- * one failed. The fields of the history are the same for requests of upstream tag history.
+ * `checkTime` is the time of the last request for a check. `waiting` is the number of queued fetches, and `fetchProblem` is the
+ * reason why one of them failed. `histories` and `historyProblem` are the same for requests of upstream tag history.
  */
 export type FollowStatus = Follow &
   FollowProgress & {
@@ -57,15 +57,15 @@ export type FollowStatus = Follow &
     historyProblem: string
   }
 
-// The numbers are stored, and are those of the contract.
-/** API by which an upstream serves tag history: our own, the draft of distribution-spec#606, or none. */
+// The numbers are stored, and they are the enum numbers of the API.
+/** API with which an upstream serves its tag history: the API of this product, the draft of distribution-spec#606, or none. */
 export const historyApis = { unknown: 0, service: 1, draft: 2, none: 3 } as const
 export type HistoryApi = (typeof historyApis)[keyof typeof historyApis]
-/** Most assignments that are stored from upstream tag history, for one tag and for one repository. */
+/** Most assignments from upstream tag history that are stored for one tag, and for one repository. */
 export const maxReportedOfTag = 10_000
 export const maxReported = 100_000
 
-/** Progress of a new mirror, which is due at once. */
+/** Progress of a new mirror. Its first check is due at once. */
 export function newProgress(now: string): FollowProgress {
   return {
     state: syncStates.queued,
@@ -78,7 +78,7 @@ export function newProgress(now: string): FollowProgress {
   }
 }
 
-/** State at a moment: a mirror whose due time has passed is queued. */
+/** Adjusts the state to the present time: a mirror whose due time has passed is queued. */
 export function withStanding<T extends Pick<FollowProgress, 'state' | 'stateTime' | 'dueTime'>>(
   one: T,
   now: string,
@@ -88,16 +88,16 @@ export function withStanding<T extends Pick<FollowProgress, 'state' | 'stateTime
   return { ...one, state: syncStates.queued, stateTime: dueTime > stateTime ? dueTime : stateTime }
 }
 
-/** A watched tag. */
+/** A tag that the mirror watches at the upstream. */
 export type FollowedTag = {
   tag: string
-  /** Start of the last check that found the digest in our tag history. Empty before the first. */
+  /** Start of the last check in which the upstream had the digest of our tag history. Empty before the first such check. */
   checkedTime: string
-  /** Number of checks in a row that did not find the tag. */
+  /** Number of checks in a row in which the upstream did not have the tag. */
   missed: number
 }
 
-/** An assignment as it was observed at the upstream. Times are ISO texts; `digest` is empty for a deletion. */
+/** An assignment observed at the upstream. Times are ISO texts. An empty `digest` means that the tag was deleted. */
 export type UpstreamMove = {
   repo: string
   upstream: string
@@ -114,7 +114,7 @@ export const toUpstreamMoveResource = kindOf<UpstreamMove>('upstream move')
 
 export const followType = 'registry.pinfold.dev/Follow'
 
-/** Actor in the tag history and in events: the ingester service principal of the contract. */
+/** Actor in the tag history and in events: the ingester service principal of the API. */
 export const followerActor = 'SERVICE_PRINCIPAL_INGESTER'
 
 const minuteMs = 60_000
@@ -123,7 +123,7 @@ export const shortestIntervalMs = 5 * minuteMs
 export const longestIntervalMs = 7 * 24 * 60 * minuteMs
 export const usualStaleForMs = 30 * 24 * 60 * minuteMs
 export const longestStaleForMs = 3650 * 24 * 60 * minuteMs
-/** Time for which pulls rely on the last check of a tag. */
+/** Time for which pulls use the last check of a tag without another check. */
 export const freshMs = 5 * minuteMs
 /** Shortest time between two checks of a mirror that clients request. */
 export const checkedAgainMs = minuteMs
@@ -133,8 +133,8 @@ export const maxPlatforms = 20
 export const platformPattern = /^[a-z0-9]{1,32}\/[a-z0-9_]{1,32}(?:\/[a-z0-9.]{1,32})?$/
 /** Most tags that one mirror watches. */
 export const maxFollowedTags = 5000
-/** Most tags in the list of an upstream. Only those that match are watched. */
+/** Most tags in the tag list of an upstream. The mirror watches only tags that match its patterns. */
 export const maxListedTags = 100_000
-/** Checks in a row that must miss a tag before it counts as deleted, and the time between them. */
+/** Number of checks in a row in which a tag must be missing before it counts as deleted, and the time between these checks. */
 export const missesOfDeletion = 3
 export const missedAgainMs = 20 * minuteMs

@@ -50,7 +50,7 @@ import { findUpstream } from './upstreams.store.ts'
 
 const settingsUpdate = [capabilityNumber('registry.settings.update')]
 
-/** Times are undefined for the defaults. */
+/** Mirror in a request. An undefined time means the default. */
 export type FollowInput = {
   upstream: string
   path: string
@@ -77,7 +77,7 @@ export async function listFollows(call: Call, group: string, page: Page) {
   )
 }
 
-/** Makes the repository a mirror, or changes it. If only patterns or times change, the progress is kept. */
+/** Makes the repository a mirror, or changes the mirror. If only patterns or times change, its progress is kept. */
 export async function followRepo(call: Call, repo: string, input: FollowInput): Promise<FollowStatus> {
   checkFollow(input, (await store.findFollowAlone(call.app.db, repo))?.tags)
   const allows = await readAllowed(call, input)
@@ -87,7 +87,8 @@ export async function followRepo(call: Call, repo: string, input: FollowInput): 
     const before = await store.findFollow(tx, repo)
     const isSame = before?.upstream === asked.upstream && before.path === asked.path
     if (!isSame) await requireUnguarded(tx, call, row)
-    // Tags that match only a new pattern may have existed all along.
+    // With new patterns, the next list starts without an earlier time. Tags that match only a new pattern may have existed for
+    // long.
     const listTime = isSame && JSON.stringify(before.tags) === JSON.stringify(asked.tags) ? before.listTime : ''
     const createTime = isSame ? before.createTime : call.now
     const setter = call.caller.uid
@@ -111,7 +112,7 @@ export async function followRepo(call: Call, repo: string, input: FollowInput): 
   return saved
 }
 
-/** Requests a check of all tags as soon as possible. Does nothing if the last request is less than a minute old. */
+/** Requests a check of all tags of a mirror. Does nothing if the last request is less than a minute old. */
 export async function checkNow(call: Call, repo: string): Promise<FollowStatus> {
   const before = new Date(Date.parse(call.now) - checkedAgainMs).toISOString()
   const { follow, isDue } = await call.app.db.tx(async (tx) => {
@@ -146,8 +147,8 @@ function createMirrorError(repo: string) {
 }
 
 /**
- * Result of matching a path against the patterns of an upstream. Read before the transaction, since matching yields to other
- * work.
+ * Result of matching a path against the patterns of an upstream. Computed before the transaction, since matching lets other work
+ * run.
  */
 type Allows = { allow: string; isAllowed: boolean }
 
@@ -158,8 +159,8 @@ async function readAllowed({ app, caller }: Call, { upstream: uid, path }: Follo
 }
 
 /**
- * Permission on the upstream is checked before its existence, since a mirror gets everything that the account of the upstream can
- * read.
+ * Checks that the caller may mirror from the upstream. A mirror gets everything that the upstream's account can read, so
+ * permission is checked before existence.
  */
 async function requireFollowable(
   tx: Tx,
@@ -197,7 +198,10 @@ async function requireFollowable(
   return row
 }
 
-/** Patterns that were stored before limits were introduced may exceed them. */
+/**
+ * Checks the fields of a mirror. Unchanged patterns are not checked, since patterns from before the limits were introduced may
+ * exceed them.
+ */
 function checkFollow(input: FollowInput, before?: readonly string[]): void {
   const { upstream, path, tags, platforms, mode, intervalMs = usualIntervalMs, staleForMs = 0 } = input
   const isSame = JSON.stringify(tags) === JSON.stringify(before)

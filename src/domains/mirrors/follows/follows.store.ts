@@ -37,14 +37,14 @@ export async function findFollow(reader: Reader, repo: string): Promise<FollowSt
   return row && fromRow(row)
 }
 
-/** Finds a mirror without counting its tags, a number that pulls do not need. */
+/** Finds a mirror without counting its tags. Pulls do not need this number. */
 export async function findFollowAlone(reader: Reader, repo: string): Promise<FollowStatus | undefined> {
   const row = await reader.get<Row>(sql`
     SELECT ${columns}, ${noCounts} FROM ${from} WHERE f.repo_uid = ${repo}`)
   return row && fromRow(row)
 }
 
-/** A page of the mirrors below a group and one more, without their queued fetches. */
+/** A page of the mirrors below a group and one row more. The counts of queued fetches are left out. */
 export async function followsBelow(reader: Reader, place: string, page: Page): Promise<FollowStatus[]> {
   const key = page.order.column === 'uid' ? sql`f.repo_uid` : ident(`f.${page.order.column}`)
   const rows = await reader.all<Row>(sql`
@@ -71,13 +71,13 @@ const statusAt =
     return { repo: row.repo, state, since }
   }
 
-/** Status of a mirror in the form of the status of a sync. */
+/** State of a mirror in the same form as the state of a copied repository. */
 export async function findFollowState(reader: Reader, repo: string, now: string): Promise<SyncStatus | undefined> {
   const row = await reader.get<StateRow>(sql`SELECT ${stateColumns} FROM follow_states WHERE repo_uid = ${repo}`)
   return row && statusAt(now)(row)
 }
 
-/** Ordered by the uids of the repositories. */
+/** States of the mirrors below a group, ordered by the uids of the repositories. */
 export async function followStatesBelow(
   reader: Reader,
   place: string,
@@ -122,7 +122,7 @@ export async function deleteFollow(tx: Tx, repo: string): Promise<boolean> {
   return (await tx.run(sql`DELETE FROM follows WHERE repo_uid = ${repo}`)) > 0
 }
 
-/** True if the configuration is unchanged. A change locks the repository. */
+/** True if the configuration of the mirror is unchanged. Each change of it locks the repository. */
 export async function isCurrentFollow(reader: Reader, { repo, updateTime }: Follow): Promise<boolean> {
   const row = await reader.get(sql`
     SELECT 1 AS found FROM follows WHERE repo_uid = ${repo} AND update_time = ${updateTime}`)
@@ -135,7 +135,7 @@ export async function forgetTags(tx: Tx, repo: string): Promise<void> {
 
 const dueNow = (now: string): Sql => sql`s.due_time <= ${now}`
 
-/** Organizations with mirrors that are due; the organization that has waited longest comes first. */
+/** Organizations with mirrors that are due. The organization with the longest wait comes first. */
 export async function organizationsWithDue(reader: Reader, now: string, most: number): Promise<string[]> {
   const rows = await reader.all<{ organization: string }>(sql`
     SELECT substr(s.repo_uid, 1, 40) AS organization FROM follow_states s
@@ -143,7 +143,7 @@ export async function organizationsWithDue(reader: Reader, now: string, most: nu
   return rows.map(({ organization }) => organization)
 }
 
-/** The mirror of the organization that has waited longest. */
+/** Mirror of the organization that has been due for the longest time. */
 export async function nextDueFollow(
   reader: Reader,
   organization: string,
@@ -156,7 +156,7 @@ export async function nextDueFollow(
   return row && fromRow(row)
 }
 
-/** Clears the check times of all mirrors of the upstream, and invalidates checks that are running. */
+/** Clears the check times of all mirrors of the upstream. Results of checks in progress become invalid. */
 export async function beginAnew(tx: Tx, upstream: string, now: string): Promise<void> {
   const followers = sql`(SELECT repo_uid FROM follows WHERE upstream_uid = ${upstream})`
   await tx.run(sql`UPDATE follow_tags SET checked_time = '', missed = 0 WHERE repo_uid IN ${followers}`)
@@ -169,8 +169,8 @@ export async function beginAnew(tx: Tx, upstream: string, now: string): Promise<
 }
 
 /**
- * Makes all tags of a mirror due, except those that a recent check missed, so that repeated requests delete nothing sooner. Does
- * nothing and returns false if a check was requested after `before`.
+ * Makes the tags of a mirror due now, except tags that a recent check did not find. Otherwise repeated requests could make a tag
+ * count as deleted too soon. Returns false and does nothing if a check was requested after `before`.
  */
 export async function makeDue(tx: Tx, repo: string, now: string, before: string): Promise<boolean> {
   const asked = await tx.run(sql`
@@ -187,7 +187,10 @@ export async function makeDue(tx: Tx, repo: string, now: string, before: string)
   return true
 }
 
-/** Sets the state to in progress. A failed state stays until a check succeeds. Does nothing if the configuration has changed. */
+/**
+ * Sets the state of a mirror to in progress. A failed state remains until a check succeeds. Does nothing if the configuration has
+ * changed.
+ */
 export async function recordCheckStart(tx: Tx, { repo, updateTime }: Follow, now: string): Promise<void> {
   await tx.run(sql`
     UPDATE follow_states SET state = ${syncStates.inProgress}, state_time = ${now}
@@ -199,7 +202,7 @@ const isStill = (repo: string, updateTime: string): Sql =>
 
 export type ProgressPatch = Omit<FollowProgress, 'stateTime'> & { now: string }
 
-/** Does nothing if the configuration has changed. */
+/** Stores the progress of a mirror. Does nothing if its configuration has changed. */
 export async function noteFollowProgress(tx: Tx, { repo, updateTime }: Follow, patch: ProgressPatch): Promise<void> {
   const { state, problem, failures, listTime, listDue, dueTime, now } = patch
   await tx.run(sql`
@@ -210,21 +213,20 @@ export async function noteFollowProgress(tx: Tx, { repo, updateTime }: Follow, p
      WHERE repo_uid = ${repo} AND ${isStill(repo, updateTime)}`)
 }
 
-/** Watched tags that are due, the longest wait first. */
+/** Watched tags of a mirror that are due, the longest wait first. */
 export async function dueTags(reader: Reader, repo: string, now: string, most: number): Promise<FollowedTag[]> {
   return reader.all<FollowedTag>(sql`
     SELECT tag, checked_time AS "checkedTime", missed FROM follow_tags
      WHERE repo_uid = ${repo} AND due_time <= ${now} ORDER BY due_time, tag LIMIT ${most}`)
 }
 
-/** Due time of the next tag. Empty without tags. */
+/** Due time of the next watched tag. Empty if the mirror watches no tags. */
 export async function nextTagDue(reader: Reader, repo: string): Promise<string> {
   const row = await reader.get<{ due: string }>(sql`
     SELECT due_time AS due FROM follow_tags WHERE repo_uid = ${repo} ORDER BY due_time LIMIT 1`)
   return row?.due ?? ''
 }
 
-/** Finds a watched tag by its name. */
 export async function findFollowedTag(reader: Reader, repo: string, tag: string): Promise<FollowedTag | undefined> {
   return reader.get<FollowedTag>(sql`
     SELECT tag, checked_time AS "checkedTime", missed FROM follow_tags WHERE repo_uid = ${repo} AND tag = ${tag}`)
@@ -241,7 +243,7 @@ export async function followedTagNames(reader: Reader, repo: string): Promise<st
   return rows.map(({ tag }) => tag)
 }
 
-/** Adds watched tags. Existing ones stay unchanged. */
+/** Adds watched tags. Tags that are watched already stay unchanged. */
 export async function addFollowedTags(
   tx: Tx,
   repo: string,
@@ -260,7 +262,7 @@ export async function dropFollowedTags(tx: Tx, repo: string, tags: readonly stri
   }
 }
 
-/** Stores a check that found the tags as they are in our tag history. A later check time stays. */
+/** Stores that a check found the tags with the digests of our tag history. A later stored check time is kept. */
 export async function noteChecked(
   tx: Tx,
   repo: string,
@@ -280,7 +282,10 @@ export async function noteMissed(tx: Tx, repo: string, tag: string, missed: numb
     UPDATE follow_tags SET missed = ${missed}, due_time = ${dueTime} WHERE repo_uid = ${repo} AND tag = ${tag}`)
 }
 
-/** Stores the time of the check before an assignment, which its row in the tag history lacks. Rows are never changed. */
+/**
+ * Stores the time of the last check before an assignment. The row in the tag history has no such time, and rows are never
+ * changed.
+ */
 export async function insertObservation(
   tx: Tx,
   ledger: number,

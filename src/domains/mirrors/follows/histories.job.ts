@@ -1,4 +1,4 @@
-// Background job that requests the tag history of upstreams. Organizations take turns; several are served at once.
+// Background job that requests tag history from upstreams. Organizations take turns, and several are served at once.
 import type { App } from '#app.ts'
 import type { Lease } from '#db/leases.ts'
 import type { Job } from '#job.ts'
@@ -6,7 +6,7 @@ import { askForOne } from './histories.service.ts'
 import { nextAsking, organizationsAsking } from './histories.store.ts'
 
 const everyMs = 10_000
-/** Longest turn of one organization before others are served. */
+/** Longest turn of one organization. Then other organizations have their turn. */
 const turnMs = 2_000
 const atOnce = 4
 const organizationsAtOnce = 1000
@@ -36,8 +36,8 @@ export const askForHistories: Job = {
 }
 
 /**
- * Upstreams of an organization that are skipped for a while because their rate limit is used up. `isServed` is true if all
- * requests that are due go to these upstreams.
+ * Upstreams of an organization that are skipped until a time, because their rate limit is used up. `isServed` is true if all due
+ * requests of the organization go to these upstreams.
  */
 type Rest = { until: number; upstreams: string[]; isServed: boolean }
 type Rests = Map<string, Rest>

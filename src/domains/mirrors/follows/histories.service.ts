@@ -1,5 +1,5 @@
-// Requests the history of mirrored tags from upstreams that serve one. It is stored apart from our own tag history, which has
-// only what this server observed.
+// Requests the history of mirrored tags from upstreams that serve it. Upstream history is stored apart from our own tag history,
+// which has only assignments that this server observed.
 import type { App } from '#app.ts'
 import type { Lease } from '#db/leases.ts'
 import type { Tx } from '#db/sql.ts'
@@ -18,20 +18,23 @@ import { askedFor } from './upstreams.service.ts'
 import { findUpstream } from './upstreams.store.ts'
 
 export type AskingOne = { app: App; lease: Lease; asking: store.Asking }
-/** `waitsFor` is the upstream whose rate limit was reached, or empty. */
+/** Result of a request. `waitsFor` is the upstream whose rate limit was reached, or empty. */
 export type AskedOne = { told: number; failed: number; waitsFor: string }
 
 const hourMs = 3_600_000
 const firstRetryMs = 60_000
-/** Delay after an invalid history, and after an upstream turned out to serve none. */
+/** Delay after an invalid history, and after an upstream that serves no history. */
 const restMs = 24 * hourMs
-/** Failures of a tag before it is tried once a day only, and failures of a repository that never got a history. */
+/**
+ * Number of failures after which a tag is tried only once a day. The same number applies to a repository that never got a
+ * history.
+ */
 const mostTries = 5
-/** Longest wait for the rate limit of the host. */
+/** Longest wait of a request for the rate limit of the host. */
 const patienceMs = 1_000
-/** The same between the pages of a draft history, which is used only if it is complete. */
+/** Longest wait between the pages of a draft history. It is longer, since a draft history is used only if it is complete. */
 const patienceOfDraftMs = 15_000
-/** Pages of one tag that are read before others are served. */
+/** Most pages of one tag that are read before other tags are served. */
 const mostPages = 10
 const rowsAtOnce = 500
 
@@ -66,8 +69,8 @@ async function end({ lease, asking }: AskingOne): Promise<AskedOne> {
 }
 
 /**
- * Runs a change if the configuration of the mirror is unchanged. Throws FollowEnded otherwise, since the new upstream has
- * answered nothing so far.
+ * Runs a change in a transaction if the configuration of the mirror is unchanged. Otherwise throws FollowEnded, since the answer
+ * came from the former upstream.
  */
 function note({ lease }: AskingOne, follow: FollowStatus, change: (tx: Tx) => Promise<void>): Promise<void> {
   return lease.tx(async (tx) => {
@@ -84,7 +87,7 @@ async function wayOf(app: App, follow: FollowStatus): Promise<Way | undefined> {
   if (!row || !known) return undefined
   const { upstream, path } = await askedFor(app, known, follow.path)
   const teller = { ledger: row.ledger, upstream: follow.upstream, origin: upstream.origin, path }
-  // History is not urgent, so it uses only spare requests of the rate limit.
+  // History is not urgent, so it uses only requests that the rate limit has to spare.
   return { follow, upstream: { ...upstream, spare: true }, path, teller }
 }
 
@@ -130,8 +133,8 @@ type Api = Exclude<(typeof historyApis)[keyof typeof historyApis], 0 | 3>
 const ways: Record<Api, HistoryApi> = { [historyApis.service]: 'service', [historyApis.draft]: 'draft' }
 
 /**
- * First page from the API that the upstream is known to have, or from the first that answers. Returns undefined if it serves no
- * history.
+ * First page of a history. Asks the API that the upstream is known to have, or each API until one answers. Returns undefined if
+ * the upstream serves no history.
  */
 async function firstPage(one: AskingOne, way: Way, after: string) {
   const { historyApi } = way.follow
@@ -141,7 +144,7 @@ async function firstPage(one: AskingOne, way: Way, after: string) {
   for (const api of known === draft ? ([draft, service] as const) : ([service, draft] as const)) {
     try {
       const page = await ask(one, way, { api, after })
-      // The known API would have this tag again if it had it before. Another tag may be at the other API only.
+      // If the known API has served this tag before, it would still have the tag. Otherwise the other API is asked too.
       if (page || (api === known && after !== '')) return { api, page }
     } catch (error) {
       if (api === known || !(error instanceof UpstreamError && isRefusal(error.reason))) throw error
@@ -168,7 +171,7 @@ type Moves = { moves: ReportedMove[]; isAll: boolean; waits: boolean }
 const noMoves: Moves = { moves: [], isAll: true, waits: false }
 
 /**
- * Assignments from the oldest on, as many as could be read. The draft API starts with the newest, so its history is used
+ * Assignments from the oldest on, as many as could be read. The draft API begins with the newest, so a draft history is used
  * completely or not at all.
  */
 async function restOf(one: AskingOne, way: Way, { api, page: first, after }: Pages): Promise<Moves> {
@@ -194,7 +197,7 @@ async function allOfDraft(one: AskingOne, way: Way, first: HistoryPage, after: s
   let { next } = first
   while (next !== undefined && pages.length < mostPages) {
     const page = await ask(one, way, { api, after, page: next, patience: patienceOfDraftMs })
-    // Each page is older than the one before.
+    // Assignments of each page must be older than those of the page before.
     const newest = page?.moves.at(-1)
     if (newest && newest.time >= pages.at(-1)!.moves[0]!.time) throw new UpstreamError('malformed')
     next = newest && page?.next
@@ -212,11 +215,12 @@ async function noteFailure(one: AskingOne, follow: FollowStatus, error: unknown)
   const { app, asking } = one
   if (isWait(error)) return { ...nothing, waitsFor: follow.upstream }
   const isTheirs = error instanceof UpstreamError
-  // An error of our own is recorded as a failure, so that other tags are not delayed.
+  // An internal error is recorded as a failure too, so that other tags are not delayed.
   if (!isTheirs) app.log.error('tag history could not be read from an upstream', { repo: asking.repo, error })
   const { reason, message, waitMs = 0 } = isTheirs ? error : new UpstreamError('unavailable')
   const isUnknown = follow.historyApi === historyApis.unknown || follow.historyApi === historyApis.none
-  // An upstream that refuses one tag refuses all. An upstream with invalid answers that never served a history has none.
+  // If an upstream refuses one tag, it serves no history at all. So does an upstream with invalid answers that never served a
+  // history.
   const isNone = reason === 'malformed' ? isUnknown : isRefusal(reason) || reason === 'not-allowed'
   const isPassing = reason === 'throttled' || reason === 'unavailable'
   const failures = asking.failures + 1

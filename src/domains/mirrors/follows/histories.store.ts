@@ -6,7 +6,10 @@ import { organizationsIn } from './fetches.store.ts'
 /** Queued request for the upstream history of a tag. */
 export type Asking = { repo: string; tag: string; failures: number; dueTime: string }
 
-/** Queues requests. A failed request keeps its due time. Does nothing while the upstream is known to serve no history. */
+/**
+ * Queues requests for the history of tags. A request that failed before keeps its due time. Does nothing while the upstream is
+ * known to serve no history.
+ */
 export async function queueHistories(tx: Tx, repo: string, tags: readonly string[], now: string): Promise<void> {
   if (tags.length === 0) return
   const rests = await tx.get(
@@ -15,7 +18,7 @@ export async function queueHistories(tx: Tx, repo: string, tags: readonly string
   if (rests) return
   const rows = tags.map((tag) => sql`(${repo}, ${rootOf(repo)}, ${tag}, 0, '', ${now})`)
   const into = sql`INSERT INTO follow_histories (repo_uid, organization, tag, failures, problem, due_time)`
-  // A new due time prevents that a request in progress removes this one.
+  // The due time changes, so that a request in progress does not remove this new request.
   const orAnew = sql`
     ON CONFLICT (repo_uid, tag) DO UPDATE SET due_time = excluded.due_time WHERE follow_histories.failures = 0`
   for (const insert of insertsOf(into, rows, orAnew)) await tx.run(insert)
@@ -27,12 +30,12 @@ export async function forgetHistories(tx: Tx, repo: string): Promise<void> {
     UPDATE follow_states SET history_api = 0, history_due = '', history_problem = '' WHERE repo_uid = ${repo}`)
 }
 
-/** Organizations with due requests; the organization that has waited longest comes first. */
+/** Organizations with due requests. The organization with the longest wait comes first. */
 export async function organizationsAsking(reader: Reader, now: string, most: number): Promise<string[]> {
   return organizationsIn(reader, sql`follow_histories`, now, most)
 }
 
-/** The request of the organization that has waited longest, except those to the resting upstreams. */
+/** Request of the organization that has been due for the longest time. Requests to upstreams in `resting` are left out. */
 export async function nextAsking(
   reader: Reader,
   organization: string,
@@ -46,7 +49,10 @@ export async function nextAsking(
      ORDER BY due_time, repo_uid, tag LIMIT 1`)
 }
 
-/** Matches the request only if it is unchanged since it was read, so that a request queued anew is kept. */
+/**
+ * Condition for a request that is unchanged since it was read. A request that was queued again meanwhile does not match and is
+ * kept.
+ */
 const asRead = ({ repo, tag, dueTime }: Asking): Sql =>
   sql`repo_uid = ${repo} AND tag = ${tag} AND due_time = ${dueTime}`
 
@@ -77,7 +83,7 @@ export async function delayAskings(tx: Tx, repo: string, dueTime: string): Promi
     UPDATE follow_histories SET failures = failures + 1, due_time = ${dueTime} WHERE repo_uid = ${repo}`)
 }
 
-/** Stores which history API the upstream of a repository has. With a due time, deletes the queued requests. */
+/** Stores which history API the upstream of a repository has. If `due` is given, deletes the queued requests. */
 export async function noteHistoryApi(
   tx: Tx,
   repo: string,

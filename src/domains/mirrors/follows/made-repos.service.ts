@@ -1,4 +1,5 @@
-// Repositories that a pull creates below a group, because an upstream of the group is set to do so and has the image.
+// Creates repositories for pulls of missing repositories. This needs an upstream of a group above that is set to create
+// repositories and that has the image.
 import type { App } from '#app.ts'
 import { checkGroup } from '#domains/iam/groups/groups.service.ts'
 import { emit } from '#domains/outbox/emit.ts'
@@ -29,9 +30,9 @@ import { findUpstream, upstreamsMaking } from './upstreams.store.ts'
 export type Missing = { below: RepoBelow; reference: string }
 
 /**
- * Creates the repository as the mirroring service if an upstream of the groups above has the reference. Returns false if no
- * upstream is set to do so, or if it lacks the reference. Throws UpstreamError if it does not answer, and RESOURCE_EXHAUSTED if a
- * quota of the organization is reached.
+ * Creates the repository as the mirroring service if an upstream of the groups above has the reference. Returns false if no such
+ * upstream is set to create repositories, or if it lacks the reference. Throws UpstreamError if the upstream does not answer, and
+ * RESOURCE_EXHAUSTED if a quota of the organization is reached.
  */
 export async function makeFollowed(app: App, { below, reference }: Missing): Promise<boolean> {
   if (!(await canExist(app, below))) return false
@@ -52,7 +53,7 @@ export async function makeFollowed(app: App, { below, reference }: Missing): Pro
   })
 }
 
-/** True if such a repository is possible: the depth of groups is limited, and so are names. */
+/** True if the repository can be created. The depth of groups and the characters of names are limited. */
 async function canExist(app: App, below: RepoBelow): Promise<boolean> {
   try {
     await checkRepoBelow(followerWork(app), below, async (work, parent, folder) => checkGroup(work, folder, parent))
@@ -65,7 +66,7 @@ async function canExist(app: App, below: RepoBelow): Promise<boolean> {
 
 type Source = { upstream: Upstream; path: string }
 
-/** First upstream that allows the path, and the path there. */
+/** First upstream that allows the path, and the path at that upstream. */
 async function sourceFor({ db }: App, { group, folders, name }: RepoBelow): Promise<Source | undefined> {
   const upstreams = await upstreamsMaking(db, lineage(group))
   if (upstreams.length === 0) return undefined
@@ -86,11 +87,11 @@ async function createMirror(app: App, below: RepoBelow, { upstream, path }: Sour
   if (below.folders.length > 0) await app.terms.check(below.group, ...app.eventTable.methods('iam.group.created'))
   try {
     return await pushToNewRepo(work, below, async (tx, repo) => {
-      // The upstream may have been changed or deleted since the request.
+      // The upstream may have been changed or deleted after it was asked.
       const still = await findUpstream(tx, upstream.uid)
       if (still?.updateTime !== upstream.updateTime) return false
       const { uid, group } = await repo()
-      // Created by a pull, so there is no setter whom tag protection rules could apply to.
+      // A pull created the mirror. So there is no setter to whom tag protection rules could apply.
       const setter = ''
       const what = { repo: uid, upstream: upstream.uid, path, mode: followModes.onDemand, tags: [], platforms: [] }
       const times = { intervalMs: usualIntervalMs, staleForMs: usualStaleForMs, createTime: now, updateTime: now }

@@ -33,29 +33,31 @@ import { askedFor } from './upstreams.service.ts'
 import { findUpstream } from './upstreams.store.ts'
 
 /**
- * One pull. `origin` is the origin in its events. A prefetch has the signal `beforehand`, which cancels it, and uses only spare
- * requests of the rate limit.
+ * One pull. `origin` is the origin in its events. `beforehand` is set for a prefetch: this signal cancels it, and a prefetch uses
+ * only requests that the rate limit has to spare.
  */
 export type Pulling = { app: App; repo: RepoRef; origin: Origin; beforehand?: AbortSignal }
 
-/** Copy of a blob to the client while it is stored. */
+/** Client that receives a blob while the blob is stored. */
 export type Tee = {
   /** Called before the first bytes. Not called if the size is unknown. */
   begin(size: number): void
-  /** Returns false if the client accepts no more bytes. The blob is then stored without it. */
+  /**
+   * Sends a chunk to the client. Returns false if the client accepts no more bytes. The blob is then stored without the client.
+   */
   write(chunk: Uint8Array): Promise<boolean>
 }
 
-/** Longest wait of a pull for the digest of a tag. */
+/** Longest time that a pull waits for the upstream to name the digest of a tag. */
 export const lookMs = 3000
-/** Longest wait of content for the rate limit of its host. An image may have many layers. */
+/** Longest time that a fetch of content waits for the rate limit of its host. An image may have many layers. */
 const patienceMs = 60_000
-/** Most images with the same layer that are checked for completeness when the layer arrives. */
+/** Most images with the same layer that are checked for completeness after the layer was stored. */
 const maxQueued = 20
 
 /**
- * Checks the digest of a tag at the upstream and fetches the manifest. Returns a warning if the check failed but the stored
- * digest may be served. Throws UpstreamError if it may not.
+ * Checks the digest of a tag at the upstream and fetches its manifest. Returns a warning if the check failed, but the stored
+ * digest may be served. Throws UpstreamError if the stored digest may not be served.
  */
 export async function freshenTag(pulling: Pulling, tag: string): Promise<string | undefined> {
   const { app, repo } = pulling
@@ -66,7 +68,7 @@ export async function freshenTag(pulling: Pulling, tag: string): Promise<string 
   const whole = here !== undefined && (await hasManifest(app.db, repo.id, here.digest))
   const ageMs = looked?.checkedTime ? app.clock().getTime() - Date.parse(looked.checkedTime) : Number.POSITIVE_INFINITY
   if (whole && ageMs < freshMs) return undefined
-  // The key contains the configuration, so that a change of it makes older answers invalid.
+  // The key contains the configuration of the mirror. A changed configuration makes earlier answers invalid.
   const key = `${repo.uid} ${follow.updateTime} ${follow.checkTime} ${tag}`
   const silent = app.follows.silent.get(key, app.clock().getTime())
   if (silent !== undefined && (whole || here === undefined)) return silent || undefined
@@ -87,7 +89,10 @@ export async function freshenTag(pulling: Pulling, tag: string): Promise<string 
   }
 }
 
-/** Fetches a manifest unless it is stored. Returns false if the upstream does not have it. Throws UpstreamError. */
+/**
+ * Fetches a manifest that is not stored yet. Returns false if the upstream does not have it. Throws UpstreamError if the fetch
+ * fails.
+ */
 export async function bringManifest(pulling: Pulling, digest: string): Promise<boolean> {
   const { app, repo } = pulling
   if (await hasManifest(app.db, repo.id, digest)) return true
@@ -97,8 +102,9 @@ export async function bringManifest(pulling: Pulling, digest: string): Promise<b
 }
 
 /**
- * Fetches a blob into the repository, and for the first caller also into `tee`. Returns `sent` if all of it went to `tee`,
- * `stored` if it is only stored, and `unknown` if the upstream does not have it. Throws UpstreamError; nothing is stored then.
+ * Fetches a blob into the repository. The first of concurrent callers also gets the blob through `tee`. Returns `sent` if all of
+ * it went to `tee`, `stored` if it is only stored, and `unknown` if the upstream does not have it. Throws UpstreamError if the
+ * fetch fails; nothing is stored then.
  */
 export async function bringBlob(pulling: Pulling, digest: string, tee?: Tee): Promise<'sent' | 'stored' | 'unknown'> {
   const { app, repo } = pulling
@@ -135,7 +141,7 @@ async function asksFor({ tags }: FollowStatus, tag: string): Promise<boolean> {
   return namedTags(tags).includes(tag) || (await tagMatcher(tags)?.(tag)) === true
 }
 
-/** True for a tag that is derived from the digest of a stored image, as cosign names signatures. */
+/** True if the tag is named after the digest of a stored image, as cosign names tags of signatures. */
 async function isAboutSomething({ app, repo }: Pulling, tag: string): Promise<boolean> {
   const about = digestAbout(tag)
   return about !== undefined && hasManifest(app.db, repo.id, about.digest)
@@ -153,7 +159,7 @@ export async function askedBy(
 
 const contentOptions = ({ beforehand }: Pulling) => ({ patienceMs, ...(beforehand && { signal: beforehand }) })
 
-/** A prefetch can be canceled, so it has its own key and no pull waits for it. */
+/** Shares a fetch between concurrent pulls. A prefetch can be canceled, so it has its own key and no pull waits for it. */
 function inFlight<T>({ app, beforehand }: Pulling, what: string, fly: () => Promise<T>): Promise<T> {
   return oneFlight(app.follows.flights, beforehand ? `beforehand ${what}` : what, fly)
 }
@@ -188,7 +194,7 @@ async function lookAt(pulling: Pulling, follow: FollowStatus, tag: string): Prom
     const now = app.clock().toISOString()
     await recordMove(recording, { tag, digest: seen.digest, now, sent, dueTime, checkedBefore })
   }
-  // The fetch may have taken long, and another check may have assigned another digest meanwhile.
+  // The fetch may have taken long. If another check has assigned another digest meanwhile, fetches that manifest too.
   const noted = (await findTagNamed(app.db, repo.id, tag))?.digest ?? seen.digest
   if (noted !== seen.digest) await bringManifest(pulling, noted)
   return 'seen'
@@ -217,7 +223,7 @@ async function fetchManifest(pulling: Pulling, follow: FollowStatus, digest: str
   return true
 }
 
-/** Queues the look-up of referrers, except for manifests of an index and for referrers of a referrer. */
+/** Queues a look-up of the referrers of a manifest. Manifests listed by an index, and referrers of referrers, are left out. */
 async function queueReferrers({ app, repo }: Pulling, subject: string, digest: string): Promise<void> {
   if (subject !== '' && (await subjectOf(app.db, repo.id, subject)) !== '') return
   if ((await indexesWith(app.db, repo.id, digest, 1)).length > 0) return
@@ -225,7 +231,7 @@ async function queueReferrers({ app, repo }: Pulling, subject: string, digest: s
   app.follows.fetches.notify()
 }
 
-/** Queues images for reading if all of their blobs are stored, as a push does. */
+/** Queues images for reading, as a push does. Images with missing blobs are left out. */
 async function queueWhole({ app, repo }: Pulling, digests: readonly string[]): Promise<void> {
   for (const digest of digests) {
     const manifest = await findManifest(app.db, repo.id, digest)
@@ -244,7 +250,10 @@ async function queueIfWhole({ app, repo }: Pick<Pulling, 'app' | 'repo'>, digest
 
 const dayMs = 24 * 3_600_000
 
-/** Throws UpstreamError. If a pull fetches a manifest above a limit, the status of the mirror shows that for at least a day. */
+/**
+ * Reads and checks a fetched manifest. Throws UpstreamError if it is invalid. If a pull fetches a manifest above a limit, the
+ * status of the mirror shows this for at least a day.
+ */
 async function readFetched(
   { app, repo, beforehand }: Pulling,
   digest: string,
@@ -257,7 +266,7 @@ async function readFetched(
     if (!(cause instanceof ManifestLimit)) throw new UpstreamError('malformed', { cause })
     const error = new UpstreamError('over-limit', { limit: cause.message, cause })
     const dueTime = new Date(app.clock().getTime() + dayMs).toISOString()
-    // A prefetch stores its problem itself.
+    // A prefetch stores its problem on its own.
     if (!beforehand) {
       await app.db.tx((tx) => noteProblem(tx, repo.uid, { digest, problem: error.message, dueTime }), inRepo)
     }
@@ -266,8 +275,8 @@ async function readFetched(
 }
 
 /**
- * Stores a blob if it has the digest. The client gets the last chunk only after that. Returns true if the client has received all
- * of it.
+ * Stores a blob if its content has the digest. The client gets the last chunk only after this check. Returns true if the client
+ * has received the whole blob.
  */
 async function storeBlob(
   { app, repo, origin }: Pulling,
@@ -297,7 +306,7 @@ async function storeBlob(
       held = chunk
     }
     if (`${algorithm}:${hash.digest('hex')}` !== digest) throw new UpstreamError('wrong-digest')
-    // The content may be in use from here on, even if a later step fails, so it is not discarded here.
+    // From here on the content may be in use, even if a later call fails. So it is not discarded.
     isBegun = false
     const kept = await keepBlob(work, atRepo(app.db, repo), { digest, size, part, meter }, origin)
     if (!kept) throw new FollowEnded('the repository was deleted')

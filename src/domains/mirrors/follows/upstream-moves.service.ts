@@ -1,4 +1,4 @@
-// Writes an assignment observed at an upstream to the tag history, for checks of the background job and of pulls.
+// Writes an assignment that was observed at an upstream to the tag history. The background job and pulls use this.
 import type { App } from '#app.ts'
 import type { Db, Tx } from '#db/sql.ts'
 import { emit } from '#domains/outbox/emit.ts'
@@ -20,24 +20,26 @@ import * as store from './follows.store.ts'
 import { queueHistories } from './histories.store.ts'
 import { namedTags } from './tag-patterns.ts'
 
-/** The repository has another source by now, or is deleted. */
+/** Error for a mirror that has another source by now, or that was deleted. */
 export class FollowEnded extends Error {
   override name = 'FollowEnded'
 }
 
-/** `path` is the path at the upstream, with its prefix. `tx` is that of the lease, if there is one. */
+/**
+ * Parameters for recording assignments of a mirror. `path` is the path at the upstream, with its prefix. `tx` runs transactions,
+ * under the lease if there is one.
+ */
 export type Recording = { app: App; tx: Db['tx']; follow: FollowStatus; path: string }
 
 /**
- * Times are ISO texts: `now` of the observation, `sent` of the request, `dueTime` of the next check. `checkedBefore` is the check
- * before, or empty.
+ * An observed assignment. Times are ISO texts. `now` is the time of the observation, `sent` the time of the request, and
+ * `dueTime` the time of the next check. `checkedBefore` is the time of the previous check, or empty.
  */
 export type Move = { tag: string; digest: string; now: string; sent: string; dueTime: string; checkedBefore: string }
 
 /**
- * Writes the assignment, the time of the check before it, and its events; an empty digest is a deletion. Does nothing if a later
- * check was recorded, since that is newer. Throws UpstreamError if a rule protects a tag that was set before the repository
- * became a mirror.
+ * Writes the assignment, the time of the check before it, and its events. An empty digest is a deletion. Does nothing if a later
+ * check was recorded already. Throws UpstreamError if a rule protects a tag that was set before the repository became a mirror.
  */
 export async function recordMove({ app, tx: run, follow, path }: Recording, move: Move): Promise<number> {
   const { tag, digest, now, sent, dueTime } = move
@@ -51,12 +53,12 @@ export async function recordMove({ app, tx: run, follow, path }: Recording, move
       return 0
     }
     const last = await lastTime(tx, repo.ledger, tag)
-    // A deleted tag is no longer watched, so only the tag history has later observations.
+    // A deleted tag is no longer watched. So only the tag history shows whether there was a later observation.
     if (!looked && last > sent) return 0
     const written = await writeMove(tx, by, { ...mover, repo, name: tag }, digest)
     if (written) {
       const { time, previousDigest } = written
-      // A check before a deletion does not limit when the tag was created again.
+      // For a tag that was created again, a check from before its deletion says nothing about the time of the new assignment.
       const checkedBefore = previousDigest === '' && move.checkedBefore <= last ? '' : move.checkedBefore
       if (checkedBefore !== '') await store.insertObservation(tx, repo.ledger, { tag, time, checkedBefore })
       const { repo: uid, upstream } = follow

@@ -36,7 +36,10 @@ function fromMessage(upstream: UpstreamMessage | undefined): UpstreamInput {
   return contentOf(upstream, 'upstream', ...given)
 }
 
-/** Lists leave the problem out, since parsing the patterns of all upstreams would take long. */
+/**
+ * Adds the problem of the path patterns to one upstream. Lists leave the problem out, since parsing the patterns of all upstreams
+ * would take long.
+ */
 function withProblem(upstream: Upstream): UpstreamMessage {
   return { ...toMessage(upstream), problem: storedPatternProblem('allow', upstream.allow, pathLimits) }
 }

@@ -2,13 +2,16 @@ import { kindOf } from '#lib/events/event-body.ts'
 import type { Fields } from '#lib/fields.ts'
 import { maxPathLength } from '#lib/oci-names.ts'
 
-/** Another registry, and the account used there. Repositories of its group and below can mirror from it. */
+/**
+ * Another registry, and the account that this server uses there. Repositories in the group of the upstream, and below it, can
+ * mirror from it.
+ */
 export type Upstream = {
   uid: string
   name: string
-  /** An origin, such as `https://registry.example.com`. */
+  /** Origin of the registry, such as `https://registry.example.com`. */
   url: string
-  /** Prefix of every path that is mirrored. Empty for none. */
+  /** Prefix of all mirrored paths at the upstream. Empty if there is none. */
   prefix: string
   username: string
   hasPassword: boolean
@@ -21,7 +24,7 @@ export type Upstream = {
   updateTime: string
 }
 
-/** An undefined `password` stays unchanged. */
+/** Upstream in a request. If `password` is undefined, the stored password is kept. */
 export type UpstreamInput = Pick<
   Upstream,
   'name' | 'url' | 'prefix' | 'username' | 'allow' | 'requestsPerSecond' | 'makeRepos'

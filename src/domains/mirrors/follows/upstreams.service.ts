@@ -1,4 +1,4 @@
-// Registries that repositories mirror from. Passwords are sealed, and sent only to their registry.
+// Upstreams: registries from which repositories are mirrored. Passwords are stored encrypted, and sent only to their registry.
 import type { App, Call } from '#app.ts'
 import type { Reader } from '#db/sql.ts'
 import { requireGroup } from '#domains/iam/groups/groups.service.ts'
@@ -60,10 +60,10 @@ export async function createUpstream(call: Call, parent: string, input: Upstream
   return created
 }
 
-/** A change may restart any number of mirrors. */
+/** A change of an upstream may restart any number of mirrors. So the transaction keeps temporary data on disk. */
 const ofAnySize = { aside: 'disk' } as const
 
-/** Changes an upstream. A change of its URL requires the password again. */
+/** Changes an upstream. If its URL changes, the request must contain the password again. */
 export async function updateUpstream(call: Call, uid: string, patch: Patch<UpstreamInput>): Promise<Upstream> {
   const password = patch.paths.includes('password') ? (patch.value.password ?? '') : undefined
   const upstream = await call.app.db.tx(async (tx) => {
@@ -83,7 +83,7 @@ export async function updateUpstream(call: Call, uid: string, patch: Patch<Upstr
     }
     const sealed = password === undefined ? await store.sealedPasswordOf(tx, uid) : seal(call, password)
     if (!(await store.patchUpstream(tx, before, after, sealed))) throw createNameTaken(after.name)
-    // Earlier checks at another address are not valid for the new one.
+    // Checks at the former address say nothing about the new address.
     if (before.url !== after.url || before.prefix !== after.prefix) await beginAnew(tx, uid, call.now)
     const event = { subject: uid, group: parentOf(uid), resource: toUpstreamResource(after) }
     await emit(tx, call, 'control.registry.upstream.updated', event)
@@ -108,7 +108,7 @@ export async function deleteUpstream(call: Call, uid: string): Promise<void> {
   call.log.info('upstream deleted', { uid })
 }
 
-/** Upstream and full path for the registry client. Throws if the path is no longer allowed. */
+/** Upstream with its password, and the full path, for the registry client. Throws if the upstream no longer allows the path. */
 export async function askedFor(
   app: Pick<App, 'db' | 'sealer'>,
   upstream: Upstream,
@@ -145,7 +145,10 @@ const explanations: Record<string, string> = {
 
 type Checked = { upstream: Upstream; before?: Upstream; password: string }
 
-/** Violations never contain a password. Patterns that were stored before limits were introduced may exceed them. */
+/**
+ * Checks the fields of an upstream. Violations never contain a password. Patterns from before the limits were introduced may
+ * exceed them.
+ */
 function checkUpstream({ app }: Call, { upstream, before, password }: Checked): void {
   const { url, allow, requestsPerSecond } = upstream
   const reason = url === '' ? undefined : app.upstreams.problemOf(url)

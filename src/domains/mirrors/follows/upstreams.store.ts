@@ -22,13 +22,13 @@ const upstreams = nodeTable({ table: 'upstreams', columns, ...namedNodes }, from
 
 export const { list: upstreamList, find: findUpstream, delete: deleteUpstream } = upstreams
 
-/** The sealed password. Empty if there is none. */
+/** The encrypted password of an upstream. Empty if there is none. */
 export async function sealedPasswordOf(reader: Reader, uid: string): Promise<Uint8Array> {
   const row = await reader.get<{ password: Uint8Array }>(sql`SELECT password FROM upstreams WHERE uid = ${uid}`)
   return row?.password ?? new Uint8Array()
 }
 
-/** Upstreams of these groups that create repositories. The nearest group comes first. */
+/** Upstreams of these groups that create repositories for pulls. The nearest group comes first. */
 export async function upstreamsMaking(reader: Reader, groups: readonly string[]): Promise<Upstream[]> {
   const rows = await reader.all<Row>(sql`
     SELECT ${columns} FROM upstreams t
@@ -55,12 +55,12 @@ const valuesOf = (one: Upstream, password: Uint8Array) => ({
   update_time: one.updateTime,
 })
 
-/** Returns false if another upstream of the group has the name. */
+/** Inserts an upstream. Returns false if another upstream of the group has the name. */
 export function insertUpstream(tx: Tx, one: Upstream, password: Uint8Array): Promise<boolean> {
   return upstreams.insert(tx, one, { ...valuesOf(one, password), create_time: one.createTime })
 }
 
-/** Returns false if another upstream of the group has the new name. */
+/** Updates an upstream. Returns false if another upstream of the group has the new name. */
 export function patchUpstream(tx: Tx, before: Upstream, after: Upstream, password: Uint8Array): Promise<boolean> {
   return upstreams.update(tx, before, after, valuesOf(after, password))
 }

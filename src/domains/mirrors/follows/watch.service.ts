@@ -1,5 +1,5 @@
-// Checks the tags of a mirror: one HEAD request for each, and a list of all tags if there are patterns. A changed digest becomes
-// a row of the tag history, with the time of the check before. The tag was changed between these two times.
+// Checks the tags of a mirror with one HEAD request for each, and lists all tags if there are patterns. A changed digest becomes
+// a row in the tag history. The time of the previous check is stored too: the tag was changed between the two checks.
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { App } from '#app.ts'
 import type { Lease } from '#db/leases.ts'
@@ -27,7 +27,7 @@ import { FollowEnded, recordMove, requireFollow } from './upstream-moves.service
 import { askedFor } from './upstreams.service.ts'
 import { findUpstream } from './upstreams.store.ts'
 
-/** A list of tags that was read in part. `left` has the remaining pages, and `unmatched` the rest of the last page. */
+/** A tag list that was read in part. `left` has the remaining pages, and `unmatched` has the rest of the last page. */
 type Listing = {
   of: FollowStatus
   began: string
@@ -35,31 +35,31 @@ type Listing = {
   unmatched: string[]
   found: Set<string>
   tookMs: number
-  /** Error that ends the list before its last page. */
+  /** Error that ended the list before its last page. */
   cut?: UpstreamError
 }
-/** Unfinished lists of tags by repository, to be continued in a later turn. */
+/** Unfinished tag lists by repository. A later turn continues them. */
 export type Listings = Map<string, Listing>
 
-/** One mirror to check. `turnIsOver` is true if others are to be served. */
+/** One mirror to check. `turnIsOver` is true if other mirrors have to be checked. */
 export type UpstreamCheck = { app: App; lease: Lease; follow: FollowStatus; listings: Listings; turnIsOver(): boolean }
 export type UpstreamCheckResult = { looks: number; moves: number; failed: boolean }
 
 const tagsAtOnce = 50
-/** Longest wait for the rate limit of a host within a turn. */
+/** Longest wait for the rate limit of a host during a turn. */
 const waitWithinTurnMs = 1000
 const firstRetryMs = 60_000
 const longestRetryMs = 3_600_000
-/** Time limit for a whole list of tags. */
+/** Time limit for reading a whole tag list. */
 const longestListMs = 120_000
-/** Most unfinished lists. */
+/** Most unfinished tag lists in memory. */
 const mostListings = 100
 
 const write = { isolation: 'rowLocks', durability: 'later' } as const
 
 /**
- * Checks what is due, for at least one turn, and schedules the next check. Throws only if the lease is lost or for internal
- * errors.
+ * Checks the tags of a mirror that are due, until the turn is over, and schedules the next check. Throws only if the lease is
+ * lost or for internal errors.
  */
 export async function checkUpstream(looking: UpstreamCheck): Promise<UpstreamCheckResult> {
   const { app, lease, follow } = looking
@@ -94,12 +94,15 @@ export async function checkUpstream(looking: UpstreamCheck): Promise<UpstreamChe
   return looked
 }
 
-/** Records that a mirror could not be checked because of an internal error, so that it does not delay others. */
+/**
+ * Records that a mirror could not be checked because of an internal error. The mirror is tried again later, so that it does not
+ * delay others.
+ */
 export async function recordFailedCheck(looking: UpstreamCheck): Promise<void> {
   await saveTurn(looking, looking.follow, new UpstreamError('unavailable'), false)
 }
 
-/** True if the failure concerns only the list of tags, or one tag. Other tags may still succeed. */
+/** True if the failure is about the tag list or one tag only. Checks of other tags may still succeed. */
 function isOfOne({ reason }: UpstreamError): boolean {
   return ['malformed', 'lost-page', 'too-large', 'guarded'].includes(reason)
 }
@@ -121,11 +124,11 @@ async function saveTurn(
 ): Promise<void> {
   const now = isoOf(app)
   const next = await store.nextTagDue(app.db, follow.repo)
-  // An unfinished list is queued behind mirrors that have become due meanwhile.
+  // A mirror with an unfinished list is due again now. Mirrors that became due earlier come first.
   const listDue = listings.has(follow.repo) ? now : progress.listDue
   const due = next === '' || listDue < next ? listDue : next
   const failures = failure && !patient ? progress.failures + 1 : failure ? progress.failures : 0
-  // The failure of one tag or of the list delays only that one.
+  // The failure of one tag, or of the list, does not delay the other tags.
   const waitMs =
     failure && !isOfOne(failure) ? Math.max(failure.waitMs ?? 0, patient ? 0 : retryMs(failures)) : undefined
   const isFailed = patient ? follow.state === syncStates.failed : failure !== undefined
@@ -142,12 +145,12 @@ async function saveTurn(
 
 type Asking = UpstreamCheck & { repo: RepoRow; upstream: Asked; path: string }
 
-/** Updates the set of watched tags. */
+/** Updates the set of watched tags from the tag list of the upstream. */
 async function startRound(asking: Asking, progress: FollowProgress): Promise<void> {
   const { app, lease, follow } = asking
   const now = isoOf(app)
   if (follow.mode === followModes.onDemand) {
-    // Mirrors on demand watch only tags that were pulled.
+    // Mirrors on demand watch only tags that were pulled, so they need no list.
     progress.listDue = later(now, follow.intervalMs)
     return
   }
@@ -163,21 +166,21 @@ async function startRound(asking: Asking, progress: FollowProgress): Promise<voi
   if (wanted.size > maxFollowedTags) throw new UpstreamError('too-large')
   const known = new Set(await store.followedTagNames(app.db, follow.repo))
   const fresh = [...wanted].filter((tag) => !known.has(tag))
-  // Tags of signatures that were fetched with an image stay watched after a pull, as on demand.
+  // Cosign tags were fetched together with an image. They stay watched, although no pattern matches them.
   const cameAlong = (tag: string) => follow.mode === followModes.full && subjectOfTag(tag) !== undefined
   const dropped: string[] = []
   for (const tag of known) {
-    // The tag may be on a page that could not be read.
+    // If a page could not be read, a missing tag may be on that page.
     if (listed.cut) break
     if (!wanted.has(tag) && !cameAlong(tag) && (await matches?.(tag)) !== true) dropped.push(tag)
   }
   lease.check()
-  // Tags that are no longer listed stay watched until they count as deleted. Their number is limited, too.
+  // Tags that the list no longer has stay watched until they count as deleted. So the limit includes them.
   if (known.size - dropped.length + fresh.length > 2 * maxFollowedTags) throw new UpstreamError('too-large')
   await lease.tx(async (tx) => {
     await requireFollow(tx, follow)
     await store.dropFollowedTags(tx, follow.repo, dropped)
-    // The list before did not contain these tags.
+    // The previous list did not have these tags. So its time counts as their last check.
     await store.addFollowedTags(tx, follow.repo, fresh, { checkedTime: progress.listTime, now })
   }, inRepo)
   if (listed.cut) throw listed.cut
@@ -185,7 +188,10 @@ async function startRound(asking: Asking, progress: FollowProgress): Promise<voi
   progress.listDue = later(now, follow.intervalMs)
 }
 
-/** Reads pages until the turn is over, and matches at least one tag. Returns undefined if tags are left. */
+/**
+ * Reads pages of the tag list until the turn is over, and matches at least one tag. Returns undefined if tags are left for the
+ * next turn.
+ */
 async function listedTags(asking: Asking, matches: MatchTag): Promise<Listing | undefined> {
   const { lease, follow, listings, turnIsOver } = asking
   const listing = listingOf(asking)
@@ -216,7 +222,7 @@ async function listedTags(asking: Asking, matches: MatchTag): Promise<Listing | 
   }
 }
 
-/** The unfinished list, or a new one if there is none or the configuration has changed. */
+/** The unfinished list of the mirror. Starts a new list if there is none, or if the configuration has changed. */
 function listingOf({ app, lease, upstream, path, follow, listings }: Asking): Listing {
   const begun = listings.get(follow.repo)
   if (begun?.of.updateTime === follow.updateTime) return begun
@@ -231,7 +237,10 @@ function listingOf({ app, lease, upstream, path, follow, listings }: Asking): Li
   }
 }
 
-/** Returns the last failure. A failed tag is postponed. The turn ends if the failure concerns all tags. */
+/**
+ * Checks tags until the turn is over. Returns the last failure. A failed tag is postponed. If a failure concerns all tags, the
+ * turn ends.
+ */
 async function checkTags(asking: Asking, looked: UpstreamCheckResult): Promise<UpstreamError | undefined> {
   const { app, lease, follow, turnIsOver } = asking
   let failure: UpstreamError | undefined
@@ -263,7 +272,8 @@ async function checkTags(asking: Asking, looked: UpstreamCheckResult): Promise<U
       await lease.tx(
         async (tx) => {
           await store.noteChecked(tx, follow.repo, same, checked)
-          // The tag may have been mirrored before, and may have changed since.
+          // This mirror has not checked these tags before. They may have been mirrored earlier and have changed since, so their
+          // history is requested.
           await queueHistories(tx, follow.repo, first, firstSent)
         },
         { isolation: 'rowLocks' },
@@ -275,7 +285,7 @@ async function checkTags(asking: Asking, looked: UpstreamCheckResult): Promise<U
   return failure
 }
 
-/** Returns the number of assignments, or the error that prevented the check or its record. */
+/** Checks one tag. Returns the number of assignments, or the error of the check or of its record. */
 async function checkTag(asking: Asking, tag: FollowedTag, before: string, sent: string) {
   try {
     const seen = await headOf(asking, tag.tag)
@@ -299,17 +309,17 @@ async function headOf({ app, lease, upstream, path, turnIsOver }: Asking, tag: s
   }
 }
 
-/** Returns true if all other tags would fail as well. */
+/** Delays the next check of a failed tag. Returns true if checks of all other tags would fail too. */
 async function postpone({ app, lease, follow }: Asking, { tag, missed }: FollowedTag, failure: UpstreamError) {
   const { reason } = failure
   if (reason === 'paced' || reason === 'paused') return true
-  // Queued behind the others, so that a tag that always fails does not block them.
+  // The tag is due after the others, so that a tag that always fails does not block them.
   const dueTime = later(isoOf(app), Math.min(follow.intervalMs, retryMs(follow.failures + 1)))
   await lease.tx((tx) => store.noteMissed(tx, follow.repo, tag, missed, dueTime), { isolation: 'rowLocks' })
   return !isOfOne(failure)
 }
 
-/** Records a digest that differs from our tag history. Returns the number of tags that changed. */
+/** Records a digest that differs from our tag history. Returns the number of changed tags. */
 async function noteSeen(
   asking: Asking,
   { tag, checkedTime, missed }: FollowedTag,
@@ -324,7 +334,8 @@ async function noteSeen(
   const recording = { app, tx: lease.tx, follow, path: asking.path }
   if (seen) return recordMove(recording, { ...move, digest: seen.digest })
   if (before === '') {
-    // The tag is not in our tag history, and was missing again. A tag found by a pattern is found again once it exists.
+    // The upstream lacks the tag, and our tag history does too. A tag that only a pattern matched is dropped: the list finds it
+    // again if it is created.
     const isNamed = namedTags(follow.tags).includes(tag)
     await lease.tx(async (tx) => {
       if (isNamed) await store.noteChecked(tx, follow.repo, [tag], { checkedTime: sent, dueTime })
