@@ -9,20 +9,23 @@ import { signLogs } from './proofs/signing.service.ts'
 import { compareCheckpoints, countSuspendedLogs } from './proofs/stored-checkpoints.service.ts'
 import { readWalPosition } from './proofs/stored-checkpoints.store.ts'
 
-/** The transaction locks the lease. Queued rows are only ever added by others. */
+/** Options of transactions that lock the row of the lease. Other transactions only add rows to the queue. */
 const rowLocks = { isolation: 'rowLocks' } as const
 /**
- * The commit before a checkpoint is stored waits for the disk and makes these commits durable too. Rows of a lost commit are
- * logged again.
+ * These commits need not wait for the disk: the commit before a checkpoint is stored does, and makes them durable too. If such a
+ * commit is lost, its rows are logged again.
  */
 const beforeSigning = { ...rowLocks, durability: 'later' } as const
 
-/** Batches of some hundred rows per run. The pauses between them take a second in total, so that no run signs earlier. */
+/**
+ * Most batches in one run. A batch has some hundred rows. The pauses between batches take a second in total, so no run signs
+ * earlier than that.
+ */
 const batchesPerRun = 50
-/** Time limit of a run, since slow batches would otherwise delay the signature. */
+/** Time limit for the batches of a run. Slow batches would otherwise delay the signature. */
 const runMs = 5000
 
-/** Background job that adds queued rows to the transparency logs, and signs the logs once for all rows since the last run. */
+/** Background job that adds queued rows to the transparency logs. It then signs each log once for all rows since the last run. */
 export const sequenceLedgers: Job = {
   name: 'ledger.sequence',
   everyMs: sequenceEveryMs,
@@ -32,7 +35,8 @@ export const sequenceLedgers: Job = {
     if (app.config.ledgerProofs === 'off' || !(await isAnythingDue(app))) return {}
     const host = await servedHost(app.db, app.config.url)
     if (host === '') return {}
-    // Logs are signed every second or two, and every few seconds on a busy machine, however many rows arrive.
+    // Logs are signed every second or two, and every few seconds on a busy machine. The number of queued rows makes no
+    // difference.
     let left = batchesPerRun
     const { monotonic } = app.sequencing
     const end = monotonic() + runMs
@@ -65,8 +69,8 @@ export const witnessLedgers: Job = {
 }
 
 /**
- * Background job that queues the rows of a tag history that are older than its log. New entries wait for it, and `pinfold
- * restored` requests it while no server runs, so the job runs often.
+ * Background job that queues the rows of a tag history that are older than its transparency log. It runs often for two reasons:
+ * new entries wait for these rows, and `pinfold server complete-restore` requests the job while no server runs.
  */
 export const backfillLedgers: Job = {
   name: 'ledger.backfill',
@@ -81,8 +85,8 @@ export const backfillLedgers: Job = {
 const watchEveryMs = 5000
 
 /**
- * Background job that compares all logs with their stored checkpoints. It runs once in each process, and after PostgreSQL was set
- * back by a failover or a recovery. Signing compares each log anyway; this job finds logs without new entries.
+ * Background job that compares all logs with their stored checkpoints. It runs once in each process, and again after a failover
+ * or recovery has set PostgreSQL back. Signing compares each log anyway, but logs without new entries are not signed.
  */
 export const compareLedgers: Job = {
   name: 'ledger.compare',

@@ -4,16 +4,16 @@ import type { Sequencing } from './proofs/sequencing.ts'
 import type { TileCache } from './proofs/tile-cache.ts'
 import type { Witnessing } from './proofs/witnessing.ts'
 
-/** Caches, signals and clients of this domain, for as long as the process runs. */
+/** Caches, signals and clients of the ledger domain. They exist as long as the process runs. */
 export type LedgerParts = {
-  /** Client for the witnesses that the settings name. */
+  /** Client for the witnesses that are named in the settings. */
   toWitnesses: Outgoing
-  /** Witnesses that this process has asked about the logs. */
+  /** Answers of witnesses to this process. */
   witnessing: Witnessing
-  /** Order in which tag histories are logged. */
+  /** State for taking turns between tag histories. */
   sequencing: Sequencing
-  /** Stored checkpoints that this process knows, and the number of suspended logs. */
+  /** Stored checkpoints that this process has seen, and the number of suspended logs. */
   checkpointGuard: CheckpointGuard
-  /** Tiles of the logs that recent proofs used. */
+  /** Cache of log tiles that recent proofs used. */
   tiles: TileCache
 }

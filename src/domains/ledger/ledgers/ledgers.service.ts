@@ -1,4 +1,4 @@
-// Tag histories of deleted repositories. Callers with access can list them, and the operator can erase one.
+// Tag histories of deleted repositories. Callers with access can list them, and the operator can erase them.
 import type { Call } from '#app.ts'
 import { listNodes } from '#domains/iam/groups/list-nodes.ts'
 import { emit } from '#domains/outbox/emit.ts'
@@ -27,10 +27,12 @@ export async function getDeletedRepo(call: Call, uid: string): Promise<DeletedRe
   return found(await store.findDeletedRepo(call.app.db, uid), deletedRepoType, uid)
 }
 
-/** A tag history may have millions of rows. */
+/** A tag history may have millions of rows, so its transaction keeps temporary data on disk. */
 const ofAnySize = { aside: 'disk' } as const
 
-/** Erases the tag history of a deleted repository permanently. Refused while a new repository of the same path writes to it. */
+/**
+ * Erases the tag history of a deleted repository permanently. Throws if a new repository of the same path writes to this history.
+ */
 export async function eraseLedger(call: Call, repoUid: string): Promise<ErasedLedger> {
   const erased = await call.app.db.tx(async (tx): Promise<ErasedLedger> => {
     const { ledger } = found(await store.findDeletedRepo(tx, repoUid), deletedRepoType, repoUid)
@@ -53,7 +55,7 @@ export async function eraseLedger(call: Call, repoUid: string): Promise<ErasedLe
   return erased
 }
 
-/** Replaces suspended logs by new ones. Returns how many there were. */
+/** Replaces suspended logs by new logs. Returns the number of replaced logs. */
 export async function resumeLedgerLogs(call: Call): Promise<number> {
   const logs = await call.app.db.tx(async (tx) => {
     const ended = await suspendedOrganizations(tx)
@@ -68,7 +70,7 @@ export async function resumeLedgerLogs(call: Call): Promise<number> {
   return logs
 }
 
-/** Gives the transparency log of the organization a new key, and returns it. */
+/** Gives the transparency log of the organization a new key, and returns the new key. */
 export async function rotateLedgerLogKey(call: Call, organization: string): Promise<string> {
   const key = await call.app.db.tx(
     async (tx) => {

@@ -4,14 +4,14 @@ import * as store from './backfill.store.ts'
 
 const rowsAtOnce = 500
 
-/** Queues some rows from before the log for their entries. Returns 0 if there are none left. */
+/** Queues some rows that are older than the log. Returns 0 if none are left. */
 export async function backfillSome(tx: Tx): Promise<number> {
   const next = await store.nextBackfill(tx)
   if (!next) return 0
   const place = await store.placeOf(tx, next.ledger)
   const path = place.is === 'there' ? await pathIn(tx, place.group, place.name) : place.path
   const end = await store.endOfSlice(tx, next, rowsAtOnce)
-  // Limited to the last row of the slice, since other rows are written meanwhile.
+  // Queues only rows up to the end of this batch, since other rows are written meanwhile.
   await store.addRowsOfBefore(tx, next, end, path)
   if (end) await store.moveBackfill(tx, { ...next, ...end })
   else await store.endBackfill(tx, next.ledger)

@@ -1,9 +1,9 @@
-// Rows of the tag history from before the transparency log. They are queued for entries like new rows.
+// Rows of the tag history that are older than the transparency log. They are queued for the log like new rows.
 import { type Reader, sql, type Tx } from '#db/sql.ts'
 import { kindNumbers, sourceNumbers } from '#domains/registry/tags/tag-history.model.ts'
 import { stateNumbers } from './logs.model.ts'
 
-/** Last row of the tag history that is queued already. */
+/** Progress for one tag history: the last row that is queued already. */
 export type LedgerBackfill = { ledger: number; tag: string; time: string }
 
 export function nextBackfill(reader: Reader): Promise<LedgerBackfill | undefined> {
@@ -11,7 +11,7 @@ export function nextBackfill(reader: Reader): Promise<LedgerBackfill | undefined
     SELECT ledger_id AS ledger, after_tag AS tag, after_time AS time FROM ledger_backfills ORDER BY ledger_id LIMIT 1`)
 }
 
-/** Last row of a slice of `most` rows. Returns undefined if fewer rows are left. */
+/** Last row of the next `most` rows. Returns undefined if fewer rows are left. */
 export function endOfSlice(
   reader: Reader,
   { ledger, tag, time }: LedgerBackfill,
@@ -23,8 +23,8 @@ export function endOfSlice(
 }
 
 /**
- * Queues the rows after the given one, up to `end` if there is one. Rows that are queued, or that a log which has not ended
- * contains, are left out. A row that was logged before keeps the path that it had then.
+ * Queues the rows after the given row, up to `end` if it is given. Leaves out rows that are queued already, and rows in a log
+ * that has not ended. If a row was in a log before, it keeps its path of that time.
  */
 export function addRowsOfBefore(
   tx: Tx,
@@ -55,7 +55,7 @@ export async function endBackfill(tx: Tx, ledger: number): Promise<void> {
   await tx.run(sql`DELETE FROM ledger_backfills WHERE ledger_id = ${ledger}`)
 }
 
-/** Current group and name of the repository with this tag history, or its path when it was last deleted. */
+/** Current group and name of the repository that writes to this tag history. If it was deleted, its last path. */
 export async function placeOf(
   reader: Reader,
   ledger: number,

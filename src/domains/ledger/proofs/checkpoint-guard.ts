@@ -1,4 +1,4 @@
-// Facts about stored checkpoints that one process keeps in memory.
+// State that one process keeps in memory about stored checkpoints.
 import type { StoredCheckpoint } from '#blobs/blobs.ts'
 import { Newest } from '#lib/caches/newest.ts'
 
@@ -8,19 +8,19 @@ const mostKnown = 10_000
 type Position = { timeline: string; position: bigint }
 
 export type CheckpointGuard = {
-  /** Checkpoints that this process stored last, by name. */
+  /** Checkpoints that this process stored last, by their names in the blob store. */
   known: Newest<string, StoredCheckpoint>
-  /** Log after which the next run of signing begins. 0 unless a run ended before it had processed all logs. */
+  /** Number of the log after which the next signing run begins. It is 0, unless a run ended before it had processed all logs. */
   signedTo: number
-  /** True while signing waits for the blob store, so that this is logged once. */
+  /** True while signing waits for the blob store. Prevents repeated log messages about this. */
   isWaiting: boolean
-  /** True if a log line has already reported that the bucket ignores conditional writes. */
+  /** True if a log message has reported that the bucket ignores conditional writes. */
   isToldOfBucket: boolean
   /** Number of logs whose signing is suspended, as of the last count. */
   suspended: number
   /**
-   * True if all checkpoints have to be compared: in a new process, on another timeline, or at a position before one that this
-   * process has seen. Call `compared` with the same position afterwards.
+   * True if all checkpoints have to be compared. This is so in a new process, on another timeline of PostgreSQL, or at a position
+   * before one that this process has seen. Call `compared` with the same position afterwards.
    */
   isComparisonDue(now: Position | undefined): boolean
   compared(at: Position | undefined): void

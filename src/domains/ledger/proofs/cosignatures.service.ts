@@ -1,5 +1,5 @@
-// Cosignatures of witnesses for our logs. Each witness is asked to sign checkpoints that it has not signed, with a consistency
-// proof from its last one.
+// Collects cosignatures of witnesses for the logs of this server. Each witness is asked to sign checkpoints that it has not
+// signed. The request has a consistency proof from the last checkpoint that the witness has signed.
 import type { App } from '#app.ts'
 import type { Db } from '#db/sql.ts'
 import { readSize } from '#lib/tlog/checkpoint.ts'
@@ -14,25 +14,25 @@ import { suspendLog } from './stored-checkpoints.store.ts'
 const logsAtOnce = 100
 const unsureAtOnce = 20
 const timeoutMs = 10_000
-/** Short, since other logs wait meanwhile. */
+/** Timeout of witnesses before signing. It is short, since other logs wait meanwhile. */
 const shortTimeoutMs = 3000
 const maxBytes = 64 * 1024
-/** Attempts with one witness for one checkpoint, while it reports sizes other than expected. */
+/** Most attempts with one witness for one checkpoint. A new attempt follows if the witness reports another size than expected. */
 const mostTries = 4
 
 type By = Pick<App, 'db' | 'toWitnesses' | 'config' | 'clock' | 'log' | 'witnessing'>
 
 /**
- * Result of asking a witness: the size that it has seen, and its signature lines. `beyond` is a size larger than the checkpoint,
- * and infinite if the witness has a contradicting checkpoint. `said` is true if it reported its size, or that it does not know
- * the log.
+ * Result of asking a witness. `size` is the size of the log that the witness has seen, and `lines` are its signatures. `beyond`
+ * is a size larger than the checkpoint, or infinite if the witness has a contradicting checkpoint. `said` is true if the witness
+ * reported its size, or that it does not know the log.
  */
 type Seen = { vkey: string; size: number; lines: string; beyond: number; said: boolean }
-/** Witnesses without an answer are added to `silent` and not asked again in this run. */
+/** One run. Witnesses that do not answer are added to `silent` and not asked again in the run. */
 type Run = { signal: AbortSignal; silent: Set<string>; timeoutMs: number }
 
 /**
- * Asks witnesses about each log with missing cosignatures, some logs at a time. Returns the number of checkpoints with enough
+ * Asks witnesses about each log with missing cosignatures, several logs at a time. Returns the number of checkpoints with enough
  * cosignatures.
  */
 export async function collectCosignatures(by: By, tx: Db['tx'], signal: AbortSignal): Promise<number> {
@@ -41,7 +41,7 @@ export async function collectCosignatures(by: By, tx: Db['tx'], signal: AbortSig
   const run: Run = { signal, silent: new Set(), timeoutMs }
   const asked = new Set<number>()
   let signed = 0
-  // Stops if no witness answers.
+  // If no witness answers, the run ends.
   while (run.silent.size < witnesses.length) {
     const logs = (await store.waitingLogs(by.db, keys, logsAtOnce)).filter(({ id }) => !asked.has(id))
     if (logs.length === 0) break
@@ -55,8 +55,8 @@ export async function collectCosignatures(by: By, tx: Db['tx'], signal: AbortSig
 }
 
 /**
- * Asks witnesses for the sizes that they have seen, before this process signs a log for the first time. A server cannot see that
- * its database is a copy of an earlier one, whose log was extended meanwhile. Returns the number of logs asked about.
+ * Asks witnesses which sizes of the logs they have seen, before this process signs a log for the first time. The database may be
+ * a copy of an earlier one whose logs were extended meanwhile, which a server cannot see on its own. Returns the number of logs.
  */
 export async function askBeforeSigning(by: By, tx: Db['tx'], signal: AbortSignal): Promise<number> {
   if (by.config.ledgerWitnesses.length === 0) return 0
@@ -75,12 +75,15 @@ export async function askBeforeSigning(by: By, tx: Db['tx'], signal: AbortSignal
   }
 }
 
-/** Process id that the witnesses must have answered before a log is signed. Undefined if there are no witnesses. */
+/** Id of this process. Witnesses must have answered this process before it signs a log. Undefined if there are no witnesses. */
 export function answersTo({ config, witnessing }: Pick<App, 'config' | 'witnessing'>): string | undefined {
   return config.ledgerWitnesses.length > 0 ? witnessing.process : undefined
 }
 
-/** Asks all witnesses that have seen less of the log. With `anew`, also those that have seen this checkpoint already. */
+/**
+ * Asks all witnesses that have seen less of the log than the checkpoint has. With `anew`, also asks witnesses that have seen this
+ * checkpoint already.
+ */
 async function askEach(by: By, log: store.WaitingLog, run: Run, anew = false): Promise<Seen[]> {
   const known = new Map((await store.seenBy(by.db, log.id)).map(({ vkey, size }) => [vkey, size]))
   return Promise.all(
@@ -93,8 +96,8 @@ async function askEach(by: By, log: store.WaitingLog, run: Run, anew = false): P
 }
 
 /**
- * Stores a checkpoint once enough witnesses have signed it, or more than before. The log may have been signed again meanwhile, so
- * sizes reported by witnesses are compared with the current one.
+ * Stores a checkpoint if enough witnesses have signed it, or more than before. The log may have been signed again meanwhile. So
+ * the sizes that witnesses report are compared with the current size.
  */
 async function keep(
   { config, clock, witnessing, log: lines }: By,
@@ -117,7 +120,7 @@ async function keep(
     },
     { isolation: 'rowLocks' },
   )
-  // If the log was signed again meanwhile, its new checkpoint is asked about without a delay.
+  // If the log was signed again meanwhile, witnesses are asked about its new checkpoint without delay.
   if (isSure || now.size === log.size) witnessing.note(log.id, isSure)
   if (isBehind)
     lines.error(
@@ -129,7 +132,7 @@ async function keep(
   return kept !== undefined
 }
 
-/** Checkpoint with all known cosignatures. Returns undefined if there are too few, or if a later one is stored. */
+/** Checkpoint with all known cosignatures. Returns undefined if it has too few, or if a later checkpoint is stored. */
 function keptHead(
   { ledgerWitnesses }: By['config'],
   { checkpoint, size }: store.WaitingLog,
@@ -137,7 +140,7 @@ function keptHead(
   asked: readonly Seen[],
 ): { checkpoint: string; size: number } | undefined {
   const before = now.cosignedSize === size ? parseNote(now.cosigned)!.signatures : []
-  // A witness that signs again counts once.
+  // The former signature of a witness is dropped if the witness has signed again.
   const silent = ledgerWitnesses.filter(({ key }) => {
     return !asked.some(({ vkey, lines }) => lines !== '' && vkey === vkeyOf(key))
   })
@@ -147,7 +150,10 @@ function keptHead(
   return isEnough && now.cosignedSize <= size ? { checkpoint: checkpoint + [...all].join(''), size } : undefined
 }
 
-/** Asks one witness, and asks again if it reports another size than expected. Failures are retried in a minute. */
+/**
+ * Asks one witness. If the witness reports another size than expected, asks again with this size. Other failures are retried in a
+ * minute.
+ */
 async function ask(by: By, log: store.WaitingLog, witness: Witness, seen: number, run: Run, tries = 1): Promise<Seen> {
   const { key, url } = witness
   const vkey = vkeyOf(key)
@@ -165,11 +171,12 @@ async function ask(by: By, log: store.WaitingLog, witness: Witness, seen: number
     }
   }
   const told = answer.status === 409 ? readSize(answer.body.trim()) : undefined
-  // The witness has another checkpoint of this size. A correct log never gets this answer, even if it has grown meanwhile.
+  // The witness has another checkpoint of the same size. A correct log never gets this answer, even if the log has grown
+  // meanwhile.
   const contradicts = answer.status === 422 || (told === seen && told === log.size)
   if (contradicts) return { ...nothing, beyond: Number.POSITIVE_INFINITY, said: true }
   if (told !== undefined && told > log.size) return { ...nothing, beyond: told }
-  // Another server may ask the witness too, so its size may grow with each answer.
+  // Another server may ask the same witness, so the size of the witness may grow with each answer.
   if (told !== undefined && tries < mostTries) return ask(by, log, witness, told, run, tries + 1)
   const { status } = answer
   if (status === 0) run.silent.add(url)
@@ -178,7 +185,7 @@ async function ask(by: By, log: store.WaitingLog, witness: Witness, seen: number
     status,
     ...('error' in answer && { error: answer.error }),
   })
-  // A witness that does not know the log or its key has signed nothing of it.
+  // A witness that does not know the log or its key has signed no checkpoint of it.
   return { ...nothing, said: status === 403 || status === 404 }
 }
 

@@ -2,14 +2,15 @@ import { locking } from '#db/row-locks.ts'
 import { list, type Reader, sql, type Tx } from '#db/sql.ts'
 import { stateNumbers } from './logs.model.ts'
 
-/** A log whose checkpoint is not signed by all witnesses. */
+/** A log whose checkpoint lacks the signature of a witness. */
 export type WaitingLog = { id: number; checkpoint: string; size: number }
-/** Size of the last checkpoint. `cosigned` is the newest one with enough cosignatures, followed by its size. */
+/**
+ * `size` is the size of the last checkpoint. `cosigned` is the newest checkpoint with enough cosignatures, and `cosignedSize` is
+ * its size.
+ */
 export type Heads = { size: number; cosigned: string; cosignedSize: number }
 
-/**
- * Some logs without cosignatures, the longest wait first. `witnesses` are the keys of the witnesses that have to sign each log.
- */
+/** Some logs with missing cosignatures, the longest wait first. `witnesses` are the keys of all witnesses that have to sign. */
 export function waitingLogs(reader: Reader, witnesses: readonly string[], most: number): Promise<WaitingLog[]> {
   return reader.all(sql`
     SELECT l.id, l.checkpoint, l.checkpoint_size AS size
@@ -22,7 +23,7 @@ export function waitingLogs(reader: Reader, witnesses: readonly string[], most: 
 
 /**
  * Logs that have grown since they were signed, and for which too few witnesses have reported their size to this process. Ordered
- * by number, after `after`.
+ * by number, and only those after `after`.
  */
 export function unsureLogs(
   reader: Reader,
@@ -46,7 +47,7 @@ export async function cosignedOf(
 /** Signed checkpoint of a log, and its size. */
 export type Head = { log: number; checkpoint: string; size: number }
 
-/** Last checkpoints of the logs of an organization that enough witnesses have signed. */
+/** For each log of an organization, the last checkpoint that enough witnesses have signed. */
 export function cosignedHeads(reader: Reader, organization: string): Promise<Head[]> {
   return reader.all(sql`
     SELECT c.log_id AS log, c.checkpoint, c.size
@@ -54,7 +55,7 @@ export function cosignedHeads(reader: Reader, organization: string): Promise<Hea
      WHERE l.org_uid = ${organization} AND c.size > 0`)
 }
 
-/** Checkpoints of a log. Locks the log until the transaction ends, so that no one signs it. */
+/** Last checkpoints of a log. Locks the log until the transaction ends, so that no other server signs the log. */
 export async function lockHeads(tx: Tx, log: number): Promise<Heads> {
   const row = await tx.get<{ size: number }>(sql`
     SELECT checkpoint_size AS size FROM ledger_logs WHERE id = ${log} ${locking(tx, 'alone')}`)
@@ -67,7 +68,10 @@ export function seenBy(reader: Reader, log: number): Promise<{ vkey: string; siz
   return reader.all(sql`SELECT vkey, size FROM ledger_cosigners WHERE log_id = ${log}`)
 }
 
-/** Stores the size that a witness has seen. A larger stored size is kept, since answers may arrive in another order. */
+/**
+ * Stores the size of a log that a witness has seen. If the stored size is larger, it is kept, since answers may arrive in another
+ * order.
+ */
 export async function noteSeen(tx: Tx, log: number, vkey: string, size: number): Promise<void> {
   await tx.run(sql`
     INSERT INTO ledger_cosigners (log_id, vkey, size) VALUES (${log}, ${vkey}, ${size})
@@ -79,7 +83,7 @@ export async function keepCosigned(
   log: number,
   { checkpoint, size, time, answeredTo }: { checkpoint: string; size: number; time: string; answeredTo: string },
 ): Promise<void> {
-  // Servers of the previous release use the time.
+  // Servers of the previous release read this time.
   const answeredTime = answeredTo === '' ? '' : time
   await tx.run(sql`
     INSERT INTO ledger_cosigned (log_id, checkpoint, size, asked_time, answered_time, answered_to)
@@ -98,14 +102,14 @@ export function findWitnessKey(reader: Reader): Promise<WitnessKey | undefined> 
   return reader.get(sql`SELECT vkey, private_key AS "privateKey" FROM witness_keys WHERE id = 1`)
 }
 
-/** Stores the key unless there is one already. */
+/** Stores the key of this witness. Does nothing if there is a key already. */
 export async function keepWitnessKey(tx: Tx, { vkey, privateKey }: WitnessKey, now: string): Promise<void> {
   await tx.run(sql`
     INSERT INTO witness_keys (id, vkey, private_key, create_time) VALUES (1, ${vkey}, ${privateKey}, ${now})
         ON CONFLICT (id) DO NOTHING`)
 }
 
-/** Newest checkpoint that was seen of a log, locked until the transaction ends. `root` is base64. */
+/** Newest checkpoint of a log that this witness has seen. Its row is locked until the transaction ends. `root` is base64. */
 export async function lockHead(tx: Tx, origin: string, empty: string): Promise<{ size: number; root: string }> {
   const row = await tx.get<{ size: number; root: string }>(sql`
     INSERT INTO witnessed_logs (origin, size, root, seen_time) VALUES (${origin}, 0, ${empty}, '')

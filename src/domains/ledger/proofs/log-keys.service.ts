@@ -2,7 +2,9 @@ import type { App } from '#app.ts'
 import type { Reader } from '#db/sql.ts'
 import * as store from './logs.store.ts'
 
-/** Time for which a key signs together with its successor, so that clients with the old policy can get the new one. */
+/**
+ * Time for which a former key signs together with its successor. Clients with the old policy can get the new policy in this time.
+ */
 const besideMs = 30 * 24 * 3_600_000
 
 /** Keys that currently sign these logs, oldest first. */

@@ -3,29 +3,29 @@ import type { HistoryRecord } from '#domains/registry/tags/tag-history.model.ts'
 import { kindOf } from '#lib/events/event-body.ts'
 
 // The numbers are stored and never change their meaning.
-/** `written` logs get new entries, `suspended` ones wait for the operator, and `ended` ones have a successor. */
+/** A `written` log gets new entries. A `suspended` log gets none until the operator acts. An `ended` log has a successor. */
 export const stateNumbers = { written: 1, suspended: 2, ended: 3 } as const
 export type LogState = keyof typeof stateNumbers
 
-/** Transparency log of an organization. A log of a later generation replaces the one before. */
+/** Transparency log of an organization. A log of a later generation replaces the log before. */
 export type LedgerLog = {
   id: number
   organization: string
   generation: number
   origin: string
-  /** Secret for salts, sealed. */
+  /** Secret for salts, encrypted. */
   secret: Uint8Array
   state: number
   size: number
-  /** Last signed checkpoint, its size and its time. Empty before the first. */
+  /** Text of the last signed checkpoint. Empty before the first one. */
   checkpoint: string
   checkpointSize: number
   checkpointTime: string
-  /** Largest size for which the blob store may have a checkpoint. */
+  /** Largest size of the log for which a checkpoint may be in the blob store. */
   storedSize: number
 }
 
-/** Name of the checkpoint in the blob store. Logs of later generations have other origins. */
+/** Name of the checkpoint in the blob store. Each generation of a log has its own origin, and so its own name. */
 export function checkpointName(origin: string): string {
   return hash('sha256', origin, 'hex')
 }
@@ -37,11 +37,15 @@ export const toLogKeyResource = kindOf<{ key: string }>('ledger-log-key')
 export const ledgerLogType = 'registry.pinfold.dev/LedgerLog'
 
 /**
- * A tag history with queued rows, and whether some can be logged now. Tags from `afterTag` on wait until older rows are queued.
+ * A tag history with queued rows. `isReady` is true if some of its rows can be logged now. Rows of tags from `afterTag` on wait
+ * until older rows are queued.
  */
 export type WaitingLedger = { ledger: number; organization: string; afterTag: string | null; isReady: boolean }
 
-/** The previous row of the tag: its time, empty without one, and its entry if it is in a log. */
+/**
+ * The previous row of the same tag. `before` is its time, or empty if there is none. The other fields have its entry, if the row
+ * is in a log.
+ */
 type RowBefore = {
   before: string
   beforePath: string | null
@@ -54,19 +58,22 @@ type RowBefore = {
 /** A queued row with its content. */
 export type PendingRow = HistoryRecord & RowBefore & { ledger: number; path: string; kind: number }
 
-/** Row of the tag history that an entry stands for. */
+/** Row of the tag history for which the log has an entry. */
 export type OpeningRow = { ledger: number; tag: string; time: string; path: string; nonce: string; index: number }
 
 export type EntryRow = { index: number; chain: string; seq: number; entry: string }
 
-/** Interval for logging queued rows and signing checkpoints. */
+/** Interval at which queued rows are logged and checkpoints are signed. */
 export const sequenceEveryMs = 1000
 
-/** Input for the salt of a chain. Two repositories never share one, and neither do a tag and an earlier tag of the same name. */
+/**
+ * Input for the salt of a chain of entries. Each repository has its own input, and so does each period of a tag between creation
+ * and deletion.
+ */
 export function saltedBy({ ledger, path }: { ledger: number; path: string }, began: string): string {
   return `${ledger}\n${path}\n${began}`
 }
 
-/** Erased records of a ledger. `paths` are the paths at which its repository was deleted. */
+/** Result of erasing a tag history. `paths` are the paths at which the repository was deleted. */
 export type ErasedLedger = { repoUid: string; paths: string[]; records: number }
 export const toErasedLedgerResource = kindOf<ErasedLedger>('erased ledger')

@@ -11,7 +11,7 @@ export const logColumns: Sql = sql`
   id, org_uid AS organization, generation, origin, secret, state, size, checkpoint,
   checkpoint_size AS "checkpointSize", checkpoint_time AS "checkpointTime", stored_size AS "storedSize"`
 
-/** Newest log of the organization, locked until the transaction ends so that no one else adds entries. */
+/** Newest log of the organization. Its row is locked until the transaction ends, so that no other server adds entries. */
 export function lockLog(tx: Tx, organization: string): Promise<LedgerLog | undefined> {
   return tx.get(sql`
     UPDATE ledger_logs SET size = size
@@ -19,14 +19,14 @@ export function lockLog(tx: Tx, organization: string): Promise<LedgerLog | undef
     RETURNING ${logColumns}`)
 }
 
-/** Logs of the organization, newest first. There are few, since each replaced the one before after a restore. */
+/** Logs of the organization, newest first. There are few, since a log is only replaced after a restore. */
 export function listLogs(reader: Reader, organization: string): Promise<LedgerLog[]> {
   return reader.all(sql`SELECT ${logColumns} FROM ledger_logs WHERE org_uid = ${organization} ORDER BY generation DESC`)
 }
 
 /**
- * Logs with entries after the last checkpoint, ordered by number. Logs whose witnesses have not reported their sizes to the
- * process `answeredTo` are left out.
+ * Logs with entries after the last checkpoint, ordered by number. Leaves out logs whose witnesses have not reported their sizes
+ * to the process `answeredTo`.
  */
 export function unsignedLogs(
   reader: Reader,
@@ -55,8 +55,8 @@ export async function insertLog(
 }
 
 /**
- * Ends every log, or those that wait for the operator, because the database may not know everything that was signed. The tag
- * history is then logged in new logs. Contradicting checkpoints could never be revoked.
+ * Ends every log, or only suspended logs, because the database may not know everything that was signed. Contradicting checkpoints
+ * could never be revoked. The tag history is then logged in new logs.
  */
 export async function endLogs(tx: Tx, which: 'every' | 'suspended'): Promise<number> {
   const of = which === 'every' ? sql`state <> ${stateNumbers.ended}` : sql`state = ${stateNumbers.suspended}`
@@ -67,7 +67,7 @@ export async function endLogs(tx: Tx, which: 'every' | 'suspended'): Promise<num
   return tx.run(sql`UPDATE ledger_logs SET state = ${stateNumbers.ended} WHERE ${of}`)
 }
 
-/** Organizations with logs that wait for the operator, and the number of these logs. */
+/** Organizations with suspended logs, and the number of these logs. */
 export async function suspendedOrganizations(reader: Reader): Promise<{ organization: string; logs: number }[]> {
   return reader.all(sql`
     SELECT org_uid AS organization, count(*) AS logs FROM ledger_logs WHERE state = ${stateNumbers.suspended}
@@ -78,7 +78,10 @@ export async function resizeLog(tx: Tx, log: number, size: number): Promise<void
   await tx.run(sql`UPDATE ledger_logs SET size = ${size} WHERE id = ${log}`)
 }
 
-/** Returns false if the log is suspended or ended, is smaller, or has a checkpoint of this size or a larger one. */
+/**
+ * Stores a signed checkpoint. Returns false if the log is suspended or ended, if it is smaller than the checkpoint, or if it has
+ * a checkpoint of at least this size.
+ */
 export async function signLog(
   tx: Tx,
   log: number,
@@ -90,7 +93,7 @@ export async function signLog(
   return changed > 0
 }
 
-/** Number of entries about the log itself. */
+/** Number of entries that are about the log itself, and not about tags. */
 export async function countOwnEntries(reader: Reader, log: number): Promise<number> {
   const row = await reader.get<{ seq: number }>(sql`
     SELECT seq FROM ledger_entries WHERE log_id = ${log} AND chain = 'log' ORDER BY seq DESC LIMIT 1`)
@@ -99,7 +102,7 @@ export async function countOwnEntries(reader: Reader, log: number): Promise<numb
 
 export type LogKey = { vkey: string; log: number; privateKey: Uint8Array; createTime: string }
 
-/** Keys of these logs, oldest first. Private keys are sealed. */
+/** Keys of these logs, oldest first. Private keys are encrypted. */
 export function logKeys(reader: Reader, logs: readonly number[]): Promise<LogKey[]> {
   return reader.all(sql`
     SELECT vkey, log_id AS log, private_key AS "privateKey", create_time AS "createTime" FROM ledger_log_keys
@@ -113,9 +116,9 @@ export async function insertLogKey(tx: Tx, { vkey, log, privateKey, createTime }
 }
 
 /**
- * Tag histories with queued rows, at most `most` after `after`, ordered by number. Rows of a tag cannot be logged before older
- * rows are queued. Rows of a repository that is being removed wait for its deletions, which have an earlier time. Rows of an
- * organization wait while its log is suspended. The queued rows themselves are not read.
+ * Tag histories with queued rows, at most `most` after `after`, ordered by number. Rows of a tag cannot be logged before the
+ * older rows of the tag are queued. If a repository is being removed, its rows wait for its deletions, which have an earlier
+ * time. If the log of an organization is suspended, its rows wait too. The queued rows themselves are not read.
  */
 export async function waitingLedgers(reader: Reader, after: number, most: number): Promise<WaitingLedger[]> {
   const next = (former: Sql) => sql`(SELECT min(p.ledger_id) FROM ledger_pending p WHERE p.ledger_id > ${former})`
@@ -144,7 +147,7 @@ type StoredPending = Omit<PendingRow, 'event' | 'source'> & { event: number; sou
 
 const readyTags = ({ afterTag }: WaitingLedger): Sql => (afterTag === null ? sql`1 = 1` : sql`q.tag < ${afterTag}`)
 
-/** Some rows that can be logged, by tag and time. */
+/** Some rows that can be logged now, ordered by tag and time. */
 export function readyRows(tx: Tx, waiting: WaitingLedger, most: number): Promise<PendingRow[]> {
   return pendingRows(
     tx,
@@ -153,9 +156,9 @@ export function readyRows(tx: Tx, waiting: WaitingLedger, most: number): Promise
   )
 }
 
-/** Tags with queued assignments that were made on this server since then, the longest wait first. */
+/** Tags with queued assignments that were made on this server after `since`. The longest wait comes first. */
 export async function movedTags(tx: Tx, waiting: WaitingLedger, since: string, most: number): Promise<string[]> {
-  // The negative number matches the index for whole repositories.
+  // The negative number selects the index for the rows of a whole history by time.
   const rows = await tx.all<{ tag: string }>(sql`
     SELECT q.tag
       FROM tag_history h
@@ -208,7 +211,9 @@ export async function insertEntries(tx: Tx, log: number, entries: readonly Entry
   for (const insert of insertsOf(into, rows)) await tx.run(insert)
 }
 
-/** Stores the rows of these entries, also of rows that an earlier log has, and removes them from the queue. */
+/**
+ * Records which rows the entries are for, and removes these rows from the queue. Rows that an earlier log has are recorded too.
+ */
 export async function openEntries(tx: Tx, log: number, openings: readonly OpeningRow[]): Promise<void> {
   const rows = openings.map(({ ledger, tag, time, path, nonce, index }) => {
     return sql`(${ledger}, ${tag}, ${time}, ${path}, ${nonce}, ${log}, ${index})`
@@ -223,10 +228,10 @@ export async function openEntries(tx: Tx, log: number, openings: readonly Openin
       SELECT ledger_id, tag, time FROM ledger_openings WHERE log_id = ${log} AND idx >= ${openings[0]!.index})`)
 }
 
-/** Existing tiles among these. */
+/** The given tiles that exist. */
 export async function readTiles(reader: Reader, log: number, wanted: readonly TileAt[]): Promise<Tiles> {
   if (wanted.length === 0) return new Map()
-  // Each tile is selected by its key. With OR, both engines would read all tiles of the log.
+  // Each tile is selected on its own. With OR, both databases would read all tiles of the log.
   const each = wanted.map(
     ({ level, index }) => sql`
     SELECT level, idx AS "index", hashes FROM ledger_tiles WHERE log_id = ${log} AND level = ${level} AND idx = ${index}`,
@@ -245,7 +250,7 @@ export async function writeTiles(tx: Tx, log: number, tiles: readonly (TileAt & 
   }
 }
 
-/** Unchanged text of the entries from `from` to before `to`. */
+/** Unchanged text of the entries with numbers from `from` up to, but not including, `to`. */
 export async function readEntries(reader: Reader, log: number, from: number, to: number): Promise<string[]> {
   const rows = await reader.all<{ entry: string }>(sql`
     SELECT entry FROM ledger_entries WHERE log_id = ${log} AND idx >= ${from} AND idx < ${to} ORDER BY idx`)
@@ -258,7 +263,7 @@ export function findInChain(reader: Reader, log: number, chain: string, seq: num
      WHERE log_id = ${log} AND chain = ${chain} AND seq = ${seq}`)
 }
 
-/** Time of the first row of a chain. Returns undefined if its tag history was erased. */
+/** Time of the first row of a chain. Returns undefined if the tag history of the chain was erased. */
 export async function beganAt(reader: Reader, log: number, chain: string): Promise<string | undefined> {
   const row = await reader.get<{ time: string }>(sql`
     SELECT o.time FROM ledger_entries e JOIN ledger_openings o ON o.log_id = e.log_id AND o.idx = e.idx
@@ -266,7 +271,7 @@ export async function beganAt(reader: Reader, log: number, chain: string): Promi
   return row?.time
 }
 
-/** True if the database was ever restored from a backup. Logs that it does not know may then have been signed. */
+/** True if the database was ever restored from a backup. Then other logs may have been signed that the database does not know. */
 export async function wasRestored(reader: Reader): Promise<boolean> {
   return (await readFact(reader, 'restore_time')) !== undefined
 }
@@ -279,7 +284,7 @@ type StoredRow = Omit<PendingRow, 'kind' | 'organization' | 'event' | 'source'> 
     | { nonce: string | null; log: null; index: null; chain: null; seq: null; entry: null }
   )
 
-/** Row with the state of a tag at a time, with its entry in a log or nulls. */
+/** Last row of a tag up to a time. If the row is in a log, includes its entry; otherwise these columns are null. */
 export async function rowAt(reader: Reader, ledger: number, tag: string, at: string) {
   const row = await reader.get<StoredRow>(sql`
     SELECT h.repo_id AS ledger, h.tag, h.time, h.event, h.digest, h.previous_digest AS "previousDigest", h.actor, h.source,

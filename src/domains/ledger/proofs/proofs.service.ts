@@ -1,4 +1,4 @@
-// Reads logs for clients: checkpoints, tiles, policies, and inclusion proofs for the digest of a tag.
+// Serves logs to clients: checkpoints, tiles, policies, and inclusion proofs for the digest of a tag.
 import type { App } from '#app.ts'
 import type { Reader } from '#db/sql.ts'
 import { repoType } from '#domains/registry/repos/repos.model.ts'
@@ -17,24 +17,24 @@ import { logKeysNow } from './log-keys.service.ts'
 import { type EntryRow, type LedgerLog, ledgerLogType, saltedBy } from './logs.model.ts'
 import * as store from './logs.store.ts'
 
-/** A log of an organization. Logs of later generations have a name. */
+/** Identifies a log of an organization. The first log has an empty name. */
 export type LogAt = { organization: string; name: string }
 
 async function getLog(reader: Reader, at: LogAt): Promise<LedgerLog> {
   const log = (await store.listLogs(reader, at.organization)).find(({ origin }) => nameIn(origin) === at.name)
-  // A log is not shown before it is signed.
+  // Clients cannot see a log before it is signed.
   if (!log || log.checkpoint === '') throw notFound(ledgerLogType, idOf(at))
   return log
 }
 
-/** Part after the organization in an origin. Empty for the first log. */
+/** Name of a log: the part of the origin after the organization. Empty for the first log. */
 function nameIn(origin: string): string {
   return /\/ledger\/[0-9a-f]{40}\/(.+)/.exec(origin)?.[1] ?? ''
 }
 
 const idOf = ({ organization, name }: LogAt): string => (name === '' ? organization : `${organization}/${name}`)
 
-/** Last signed checkpoint with its cosignatures. */
+/** Last signed checkpoint of a log, with its cosignatures. */
 export async function readCheckpoint({ db }: Pick<App, 'db'>, at: LogAt): Promise<string> {
   const log = await getLog(db, at)
   const cosigned = await cosignedOf(db, log.id)
@@ -42,15 +42,15 @@ export async function readCheckpoint({ db }: Pick<App, 'db'>, at: LogAt): Promis
 }
 
 /**
- * Checkpoint for the proof of an entry: the last one with enough cosignatures if it contains the entry, or else the last signed
- * one.
+ * Checkpoint for the proof of an entry. This is the last checkpoint with enough cosignatures if it contains the entry, and
+ * otherwise the last signed checkpoint.
  */
 function headOf(log: LedgerLog, cosigned: readonly Head[], index: number): Head {
   const own = { log: log.id, checkpoint: log.checkpoint, size: log.checkpointSize }
   return cosigned.find((head) => head.log === log.id && index < head.size) ?? own
 }
 
-/** Bytes of a tile or of a bundle of entries, up to the checkpoint. Throws NOT_FOUND for one that is not full yet. */
+/** Bytes of a tile or of a bundle of entries, up to the last checkpoint. Throws NOT_FOUND if the tile is not full yet. */
 export async function readTile({ db }: Pick<App, 'db'>, at: LogAt, asked: TileAsked): Promise<Buffer> {
   const { id, checkpointSize } = await getLog(db, at)
   const { kind, level, index, width } = asked
@@ -67,7 +67,7 @@ export async function readTile({ db }: Pick<App, 'db'>, at: LogAt, asked: TileAs
   return tile.subarray(0, width * 32)
 }
 
-/** Policy with the logs to trust, newest first (c2sp.org/tlog-policy). `url` is the base URL of this server. */
+/** Policy that names the logs to trust, newest first (c2sp.org/tlog-policy). `url` is the base URL of this server. */
 export async function policyOf(
   app: Pick<App, 'db' | 'config' | 'clock'>,
   organization: string,
@@ -88,7 +88,7 @@ export async function policyOf(
   return `${[...lines, ...quorumLines(config.ledgerWitnesses)].join('\n')}\n`
 }
 
-/** A quorum is more than half of the witnesses. */
+/** Lines of the policy for the quorum: more than half of the witnesses. */
 function quorumLines(witnesses: readonly Witness[]): string[] {
   if (witnesses.length === 0) return ['quorum none']
   const names = witnesses.map((_witness, i) => `W${i + 1}`)
@@ -102,8 +102,8 @@ function quorumLines(witnesses: readonly Witness[]): string[] {
 export type ProofAsked = { repo: string; tag: string; at: string }
 
 /**
- * Proof for the digest of a tag at a time, and for the next row if there is one. Throws ProofPending while the row has no entry
- * yet. This takes about a second, and longer for rows from before the log.
+ * Proof for the digest of a tag at a time, and for the next row of the tag if there is one. Throws ProofPending while a row has
+ * no entry yet. A new row gets its entry in about a second. A row that is older than the log may wait longer.
  */
 export async function proofOf(
   app: Pick<App, 'db' | 'sealer' | 'config' | 'tiles'>,
@@ -112,7 +112,7 @@ export async function proofOf(
   const { db, sealer, config, tiles } = app
   const { repo: uid, tag, at } = asked
   const organization = rootOf(uid)
-  // Checkpoints are read first, so that later reads contain everything they cover.
+  // Reads checkpoints first, so that the following reads have everything that the checkpoints cover.
   const [repo, logs, cosigned] = await Promise.all([
     findRepoRow(db, { uid }),
     store.listLogs(db, organization),
@@ -143,7 +143,7 @@ export async function proofOf(
   ])
 }
 
-/** Error for a proof that is not ready yet. No one has to act on it. */
+/** Error for a proof that is not ready yet. The client only has to try again. */
 export class ProofPending extends AppError {
   constructor() {
     const details = [{ type: 'RetryInfo', retryDelaySeconds: 1 }] as const

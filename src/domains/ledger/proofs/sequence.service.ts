@@ -1,5 +1,5 @@
-// Adds queued rows to the transparency log of their organization. Only one node does this at a time, so that there is one order.
-// Assignments of tags do not wait for it.
+// Adds queued rows to the transparency log of their organization. Only one server does this at a time, so that all entries have
+// one order. Tag assignments do not wait for their entries.
 import { randomBytes } from 'node:crypto'
 import type { App } from '#app.ts'
 import type { Reader, Tx } from '#db/sql.ts'
@@ -33,17 +33,20 @@ import type { Sequencing } from './sequencing.ts'
 
 const rowsAtOnce = 200
 const ledgersAtOnce = 20
-/** Number of tag histories that are examined together, and how often this is repeated until one of them is ready. */
+/** Number of tag histories that are examined at once, and how often the next ones are examined until one is ready. */
 const ledgersLookedAt = 100
 const looksAtOnce = 10
-/** Longer than an assignment may wait for its entry. Older rows of a tag history are not searched. */
+/**
+ * Maximum age of assignments that are logged before other rows. It is longer than an assignment may wait for its entry. Older
+ * rows are not searched.
+ */
 const latelyMs = 120_000
 const secretBytes = 32
 const nonceBytes = 16
 
 type By = Pick<App, 'sealer' | 'clock'>
 
-/** True if a row can be logged or a log can be signed. Checked before a transaction begins. */
+/** True if a row can be logged or a log can be signed. Checked without a transaction, which is begun only if needed. */
 export async function isAnythingDue({ db, sequencing }: Pick<App, 'db' | 'sequencing'>): Promise<boolean> {
   return (
     (await nextReady(db, sequencing)).ledgers.length > 0 ||
@@ -52,8 +55,8 @@ export async function isAnythingDue({ db, sequencing }: Pick<App, 'db' | 'sequen
 }
 
 /**
- * Next tag histories to log, and where to continue after them. Skips histories that cannot be logged now, up to a limit that keeps
- * the run short.
+ * Next tag histories with rows to log, and the number after which the search continues. Skips histories that cannot be logged
+ * now. The number of skipped histories is limited, so that a run stays short.
  */
 async function nextReady(reader: Reader, turns: Sequencing): Promise<{ ledgers: WaitingLedger[]; after: number }> {
   for (let looks = 0; looks < looksAtOnce; looks++) {
@@ -70,14 +73,14 @@ async function nextReady(reader: Reader, turns: Sequencing): Promise<{ ledgers: 
   return { ledgers: [], after: turns.after }
 }
 
-/** Logs some queued rows. Returns how many. `host` is the beginning of the origins of new logs. */
+/** Logs some queued rows and returns their number. `host` is the beginning of the origins of new logs. */
 export async function sequenceSome(tx: Tx, by: By & Pick<App, 'sequencing'>, host: string): Promise<number> {
   const { ledgers, after } = await nextReady(tx, by.sequencing)
   by.sequencing.after = after
   const organizations = Map.groupBy(ledgers, (ready) => ready.organization)
   let count = 0
   for (const [organization, some] of organizations) {
-    // Each organization has its share, and each of its tag histories too, so that a long import does not delay others.
+    // Each organization has its share of the rows, and so does each of its tag histories. So a long import does not delay others.
     const ofEach = Math.ceil(rowsAtOnce / organizations.size / some.length)
     const rows: PendingRow[] = []
     for (const ready of some) rows.push(...(await nextRows(tx, by, ready, ofEach)))
@@ -90,8 +93,8 @@ export async function sequenceSome(tx: Tx, by: By & Pick<App, 'sequencing'>, hos
 }
 
 /**
- * Rows to log next from a tag history. If more are queued, recent assignments come before imported rows. Each is preceded by the
- * queued rows of its chain.
+ * Rows of a tag history to log next. If more rows are queued, recent assignments come before imported rows. The queued rows of
+ * the same chain come before each row.
  */
 async function nextRows(tx: Tx, { clock }: By, ready: WaitingLedger, most: number): Promise<PendingRow[]> {
   const rows = await store.readyRows(tx, ready, most)
@@ -104,8 +107,8 @@ async function nextRows(tx: Tx, { clock }: By, ready: WaitingLedger, most: numbe
 }
 
 /**
- * Current log of the organization. If there is none, creates one that refers to the log before. Returns undefined while the last
- * one is suspended.
+ * Current log of the organization. If there is none, creates a log that refers to the log before. Returns undefined if the last
+ * log is suspended.
  */
 async function findOrCreateLog(tx: Tx, by: By, organization: string, host: string): Promise<LedgerLog | undefined> {
   const last = await store.lockLog(tx, organization)
@@ -113,7 +116,7 @@ async function findOrCreateLog(tx: Tx, by: By, organization: string, host: strin
   // The log may have been suspended since it was read.
   if (last?.state === stateNumbers.suspended) return undefined
   const generation = (last?.generation ?? 0) + 1
-  // Another log may have been signed that this database does not know, so the next one gets a unique name.
+  // Another log may have been signed that this database does not know. So the new log gets a unique name.
   const isFirst = generation === 1 && !(await store.wasRestored(tx))
   const own = isFirst ? '' : `/${generation}-${randomBytes(4).toString('hex')}`
   const origin = `${host}/ledger/${organization}${own}`
@@ -140,8 +143,8 @@ async function addKey(tx: Tx, { sealer, clock }: By, { id, origin }: LedgerLog):
 }
 
 /**
- * Gives the log a new key, which signs from the next checkpoint on, beside the former one for the time in `logKeysNow`. An entry
- * records it. Returns the key, or undefined if the organization has no active log.
+ * Gives the log a new key. The key signs from the next checkpoint on, together with the former key for the time in `logKeysNow`.
+ * An entry of the log records the new key. Returns the new key, or undefined if the organization has no active log.
  */
 export async function rotateLogKey(tx: Tx, by: By, organization: string): Promise<string | undefined> {
   const log = await store.lockLog(tx, organization)
@@ -158,12 +161,12 @@ function openSecret({ sealer }: By, { origin, secret }: LedgerLog): Buffer {
   return plain
 }
 
-/** Last logged entry of a tag. */
+/** Last entry of a tag in a log. */
 type Last = { time: string; path: string; chain: string; seq: number; leaf: Buffer }
 
 /**
- * Adds entries for rows. A row continues the chain of the previous row only if that is the last of its chain and has the same
- * path. Otherwise rows in between are unknown, and a new chain begins.
+ * Adds entries for rows. A row continues the chain of the previous row only if the previous row is the last of its chain and has
+ * the same path. Otherwise rows in between are unknown, and a new chain begins.
  */
 async function append(tx: Tx, by: By, log: LedgerLog, rows: readonly PendingRow[]): Promise<void> {
   const secret = openSecret(by, log)
@@ -200,14 +203,14 @@ async function append(tx: Tx, by: By, log: LedgerLog, rows: readonly PendingRow[
 
 const leafOf = (entry: string): Buffer => leafHash(Buffer.from(entry))
 
-/** Entry of the previous row of the tag if this log has it. */
+/** Entry of the previous row of the tag. Returns undefined if this log does not have it. */
 function findLogged({ id }: LedgerLog, row: PendingRow): Last | undefined {
   const { before, beforePath, beforeLog, beforeChain, beforeSeq, beforeEntry } = row
   if (beforeLog !== id || beforeEntry === null) return undefined
   return { time: before, path: beforePath!, chain: beforeChain!, seq: beforeSeq!, leaf: leafOf(beforeEntry) }
 }
 
-/** `leaves` are the leaves of the entries, in order. */
+/** Adds entries to the tree of a log. `leaves` are the leaves of the entries, in order. */
 async function addLeaves(
   tx: Tx,
   log: LedgerLog,

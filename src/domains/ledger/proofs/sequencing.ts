@@ -1,12 +1,12 @@
-// State of this process for the order in which tag histories are logged. They take turns by number.
+// State of this process for taking turns between tag histories. They are logged in the order of their numbers.
 import { createSignal, type Signal } from '#lib/signal.ts'
 
 export type Sequencing = {
   /** Number of the last tag history that was logged. */
   after: number
-  /** Signals that rows are left, so that the next run need not wait. */
+  /** Signals that queued rows are left, so that the next run starts at once. */
   left: Signal
-  /** Clock that measures the duration of a run. */
+  /** Clock for the duration of a run. */
   monotonic: () => number
 }
 

@@ -1,4 +1,4 @@
-// Signs checkpoints of the logs, after storing them in the blob store.
+// Signs checkpoints of the logs. Each checkpoint is stored in the blob store before it is signed.
 import type { App } from '#app.ts'
 import type { Lease } from '#db/leases.ts'
 import type { Tx } from '#db/sql.ts'
@@ -12,14 +12,14 @@ import { noteStored } from './stored-checkpoints.store.ts'
 type By = Pick<App, 'db' | 'blobs' | 'sealer' | 'clock' | 'log' | 'failures' | 'checkpointGuard'>
 
 const logsAtOnce = 100
-/** Longest wait of one run for the blob store. The same job adds entries, which wait meanwhile. */
+/** Longest time that one run waits for the blob store. The same job adds entries to logs, which have to wait meanwhile. */
 const storeMs = 5000
 const rowLocks = { isolation: 'rowLocks' } as const
 
 /**
- * Signs the logs that have grown; `answeredTo` as for `unsignedLogs`. Signs nothing while the blob store is unavailable. After a
- * crash, the next run makes the same checkpoint, finds it in the store and signs it. A run ends if it has to wait for the store.
- * The next one begins after its page, so that all logs get their turn.
+ * Signs the logs that have grown. `answeredTo` is used as in `unsignedLogs`. If the blob store is unavailable, signs nothing.
+ * After a crash, the next run makes the same checkpoint, finds it in the store and signs it. If a run would have to wait for the
+ * store, it ends. The next run begins with the following logs, so that all logs have their turn.
  */
 export async function signLogs(
   by: By,
@@ -50,8 +50,8 @@ export async function signLogs(
 }
 
 /**
- * Logs that have grown. Their entries may have been committed without waiting for the disk. This commit waits, and makes them
- * durable too. Otherwise a power cut could lose entries of a stored checkpoint.
+ * Logs that have grown. Their entries may have been committed without waiting for the disk. This commit waits for the disk and
+ * makes the entries durable too. Otherwise a power cut could lose entries of a stored checkpoint.
  */
 async function commitUnsigned(
   tx: Tx,

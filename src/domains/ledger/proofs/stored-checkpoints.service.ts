@@ -1,4 +1,5 @@
-// Checkpoints in the blob store. A database that was set back does not extend them, and its logs are not signed.
+// Checkpoints in the blob store. If a database was set back to an earlier state, its logs do not extend their stored checkpoints.
+// Such logs are not signed.
 import type { App } from '#app.ts'
 import type { CheckpointStore } from '#blobs/blobs.ts'
 import type { Db, Reader } from '#db/sql.ts'
@@ -15,33 +16,36 @@ import * as store from './stored-checkpoints.store.ts'
 type By = Pick<App, 'db' | 'blobs' | 'checkpointGuard' | 'log'>
 type Signing = By & Pick<App, 'failures'>
 
-/** A log with the root of its entries, read in the transaction that commits them. */
+/** A log with the root hash of its entries, read in the transaction that commits the entries. */
 export type UnsignedLog = LedgerLog & { root: Buffer }
 
-/** A stored checkpoint that may be signed; `text` is the note without signatures. */
+/** A stored checkpoint that may be signed. `text` is the note without signatures. */
 export type StoredHead = { log: LedgerLog; text: string }
 
-/** `waiting`: the store did not accept it now. `contradicted`: the stored text, which the log does not extend. */
+/**
+ * Result of storing a checkpoint. `waiting`: the store did not accept the checkpoint now. `contradicted`: the log does not extend
+ * this stored text.
+ */
 type Outcome = StoredHead | 'waiting' | { contradicted: string }
 
-/** Failure of the blob store, not of the database. */
+/** Error of the blob store, in contrast to errors of the database. */
 class StoreFailure extends Error {
   override name = 'StoreFailure'
 }
 
-/** Each may use a database connection for a moment. */
+/** Number of checkpoints that are stored at the same time. Each may use a database connection for a moment. */
 const atOnce = 4
-/** Another server can be faster only while it takes over the lease. */
+/** Most attempts to store a checkpoint. Another server can store one first only while it takes over the lease. */
 const mostTries = 4
 const logsAtOnce = 100
 const rowLocks = { isolation: 'rowLocks' } as const
 
-/** Root of the first `size` entries, which the database must have. */
+/** Root hash of the first `size` entries. The database must have these entries. */
 export async function rootOf(reader: Reader, log: number, size: number): Promise<Buffer> {
   return rootHash(size, nodesOf(await readTiles(reader, log, tilesFor([], size))))
 }
 
-/** Reason why the log in the database does not extend a stored checkpoint. Returns undefined if it does. */
+/** Reason why the log in the database does not extend a stored checkpoint. Returns undefined if it does extend it. */
 export async function contradictionOf(
   reader: Reader,
   { id, origin }: Pick<LedgerLog, 'id' | 'origin'>,
@@ -49,7 +53,7 @@ export async function contradictionOf(
 ): Promise<string | undefined> {
   const head = parseCheckpoint(stored)
   if (!head || head.origin !== origin) return 'the stored checkpoint is damaged'
-  // Read after the stored checkpoint, which is written only after its entries are committed.
+  // The size is read after the stored checkpoint. A checkpoint is stored only after its entries are committed.
   const size = await store.sizeOf(reader, id)
   if (head.size > size) return `the database has ${size} entries, but the stored checkpoint has ${head.size}`
   const isSame = (await rootOf(reader, id, head.size)).equals(head.root)
@@ -57,14 +61,15 @@ export async function contradictionOf(
 }
 
 /**
- * One run of signing. After `deadline` it sends no more requests to the store. `hasStored` is true if the store has accepted
+ * One signing run. After `deadline` the run sends no more requests to the store. `hasStored` is true if the store has accepted
  * checkpoints in this run.
  */
 type Run = { tx: Db['tx']; signal: AbortSignal; deadline: AbortSignal; hasStored: boolean }
 
 /**
- * Stores the checkpoints of these logs and returns those that may be signed. Suspends logs that do not extend their stored
- * checkpoint. Stops at the first failure of the store and at the deadline. The run then has to end, and the next one tries again.
+ * Stores the checkpoints of these logs and returns the checkpoints that may be signed. Suspends logs that do not extend their
+ * stored checkpoint. Stops at the first failure of the store, and at the deadline. Then the run has to end, and the next run
+ * tries again.
  */
 export async function storeCheckpoints(
   by: Signing,
@@ -102,7 +107,8 @@ async function storeOne(by: By, log: UnsignedLog, { signal, deadline }: Run): Pr
     known ??= await withStore(within, () => checkpoints.read(name, within))
     if (known) {
       if ((await contradictionOf(db, log, known.text)) !== undefined) return { contradicted: known.text }
-      // The checkpoint is there since a crash, or another server has stored one that extends it.
+      // The checkpoint is stored already: before a crash, or by another server. That server may also have stored a checkpoint
+      // that extends this one.
       if (parseCheckpoint(known.text)!.size >= size) return head
     }
     const version = await withStore(within, () => checkpoints.write(name, head.text, known?.version, within))
@@ -118,7 +124,7 @@ async function storeOne(by: By, log: UnsignedLog, { signal, deadline }: Run): Pr
   return 'waiting'
 }
 
-/** Stores the text of the signed checkpoint. Returns false if a server that signs meanwhile has stored a newer one. */
+/** Stores the text of the signed checkpoint. Returns false if another server has stored a newer checkpoint meanwhile. */
 export async function storeSigned(
   checkpoints: CheckpointStore,
   { origin, checkpoint }: LedgerLog,
@@ -128,7 +134,10 @@ export async function storeSigned(
   return (await checkpoints.write(checkpointName(origin), text, undefined, signal)) !== undefined
 }
 
-/** A folder on a network file system may never answer, and cannot be canceled by a signal. */
+/**
+ * Runs an operation of the store, but stops waiting when `within` is aborted. A folder on a network file system may never answer,
+ * and its operations cannot be canceled.
+ */
 async function withStore<T>(within: AbortSignal, ask: () => Promise<T>): Promise<T> {
   try {
     within.throwIfAborted()
@@ -139,8 +148,8 @@ async function withStore<T>(within: AbortSignal, ask: () => Promise<T>): Promise
 }
 
 /**
- * Compares the logs with their stored checkpoints, and suspends those that do not extend them. Returns `undefined` if not all
- * could be compared, since the store is unavailable or a database server lags.
+ * Compares the logs with their stored checkpoints, and suspends logs that do not extend them. Returns `undefined` if not all logs
+ * could be compared, because the store is unavailable or a standby of the database lags.
  */
 export async function compareCheckpoints(
   by: By,
@@ -150,7 +159,7 @@ export async function compareCheckpoints(
   const { checkpoints } = by.blobs
   const compare = async (log: LedgerLog): Promise<void> => {
     const stored = await withStore(signal, () => checkpoints.read(checkpointName(log.origin), signal))
-    // An earlier release has signed the log, and no entry was added since.
+    // No checkpoint is stored, because an earlier release signed the log and no entry was added since.
     if (!stored && log.checkpoint !== '') {
       const isNew = await withStore(signal, () => storeSigned(checkpoints, log, signal))
       if (!checkpoints.isAtomic()) warnAboutBucket(by)
@@ -186,8 +195,8 @@ export async function countSuspendedLogs({ db, checkpointGuard: guard }: By): Pr
 }
 
 /**
- * Decides again in the transaction that suspends the log. Any other read may come from a standby that lags, and only a primary
- * can lock the row. Returns `refuted` if the log extends its stored checkpoint there.
+ * Suspends a log after comparing it again in the same transaction. Other reads may come from a standby that lags, and only a
+ * primary can lock the row. Returns `refuted` if the log extends its stored checkpoint after all.
  */
 async function suspend(by: By, tx: Db['tx'], log: LedgerLog, stored: string): Promise<'new' | 'before' | 'refuted'> {
   const decided = await tx(async (one) => {
@@ -211,11 +220,11 @@ async function suspend(by: By, tx: Db['tx'], log: LedgerLog, stored: string): Pr
 }
 
 /**
- * Skips a log that always fails, for example because of a damaged tile or key, so that it does not block others. Throws errors
- * that would concern all logs.
+ * Skips a log that always fails, for example because of a damaged tile or key, so that the log does not block others. Throws
+ * errors that would affect all logs.
  */
 export function passOver({ failures }: Pick<App, 'failures'>, { id }: LedgerLog, error: unknown): undefined {
-  // Errors of the database have a code.
+  // Errors with a code come from the database.
   if (!(error instanceof Error) || 'code' in error) throw error
   failures.repeated('a transparency log could not be signed', new Error(`log ${id}: ${error.message}`))
 }

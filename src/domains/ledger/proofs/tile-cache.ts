@@ -1,5 +1,5 @@
-// Cache of the tiles of recent proofs, with their computed nodes. Reading and hashing tiles takes most of the processor time of a
-// proof. Many proofs need the same tiles above their entries and at the end of the log.
+// Cache of tiles that recent proofs used, with their computed nodes. Reading and hashing tiles takes most of the processor time
+// of a proof. Many proofs need the same tiles: those above their entries and at the end of the log.
 import type { Db } from '#db/sql.ts'
 import { Newest } from '#lib/caches/newest.ts'
 import { hashBytes, type Nodes } from '#lib/tlog/merkle.ts'
@@ -7,14 +7,14 @@ import { nodesIn, type TileAt, type TileTree, tileKey, tilesFor, tileWidth, tree
 import { readTiles } from './logs.store.ts'
 
 export type TileCache = {
-  /** Nodes of the tree with this root, as far as proofs for these entries need them. */
+  /** Nodes of the tree of this size that proofs for these entries need. */
   nodesFor(head: { log: number; size: number }, entries: readonly number[]): Promise<Nodes>
 }
 
-/** A tile with its computed nodes takes 16 KB. */
+/** Most tiles in the cache. A tile with its computed nodes takes 16 KB. */
 const keptTiles = 256
 
-/** Tiles of a checkpoint never change, so they are only replaced by newer ones. */
+/** Creates a cache. Tiles of a checkpoint never change, so entries are removed only to make room for newer ones. */
 export function createTileCache(db: Db, most = keptTiles): TileCache {
   const kept = new Newest<string, TileTree>(most)
   return {
@@ -24,7 +24,7 @@ export function createTileCache(db: Db, most = keptTiles): TileCache {
       const keyOf = (at: TileAt) => `${log} ${tileKey(at)} ${widthOf(at, size)}`
       const add = (at: TileAt, tile: TileTree) => {
         found.set(tileKey(at), tile)
-        // Tiles of entries are not cached, since few of them are read twice.
+        // Tiles of entries are not cached, since few of them are needed twice.
         if (at.level > 0 || widthOf(at, size) < tileWidth) kept.set(keyOf(at), tile)
       }
       for (const at of tilesFor(entries, size)) {
@@ -35,7 +35,7 @@ export function createTileCache(db: Db, most = keptTiles): TileCache {
       const read = await readTiles(db, log, missing)
       for (const at of missing) {
         const bytes = widthOf(at, size) * hashBytes
-        // The log may have grown meanwhile.
+        // The stored tile may be longer than needed, since the log may have grown meanwhile.
         const tile = read.get(tileKey(at))?.subarray(0, bytes)
         if (tile?.length === bytes) add(at, treeOf(tile))
       }

@@ -8,7 +8,10 @@ import { storedLogs } from './stored-checkpoints.store.ts'
 
 const page = 500
 
-/** Verifies that every log that has not ended extends its stored checkpoint, and that every signed log has one. */
+/**
+ * Verifies that every log that has not ended extends its stored checkpoint. Also verifies that every signed log has a stored
+ * checkpoint.
+ */
 export async function verifyCheckpoints(at: { db: Db; blobs: Blobs }, watch: Watch): Promise<void> {
   for (let after = 0; ; ) {
     const logs = await storedLogs(at.db, after, page)
@@ -35,7 +38,7 @@ async function verifyCheckpoint(
     }
     return
   }
-  // An earlier release has signed the log, or it was never signed.
+  // No checkpoint is stored if an earlier release signed the log, or if the log was never signed.
   if (storedSize === 0 || checkpoint === '') return
   if (watch.repair) await storeSigned(checkpoints, log)
   const detail = 'the blob store does not have it'

@@ -1,4 +1,4 @@
-// Witness for logs of other servers (c2sp.org/tlog-witness): cosigns checkpoints, and never two that contradict each other.
+// Witness for logs of other servers (c2sp.org/tlog-witness). It cosigns checkpoints, and never two that contradict each other.
 import type { App } from '#app.ts'
 import { type Checkpoint, parseCheckpoint, readSize } from '#lib/tlog/checkpoint.ts'
 import { emptyRoot, hashBytes, isConsistent } from '#lib/tlog/merkle.ts'
@@ -15,17 +15,17 @@ import {
 } from '#lib/tlog/notes.ts'
 import * as store from './cosignatures.store.ts'
 
-/** Answer in the terms of the protocol: a status, and for 409 the size that was seen last. */
+/** Answer in the terms of the protocol. For status 409, the body has the size of the checkpoint that this witness saw last. */
 export type WitnessAnswer = { status: 200 | 400 | 403 | 404 | 409 | 422; body: string }
 
 type By = Pick<App, 'db' | 'sealer' | 'clock' | 'config'>
 type Shown = { old: number; proof: Buffer[]; text: string; checkpoint: Checkpoint; isSigned: (key: NoteKey) => boolean }
 
 const mostHashes = 63
-/** The transaction locks the row of the log. */
+/** Options of transactions that lock the row of the log. */
 const rowLocks = { isolation: 'rowLocks' } as const
 
-/** Key with which this server signs as a witness, created on first use with this `name`. */
+/** Public key with which this server signs as a witness. It is created on first use, with this `name`. */
 export async function witnessVkey(by: By, name: string): Promise<string> {
   return vkeyOf((await readOwnKey(by, name)).key)
 }
@@ -46,7 +46,10 @@ async function readOwnKey({ db, sealer, clock }: By, name: string): Promise<{ ke
   return { key, privateKey }
 }
 
-/** Verifies a checkpoint with the consistency proof from the last one that was seen, and signs it. */
+/**
+ * Verifies a checkpoint and signs it. The request must have a consistency proof from the last checkpoint that this witness has
+ * seen.
+ */
 export async function cosign(by: By, request: string, name: string): Promise<WitnessAnswer> {
   const shown = readRequest(request)
   if (!shown) return { status: 400, body: 'the request is not a valid request of c2sp.org/tlog-witness\n' }

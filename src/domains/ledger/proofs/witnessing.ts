@@ -1,14 +1,15 @@
-// Witnesses that this process has asked about a log before it signs.
+// State of this process: for which logs it has enough answers of witnesses to sign them.
 import { randomUUID } from 'node:crypto'
 
-/** Delay before a log is asked about again after too few answers. */
+/** Delay before witnesses are asked about a log again, if too few have answered. */
 const patienceMs = 60_000
 
 /**
- * Answers of witnesses to this process. No clock is involved, since a clock that was wrong once would mislead the next process.
+ * Answers of witnesses to this process. They do not depend on a clock, since a clock that was wrong once would mislead the next
+ * process.
  */
 export type Witnessing = {
-  /** Id of this process. Answers to another process do not count for this one. */
+  /** Id of this process. Answers of witnesses to another process do not count for this process. */
   process: string
   isDue(log: number): boolean
   note(log: number, isSure: boolean): void
