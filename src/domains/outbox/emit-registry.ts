@@ -138,7 +138,8 @@ export function createRegistryEvents(
 }
 
 /**
- * Counts dropped events by kind and group until it is known whether they were wanted. Unwanted events do not count as dropped.
+ * Counts dropped events by kind and group until it is known whether a receiver wanted them. Events that no receiver wanted do not
+ * count as dropped.
  */
 function createDrops(
   isWanted: (one: Pick<Waiting, 'kind' | 'group'>) => Promise<boolean>,

@@ -6,7 +6,10 @@ import type { Removal } from './repos/removals.model.ts'
 import type { SettledSync, SourceChange } from './repos/sync-config.model.ts'
 import type { Mover, TagRepo } from './tags/tags.model.ts'
 
-/** A manifest that was pushed. `tags` are those of the push. With `sparse`, listed content may be pushed later. */
+/**
+ * A manifest that was pushed. `tags` are the tags of the push. With `sparse`, content that the manifest lists may be pushed
+ * later.
+ */
 export type PushedManifest = {
   digest: string
   document: ManifestDocument
@@ -27,9 +30,9 @@ export type RegistryHooks = {
   pushBeginning(place: string): Promise<void>
   /** Runs after the manifest is stored and before its tags are assigned. An assignment may still be refused. */
   manifestPushed(tx: Tx, by: By, repo: TagRepo, pushed: PushedManifest): Promise<void>
-  /** Throws if API calls must not change tags of the repository, because they come from another repository or registry. */
+  /** Throws if API calls must not change tags of the repository, because its tags come from another repository or registry. */
   mayChangeTags(reader: Reader, repo: string): Promise<void>
-  /** Throws if the tag must not be created, or must not take another digest. */
+  /** Throws if the tag must not be created, or must not be assigned to another digest. */
   mayAssignTag(tx: Tx, repo: TagRepo, move: TagChange & { previousDigest: string }): Promise<void>
   /** Throws if the tag must not be deleted. */
   mayDeleteTag(tx: Tx, repo: TagRepo, tag: TagChange & { digest: string; now: string }): Promise<void>

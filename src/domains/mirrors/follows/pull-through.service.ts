@@ -40,7 +40,7 @@ export type Pulling = { app: App; repo: RepoRef; origin: Origin; beforehand?: Ab
 
 /** Client that receives a blob while the blob is stored. */
 export type Tee = {
-  /** Called before the first bytes. Not called if the size is unknown. */
+  /** Called before the first bytes of the blob. Not called if the size is unknown. */
   begin(size: number): void
   /**
    * Sends a chunk to the client. Returns false if the client accepts no more bytes. The blob is then stored without the client.

@@ -66,8 +66,8 @@ async function findStrictGaps(app: Work['app'], compared: Compared, now: string)
 }
 
 /**
- * Vulnerabilities that count for a rule. `unknown` and `uncounted` are the numbers of findings of unknown severity that count and
- * that do not.
+ * Vulnerabilities that count for a rule. `unknown` is the number of findings of unknown severity that count. `uncounted` is the
+ * number of findings of unknown severity that do not count.
  */
 type Counting = { ids: string[]; unknown: number; uncounted: number; isIn(one: Known): boolean }
 

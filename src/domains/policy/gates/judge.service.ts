@@ -7,7 +7,7 @@ import { hasCooled } from '../pull-rules/bound-pulls.service.ts'
 import { fails, type Gate, type Judged, passes, plural, type Verdict, waits } from './gates.model.ts'
 import { judgeVulnerabilities } from './judge-vulnerabilities.service.ts'
 
-/** A repository as the registry knows it. */
+/** Repository for which policies are checked. */
 export type GatedRepo = Parameters<typeof hasCooled>[1]
 
 const dayMs = 86_400_000
@@ -17,7 +17,7 @@ export async function judge(work: Work, repo: GatedRepo, digest: string, gate: G
   const days = gate.exemptPulledDays
   if (!verdict.denied || days === 0 || !since) return verdict
   const { app, cause } = work
-  // Only pulls before the image violated the policy exempt it.
+  // Only pulls from before the image violated the policy can exempt it.
   const span = { from: new Date(Date.parse(cause.now) - days * dayMs).toISOString(), until: await since() }
   if (!(await wasPulledBetween(app.db, { repo: repo.id, digest }, span))) return verdict
   const exempt = `allowed because it was pulled in the last ${plural(days, 'day')}, before the policy denied it`

@@ -50,7 +50,7 @@ function explained(outcome: Outcome, gaps: readonly Gap[]): ExplainedOutcome {
   return { ...outcome, reason, coverage, gaps: gaps.slice(0, mostListedGaps) }
 }
 
-/** Reason of a result. A pending result means that the image was not scanned yet, which the coverage summary says completely. */
+/** Reason of a result. A pending result means that the image was not scanned yet. The coverage summary already says this. */
 function reasonOf({ denied, pending, reason }: Outcome, coverage: ResultCoverage): string {
   if (denied) return reason
   return pending ? coverage.summary : withCoverage(reason, coverage)

@@ -9,7 +9,10 @@ import * as store from './retention-locks.store.ts'
 
 /** Most levels of parents that are followed from one manifest. A manifest with more levels is kept. */
 const mostLevels = 50
-/** Most manifests that need a blob. If there are at least as many, the bytes of the blob are not counted as freed. */
+/**
+ * Most manifests that need a blob and are examined. If as many or more manifests need it, the bytes of the blob are not counted
+ * as freed.
+ */
 const mostUsers = 200
 
 type Own = Omit<LetGo, 'level'>

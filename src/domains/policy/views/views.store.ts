@@ -93,7 +93,7 @@ export async function firstAfter(
 /** Most rows of one digest that are searched for an earlier assignment under another tag. */
 const mostEarlier = 200
 
-/** Place of an earlier assignment of a digest: the same tag, or the repository before `cut`. */
+/** Condition for an earlier assignment of a digest: to the same tag, or to any tag of the repository before `cut`. */
 export type Known = { countFrom: 'tag' | 'repo'; cut: string }
 
 function isKnown({ ledger }: LedgerRepo, { countFrom, cut }: Known): Sql {

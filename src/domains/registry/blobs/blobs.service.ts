@@ -53,7 +53,7 @@ export async function openBlob(
     return await work.app.blobs.read(blob, reading)
   } catch (error) {
     if (!(error instanceof ContentMissing)) throw error
-    // The blob was collected and pushed again between the two look-ups, or it was deleted.
+    // The blob was removed by garbage collection and pushed again between the two look-ups, or it was deleted.
     const now = await findBlob(work, repo, blob.digest)
     if (now?.location === blob.location) return reportLoss(work, now) ?? undefined
     return now && (await work.app.blobs.read(now, reading))

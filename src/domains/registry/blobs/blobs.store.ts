@@ -51,7 +51,7 @@ export async function insertBlob(tx: Tx, blob: Blob, now: string): Promise<boole
   return inserted === 1
 }
 
-/** Changes the location of a blob. Returns false if its location has changed meanwhile. */
+/** Changes the location of a blob. Returns false if another request has changed its location meanwhile. */
 export async function moveBlob(tx: Tx, { digest, location }: Blob, to: string): Promise<boolean> {
   const moved = await tx.run(sql`
     UPDATE blobs SET location = ${to} WHERE digest = ${digest} AND location = ${location}`)

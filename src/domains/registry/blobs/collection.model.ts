@@ -1,6 +1,6 @@
 /** Counts of content that a collection has removed, or would remove. */
 export type Collected = {
-  /** Links of a repository to blobs that none of its manifests needs. */
+  /** Links from a repository to blobs that no manifest of the repository needs. */
   links: number
   /** Blobs without any link, and their size. */
   blobs: number

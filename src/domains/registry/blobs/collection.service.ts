@@ -1,4 +1,4 @@
-// Requests collections and waits for them, on any node. `collect-blobs.job.ts` runs them.
+// Requests collections and waits for them, on any server. `collect-blobs.job.ts` runs the collections.
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { App } from '#app.ts'

@@ -242,7 +242,7 @@ export async function keepBlob(
   } catch (error) {
     // After these errors nothing was committed. A missing chunk belongs to the request that ended the upload.
     const isUndone = isNoRoom(error) || (error instanceof ContentMissing && location !== name)
-    // This location is not a chunk, since chunks are removed with their upload, after the rows that refer to them.
+    // If the location is a chunk, it is removed with its upload instead, after the rows that refer to it.
     if (isUndone && location !== '' && location !== part) await removeAll(work, [location])
     if (upload) await endRefused(work, upload, error)
     throw error

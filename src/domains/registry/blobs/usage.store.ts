@@ -1,4 +1,5 @@
-// Usage of the registry by organizations. Every change to links, manifests and uploads is recorded here, in its transaction.
+// Storage that organizations use in the registry. Each transaction that changes links, manifests or uploads records the change
+// here.
 import { type Reader, sql, type Tx } from '#db/sql.ts'
 import type { Usage } from './blobs.model.ts'
 

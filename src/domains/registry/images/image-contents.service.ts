@@ -359,7 +359,7 @@ export async function claimRead(app: App, { node, isGone, after = '' }: ReadTake
 
 async function nextDue(app: App, after: string): Promise<store.DueRead | undefined> {
   const now = app.clock().toISOString()
-  // Images that were never read come before those to be read again.
+  // Images that were never read come before images that are read again.
   for (const again of [0, 1]) {
     if (!(await store.isAnyDue(app.db, again, now))) continue
     const chosen = await app.images.turns.choose(dueReads(app, { after, now, again }))

@@ -49,8 +49,8 @@ export async function findContents(
 }
 
 /**
- * Repositories in which the contents of this digest are known, with these contents. Ordered by number, and only those after
- * `after`.
+ * Repositories in which the contents of this digest are known, together with these contents. Repositories are ordered by number
+ * and begin after `after`.
  */
 export async function findEverywhere(
   reader: Reader,

@@ -142,7 +142,7 @@ async function readReferrers(reading: Reading, digest: string): Promise<ImageCon
       break
     }
   }
-  // Documents older than the one that names packages are ignored.
+  // Older documents are ignored. A newer document that was left out might name packages, so it is a coverage gap.
   if (left > last) said.unshift(toGap(new Unreadable('LIMIT_EXCEEDED', tooMany), 'some attestations were'))
   return joinAll(said)
 }

@@ -13,7 +13,7 @@ import { productOf } from './main-packages.service.ts'
 
 export type ImportCounts = { created: number; updated: number; unchanged: number }
 
-/** Imports all products or none. Existing ones are replaced unless they are equal. */
+/** Imports all products, or none if one of them is invalid. Existing products are replaced unless they are equal. */
 export async function importProducts(call: Call, products: readonly Product[]): Promise<ImportCounts> {
   checkImport(products)
   const counts = await call.app.db.tx(async (tx) => {

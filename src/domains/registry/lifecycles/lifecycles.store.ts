@@ -20,7 +20,7 @@ function fromRow({ product: _, ...row }: ReleaseRow): Release {
 
 type StoredNames = Pick<Product, 'aliases' | 'purls'>
 
-/** Stored products by name. Missing ones are left out. */
+/** Stored products by name. Products that are not stored are left out. */
 export async function findProducts(reader: Reader, names: readonly string[]): Promise<Map<string, Product>> {
   const products = await reader.all<{ name: string; label: string; names: string }>(sql`
     SELECT name, label, names FROM lifecycle_products WHERE name IN (${list(names)})`)

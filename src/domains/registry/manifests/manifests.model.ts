@@ -24,7 +24,7 @@ export type ManifestDocument = {
   /** Type for filtering referrers: the artifact type, or else the media type of the config. */
   artifactType: string
   annotations: Record<string, string>
-  /** Digest of the subject. Empty without one. */
+  /** Digest of the subject. Empty if the manifest has no subject. */
   subject: string
   /** Content that must exist for the manifest to be usable. */
   blobs: readonly string[]

@@ -14,7 +14,7 @@ export async function pullTag(work: Work, repo: RepoRef, tag: string): Promise<P
   return found && pullFound(work, repo, found)
 }
 
-/** Manifest of a digest that the repository is known to have. Returns undefined if it was deleted meanwhile. */
+/** Manifest of a digest that the repository was found to have. Returns undefined if the manifest was deleted meanwhile. */
 export async function pullFound(
   work: Work,
   repo: RepoRef,

@@ -118,7 +118,7 @@ export async function raiseLevels(tx: Tx, repo: number, digests: readonly string
   }
 }
 
-/** Deletes a manifest. Returns false if there was none. */
+/** Deletes a manifest. Returns false if the repository does not have it. */
 export async function deleteManifest(tx: Tx, repo: Counted, digest: string): Promise<boolean> {
   await tx.run(sql`DELETE FROM manifest_links WHERE repo_id = ${repo.id} AND manifest = ${digest}`)
   await tx.run(sql`DELETE FROM nested_indexes WHERE repo_id = ${repo.id} AND digest = ${digest}`)
@@ -129,7 +129,7 @@ export async function deleteManifest(tx: Tx, repo: Counted, digest: string): Pro
   return true
 }
 
-/** Deletes all manifests of the repository. Returns how many there were. */
+/** Deletes all manifests of the repository. Returns the number of deleted manifests. */
 export async function deleteManifestsOf(tx: Tx, repo: Counted): Promise<number> {
   const row = await tx.get<{ bytes: number }>(sql`
     SELECT CAST(coalesce(sum(size), 0) AS BIGINT) AS bytes FROM manifests WHERE repo_id = ${repo.id}`)

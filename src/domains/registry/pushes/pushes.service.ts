@@ -13,7 +13,7 @@ import type { RepoRef } from '../repo-ref.model.ts'
 import { assignTag, requireTagAt } from '../tags/tag-moves.service.ts'
 import { actorOf, attestedByTag } from '../tags/tags.model.ts'
 
-/** Permissions to create tags, and to move existing ones. */
+/** Permissions of the caller: to create tags, and to move existing tags. */
 export type TagRights = { create: boolean; move: boolean }
 
 export type ManifestPush = {

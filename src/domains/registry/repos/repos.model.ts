@@ -4,12 +4,12 @@ import { componentPattern, maxPathLength, tagPattern } from '#lib/oci-names.ts'
 import type { RepoRef } from '../repo-ref.model.ts'
 import type { SyncConfig } from './sync-config.model.ts'
 
-/** A repository has the images of one name and belongs to one group. Its uid begins with that of the group. */
+/** A repository has the images of one name and belongs to one group. Its uid begins with the uid of the group. */
 export type Repo = {
   uid: string
   name: string
   description: string
-  /** Number of the enum CatalogTier in the contract. */
+  /** Number of the enum CatalogTier in the API. */
   catalogTier: number
   bundles: string[]
   /** Equivalent images elsewhere, each written `image:tag`. */

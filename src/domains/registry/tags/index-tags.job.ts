@@ -24,7 +24,7 @@ export const indexTags: Job = {
   },
 }
 
-/** One index of each organization, so that none waits for all indexes of another. */
+/** One index of each organization, so that no organization waits for all indexes of another one. */
 function firstOfEach(indexes: readonly DueIndex[]): DueIndex[] {
   const firsts = new Map<string, DueIndex>()
   for (const index of indexes) if (!firsts.has(rootOf(index.uid))) firsts.set(rootOf(index.uid), index)

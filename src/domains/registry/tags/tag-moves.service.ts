@@ -115,7 +115,7 @@ export async function removeTag(tx: Tx, by: By, tag: Tag, removal: Mover & { rep
   await notifyHooks(tx, by, [tag.uid])
 }
 
-/** Deletes the tag of this name and returns it. Returns undefined if there is none. */
+/** Deletes the tag of this name and returns it. Returns undefined if there is no such tag. */
 export async function removeTagNamed(
   tx: Tx,
   by: By,

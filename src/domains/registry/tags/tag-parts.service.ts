@@ -88,7 +88,7 @@ async function cursorsOf(
   return rows.map(({ segment, fences }) => cursorOf(segment, split(fences), buckets.get(segment)!, last, prefix))
 }
 
-/** Indexed tags that match, at least `limit` of them if there are as many. */
+/** Matching tags in the index. Returns at least `limit` tags if there are as many. */
 async function known(
   reader: Reader,
   { repo, index }: { repo: number; index: number },

@@ -233,7 +233,7 @@ export function ofUids(uids: readonly string[]): Sql {
   return sql`t.uid IN (${list(uids)})`
 }
 
-/** Time of the last change of a tag below a repository. Empty if there is none. */
+/** Time of the last change of a tag of a repository. Empty if the repository has no tags. */
 export async function lastUpdateIn(reader: Reader, repo: string): Promise<string> {
   let last = ''
   for (const shape of visibleShapes(everyShape)) {
@@ -266,7 +266,7 @@ export async function someUids(reader: Reader, repo: number, most: number): Prom
   return rows.map(({ uid }) => uid)
 }
 
-/** Time of the last change among the tags that `where` selects. Empty if there are none. */
+/** Time of the last change of the tags that `where` selects. Empty if there are no such tags. */
 export async function lastUpdateOf(reader: Reader, where: Sql): Promise<string> {
   const row = await reader.get<{ time: string | null }>(
     sql`SELECT max(t.update_time) AS time FROM tags t WHERE ${where}`,

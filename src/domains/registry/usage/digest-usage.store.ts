@@ -9,7 +9,7 @@ const adding = sql`
          last_time = CASE WHEN excluded.last_time > digest_usage.last_time THEN excluded.last_time
                           ELSE digest_usage.last_time END`
 
-/** Adds counts to the stored ones. The given rows must be distinct. */
+/** Adds counts to the stored counts. Each given row must have another key. */
 export async function addUsage(tx: Tx, rows: readonly Usage[]): Promise<void> {
   const values = rows.map(({ repo, digest, day, caller, gets, checks, lastTime }) => {
     return sql`(${repo}, ${digest}, ${day}, ${caller}, ${gets}, ${checks}, ${lastTime})`

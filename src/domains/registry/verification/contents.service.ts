@@ -88,7 +88,7 @@ async function repairContent(
     await blobs.removeAll(ended?.locations ?? [])
     return ended !== undefined
   }
-  // Missing content needs no repair: pulls fail anyway, and a new push restores it.
+  // Missing content is not repaired: pulls of it fail anyway, and a new push restores it.
   if (problem !== 'content has another digest') return false
   const name = randomBytes(16).toString('hex')
   return db.tx(async (tx) => {
