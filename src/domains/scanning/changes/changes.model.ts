@@ -1,14 +1,14 @@
 import { kindOf } from '#lib/events/event-body.ts'
 
-// The numbers are stored and must not change.
+// The numbers are stored in the database and must not change.
 export const changeKinds = { found: 1, resolved: 2 } as const
 export type ChangeKind = keyof typeof changeKinds
 
-/** A vulnerability that was found in some packages, or resolved in them. */
+/** A vulnerability that was found in some packages, or that some packages no longer have. */
 export type Change = {
   changeNo: number
   vulnerability: string
-  /** The organization whose own advisories it comes from. Empty for shared data sources. */
+  /** The organization whose own advisory names the vulnerability. Empty if a shared data source names the vulnerability. */
   place: string
   kind: ChangeKind
   lastRepo: number

@@ -1,5 +1,5 @@
-// Records changes of findings that events must report. The findings store what was reported, so the work goes on after an
-// interruption and reports nothing twice.
+// Records new and resolved findings that events must report. Each finding stores if it was reported. So interrupted work
+// continues, and no finding is reported twice.
 import type { App } from '#app.ts'
 import type { Lease } from '#db/leases.ts'
 import type { Tx } from '#db/sql.ts'
@@ -12,10 +12,10 @@ import * as store from './changes.store.ts'
 
 const findingsAtOnce = 200
 const placesAtOnce = 20
-/** Limit on the findings of one transaction, unless one package has more for one organization. */
+/** Limit on the findings of one transaction. A single package of one organization can exceed this limit. */
 const mostPerSlice = 2000
 
-/** Records the changes of findings that were not reported yet. Returns the number of packages. */
+/** Records new and resolved findings that events have not reported yet. Returns the number of processed packages. */
 export async function noteChanges({ db }: Pick<App, 'db'>, lease: Lease): Promise<number> {
   let noted = 0
   for (const turned of ['came', 'went'] as const) {
@@ -32,8 +32,8 @@ export async function noteChanges({ db }: Pick<App, 'db'>, lease: Lease): Promis
 }
 
 /**
- * Splits packages into slices. Findings of each organization's own advisories are counted apart, because many can be about one
- * package.
+ * Splits packages into slices. Findings from each organization's own advisories have separate slices, because one package can
+ * have many of these.
  */
 async function slicesOf(db: App['db'], places: readonly store.FoundPlace[]): Promise<store.FoundPlace[][]> {
   const totals = await store.countTellable(db, places)
@@ -52,7 +52,10 @@ async function slicesOf(db: App['db'], places: readonly store.FoundPlace[]): Pro
   return slices
 }
 
-/** Records changes of packages that do not wait for another comparison. The findings of the others are about to change. */
+/**
+ * Records changes of packages, except for packages that are queued for comparison. Findings of queued packages are about to
+ * change.
+ */
 async function noteSome(tx: Tx, places: readonly store.FoundPlace[]): Promise<number> {
   const itemsOf = (one: store.FoundPlace) =>
     ecosystemsOf(one).flatMap((ecosystem) => [one.name, one.origin].map((name) => packageItem(ecosystem, name)))
@@ -70,7 +73,10 @@ async function noteSome(tx: Tx, places: readonly store.FoundPlace[]): Promise<nu
   return new Set(atRest.map(({ componentNo }) => componentNo)).size
 }
 
-/** Compares the reported vulnerabilities of a package with the present ones. A record that was only rewritten changes nothing. */
+/**
+ * Compares the reported vulnerabilities of a package with the present vulnerabilities. A rewritten record with the same
+ * vulnerabilities causes no change.
+ */
 async function noteOne(tx: Tx, findings: readonly store.TellableFinding[]): Promise<void> {
   const certain = findings.filter(({ state }) => state === findingStates.vulnerable)
   const before = timesOf(certain.filter(({ isPublishedEvent }) => isPublishedEvent))
@@ -87,7 +93,7 @@ async function noteOne(tx: Tx, findings: readonly store.TellableFinding[]): Prom
   }
 }
 
-/** Vulnerabilities with the time of their first change. */
+/** Vulnerabilities, each with the time at which its first finding opened or closed. */
 function timesOf(findings: readonly store.TellableFinding[]): Map<string, string> {
   const times = new Map<string, string>()
   for (const { record, foundTime, goneTime } of findings) {

@@ -1,4 +1,4 @@
-// Findings that events have not reported yet, and the changes to report.
+// Findings that no event has reported yet, and recorded changes that wait for their events.
 
 import { allOf } from '#db/bulk.ts'
 import { join, list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
@@ -11,13 +11,16 @@ import type { NamedRecord } from '../records/records.model.ts'
 import { type NamedRow, namedColumns, toNamed } from '../records/records.store.ts'
 import { type Change, changeKinds } from './changes.model.ts'
 
-/** `came`: open findings that were not reported. `went`: reported findings that are closed. */
+/** `came`: the finding is open and was not reported yet. `went`: the finding was reported and is closed now. */
 export type Turned = 'came' | 'went'
 
-/** A package, with the organization of the findings, or empty for shared findings. */
+/**
+ * A package, and the organization whose own advisories its findings come from. The organization is empty for findings from shared
+ * data sources.
+ */
 export type FoundPlace = StoredComponent & { place: string }
 
-/** Compared packages with a finding to report after the finding `after`, with its number, in order. */
+/** Compared packages with a finding to report, in the order of the finding numbers, after the finding `after`. */
 export async function listUnannounced(
   reader: Reader,
   turned: Turned,
@@ -34,10 +37,7 @@ export async function listUnannounced(
       JOIN components c ON c.id = f.component_id ORDER BY f.id`)
 }
 
-/**
- * Open findings in some packages, and closed ones that were reported, for one organization or shared. Each part is read from an
- * index of its own.
- */
+/** Open findings in some packages, and closed findings that were reported. `UNION ALL` lets each half use a separate index. */
 const inPlace = (place: string, components: readonly number[], columns: Sql, grouped = sql``): Sql => sql`
   SELECT ${columns} FROM findings
    WHERE component_id IN (${list(components)}) AND place = ${place} AND gone_time = '' ${grouped}
@@ -56,7 +56,7 @@ const placesAtOnce = 50
 export const foundPlaceKey = ({ componentNo, place }: Pick<FoundPlace, 'componentNo' | 'place'>): string =>
   `${componentNo} ${place}`
 
-/** Number of findings that `tellable` reads for each package, by `foundPlaceKey`. */
+/** Number of findings that `tellable` reads for each package. The keys are from `foundPlaceKey`. */
 export async function countTellable(reader: Reader, places: readonly FoundPlace[]): Promise<Map<string, number>> {
   const totals = new Map<string, number>()
   const counted = sql`component_id AS "componentNo", place, count(*) AS total`
@@ -89,14 +89,16 @@ export type TellableFinding = {
   foundTime: string
   goneTime: string
   isPublishedEvent: boolean
-  /** True if the record was part of the first read of its source, so that the finding is no news. */
+  /**
+   * True if the first read of the data source contained the record. Events do not report such a finding, because it is not new.
+   */
   isFirst: boolean
   record: NamedRecord
 }
 
 /**
- * Open findings of some packages, and closed ones that were reported, for at most twenty organizations. A finding from the source
- * `own`, or from a source without ecosystems, is always news.
+ * Open findings of some packages, and closed findings that were reported, for at most twenty organizations. `isFirst` is always
+ * false for findings from the source `own` or from a source without ecosystems.
  */
 export async function tellable(reader: Reader, places: readonly FoundPlace[], own: string): Promise<TellableFinding[]> {
   type Row = Omit<TellableFinding, 'isTold' | 'isFirst' | 'record'> & NamedRow & { told: number; first: number }
@@ -127,7 +129,7 @@ export async function markAnnounced(tx: Tx, findings: readonly number[], told: 0
 
 export type NewChange = Pick<Change, 'vulnerability' | 'place' | 'kind' | 'changeTime'> & { componentNo: number }
 
-/** Records a change of a package to report. If the opposite change was not reported yet, both cancel each other. */
+/** Records a change of a package for an event. If the opposite change is still recorded, deletes that one instead. */
 export async function addChange(tx: Tx, { vulnerability, place, kind, changeTime, componentNo }: NewChange) {
   const opposite = changeKinds[kind === 'found' ? 'resolved' : 'found']
   const undone = await tx.run(sql`
@@ -150,7 +152,7 @@ export async function addChange(tx: Tx, { vulnerability, place, kind, changeTime
 
 type ChangeRow = Omit<Change, 'kind'> & { kind: number }
 
-/** The oldest change. */
+/** The oldest recorded change. */
 export async function nextChange(reader: Reader): Promise<Change | undefined> {
   const row = await reader.get<ChangeRow>(sql`
     SELECT id AS "changeNo", vulnerability, place, kind, last_repo AS "lastRepo", change_time AS "changeTime"
@@ -162,7 +164,7 @@ export async function beginChange(tx: Tx, changeNo: number): Promise<void> {
   await tx.run(sql`UPDATE vulnerability_changes SET begun = 1 WHERE id = ${changeNo}`)
 }
 
-/** Notes that repositories up to this one were processed. */
+/** Stores the number of the last repository that was processed for the change. */
 export async function noteRepo(tx: Tx, changeNo: number, repo: number): Promise<void> {
   await tx.run(sql`UPDATE vulnerability_changes SET last_repo = ${repo} WHERE id = ${changeNo}`)
 }
@@ -171,7 +173,7 @@ export async function endChange(tx: Tx, changeNo: number): Promise<void> {
   await tx.run(sql`DELETE FROM vulnerability_changes WHERE id = ${changeNo}`)
 }
 
-/** Packages of a change, after one of them, in order. */
+/** Packages of a recorded change after the package `after`, in order. */
 export async function changedComponents(reader: Reader, changeNo: number, { after, most }: Step): Promise<number[]> {
   const rows = await reader.all<{ componentNo: number }>(sql`
     SELECT component_id AS "componentNo" FROM vulnerability_change_components
@@ -179,7 +181,7 @@ export async function changedComponents(reader: Reader, changeNo: number, { afte
   return rows.map(({ componentNo }) => componentNo)
 }
 
-/** Lists among the given ones that have a package of the change and were compared before it. */
+/** Package lists among the given ones that contain a package of the change and were compared before the change. */
 export async function listsOfChange(reader: Reader, changeNo: number, lists: readonly number[]): Promise<Set<number>> {
   const touched = (some: readonly number[]) => sql`
     SELECT DISTINCT l.list_id AS "listNo"
@@ -193,7 +195,7 @@ export async function listsOfChange(reader: Reader, changeNo: number, lists: rea
 
 type About = Pick<Change, 'vulnerability' | 'place'>
 
-/** True if a list is queued for comparison, so that its findings may be incomplete. */
+/** True if a package list is queued for comparison, so that some of its findings may be missing. */
 export async function waitsForMatch(reader: Reader, listNo: number): Promise<boolean> {
   const row = await reader.get(sql`
     SELECT 1 AS found FROM match_queue WHERE kind = ${matchKinds.list} AND item = ${String(listNo)} LIMIT 1`)
@@ -208,7 +210,7 @@ export async function noteLater(tx: Tx, { vulnerability, place }: About, lists: 
   }
 }
 
-/** Deletes entries that were reported in the meantime, or do not apply any more. */
+/** Deletes resolved vulnerabilities that were reported in the meantime, or that were found again. */
 export async function forgetLater(tx: Tx, { vulnerability, place }: About, lists: Iterable<number>): Promise<void> {
   const numbers = [...lists]
   if (numbers.length === 0) return
@@ -217,14 +219,14 @@ export async function forgetLater(tx: Tx, { vulnerability, place }: About, lists
      WHERE list_id IN (${list(numbers)}) AND vulnerability = ${vulnerability} AND place = ${place}`)
 }
 
-/** The next list after `after` with something to report. */
+/** The next package list after `after` with resolved vulnerabilities to report. */
 export async function nextLater(reader: Reader, after: number): Promise<number | undefined> {
   const row = await reader.get<{ listNo: number }>(sql`
     SELECT list_id AS "listNo" FROM resolved_later WHERE list_id > ${after} ORDER BY list_id LIMIT 1`)
   return row?.listNo
 }
 
-/** Some entries to report for a list, in order. */
+/** Some resolved vulnerabilities of a package list to report, in order. */
 export async function laterOf(
   reader: Reader,
   listNo: number,
@@ -235,7 +237,7 @@ export async function laterOf(
      WHERE list_id = ${listNo} ORDER BY list_id, vulnerability, place LIMIT ${most}`)
 }
 
-/** Notes that repositories up to this one were processed. */
+/** Stores the number of the last repository that was processed for the package list. */
 export async function noteLaterRepo(tx: Tx, listNo: number, one: About, repo: number): Promise<void> {
   await tx.run(sql`
     UPDATE resolved_later SET last_repo = ${repo}

@@ -1,4 +1,5 @@
-// Emits the events of changes, repository by repository. Events of some repositories commit together with the progress.
+// Emits the events of recorded changes, one for each affected repository. One transaction writes the events of several
+// repositories together with the progress.
 
 import { setImmediate } from 'node:timers/promises'
 import type { App } from '#app.ts'
@@ -34,7 +35,10 @@ import * as later from './changes.store.ts'
 const reposAtOnce = 20
 const listsAtOnce = 500
 const componentsAtOnce = 1000
-/** Limit on the findings of a vulnerability that are read from one list, shared and of the organization each. */
+/**
+ * Limit on the findings of a vulnerability that are read from one package list. Applies separately to shared findings and to
+ * findings of the organization.
+ */
 const mostFound = 1000
 const shown = { tags: 100, purls: 20 }
 
@@ -68,19 +72,27 @@ async function emitChange(app: App, lease: Lease, change: Change): Promise<numbe
   return events
 }
 
-/** A change to report: the lists that it affects, and the last repository that was processed. */
+/** A change to report, with the affected package lists and the last repository that was processed. */
 export type Telling = Pick<Change, 'vulnerability' | 'place' | 'kind' | 'lastRepo'> & {
   listsOf(tags: readonly TaggedImage[]): Promise<Map<TaggedImage, NamedList>>
-  /** True if the findings of a list are complete, so that missing ones are really resolved. */
+  /**
+   * True if all findings of a package list are known. Only then does a missing finding mean that the vulnerability is resolved.
+   */
   isAtRest(list: NamedList): Promise<boolean>
-  /** Stores the progress, in the transaction of the events up to this repository. */
+  /** Stores that all repositories up to this one were processed, in the transaction that writes their events. */
   note(tx: Tx, repo: number, lists: Resolved): Promise<void>
 }
 
-/** Lists in which a vulnerability is resolved: reported now, or later when that is certain. */
+/**
+ * Package lists that no longer have the vulnerability. `told`: reported now. `later`: reported once the list was compared
+ * completely.
+ */
 type Resolved = { told: Set<number>; later: Set<number> }
 
-/** Emits the events of repositories that were not processed yet, by number. Returns the number of events. */
+/**
+ * Emits the events for repositories that were not processed yet, in the order of repository numbers. Returns the number of
+ * events.
+ */
 async function emitForRepos(app: App, lease: Lease, telling: Telling, repos: readonly RepoAt[]): Promise<number> {
   const name =
     telling.kind === 'found' ? 'control.registry.vulnerability.found' : 'control.registry.vulnerability.resolved'
@@ -129,7 +141,8 @@ export const isWithin = ({ place }: Pick<Change, 'place'>, repoUid: string): boo
   place === '' || isAtOrBelow(repoUid, place)
 
 /**
- * Event content for one repository. Returns undefined if no tag points to an affected image, or if nothing has changed for it.
+ * Event content for one repository. Returns undefined if no tag points to an affected image, or if the findings of the repository
+ * did not change.
  */
 async function findToldChange(
   app: App,
@@ -181,7 +194,10 @@ async function foundFor(
   return found.length === 0 ? undefined : found
 }
 
-/** For each tag, the list of its image, if it has one of the packages and was compared before the change. */
+/**
+ * For each tag, the package list of its image. Contains only lists that have one of the packages and were compared before the
+ * change.
+ */
 async function listsFor(
   { db }: App,
   change: Change,
@@ -244,7 +260,7 @@ const toEventInput = ({ kind }: Telling, told: AnnouncedChange): EventInput => (
 
 const atOnce = 200
 
-/** Emits events for resolved vulnerabilities that had to wait until their list was complete. Returns the number of events. */
+/** Emits events for resolved vulnerabilities of package lists whose comparison is now complete. Returns the number of events. */
 export async function tellLater(app: App, lease: Lease): Promise<number> {
   let events = 0
   for (let after = 0; lease.holds(); ) {
@@ -258,7 +274,7 @@ export async function tellLater(app: App, lease: Lease): Promise<number> {
   return events
 }
 
-/** Emits the events of one list. Emits none if the list was deleted. */
+/** Emits the events of one package list. Emits no event if the list was deleted. */
 async function tellList(app: App, lease: Lease, listNo: number, list: NamedList | undefined): Promise<number> {
   const repos = list ? await reposOfLists(app.db, [list.key.hash]) : []
   let events = 0

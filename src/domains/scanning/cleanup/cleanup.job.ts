@@ -2,7 +2,10 @@ import { deleteRecordsOfDeleted } from '#domains/registry/images/deleted-content
 import type { Job } from '#job.ts'
 import { sweepComponents, sweepLists, sweepSigned } from './cleanup.service.ts'
 
-/** Background job that deletes packages that no image has any more, and signed statements on deleted images, in small steps. */
+/**
+ * Background job that deletes packages that no image contains any more, and signed statements on deleted images. Each transaction
+ * deletes few rows.
+ */
 export const sweepScanning: Job = {
   name: 'vulnerabilities.sweep',
   everyMs: 60 * 60_000,

@@ -1,4 +1,4 @@
-// Deletes the contents of deleted images: their package lists, and the findings in packages that only they had.
+// Deletes the package lists of deleted images, and the findings in packages that no other list contains.
 
 import { setImmediate } from 'node:timers/promises'
 import type { App } from '#app.ts'
@@ -14,15 +14,15 @@ import { queueMatches } from '../queue/queue.store.ts'
 import * as signed from '../scan-reports/signed-statements.store.ts'
 import * as store from './cleanup.store.ts'
 
-/** `tx` runs in the lease of the job. `check` throws if the lease has ended. */
+/** `tx` runs a transaction that fails if the job has lost its lease. `check` throws if the lease has ended. */
 export type Sweeping = { app: Pick<App, 'db' | 'clock' | 'config'>; tx: Db['tx']; check(): void }
 
-/** A list can be written some time before the image that has it. */
+/** Age in ms below which a list is never deleted, because a list can be written some time before its image. */
 const graceMs = 24 * 60 * 60_000
 const listsAtOnce = 200
 const rowsAtOnce = 200
 
-/** Deletes the lists that no image has. Returns their number. */
+/** Deletes package lists that belong to no image. Returns the number of deleted lists. */
 export async function sweepLists(sweeping: Sweeping): Promise<number> {
   const { app, tx } = sweeping
   const before = new Date(app.clock().getTime() - graceMs).toISOString()
@@ -42,7 +42,7 @@ export async function sweepLists(sweeping: Sweeping): Promise<number> {
           continue
         }
         const isBuried = await tx(async (within) => {
-          // Checked again in the transaction, because an image with the same packages may have been pushed.
+          // The transaction checks again, because an image with the same packages may have been pushed in the meantime.
           if (await isInUse(within, key)) return false
           await store.bury(within, listNo)
           return true
@@ -56,7 +56,7 @@ export async function sweepLists(sweeping: Sweeping): Promise<number> {
   }
 }
 
-/** Queues lists for counting that were compared by a server of an earlier version. */
+/** Queues package lists whose findings must be counted, because a server of an earlier version compared these lists. */
 async function countLists({ app, tx }: Sweeping, page: readonly store.ListPage[]): Promise<void> {
   const items = page
     .filter(({ isUncounted }) => isUncounted)
@@ -64,13 +64,16 @@ async function countLists({ app, tx }: Sweeping, page: readonly store.ListPage[]
   if (items.length > 0) await tx((within) => queueMatches(within, items, app.clock().toISOString()))
 }
 
-/** Stores the ecosystems of a list of an earlier release. */
+/** Stores the ecosystems of a package list that an earlier release wrote. */
 async function noteEcosystems({ app, tx }: Sweeping, listNo: number): Promise<void> {
   const ecosystems = await lists.ecosystemsOfList(app.db, { listNo, ecosystems: undefined })
   await tx((within) => lists.noteEcosystems(within, listNo, ecosystems))
 }
 
-/** Transfers the charge of a list to another organization that has an image with it, if its payer has none any more. */
+/**
+ * If the organization that is charged for a package list has no image with the list any more, charges another organization that
+ * has one.
+ */
 async function chargeAnotherPayer({ app, tx }: Sweeping, listNo: number, payer: string, key: ListKey): Promise<void> {
   if (payer === '') return
   const users = await organizationsWith(app.db, key)
@@ -90,7 +93,7 @@ async function deleteList(sweeping: Sweeping, listNo: number): Promise<void> {
   })
 }
 
-/** Deletes packages that no list has, with all of their findings. Returns their number. */
+/** Deletes packages that no list contains, and all findings in these packages. Returns the number of deleted packages. */
 export async function sweepComponents(sweeping: Sweeping): Promise<number> {
   const { app } = sweeping
   let components = 0
@@ -106,7 +109,7 @@ export async function sweepComponents(sweeping: Sweeping): Promise<number> {
   }
 }
 
-/** Returns false if a list has the package again. The package is still on hold then, so it is compared again. */
+/** Returns false if a package list contains the package again. The package is still on hold, so it will be compared again. */
 async function deleteComponent(sweeping: Sweeping, componentNo: number): Promise<boolean> {
   for (;;) {
     const step = await sweeping.tx(async (within): Promise<'more' | 'done' | 'kept'> => {
@@ -122,7 +125,10 @@ async function deleteComponent(sweeping: Sweeping, componentNo: number): Promise
   }
 }
 
-/** Deletes some findings of a package and reduces the charges for them. Returns false if there were none. */
+/**
+ * Deletes some findings of a package and reduces the bytes that organizations are charged for the findings. Returns false if
+ * there were no findings.
+ */
 async function deleteFindings(tx: Tx, componentNo: number): Promise<boolean> {
   const deleted = await store.deleteFindings(tx, componentNo, rowsAtOnce)
   for (const [place, found] of Map.groupBy(deleted, (one) => one.place)) {
@@ -133,8 +139,8 @@ async function deleteFindings(tx: Tx, componentNo: number): Promise<boolean> {
 }
 
 /**
- * Deletes signed statements on deleted images, which servers of an earlier version leave behind. Returns the number of deleted
- * rows.
+ * Deletes signed statements on deleted images. Only servers of an earlier version leave such statements behind. Returns the
+ * number of deleted rows.
  */
 export async function sweepSigned(sweeping: Sweeping): Promise<number> {
   const { app, tx } = sweeping

@@ -7,13 +7,13 @@ export type ListPage = ListKey & {
   state: number
   createTime: string
   payer: string
-  /** True if the ecosystems of its packages are stored. */
+  /** True if the ecosystems of the list's packages are stored. */
   isPlaced: boolean
-  /** True if it was compared and its findings were not counted. */
+  /** True if the list was compared but its findings were not counted. */
   isUncounted: boolean
 }
 
-/** Lists after `after`, in order. */
+/** Package lists after `after`, in order. */
 export async function listsAfter(reader: Reader, after: number, most: number): Promise<ListPage[]> {
   type Row = Omit<ListPage, 'distribution' | 'isPlaced' | 'isUncounted'> & {
     id: string
@@ -39,7 +39,9 @@ export async function bury(tx: Tx, listNo: number): Promise<void> {
      WHERE id = ${listNo}`)
 }
 
-/** Removes some packages from a list. Packages without another list are put on hold. Returns their number. */
+/**
+ * Removes some packages from a list. Puts a package on hold if no other list contains it. Returns the number of removed packages.
+ */
 export async function emptyList(tx: Tx, listNo: number, most: number): Promise<number> {
   const rows = await tx.all<{ componentNo: number }>(sql`
     SELECT component_id AS "componentNo" FROM list_components WHERE list_id = ${listNo} ORDER BY component_id LIMIT ${most}`)
@@ -53,7 +55,7 @@ export async function emptyList(tx: Tx, listNo: number, most: number): Promise<n
   return rows.length
 }
 
-/** Deletes a list that has no packages any more. */
+/** Deletes a package list that has no packages any more. */
 export async function deleteList(tx: Tx, listNo: number): Promise<void> {
   await tx.run(sql`DELETE FROM list_severities WHERE list_id = ${listNo}`)
   await tx.run(sql`DELETE FROM list_limits WHERE list_id = ${listNo}`)
@@ -61,7 +63,7 @@ export async function deleteList(tx: Tx, listNo: number): Promise<void> {
   await tx.run(sql`DELETE FROM component_lists WHERE id = ${listNo}`)
 }
 
-/** Components on hold after `after`, and if any list has them, in order. */
+/** Components on hold after `after`, in order. Each row states if any list contains the component. */
 export async function heldAfter(
   reader: Reader,
   after: number,
@@ -82,7 +84,8 @@ export async function isListed(reader: Reader, componentNo: number): Promise<boo
 export type DeletedFinding = { findingNo: number; affectedNo: number; place: string; charged: number }
 
 /**
- * Deletes some findings in a component, with the suppressions and records that only they refer to. Returns the deleted findings.
+ * Deletes some findings in a component. Also deletes suppressions and records that only these findings refer to. Returns the
+ * deleted findings.
  */
 export async function deleteFindings(tx: Tx, componentNo: number, most: number): Promise<DeletedFinding[]> {
   const found = await tx.all<DeletedFinding>(sql`
@@ -96,7 +99,7 @@ export async function deleteFindings(tx: Tx, componentNo: number, most: number):
   return found
 }
 
-/** Deletes former entries and records that no finding refers to any more. */
+/** Deletes former advisory entries and records that no finding refers to any more. */
 async function deleteUnreferenced(tx: Tx, affected: readonly number[]): Promise<void> {
   const gone = await tx.all<{ recordNo: number }>(sql`
     DELETE FROM affected_packages
@@ -110,7 +113,10 @@ async function deleteUnreferenced(tx: Tx, affected: readonly number[]): Promise<
        AND NOT EXISTS (SELECT 1 FROM affected_packages a WHERE a.record_no = vulnerability_records.id)`)
 }
 
-/** Deletes some suppressions by a component as owner, and some of its pairs. Returns the number of deleted rows. */
+/**
+ * Deletes some suppressions that the component causes as owner, and some pairs that contain the component. Returns the number of
+ * deleted rows.
+ */
 export async function deleteTies(tx: Tx, componentNo: number, most: number): Promise<number> {
   const suppressed = await tx.run(sql`
     DELETE FROM suppressions WHERE id IN (
@@ -125,7 +131,7 @@ export async function deleteTies(tx: Tx, componentNo: number, most: number): Pro
   return suppressed + owned + owners
 }
 
-/** Deletes a component that nothing refers to. */
+/** Deletes a component. Other tables must not refer to the component any more. */
 export async function deleteComponent(tx: Tx, componentNo: number): Promise<void> {
   await tx.run(sql`DELETE FROM components WHERE id = ${componentNo}`)
 }

@@ -23,7 +23,7 @@ export function toCycloneDx(image: StatedImage): object {
     components: [...components.values()]
       .sort((one, other) => (one.purl < other.purl ? -1 : 1))
       .map(({ purl: ref, name, version }) => ({ type: 'library', 'bom-ref': ref, name, version, purl: ref })),
-    // The components are only those with findings. With coverage gaps, the vulnerabilities may be incomplete too.
+    // The document lists only components with findings. With coverage gaps, vulnerabilities may be missing too.
     compositions: [
       { aggregate: 'incomplete', assemblies: [digest] },
       ...(gaps.length === 0 || statements.length === 0
@@ -58,7 +58,7 @@ function vulnerabilityOf(one: Statement): object {
   }
 }
 
-/** An accepted risk is still present in the image. */
+/** After a member accepts a risk, the image still has the vulnerability. */
 function analysisOf({ status, note }: Statement): object {
   if (status === 'accepted') return { state: 'exploitable', response: ['will_not_fix'], detail: note }
   return { state: status === 'suppressed' ? 'not_affected' : 'in_triage', detail: note }

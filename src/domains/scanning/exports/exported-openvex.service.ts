@@ -5,7 +5,9 @@ import { actionOf, gapText, hashOf, type StatedImage, type StatedStatus, type St
 
 const mostGaps = 100
 
-/** Throws FAILED_PRECONDITION if there are no findings. The format requires a statement, and cannot express coverage gaps. */
+/**
+ * Throws FAILED_PRECONDITION if there are no findings. OpenVEX requires at least one statement, and cannot express coverage gaps.
+ */
 export function toOpenVex(image: StatedImage): object {
   const { digest, path, author, time, tool, statements, gaps } = image
   const made = `${tool.name} ${tool.version}`
@@ -35,7 +37,7 @@ export function toOpenVex(image: StatedImage): object {
     author,
     timestamp: time,
     version: 1,
-    // The format has no other member for coverage gaps.
+    // OpenVEX has no other field for coverage gaps.
     tooling: gaps.length === 0 ? made : `${made}. The image was not scanned completely: ${listGaps(image)}`,
     statements: statements.map((one) => statementOf(one, image)),
   }

@@ -1,5 +1,5 @@
-// Writes the findings of an image as SARIF 2.1.0, https://docs.oasis-open.org/sarif/sarif/v2.1.0: a rule for each vulnerability,
-// and a result for each package.
+// Writes the findings of an image as SARIF 2.1.0, https://docs.oasis-open.org/sarif/sarif/v2.1.0. The document has one rule for
+// each vulnerability, and one result for each package.
 import { hash } from 'node:crypto'
 import { levelName } from '../findings/severity.model.ts'
 import { severityLevels } from '../records/records.model.ts'
@@ -14,7 +14,7 @@ export function toSarif({ path, digest, purl, time, tool, statements, gaps }: St
     runs: [
       {
         tool: { driver: { ...tool, rules: [...rules.values()].map(ruleOf) } },
-        // Because of coverage gaps, a vulnerability without a result can be present.
+        // Coverage gaps mean that the image can also have vulnerabilities without a result.
         invocations: [
           {
             executionSuccessful: gaps.length === 0,
@@ -49,7 +49,7 @@ function resultsOf(one: Statement, ruleIndex: number, path: string): object[] {
   return packages.map(({ purl, name, version, locations }) => ({
     ruleId: vulnerability,
     ruleIndex,
-    // Findings that are not certain are marked for review and have no level.
+    // If it is not certain that the package is affected, the finding is marked for review and has no level.
     ...(isOpen ? { level: levelOf(one.severity) } : { kind: 'review', level: 'none' }),
     message: { text: `${vulnerability} in ${name} ${version}. ${actionOf(one)}` },
     locations: [

@@ -1,10 +1,10 @@
-// Findings of one image in the form that all export formats are written from.
+// Findings of one image in a form that is independent of the export format.
 
 import type { Gap } from '../image-findings/reports.model.ts'
 import type { RecordSeverity } from '../records/records.model.ts'
 import type { ResultCoverage } from '../reports/result-coverage.model.ts'
 
-/** The formats, each with its media type. */
+/** Export formats with their media types. */
 export const exportFormats = {
   cyclonedx: 'application/vnd.cyclonedx+json; version=1.6',
   openvex: 'application/json',
@@ -13,42 +13,42 @@ export const exportFormats = {
 export type ExportFormat = keyof typeof exportFormats
 
 /**
- * `affected`: the finding counts. `accepted`: a member accepted the risk, so it does not count. `suppressed`: the distribution
- * says that its package is not affected. `uncertain`: the versions cannot be compared.
+ * `affected`: the package has the vulnerability. `accepted`: a member accepted the risk. `suppressed`: the distribution says that
+ * its package is not affected. `uncertain`: the versions cannot be compared.
  */
 export type StatedStatus = 'affected' | 'uncertain' | 'accepted' | 'suppressed'
 
-/** Common status of one vulnerability in some packages. */
+/** One vulnerability with one status in some packages. */
 export type Statement = {
   vulnerability: string
   aliases: string[]
   summary: string
-  /** As numbered in version 1 of the API. */
+  /** Severity number of version 1 of the API. */
   severity: number
   cvss: RecordSeverity[]
   references: string[]
   records: { source: string; id: string }[]
   status: StatedStatus
-  /** Reason for another status than `affected`. Empty otherwise. */
+  /** Reason for the status. Empty for `affected`. */
   note: string
   fixes: string[]
-  /** Time at which it was first found in one of the packages. */
+  /** Time at which the vulnerability was first found in one of the packages. */
   since: string
   packages: { purl: string; name: string; version: string; locations: string[] }[]
 }
 
-/** Content of a document. The image is named by a package URL, and by the path that it is pulled from. */
+/** Content of an export document. The image has a package URL and the path for pulls. */
 export type StatedImage = {
   digest: string
   path: string
   purl: string
-  /** Author of the document: the address of the server. */
+  /** Author of the document, which is the URL of the server. */
   author: string
   time: string
   tool: { name: string; version: string }
-  /** Sorted by vulnerability. */
+  /** Statements in the order of the vulnerability IDs. */
   statements: Statement[]
-  /** Coverage gaps, which each format must show to its readers. */
+  /** Coverage gaps of the image. Each export format must show them to its readers. */
   gaps: Gap[]
   coverage: ResultCoverage
 }
@@ -57,7 +57,7 @@ export type StatedImage = {
 export const gapText = ({ reason, subject, message }: Gap): string =>
   [reason, subject, message].filter((part) => part !== '').join(' ')
 
-/** Recommended action, or the note of another status than `affected`. */
+/** Recommended action for `affected`. For any other status, the note on the status. */
 export function actionOf({ status, note, fixes, packages }: Statement): string {
   if (status !== 'affected') return note
   const names = [...new Set(packages.map(({ name }) => name))].slice(0, 20).join(', ')

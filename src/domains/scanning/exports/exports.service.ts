@@ -24,7 +24,7 @@ const writers: Readonly<Record<ExportFormat, (image: StatedImage) => object>> = 
   sarif: toSarif,
 }
 
-/** Exports the findings of an image. Throws RESOURCE_EXHAUSTED if the document exceeds the limit of an answer. */
+/** Exports the findings of an image. Throws RESOURCE_EXHAUSTED if the document exceeds the size limit of an answer. */
 export async function exportFindings(
   call: Call,
   repoUid: string,

@@ -1,4 +1,4 @@
-// Groups the findings of an image into statements: one for each vulnerability and status.
+// Groups the findings of an image into one statement for each vulnerability and status.
 import type { Call } from '#app.ts'
 import { findRepoByUid, pathIn } from '#domains/registry/repos/paths.service.ts'
 import { found } from '#lib/errors.ts'
@@ -60,7 +60,7 @@ const statedUncertain = (one: UncertainFinding): StatedFinding[] =>
     return { vulnerability, status: 'uncertain', note: uncertainNote, fixes: [], of: one }
   })
 
-/** Precedence of the statuses of one vulnerability in one package. */
+/** Precedence of statuses if one vulnerability has several in one package. */
 const order: readonly StatedStatus[] = ['affected', 'uncertain', 'accepted', 'suppressed']
 
 function statementsOf(all: readonly StatedFinding[]): Statement[] {

@@ -1,4 +1,5 @@
-// Compares packages with advisories and stores the resulting findings as time ranges.
+// Compares packages with advisories and stores the resulting findings. Each finding has a start time, and an end time once it is
+// closed.
 
 import { withAllReleases } from '#contents/ecosystems.ts'
 import { verdictOf } from '#contents/match.ts'
@@ -21,19 +22,20 @@ import {
 import * as store from './findings.store.ts'
 import { severityOf } from './severity.model.ts'
 
-/** One slice of the advisory entries, between two entry numbers. */
+/** Advisory entries between two entry numbers, which are compared in one transaction. */
 type Page = { after: number; upTo: number; rows: readonly AffectedRow[]; isLast: boolean }
 
 /**
- * `changed`: components whose shared findings have changed. `added`: growth of the number of findings, in total and of the shared
- * ones. Shared findings come from data sources, the others from an organization's own advisories.
+ * Result of one slice. `changed`: components whose shared findings have changed. `added`: growth of the number of findings, in
+ * total and of shared findings. Shared findings come from data sources, other findings from an organization's own advisories.
  */
 export type Slice = { changed: number[]; added: number; addedForAll: number; next: number | undefined }
 
 /**
- * Updates the findings of some components by at most `most` advisory entries. `after` is the end of the previous slice, `next`
- * the end of this one, or undefined after the last one. `whole` states that the previous slices covered all entries up to
- * `after`, so the components count as compared at the end. Components on hold lose findings but get no new ones.
+ * Updates the findings of some components by at most `most` advisory entries. `after` is the end of the previous slice. `next` is
+ * the end of this slice, or undefined after the last slice. `whole` states that the previous slices covered all entries up to
+ * `after`. Only then does the last slice mark the components as compared. Components on hold lose findings but get no new
+ * findings.
  */
 export async function matchSlice(
   tx: Tx,
@@ -43,7 +45,8 @@ export async function matchSlice(
   const page = await pageOf(tx, components, { after, most })
   const numbers = components.map(({ componentNo }) => componentNo)
   const found = await findingsOf(tx, components, page.rows)
-  // Counts are read only for organizations with a finding in this slice, however many have advisories on the name.
+  // Reads counts only for organizations with a finding in this slice. Many other organizations can have advisories on the same
+  // package name.
   const places = [...new Set(found.map(({ place }) => place).filter((place) => place !== ''))]
   const before = places.length > 0 ? await store.countOwn(tx, { components: numbers, places }, after) : []
   const wanted = keptOf(found, before)
@@ -58,7 +61,7 @@ export async function matchSlice(
   const added = wanted.filter((one) => {
     return !there.has(keyOf(one)) && (!held.has(one.componentNo) || known.has(placeOf(one)))
   })
-  // Closes findings before their replacements begin, because only one can be open at a time.
+  // Closes old findings before it inserts new ones, because only one finding of a component and an advisory entry can be open.
   await store.closeFindings(
     tx,
     gone.map(({ findingNo }) => findingNo),
@@ -88,7 +91,7 @@ async function chargeOwn(tx: Tx, added: readonly NewFinding[]): Promise<void> {
 }
 
 const isForAll = ({ place }: { place: string }): boolean => place === ''
-/** Key of a component and an advisory entry, which have at most one open finding. */
+/** Key of a component and an advisory entry. Each key has at most one open finding. */
 const placeOf = ({ componentNo, affectedNo }: NewFinding | OpenFinding): string => `${componentNo} ${affectedNo}`
 
 async function pageOf(reader: Reader, components: readonly StoredComponent[], { after, most }: Step): Promise<Page> {
@@ -101,15 +104,15 @@ async function pageOf(reader: Reader, components: readonly StoredComponent[], { 
 }
 
 /**
- * Ecosystems of the advisory entries that can apply to a component: its own, and its kind, which organizations' own advisories
- * use.
+ * Ecosystems of the advisory entries that can apply to a component: the component's ecosystem, and its kind. Advisories of
+ * organizations have the kind as ecosystem.
  */
 export const ecosystemsOf = ({ ecosystem, kind }: Pick<StoredComponent, 'ecosystem' | 'kind'>): string[] => [
   ...withAllReleases(ecosystem),
   kind,
 ]
 
-/** Findings that follow from advisory entries, with their severities. */
+/** Findings that result from advisory entries, with their severities. */
 export async function findingsOf(
   reader: Reader,
   components: readonly StoredComponent[],
@@ -141,13 +144,13 @@ export async function findingsOf(
 
 const schemes: Readonly<Record<string, Scheme>> = { apk: 'apk', deb: 'deb', rpm: 'rpm' }
 
-/** Version order of a component. Returns undefined for an unknown scheme. */
+/** Version order of a component. Returns undefined if the version scheme is unknown. */
 export function orderOf({ kind, ecosystem }: { kind: string; ecosystem: string }): VersionOrder | undefined {
   const scheme = schemes[kind] ?? schemeOf(ecosystem)
   return scheme && ((one, other) => compareInstalled(scheme, one, other))
 }
 
-/** Severity of each advisory entry, by its number. */
+/** Severity of each advisory entry. The keys are entry numbers. */
 async function severitiesOf(reader: Reader, rows: readonly AffectedRow[]): Promise<Map<number, number>> {
   const unsaid = rows.filter(({ severity }) => severity === 0).map(({ recordNo }) => recordNo)
   const records = new Map<number, store.RecordNames>()

@@ -1,10 +1,10 @@
 import type { AffectedPackage } from '../records/records.model.ts'
 
-// The numbers are stored and must not change.
-/** `unknown`: the versions could not be compared. Must never be treated as unaffected. */
+// The numbers are stored in the database and must not change.
+/** `unknown`: the versions could not be compared. Code must never treat this state as unaffected. */
 export const findingStates = { vulnerable: 1, unknown: 2 } as const
 
-/** Stored entry of an advisory on one package. */
+/** Stored advisory entry on one package. */
 export type AffectedRow = Pick<
   AffectedPackage,
   'ecosystem' | 'name' | 'ranges' | 'versions' | 'state' | 'qualifiers'
@@ -25,7 +25,7 @@ export type OpenFinding = {
   severity: number
 }
 
-/** Approximate size of a finding with its indexes, in bytes. */
+/** Approximate size in bytes of a stored finding with its index entries. */
 export const bytesOfFinding = 200
 
 export type NewFinding = { componentNo: number; affectedNo: number; place: string; state: number; severity: number }
@@ -34,8 +34,8 @@ export type NewFinding = { componentNo: number; affectedNo: number; place: strin
 export const mostOwn = 1000
 
 /**
- * Applies the limit `mostOwn`: keeps all shared findings, and of each organization the first ones in each package, by entry
- * number. `before` has the numbers of findings from earlier slices.
+ * Applies the limit `mostOwn`. Keeps all shared findings, and each organization's findings in a package with the lowest entry
+ * numbers. `before` has the numbers of findings from earlier slices.
  */
 export function keptOf(
   found: readonly NewFinding[],

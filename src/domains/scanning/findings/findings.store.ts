@@ -9,7 +9,7 @@ import { type AffectedRow, bytesOfFinding, type NewFinding, type OpenFinding } f
 
 type MatchedRow = Parameters<typeof toMatched>[0]
 
-/** Components with a name or with a source package of that name, after `after` and up to `upTo`, in order. */
+/** Components after `after` and up to `upTo`, in order. The component or its source package has the given name. */
 export async function componentsNamed(
   reader: Reader,
   name: string,
@@ -84,7 +84,7 @@ export async function openFindings(
        AND f.affected_id > ${after} AND f.affected_id <= ${upTo}`)
 }
 
-/** Inserts findings. Findings in a package that was not compared before are marked as reported, because they are no news. */
+/** Inserts findings. If a package was never compared before, marks its findings as reported, because they are not new. */
 export async function insertFindings(tx: Tx, found: readonly NewFinding[], now: string): Promise<void> {
   const rows = found.map(
     (one) => sql`(${one.componentNo}, ${one.affectedNo}, ${one.place}, ${one.state}, ${one.severity}, ${now},
@@ -96,8 +96,8 @@ export async function insertFindings(tx: Tx, found: readonly NewFinding[], now: 
 }
 
 /**
- * Closes findings. If the package was never compared completely, they do not count as reported. Exception: the package is
- * compared again because a list with it was over its limit; then they are reported as resolved.
+ * Closes findings. If a package was never compared completely, marks its findings as not reported. Exception: findings in
+ * packages that are compared again because a list was over its limit. Events report these findings as resolved.
  */
 export async function closeFindings(tx: Tx, findings: readonly number[], now: string): Promise<void> {
   for (const some of chunks(findings, 400)) {
@@ -111,7 +111,7 @@ export async function closeFindings(tx: Tx, findings: readonly number[], now: st
   }
 }
 
-/** Number of open findings of some organizations in each component, from advisory entries up to `upTo`. */
+/** Number of open findings of some organizations in each component. Counts only findings from advisory entries up to `upTo`. */
 export async function countOwn(
   reader: Reader,
   { components, places }: { components: readonly number[]; places: readonly string[] },
@@ -124,9 +124,9 @@ export async function countOwn(
      GROUP BY f.component_id, f.place`)
 }
 
-/** Marks components as compared. Components that were compared before keep their first time. */
+/** Marks components as compared. The time of the first comparison does not change. */
 export async function noteMatched(tx: Tx, components: readonly number[], now: string): Promise<void> {
-  // Findings in a new package are no news and are not reported.
+  // The first findings in a package are marked as reported, because they are not new.
   await tx.run(sql`
     UPDATE findings SET told = 1
      WHERE told = 0 AND gone_time = ''
@@ -149,7 +149,7 @@ export async function recordsOf(reader: Reader, records: readonly number[]): Pro
   }))
 }
 
-/** Severities in current records of vulnerabilities with these names. */
+/** Severities in the current records that have one of these vulnerability IDs. */
 export async function severitiesNamed(
   reader: Reader,
   names: readonly string[],

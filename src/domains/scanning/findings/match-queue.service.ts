@@ -1,4 +1,4 @@
-// Processes the queue of comparisons, in turns of scopes and in slices short enough for other work.
+// Processes the queue of comparisons. Scopes take turns, and slices are so short that other requests are not delayed.
 
 import { setImmediate } from 'node:timers/promises'
 import type { App } from '#app.ts'
@@ -16,10 +16,13 @@ import { type PairCursor, pairsOfList, pairsTouching } from './suppressions.stor
 
 export type MatchTaker = { node: string; isGone(node: string): boolean; after: string | undefined }
 
-/** Time in ms for which one item is processed before the others of the queue have their turn. */
+/** Time in ms after which an item is paused, so that the next item of the queue is processed. */
 const turnMs = 1000
 
-/** Claims an item that is due, or one whose server is gone. Returns undefined if there is none. Scopes take turns. */
+/**
+ * Claims an item that is due, or an item that a stopped server had claimed. Returns undefined if there is no such item. Scopes
+ * take turns.
+ */
 export async function claimMatch(app: App, { node, isGone, after }: MatchTaker): Promise<DueMatch | undefined> {
   for (;;) {
     const left = (await queue.ownedMatches(app.db)).find(({ owner }) => owner === node || isGone(owner))
@@ -30,7 +33,7 @@ export async function claimMatch(app: App, { node, isGone, after }: MatchTaker):
   }
 }
 
-/** The first due item of the next scope after `after`, in cyclic order. */
+/** The first due item of the next scope after `after`. After the last scope, the first one follows. */
 async function nextDue({ db, clock }: App, after: string | undefined): Promise<DueMatch | undefined> {
   const now = clock().toISOString()
   for (const [from, to] of after === undefined
@@ -46,7 +49,7 @@ async function nextDue({ db, clock }: App, after: string | undefined): Promise<D
   return undefined
 }
 
-/** Processes an item. Throws if it has to be tried again. */
+/** Processes an item. Throws if the item must be tried again. */
 export async function doMatch(app: App, item: DueMatch, signal: AbortSignal): Promise<void> {
   const began = performance.now()
   const work = { app, item, signal, pace: createPace(), isLate: () => performance.now() - began > turnMs }
@@ -75,7 +78,7 @@ const processors: Record<DueMatch['kind'], (doing: Doing) => Promise<void>> = {
     const { app, item } = doing
     const last = await bringInLists(app, item.item, doing.signal)
     await app.db.tx(async (tx) => {
-      // The next server that claims the item goes on after the last list.
+      // The next server that claims the item continues after the last list.
       if ((await queue.endMatch(tx, item)) && last !== undefined) {
         await queue.queueMatches(tx, [{ ...item, item: last }], app.clock().toISOString())
       }
@@ -84,15 +87,15 @@ const processors: Record<DueMatch['kind'], (doing: Doing) => Promise<void>> = {
 }
 
 /**
- * A turn adds at most this fraction of the findings limit of a list, except for its last slice. Lists are counted between turns,
- * so an excess over the limit is small when the list is put on hold.
+ * Number of turns in which one list can reach its findings limit. Lists are counted between turns, so a list is put on hold
+ * before it exceeds the limit by much. Only the last slice of a turn can add more than one share.
  */
 const turnsOfList = 5
 const touchedAtOnce = 256
 
 /**
- * Components up to `after` are done. Components up to `upTo` are compared with advisory entries up to `row`, and then processed
- * with pairs up to `pair`.
+ * Progress of an item. Components up to `after` are done. Components up to `upTo` are compared with advisory entries up to `row`.
+ * Then their suppressions are updated for pairs up to `pair`.
  */
 type Progress = { after: number; upTo: number; row: number; pair: PairCursor | undefined }
 
@@ -113,12 +116,12 @@ async function processPackage(doing: Doing): Promise<void> {
   await end(doing)
 }
 
-/** Components that were started together fit into one slice. */
+/** Limit on components that are in progress together, so that their comparison fits into one slice. */
 const mostInProgress = 64
 
 type Turn = { added: number; most: number }
 
-/** Compares the components and then updates their suppressions, as far as the turn allows. */
+/** Compares the components and then updates their suppressions, until the turn ends. */
 async function compareSome(
   doing: Doing,
   turn: Turn,
@@ -170,13 +173,16 @@ async function processList(doing: Doing): Promise<void> {
   await countWholeList(doing, listNo)
 }
 
-/** Passes a change of the findings in a package on to its lists, or counts one list completely. */
+/**
+ * Adds a change of the findings in a package to the counts of all lists with the package. Or counts the findings of one list
+ * completely.
+ */
 async function processCounts(doing: Doing): Promise<void> {
   const what = readCountsItem(doing.item.item)
   return 'listNo' in what ? countWholeList(doing, what.listNo) : updateListsOf(doing, what.componentNo)
 }
 
-/** Counts the list once. After that it follows changes of its packages. */
+/** Counts the findings of the list once. Later changes of packages are added to this count. */
 async function countWholeList(doing: Doing, listNo: number): Promise<void> {
   const { app, item } = doing
   await countPackages(doing, listNo)
@@ -205,7 +211,7 @@ async function updateListsOf(doing: Doing, componentNo: number): Promise<void> {
   }
 }
 
-/** Puts the packages of a list on hold if it is over its limit, or releases them if it is not. */
+/** Puts the packages of a list on hold if the list is over its limit. Releases the packages if the list is within its limit. */
 async function holdOrRelease({ app, signal }: Doing, listNo: number, isOver: boolean): Promise<void> {
   for (let after = 0; ; ) {
     signal.throwIfAborted()
@@ -220,8 +226,8 @@ async function holdOrRelease({ app, signal }: Doing, listNo: number, isOver: boo
 }
 
 /**
- * Compares the packages of a list that were not compared yet. The progress is stored with the packages, so another server can go
- * on.
+ * Compares the packages of a list that were never compared. Progress is stored with the packages, so another server can continue
+ * the work.
  */
 async function compare(doing: Doing, listNo: number): Promise<'all' | 'late' | 'over'> {
   const most = doing.app.config.findingsPerList

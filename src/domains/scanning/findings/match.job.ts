@@ -1,5 +1,5 @@
-// Background job that compares the content of images with advisories. Its queue is in the database, so a server that stops loses
-// no work, and several servers share it.
+// Background job that compares the packages of images with advisories. The queue is in the database: a server that stops loses no
+// work, and several servers share the queue.
 import type { App } from '#app.ts'
 import type { Job } from '#job.ts'
 import { followSettings } from '../own-advisories/own-advisories.service.ts'
@@ -9,7 +9,7 @@ import { claimMatch, doMatch, postponeMatch } from './match-queue.service.ts'
 const backOffMs = 1000
 const longestBackOffMs = 3_600_000
 
-/** Processes all due items. An item that fails is postponed and does not fail the run. */
+/** Processes all due items. If an item fails, it is postponed and the run continues. */
 export const matchPackages: Job = {
   name: 'vulnerabilities.match',
   everyMs: 30_000,

@@ -1,5 +1,5 @@
-// Keeps the number of findings in each package list. A change in a package is written with its findings and then passed on from
-// list to list, so a list is counted completely only once.
+// Maintains the number of open findings in each package list. Each list is counted completely only once. After that, changes in
+// packages are added to the counts of their lists.
 
 import { setImmediate } from 'node:timers/promises'
 import type { App } from '#app.ts'
@@ -11,8 +11,8 @@ import { queueMatches } from '../queue/queue.store.ts'
 import * as store from './open-findings.store.ts'
 
 /**
- * Records changes of the findings in packages, in the transaction that makes them. The lists are due before the item goes on,
- * even if the clock steps.
+ * Records changes of the findings in packages, in the transaction that makes the changes. Also queues the update of the lists'
+ * counts. Its due time is before that of the current item, even if the clock steps.
  */
 export async function noteChanged(
   tx: Tx,
@@ -37,7 +37,7 @@ type Work = { app: Pick<App, 'config' | 'clock'>; item: Pick<DueMatch, 'place' |
 
 const listsAtOnce = 500
 
-/** Passes the oldest change of a package on to at most `most` lists. Returns false if there is none. */
+/** Adds the oldest change of a package to the counts of at most `most` lists. Returns false if there is no change. */
 export async function spreadPage(tx: Tx, work: Work, componentNo: number, most = listsAtOnce): Promise<boolean> {
   const change = await store.nextChange(tx, componentNo)
   if (!change) return false
@@ -51,7 +51,7 @@ export async function spreadPage(tx: Tx, work: Work, componentNo: number, most =
 
 const packagesAtOnce = { counted: 200, added: 1000 }
 
-/** Counts the packages of a list. From then on their changes are recorded. */
+/** Counts the findings of packages in a list. From then on, changes of these packages are recorded. */
 export async function countPackages({ app, signal }: { app: App; signal: AbortSignal }, listNo: number): Promise<void> {
   for (let after = 0; ; ) {
     signal.throwIfAborted()
@@ -65,7 +65,9 @@ export async function countPackages({ app, signal }: { app: App; signal: AbortSi
   }
 }
 
-/** Counts a list after its packages were counted. From then on it follows their changes. */
+/**
+ * Counts the findings of a list once all of its packages were counted. From then on, changes of packages are added to the count.
+ */
 export async function countList(tx: Tx, work: Work, listNo: number): Promise<void> {
   let open = 0
   for (let after = 0; ; ) {
@@ -79,9 +81,7 @@ export async function countList(tx: Tx, work: Work, listNo: number): Promise<voi
   await follow(tx, work, [listNo])
 }
 
-/**
- * Applies the consequences of new counts: the limit of findings in a list, and the bytes that its organization is charged for.
- */
+/** Applies new counts. Checks the findings limit of a list, and updates the bytes that its organization is charged for. */
 async function follow(tx: Tx, { app, item: { place, dueTime } }: Work, lists: readonly number[]): Promise<void> {
   const most = app.config.findingsPerList
   const some = await store.listsToFollow(tx, lists, { most, leastCharged })
@@ -96,8 +96,8 @@ async function follow(tx: Tx, { app, item: { place, dueTime } }: Work, lists: re
 }
 
 /**
- * True if the list has now exceeded its limit, or fallen below half of it. In between nothing changes, so that a list is not
- * compared again and again.
+ * True if the list has now exceeded its limit, or fallen below half of the limit. Between half and all of the limit, the state
+ * does not change. So a list is not compared again and again.
  */
 async function hasTurned(
   tx: Tx,

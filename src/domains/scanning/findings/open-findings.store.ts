@@ -1,5 +1,5 @@
-// Number of open findings in packages and lists, and the changes that some lists do not have yet. Findings from organizations'
-// own advisories are not counted.
+// Number of open findings in packages and lists, and changes that are not yet added to the counts of all lists. Findings from
+// organizations' own advisories are not counted.
 
 import { insertsOf } from '#db/bulk.ts'
 import { list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
@@ -13,21 +13,21 @@ const found = sql`(SELECT count(*) FROM findings f
 
 export type OpenOf = { componentNo: number; open: number }
 
-/** Packages among the given ones that are part of a counted list, with their stored counts. */
+/** Packages among the given ones that are part of a counted list. Each has its stored count. */
 export async function countedOf(tx: Tx, components: readonly number[]): Promise<OpenOf[]> {
   return tx.all<OpenOf>(sql`
     SELECT id AS "componentNo", open_findings AS open FROM components
      WHERE id IN (${list(components)}) AND open_findings >= 0 ORDER BY components.id`)
 }
 
-/** Counts the open findings of packages and stores the result. */
+/** Counts the open findings of packages and stores the counts. */
 export async function countComponents(tx: Tx, components: readonly number[]): Promise<OpenOf[]> {
   return tx.all<OpenOf>(sql`
     UPDATE components SET open_findings = ${found} WHERE id IN (${list(components)})
     RETURNING id AS "componentNo", open_findings AS open`)
 }
 
-/** Packages of a list after `after` that were never counted, in order. */
+/** Packages of a list after `after` whose findings were never counted, in order. */
 export async function uncountedOf(reader: Reader, listNo: number, { after, most }: Step): Promise<number[]> {
   const rows = await reader.all<{ componentNo: number }>(sql`
     SELECT l.component_id AS "componentNo" FROM list_components l JOIN components c ON c.id = l.component_id
@@ -38,7 +38,7 @@ export async function uncountedOf(reader: Reader, listNo: number, { after, most 
 
 export type Delta = { componentNo: number; delta: number }
 
-/** Adds changes of packages. A change that no list has yet is merged with the new one. */
+/** Adds changes of packages. If a recorded change was not added to any list's count yet, merges it with the new change. */
 export async function addChanges(tx: Tx, changes: readonly Delta[]): Promise<void> {
   const rows = changes.map(({ componentNo, delta }) => sql`(${componentNo}, ${delta})`)
   const together = sql`
@@ -48,10 +48,10 @@ export async function addChanges(tx: Tx, changes: readonly Delta[]): Promise<voi
   }
 }
 
-/** A change that lists up to `lastList` already have. */
+/** A change that is already in the counts of lists up to `lastList`. */
 export type OpenChange = { changeNo: number; delta: number; lastList: number }
 
-/** The oldest change of a package. */
+/** The oldest recorded change of a package. */
 export async function nextChange(tx: Tx, componentNo: number): Promise<OpenChange | undefined> {
   return tx.get<OpenChange>(sql`
     SELECT id AS "changeNo", delta, last_list AS "lastList" FROM open_changes
@@ -66,9 +66,9 @@ export async function endChange(tx: Tx, changeNo: number): Promise<void> {
   await tx.run(sql`DELETE FROM open_changes WHERE id = ${changeNo}`)
 }
 
-/** Lists after `after` that have a package, in order. */
+/** Lists after `after` that contain a package, in order. */
 export async function listsWith(reader: Reader, componentNo: number, { after, most }: Step): Promise<number[]> {
-  // Each half is a range of the index in order; a query for both would sort for each page.
+  // Each value of `held` is one range of the index. One query for both values would sort all rows for each page.
   const page = (held: number): Sql => sql`
     SELECT * FROM (SELECT list_id AS "listNo" FROM list_components
                     WHERE component_id = ${componentNo} AND held = ${held} AND list_id > ${after}
@@ -80,9 +80,7 @@ export async function listsWith(reader: Reader, componentNo: number, { after, mo
     .slice(0, most)
 }
 
-/**
- * Changes the counts of lists. Lists that were not counted yet are skipped, because their first count will include the change.
- */
+/** Changes the counts of lists. Skips lists that were not counted yet, because their first count will include the change. */
 export async function changeLists(tx: Tx, lists: readonly number[], delta: number): Promise<void> {
   await tx.run(sql`
     UPDATE component_lists SET open_findings = open_findings + ${delta}
@@ -90,8 +88,8 @@ export async function changeLists(tx: Tx, lists: readonly number[], delta: numbe
 }
 
 /**
- * Open findings of at most `most` packages of a list after `after`, without changes that the list does not have yet. `last` is
- * the last of these packages. `isCounted` is true if all of them were counted.
+ * Number of open findings of at most `most` packages of a list after `after`. Excludes changes that are not yet in the count of
+ * the list. `last` is the last of these packages. `isCounted` is true if all of them were counted.
  */
 export async function openOfPage(
   tx: Tx,
@@ -118,7 +116,7 @@ export async function setOpen(tx: Tx, listNo: number, open: number): Promise<voi
   await tx.run(sql`UPDATE component_lists SET open_findings = ${open} WHERE id = ${listNo}`)
 }
 
-/** A list whose count has consequences. `added` is the number of bytes to charge for it, negative for a reduction. */
+/** A list whose limit or charge must be updated. `added` is the number of bytes to charge, negative for a reduction. */
 export type ListToFollow = Payer & { listNo: number; open: number; added: number }
 
 /**
@@ -142,7 +140,7 @@ export async function listsToFollow(
      ORDER BY component_lists.id`)
 }
 
-/** Deletes the counts of a package that no list has. */
+/** Deletes the counts of a package that no list contains. */
 export async function forgetOpen(tx: Tx, componentNo: number): Promise<void> {
   await tx.run(sql`DELETE FROM open_changes WHERE component_id = ${componentNo}`)
   await tx.run(sql`UPDATE components SET open_findings = -1 WHERE id = ${componentNo} AND open_findings >= 0`)
@@ -159,8 +157,8 @@ export async function openOfComponent(
 }
 
 /**
- * Stored count of a list, -1 if it was not counted, and the count by its packages. `wanted` is undefined if a package was not
- * counted.
+ * Stored count of a list, and the sum of the counts of its packages. The stored count is -1 if the list was not counted. `wanted`
+ * is undefined if a package was not counted.
  */
 export async function openOfList(
   reader: Reader,

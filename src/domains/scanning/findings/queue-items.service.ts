@@ -1,4 +1,4 @@
-// Steps that items of the comparison queue consist of: comparing in slices, and updating suppressions.
+// Work on items of the comparison queue: compares packages in slices, and updates suppressions.
 import { setImmediate } from 'node:timers/promises'
 import type { App } from '#app.ts'
 import type { TxOptions } from '#db/sql.ts'
@@ -11,22 +11,28 @@ import { noteChanged } from './open-findings.service.ts'
 import { suppress } from './suppression.service.ts'
 import type { FoundCursor, OwnedPair } from './suppressions.store.ts'
 
-/** No caller relies on these commits. If a power loss undoes them, the queue entry is back too and the work is repeated. */
+/**
+ * Transactions with this option are written to disk later. If a power loss undoes them, the queue item is also back, so the work
+ * is repeated.
+ */
 export const later: TxOptions = { durability: 'later' }
 
-/** Target duration of a slice in ms. Only a slice of minimal size can take longer. */
+/** Target duration of a slice in ms. Only a slice of the minimum size can exceed this duration. */
 const sliceMs = 5
 const mostComponents = 64
-/** Packages times advisory entries in one slice, because all packages of a slice can have the same source package. */
+/**
+ * Size of a slice: the number of packages times the number of advisory entries. All packages of a slice can have the same source
+ * package, so each entry can apply to each package.
+ */
 const compared = { least: 64, first: 1024, most: 64_000 }
 const mostRows = 1000
 const pairsAtOnce = 16
 const findingsAtOnce = 500
 
-/** An item in progress. `isLate` returns true if the others of the queue should have their turn. */
+/** An item in progress. `isLate` returns true if the item must pause, so that other items of the queue are processed. */
 export type Doing = { app: App; item: DueMatch; signal: AbortSignal; pace: Pace; isLate: () => boolean }
 
-/** Puts the item back into the queue with its progress, so that others have their turn. */
+/** Puts the item back into the queue with its progress, so that other items are processed first. */
 export async function pause({ app, item }: Doing, progress = '', dueTime = app.clock().toISOString()): Promise<void> {
   await app.db.tx((tx) => queue.pauseMatch(tx, { ...item, progress }, dueTime), later)
 }
@@ -35,12 +41,15 @@ export async function end({ app, item }: Doing): Promise<void> {
   await app.db.tx((tx) => queue.endMatch(tx, item), later)
 }
 
-/** `next`: the first entry that was not compared because enough was found, or undefined if all were compared. */
+/**
+ * Result of a comparison. `next` is the first entry that was not compared because `isEnough` returned true. It is undefined if
+ * all entries were compared.
+ */
 export type Matched = { added: number; addedForAll: number; next: number | undefined }
 
 /**
- * Compares components with all advisory entries after `after` until `isEnough`, which is called after each slice, returns true. A
- * continued turn does not mark the components as compared, because they may have been on hold in the meantime.
+ * Compares components with all advisory entries after `after`. Calls `isEnough` after each slice and stops if it returns true. A
+ * turn that continues earlier work does not mark the components as compared, because they may have been on hold in the meantime.
  */
 export async function matchAll(
   { app, item, signal, pace }: Doing,
@@ -69,7 +78,7 @@ export async function matchAll(
   return so
 }
 
-/** Updates the suppressions in pairs of packages by the current advisories. */
+/** Updates the suppressions of pairs of packages by the current advisories. */
 export async function suppressAll({ app, signal }: Doing, pairs: readonly OwnedPair[]): Promise<void> {
   for (const some of chunks(pairs, pairsAtOnce)) {
     for (let after: FoundCursor | undefined; ; ) {

@@ -1,10 +1,14 @@
-// Severity of a vulnerability: as the data source states for the package, else by CVSS version 4, 3 or 2, in this order.
+// Severity of a vulnerability in a package. A severity that the data source states for the package takes precedence. Otherwise
+// the severity follows from CVSS version 4, 3 or 2, in this order.
 import { type RecordSeverity, severityLevels } from '../records/records.model.ts'
 
-/** As numbered in version 1 of the API. */
+/** Severity number of version 1 of the API. */
 export const unknownSeverity = 0
 
-/** `own` has the severities in the record itself, `others` those in other records of the same vulnerability. */
+/**
+ * Severity for one advisory entry. `own` has the severities in its record. `others` has the severities in other records of the
+ * same vulnerability.
+ */
 export function severityOf(vendor: number, own: readonly RecordSeverity[], others: readonly RecordSeverity[]): number {
   if (vendor !== unknownSeverity) return vendor
   return levelOf(own) || levelOf(others)
@@ -20,7 +24,7 @@ function levelOf(severities: readonly RecordSeverity[]): number {
   return unknownSeverity
 }
 
-/** Bands of the rating scales of FIRST. A score of 0 means no impact. */
+/** Score ranges of the CVSS rating scales by FIRST. A score of 0 means no impact. */
 function levelOfScore(score: number, system: (typeof systems)[number]): number {
   const { low, medium, high, critical, negligible } = severityLevels
   if (score >= 9 && system !== 'CVSS_V2') return critical
@@ -29,7 +33,7 @@ function levelOfScore(score: number, system: (typeof systems)[number]): number {
   return score > 0 ? low : negligible
 }
 
-// From the highest to the lowest severity. An unknown one can be anything and ranks between low and negligible.
+// Severities from the highest to the lowest. An unknown severity can be any severity, so it ranks between low and negligible.
 const order = [severityLevels.critical, severityLevels.high, severityLevels.medium, severityLevels.low, 0, 5]
 
 /** The higher of two severities. */
@@ -44,7 +48,7 @@ export function levelName(severity: number): string {
   return names.get(severity) ?? 'unknown'
 }
 
-/** Rank of a severity, larger for a higher one. */
+/** Rank for sorting. A higher severity has a larger rank. */
 export function severityRank(level: number): number {
   return -order.indexOf(level)
 }

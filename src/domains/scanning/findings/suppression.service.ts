@@ -1,5 +1,5 @@
-// Suppresses findings in a language package that a distribution's package installed. If the distribution states that its package
-// is fixed or not affected, the finding does not count, whatever the version.
+// Suppresses findings in a language package that a package of the distribution installed. If the distribution states that its
+// package is fixed or not affected, the finding is suppressed, whatever the version.
 import { withAllReleases } from '#contents/ecosystems.ts'
 import { isCleared, verdictOf } from '#contents/match.ts'
 import type { Reader, Tx } from '#db/sql.ts'
@@ -8,12 +8,12 @@ import { type NamedRecord, vulnerabilityIds } from '../records/records.model.ts'
 import { orderOf } from './compare.service.ts'
 import * as store from './suppressions.store.ts'
 
-/** Current and wanted suppressions of the findings in some pairs. */
+/** Stored and expected suppressions of the findings in some pairs of packages. */
 export type Suppressed = { open: (store.Suppression & { id: number })[]; wanted: store.Suppression[] }
 
 /**
- * Updates suppressions for at most `most` findings after `after` by the current advisories. Returns the start of the next page,
- * or undefined at the end.
+ * Updates the suppressions of at most `most` findings after `after` by the current advisories. Returns the start of the next
+ * page, or undefined at the end.
  */
 export async function suppress(
   tx: Tx,
@@ -35,7 +35,7 @@ export async function suppress(
   return found.length < page.most ? undefined : found.at(-1)
 }
 
-/** Describes suppressions that are missing or have no reason any more. */
+/** Describes suppressions that are missing, and stored suppressions without a reason. */
 export async function suppressionDifferences(reader: Reader, componentNo: number): Promise<string[]> {
   const differences: string[] = []
   for (let owner: number | undefined = 0; owner !== undefined; ) {
@@ -97,14 +97,14 @@ async function suppressedOf(
 const namesOf = ({ id, aliases, upstream }: NamedRecord): string[] => [...new Set([id, ...aliases, ...upstream])]
 
 /**
- * Advisory entry that clears the package of all vulnerabilities of the record. The first one by name, or undefined if there is
- * none.
+ * Advisory entry that states that the package has none of the vulnerabilities of the record. Returns the first such entry by
+ * name, or undefined.
  */
 function clearedBy(owner: StoredComponent, record: NamedRecord, said: readonly store.Said[]): store.Said | undefined {
   const ids = vulnerabilityIds(record)
   const order = orderOf(owner)
   const clearing = ids.map((id) => {
-    // A record has other names for a vulnerability only if it is about a single one.
+    // If a record is about several vulnerabilities, its other names belong to none of these vulnerabilities.
     const names = new Set(ids.length > 1 ? [id] : namesOf(record))
     const about = said.filter((one) => namesOf(one.record).some((name) => names.has(name)))
     if (about.some((one) => verdictOf(owner, one, order) !== 'clear')) return undefined

@@ -9,13 +9,13 @@ import { type NamedRow, namedColumns, toNamed } from '../records/records.store.t
 import type { AffectedRow } from './findings.model.ts'
 import { affectedColumns, toAffected } from './findings.store.ts'
 
-/** A language package, and the distribution package that installed it. */
+/** A language package, and the distribution package that installed the language package. */
 export type OwnedPair = { componentNo: number; ownerNo: number }
 
-/** End of a page. Pairs in which the components are owned come first, then those in which they are owners. */
+/** Last pair of a page. Pairs with the components as language packages come first, then pairs with the components as owners. */
 export type PairCursor = { asOwner: boolean; one: number; other: number }
 
-/** Some of the pairs that contain one of the components. `next` is undefined if there are no more. */
+/** Some of the pairs that contain one of the components. `next` is undefined if there are no more pairs. */
 export async function pairsTouching(
   reader: Reader,
   components: readonly number[],
@@ -35,7 +35,7 @@ export async function pairsTouching(
   return { pairs, next: asOwner ? undefined : { asOwner: true, one: 0, other: 0 } }
 }
 
-/** Some of the owners of a component, in order. */
+/** Some of the distribution packages that own a component, in order. */
 export async function pairsOfComponent(
   reader: Reader,
   componentNo: number,
@@ -85,7 +85,7 @@ export async function componentsOf(reader: Reader, numbers: readonly number[]): 
 
 export type Said = AffectedRow & { record: NamedRecord; source: string }
 
-/** Current entries of shared data sources on these packages and vulnerabilities. */
+/** Current advisory entries of shared data sources on these packages and vulnerabilities. */
 export async function saidAbout(
   reader: Reader,
   { names, ecosystems }: { names: readonly string[]; ecosystems: readonly string[] },

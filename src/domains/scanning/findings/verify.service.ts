@@ -1,4 +1,4 @@
-// Verifies stored findings by comparing again without caches, and lists missing and unfounded ones.
+// Verifies stored findings: compares again without caches, and returns missing findings and findings without a reason.
 import type { App } from '#app.ts'
 import type { MatchedComponent } from '../lists/lists.model.ts'
 import { countEntries, findListByNo, matchedListsAfter } from '../lists/lists.store.ts'
@@ -16,7 +16,7 @@ const listsAtOnce = 20
 const rowsAtOnce = 1000
 const mostDifferences = 1000
 
-/** Verifies one step: first packages by number, then lists. `after` is the end of the previous step. */
+/** Verifies a batch: packages by number first, then lists. `after` is the end of the previous batch. */
 export async function verifyStep({ db }: Pick<App, 'db'>, after: string): Promise<Verified> {
   const waiting = await countMatches(db)
   const [kind = 'c', number = '0'] = after.split(':')
@@ -48,7 +48,7 @@ async function differencesOf(db: App['db'], component: MatchedComponent): Promis
   const open = await openFindings(db, [component.componentNo], { after: 0, upTo: Number.MAX_SAFE_INTEGER })
   const stored = new Set(open.map(keyOf))
   const name = `${component.ecosystem || component.kind} ${component.name} ${component.version}`
-  // A package on hold has only some of its findings.
+  // While a package is on hold, some of its findings are not stored.
   const missing = component.held ? [] : [...wanted].filter(([key]) => !stored.has(key))
   return [
     ...missing.map(([, { affectedNo }]) => `${name}: missing finding for affected entry ${affectedNo}`),
@@ -71,7 +71,7 @@ async function verifyLists(db: App['db'], after: number, waiting: number): Promi
     if (packages !== expected) differences.push(`package list ${list}: has ${packages} packages instead of ${expected}`)
     const { stored, wanted } = await openOfList(db, list)
     if (stored >= 0) differences.push(...differenceOf(`package list ${list}`, { stored, wanted }))
-    // Lists from earlier versions are counted in the background.
+    // The findings of lists from earlier versions are counted in the background.
     else if (waiting === 0) differences.push(`package list ${list}: findings are not counted`)
   }
   const last = lists.at(-1)
