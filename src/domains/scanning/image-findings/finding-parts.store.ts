@@ -1,4 +1,5 @@
-// Reads the parts of findings, each part once for all findings that share it. Texts and version ranges are most of the data.
+// Reads the data that findings are shown with. Data that several findings share is read once. Texts and version ranges are most
+// of this data.
 import { list, type Reader, sql } from '#db/sql.ts'
 import { chunks } from '#lib/chunks.ts'
 import type { AffectedRow } from '../findings/findings.model.ts'
@@ -18,7 +19,7 @@ export type FindingRow = {
   foundTime: string
   goneTime: string
 }
-/** Owner and locations of the package in a list. */
+/** Package that owns the finding's package in a list, and the package's locations in the image. */
 export type PairRow = { ownerNo: number; locations: string }
 
 export const findingColumns = sql`
@@ -26,13 +27,13 @@ export const findingColumns = sql`
   f.found_time AS "foundTime", f.gone_time AS "goneTime"`
 
 export type Parts = {
-  /** Reads the parts of these findings. */
+  /** Reads the data of these findings into the cache. */
   need(rows: readonly FindingRow[]): Promise<void>
-  /** Builds a finding from parts that were read. It has no suppressions and no accepted risks yet. */
+  /** Builds a finding from data that `need` has read. The finding has no suppressions and no accepted risks yet. */
   knownOf(row: FindingRow, pair: PairRow): Known
 }
 
-/** Cache for the lifetime of one result. */
+/** Cache of finding data for the lifetime of one result. */
 export function createParts(reader: Reader): Parts {
   const components = new Map<number, Known['component']>()
   const affected = new Map<number, AffectedRow>()
@@ -95,7 +96,7 @@ export function createParts(reader: Reader): Parts {
   }
 }
 
-/** IDs that are not in the map yet, without duplicates, in chunks for one SQL statement. */
+/** IDs whose rows are not in the map yet, without duplicates, in chunks for one SQL statement. */
 function missing(wanted: readonly number[], there: ReadonlyMap<number, unknown>): number[][] {
   return chunks(
     [...new Set(wanted)].filter((one) => !there.has(one)),
@@ -151,7 +152,7 @@ function fromRecordRow(
   }
 }
 
-/** Time range in which a finding is suppressed in packages of one owner, and the record that says so. */
+/** Time range in which a finding is suppressed in packages with one owner, and the record that is the reason. */
 export type SuppressedRow = Omit<Suppressed, 'owner'> & Component & { findingNo: number; ownerNo: number }
 
 export const suppressedColumns = sql`

@@ -1,10 +1,10 @@
-// Findings in the packages of one list, over time.
+// Present and former findings in the packages of one list.
 
 import { type AffectedRow, mostOwn } from '../findings/findings.model.ts'
 import type { Component } from '../lists/lists.model.ts'
 import type { RecordSeverity } from '../records/records.model.ts'
 
-/** A finding in one list, with all that it is derived from. `goneTime` is empty while the finding is open. */
+/** A finding in one list, with the advisory data that caused the finding. `goneTime` is empty while the finding is open. */
 export type Known = {
   findingNo: number
   state: number
@@ -28,24 +28,27 @@ export type Known = {
   }
   source: string
   locations: string[]
-  /** Package of the distribution that the files belong to, or 0 if there is none. */
+  /** Distribution package that owns the files of the finding's package, or 0 if there is none. */
   ownerNo: number
-  /** Times at which the finding was suppressed by data of the distribution on the owning package. */
+  /** Time ranges in which the finding was suppressed, because the distribution stated that the owning package is not affected. */
   suppressed: Suppressed[]
-  /** Accepted risks of the finding in each of the requested repositories. */
+  /** Accepted risks of the finding, with one array for each requested repository. */
   accepted: readonly (readonly Accepted[])[]
 }
 
 export type PastText = { untilTime: string; summary: string; references: string[] }
 
-/** Texts that a record had at a time. */
+/** Returns the texts that the finding's record had at a time. */
 export const textAt = ({ record }: Known, time: string): Pick<PastText, 'summary' | 'references'> =>
   record.past.find(({ untilTime }) => untilTime > time) ?? record
 
-/** Acceptance of the risk of a vulnerability, or a trusted signer's statement that there is none, with its time range. */
+/**
+ * An accepted risk of a vulnerability, with its time range. A trusted signer's statement that the image is not affected has the
+ * same effect.
+ */
 export type Accepted = {
   vulnerability: string
-  /** The uid of the acceptance, or of the signer. The other one is empty. */
+  /** The uid of the accepted risk, or the uid of the signer. The other field is empty. */
   uid: string
   signer: string
   reason: string
@@ -71,7 +74,10 @@ export const heldAt = ({ foundTime, goneTime, suppressed }: Known, time: string)
 const isSuppressedAt = ({ fromTime, untilTime }: Suppressed, time: string): boolean =>
   fromTime <= time && (untilTime === '' || untilTime > time)
 
-/** True if, at a time, one package had as many findings from an organization's own advisories as are stored. More can exist. */
+/**
+ * True if, at this time, one package had the maximum number of stored findings from an organization's own advisories. The package
+ * can have more findings that are not stored.
+ */
 export function isOwnFullAt(known: readonly Known[], time: string): boolean {
   const totals = new Map<string, number>()
   for (const { affected, component, foundTime, goneTime } of known) {
@@ -84,7 +90,10 @@ export function isOwnFullAt(known: readonly Known[], time: string): boolean {
   return false
 }
 
-/** Vulnerabilities for which the finding counted at a time: those that were not accepted in all of the repositories. */
+/**
+ * Vulnerabilities of the finding at a time, without those whose risk was accepted in all of the repositories. Empty if the
+ * finding was closed or suppressed.
+ */
 export function countedAt(known: Known, time: string): readonly string[] {
   if (!heldAt(known, time)) return []
   const ids = known.record.vulnerabilities
@@ -92,11 +101,11 @@ export function countedAt(known: Known, time: string): readonly string[] {
   return ids.filter((id) => !known.accepted.every((each) => each.some((one) => isAcceptedAt(one, id, time))))
 }
 
-/** True if the acceptance was in force for a vulnerability at a time. */
+/** True if the acceptance applied to a vulnerability at a time. */
 export const isAcceptedAt = (one: Accepted, id: string, time: string): boolean =>
   one.vulnerability === id && one.fromTime <= time && one.untilTime > time
 
-/** Times at which the finding began or ceased to count, or at which its text changed. */
+/** Times at which the finding changed: opened, closed, suppressed, accepted or with another text. */
 export const turnsOf = ({ foundTime, goneTime, suppressed, accepted, record }: Known): string[] => [
   foundTime,
   goneTime,

@@ -16,8 +16,8 @@ import type { Known } from './image-findings.model.ts'
 export { pastTexts } from './finding-parts.store.ts'
 
 /**
- * Present and former findings of a list from shared data sources and from some organizations' advisories, in a stable order.
- * Beyond `most`, open findings come first, then the newest.
+ * Present and former findings of a list from shared data sources and from some organizations' advisories, in a stable order. If
+ * there are more than `most`, open findings have precedence, then the newest ones.
  */
 export async function findKnown(
   reader: Reader,
@@ -29,7 +29,10 @@ export async function findKnown(
   return selectKnown(reader, listNo, places, { most, when: sql`1 = 1`, first })
 }
 
-/** Open findings of a list. Beyond `most`, those with the highest severity come first, then the newest. */
+/**
+ * Open findings of a list. If there are more than `most`, findings with the highest severity have precedence, then the newest
+ * ones.
+ */
 export async function findKnownNow(
   reader: Reader,
   listNo: number,
@@ -61,7 +64,10 @@ async function selectKnown(
   return known.map((one) => ({ ...one, suppressed: suppressed.get(one.findingNo) ?? [] }))
 }
 
-/** First time at which a vulnerability was found in a package. The ID of the record stays when the record is rewritten. */
+/**
+ * First time at which a vulnerability was found in a package. A rewritten record has the same ID, so its earlier findings are
+ * included.
+ */
 export type Sighting = { componentNo: number; recordId: string; foundTime: string }
 
 /** All present and former findings in some packages. */
@@ -91,7 +97,7 @@ async function suppressedIn(reader: Reader, listNo: number, most: number) {
   return rows.map(toSuppressed)
 }
 
-/** Some current records with a name. Records of the source `own` count only if they affect one of the scopes. */
+/** Some current records with a name. Records of the source `own` are included only if they are about one of the scopes. */
 export async function recordsNamed(
   reader: Reader,
   name: string,

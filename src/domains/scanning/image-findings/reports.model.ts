@@ -2,35 +2,43 @@ import type { RecordSeverity } from '../records/records.model.ts'
 
 export const vulnReportType = 'registry.pinfold.dev/VulnReport'
 
-/** Coverage gap: content without a scan result, so that it may be vulnerable. */
+/** Coverage gap: a part of an image that was not scanned, so the part may have vulnerabilities. */
 export type Gap = { reason: string; subject: string; message: string }
 
-/** True if no data source covers the subject of a gap. Imported records need not be complete. */
+/**
+ * True if no data source covers the packages that the gap names. Imported records do not cover packages, because the records need
+ * not be complete.
+ */
 export const isUncovered = (reason: string): boolean => reason === 'NO_SOURCE' || reason === 'SOURCE_IMPORTED'
 
 /** Findings in one image at one time. Each vulnerability occurs once. */
 export type ImageReport = {
   digest: string
   createTime: string
-  /** Build time of the oldest data source that applies. Empty if none states it, or if a data source is missing. */
+  /**
+   * Build time of the oldest data source that covers the image's packages. Empty if no source states its build time, or if a data
+   * source is missing.
+   */
   buildTime: string
-  /** Time of the last scan that changed nothing. */
+  /** Time of the last scan with the same result. */
   lastSeen: string
   vulnerabilities: ReportedVulnerability[]
-  /** Content that was not scanned. */
+  /** Coverage gaps of the image. */
   gaps: Gap[]
-  /** Scanner that made the report, if it is another one: its number in version 1 of the API and its own name. */
+  /**
+   * External scanner that made the report, with its number in version 1 of the API and its name. Undefined for our own reports.
+   */
   scanner?: { name: number; tool: string; version: string }
 }
 
 export type ReportedVulnerability = {
-  /** The CVE ID, or the ID that all of its records have in common. */
+  /** The CVE ID. Without a CVE ID, an ID that all records of the vulnerability have in common. */
   id: string
   aliases: string[]
   summary: string
   /** More information on how the vulnerability was found. */
   details: string
-  /** As numbered in version 1 of the API. */
+  /** Severity number of version 1 of the API. */
   severity: number
   cvss: RecordSeverity[]
   fix: { state: FixState; versions: string[] }
@@ -43,21 +51,27 @@ export type ReportedVulnerability = {
 
 export type ReportedPackage = { purl: string; name: string; version: string }
 
-/** As numbered in version 1 of the API. */
+/** Numbers of the fix states in version 1 of the API. */
 export const fixStates = { unknown: 0, fixed: 1, notFixed: 2, wontFix: 3 } as const
 export type FixState = (typeof fixStates)[keyof typeof fixStates]
 
 /** Limits on the reports in one answer, and on the vulnerabilities in all of them. */
 export const maxReports = 200
 export const maxVulnerabilities = 50_000
-/** Limit on the present and former findings of one list, and of all images in one request. In memory they take about 50 MB. */
+/**
+ * Limits on the present and former findings of one list, and of all images in one request. In memory, these findings take about
+ * 50 MB.
+ */
 export const maxFindings = 100_000
-/** Limit on the findings of all lists in one request that share most findings. Each takes eight bytes, and one step per day. */
+/**
+ * Limit on the findings in one request, counted once for each list with the finding. Each takes eight bytes, and is processed
+ * once per day.
+ */
 export const maxHeld = 2_000_000
-/** Limits on the lists that are read together, and on their findings. */
+/** Limits on the lists that one query reads, and on their findings. */
 export const listsAtOnce = 50
 export const maxTogether = 20_000
-/** Changes within this time in ms come from the same import, so only the first and the last are returned. */
+/** Maximum duration of an import in ms. Only the first and the last change in this time have a report. */
 export const sameChangeMs = 60_000
 /** Approximate number of characters of a vulnerability in an answer, without its packages. */
 export function lengthOf(one: ReportedVulnerability): number {
@@ -67,17 +81,20 @@ export function lengthOf(one: ReportedVulnerability): number {
   return [summary, details, ...texts, ...named].reduce((sum, text) => sum + text.length, 200)
 }
 
-/** Approximate number of characters of its packages. */
+/** Approximate number of characters of the packages of a vulnerability. */
 export const packagesLength = ({ packages }: ReportedVulnerability): number =>
   packages.reduce((sum, { purl, name, version }) => sum + purl.length + name.length + version.length, 0)
 
-/** Path of raw reports that are too long for an answer. A ticket follows. */
+/** Path for downloads of raw reports that are too long for an answer. The ticket of the report follows. */
 export const rawReportPath = '/downloads/reports/'
 
-/** Limit on the characters of a raw report, and approximately of any other answer with reports. */
+/** Limit on the characters of a raw report. Also the approximate limit of any other answer with reports. */
 export const maxRaw = 32 * 1024 * 1024
 
-/** Counts of vulnerabilities for one day on which the content of the tagged image was known. */
+/**
+ * Number of vulnerabilities in the image of a tag on one day. A day on which the image's packages were unknown has no such
+ * report.
+ */
 export type CountReport = {
   repo: string
   tag: string

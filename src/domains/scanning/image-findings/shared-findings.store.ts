@@ -23,10 +23,12 @@ export type SharedKnown = {
 
 type Pair = { findingNo: number; ownerNo: number }
 
-/** Cache for the lifetime of a request. A finding is stored once for all lists in which its package has the same owner. */
+/**
+ * Cache of findings for the lifetime of a request. One entry serves all lists in which the finding's package has the same owner.
+ */
 export function createSharedKnown(reader: Reader): SharedKnown {
   const parts = createParts(reader)
-  /** Key: the finding and the owner, as the SQL query joins them. */
+  /** The key is the finding and the owner, as the SQL query joins them. */
   const shared = new Map<string, Known>()
   const add = async (keys: readonly string[]): Promise<void> => {
     const pairs = keys.map(pairOf)
@@ -43,7 +45,7 @@ export function createSharedKnown(reader: Reader): SharedKnown {
   return {
     size: () => shared.size,
     async ofLists(lists, places, most) {
-      // One row for each list, because many lists have many findings, of which few are distinct.
+      // The query returns one row for each list, because many lists have the same findings.
       const rows = await reader.all<{ listNo: number; pairs: string; total: number }>(sql`
         SELECT p.list_id AS "listNo", count(*) AS total,
                string_agg(CAST(p.id AS TEXT) || ' ' || CAST(p.owner_id AS TEXT), ',') AS pairs

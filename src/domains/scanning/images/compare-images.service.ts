@@ -21,7 +21,7 @@ export type ImageComparison = {
   changed: { package: ShownPackage; baseVersion: string }[]
   found: ComparedVulnerability[]
   resolved: ComparedVulnerability[]
-  /** Vulnerabilities of the base for which it is unknown if the image has them. */
+  /** Vulnerabilities of the base image for which it is unknown if the compared image has them. */
   unknown: ComparedVulnerability[]
   gaps: Gap[]
   baseGaps: Gap[]
@@ -30,8 +30,8 @@ export type ImageComparison = {
 }
 
 /**
- * Compares an image with a base image. A vulnerability or package counts as resolved or removed only if the image certainly does
- * not have it.
+ * Compares an image with a base image. A vulnerability or package is resolved or removed only if the image certainly does not
+ * have it.
  */
 export async function compareImages(call: Call, image: ImageName, base: ImageName): Promise<ImageComparison> {
   const baseRepo = base.repoUid === '' ? image.repoUid : base.repoUid
@@ -70,7 +70,7 @@ export async function compareImages(call: Call, image: ImageName, base: ImageNam
   }
 }
 
-/** True if the image was compared. Without its packages, an image would look as if it had none. */
+/** True if the packages of the image were compared. Otherwise the image would look as if it had no packages. */
 const isCompared = (gaps: readonly Gap[]): boolean => !gaps.some(({ reason }) => incomparable.has(reason))
 
 const incomparable: ReadonlySet<string> = new Set([
@@ -90,10 +90,10 @@ function mayBeIn(vulnerability: string, image: ImageFindings, base: ImageFinding
   return image.gaps.some(({ reason, subject }) => {
     if (reason === 'CONTENTS_INCOMPLETE') return true
     if (!isUncovered(reason)) return false
-    // The packages are unknown, or a part of the data source is missing.
+    // The gap concerns unknown packages, or a missing part of a data source. Such a gap can hide any vulnerability.
     if (subject === '' || subject.includes('/')) return true
     const kind = kindOfEcosystem(subject)
-    // The same package may be in another release of its distribution.
+    // The image can have the same package in another release of its distribution.
     return found.some(({ component }) => (kind ? component.kind === kind : component.ecosystem === subject))
   })
 }

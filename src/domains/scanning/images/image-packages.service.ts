@@ -14,12 +14,12 @@ import { unread } from '../reports/image-knowledge.service.ts'
 import type { ListedComponent } from './images.store.ts'
 import * as store from './images.store.ts'
 
-/** The package list of an image. `listNo` is undefined if the packages are unknown, which is a coverage gap. */
+/** The package list of an image. `listNo` is undefined if the packages of the image are unknown, which is a coverage gap. */
 export type ImageList = { listNo: number | undefined; distribution: string; gaps: Gap[] }
 
 /**
  * Finds the package list of an image. Throws NOT_FOUND if the repository or the image does not exist. `field` is the request
- * field with the digest.
+ * field that contains the digest.
  */
 export async function listOfImage(
   call: Call,
@@ -40,7 +40,7 @@ export async function listOfImage(
   }
   const { packages, distribution, gaps } = contents
   const list = await findList(db, { hash: packages, distribution })
-  // Lists from releases without package rows are added in the background.
+  // A background job adds package rows for images from releases without such rows.
   const waits: Gap = {
     reason: 'CONTENTS_UNREAD',
     subject: '',
@@ -73,7 +73,7 @@ export async function listImagePackages(
 
 const rowsAtOnce = 2000
 
-/** All packages of a list. Their number is limited for each image. */
+/** All packages of a list. An image has a limited number of packages. */
 export async function allPackages(call: Call, { listNo, distribution }: ImageList): Promise<ShownPackage[]> {
   const packages: ShownPackage[] = []
   for (let after = 0; listNo !== undefined; ) {

@@ -157,7 +157,7 @@ async function componentsFor(db: Call['app']['db'], wanted: Wanted, most: number
   return numbers
 }
 
-/** If the name matches the source package, the version of the source package counts. */
+/** If the requested name is the name of the source package, the version of the source package is compared. */
 function fitOf({ name, ecosystem, version, bounds, pattern }: Wanted, one: StoredComponent): 'yes' | 'no' | 'unknown' {
   // A package URL names the binary package itself.
   if (pattern && one.name !== name) return 'no'

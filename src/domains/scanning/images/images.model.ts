@@ -1,6 +1,6 @@
 import type { Fields } from '#lib/fields.ts'
 
-/** Lists of images have one order, which clients cannot name. */
+/** Lists of images have a fixed order, which requests cannot change. */
 export const imageFields = { list: { column: 'list', sort: true } } as const satisfies Fields<{ list: string }>
 
 export const packageFields = {
@@ -9,24 +9,27 @@ export const packageFields = {
 } as const satisfies Fields<{ number: string; name: string }>
 
 /**
- * Limit on the images in a scope that are checked one by one. In a larger scope, all lists with the package or vulnerability are
- * searched.
+ * Limit on the images in a scope that are checked one by one. In a scope with more images, the search begins with all lists that
+ * have the package or vulnerability.
  */
 export const mostScoped = 2000
-/** Limit on the packages of a search. Beyond it, all lists are checked. */
+/** Limit on the packages that match a search. If more packages match, all lists are checked. */
 export const mostComponents = 20_000
-/** Time limit for one page in ms. After it, the page is returned as it is. */
+/** Time limit for one page in ms. After this time, the page is returned with the images that were found. */
 export const pageMs = 1000
-/** Limits on counting images, in ms and images. Beyond them there is no total. */
+/** Limits on counting images: a time in ms and a number of images. If a limit is exceeded, the answer has no total. */
 export const countMs = 500
 export const mostCounted = 1000
 
-/** Limits on the shown tags and packages of an image. */
+/** Limits on the tags and packages that an answer shows for one image. */
 export const mostTags = 100
 export const mostPurls = 20
-/** Limit on the matches that are read from one list, for shared findings and for those of one organization each. */
+/**
+ * Limit on the matches that are read from one list. Applies separately to shared findings and to the findings of each
+ * organization.
+ */
 export const mostHits = 100
 /** Time limit in ms for counting images that are not completely scanned. */
 export const unknownMs = 500
-/** Limit on counting images with unknown contents. */
+/** Limit on the number of images with unknown contents that are counted. */
 export const mostUnknown = 1000

@@ -10,13 +10,13 @@ import { componentColumns } from '../lists/lists.store.ts'
 import type { NamedRecord } from '../records/records.model.ts'
 import { type NamedRow, namedColumns, toNamed } from '../records/records.store.ts'
 
-/** `isOver` is true if the list has more findings than are stored. */
+/** A package list. `isOver` is true if more findings exist than are stored for one list. */
 export type NamedList = {
   listNo: number
   key: ListKey
   matchTime: string
   isOver: boolean
-  /** Ecosystems as stored: JSON, or empty for lists of earlier releases. */
+  /** Ecosystems in their stored form, which is JSON. Empty for lists of earlier releases. */
   ecosystems: string
 }
 
@@ -35,7 +35,7 @@ const toList = ({ hash, id, version, isOver, ...row }: ListRow): NamedList => ({
   ...{ ...row, key: { hash, distribution: { id, version } }, isOver: isOver === 1 },
 })
 
-/** Distinct stored ecosystems of all lists, at most `most`. */
+/** Distinct sets of ecosystems of all lists in their stored form, at most `most`. */
 export async function storedEcosystems(reader: Reader, most: number): Promise<string[]> {
   const rows = await reader.all<{ ecosystems: string }>(sql`
     SELECT DISTINCT l.ecosystems FROM component_lists l ORDER BY l.ecosystems LIMIT ${most}`)
@@ -48,21 +48,21 @@ export async function listsOf(reader: Reader, numbers: readonly number[]): Promi
   return rows.map(toList)
 }
 
-/** Lists with these hashes, in any distribution. */
+/** Package lists with these hashes, in any distribution. */
 export async function listsHashed(reader: Reader, hashes: readonly string[]): Promise<NamedList[]> {
   const hashed = (some: readonly string[]) => sql`
     SELECT ${listColumns} FROM component_lists l WHERE l.hash IN (${list(some)})`
   return (await allOf<ListRow, string>(reader, hashes, hashed)).map(toList)
 }
 
-/** Numbers of all lists from `from` on, in order. */
+/** Numbers of all package lists from `from` on, in order. */
 export async function listsFrom(reader: Reader, from: number, most: number): Promise<number[]> {
   const rows = await reader.all<{ listNo: number }>(sql`
     SELECT id AS "listNo" FROM component_lists WHERE id >= ${from} ORDER BY id LIMIT ${most}`)
   return rows.map(({ listNo }) => listNo)
 }
 
-/** Lists after `after` that were not compared yet, or that have more findings than are stored, in order. */
+/** Package lists after `after` that were not compared yet, or with more findings than are stored, in order. */
 export async function unsureLists(reader: Reader, after: number, most: number): Promise<NamedList[]> {
   const rows = await reader.all<ListRow>(sql`
     SELECT * FROM (SELECT ${listColumns} FROM component_lists l
@@ -76,7 +76,7 @@ export async function unsureLists(reader: Reader, after: number, most: number): 
 
 const componentsAtOnce = 50
 
-/** The first lists from `from` on that contain one of the components, in order. */
+/** The first package lists from `from` on that contain one of the components, in order. */
 export async function listsWithAny(
   reader: Reader,
   components: readonly number[],
@@ -85,7 +85,7 @@ export async function listsWithAny(
 ): Promise<number[]> {
   const found = new Set<number>()
   for (const some of chunks(components, componentsAtOnce)) {
-    // In the order of the index, which separates lists over the limit.
+    // Lists over the limit are a separate range of the index, so each component has two queries.
     const each = some.flatMap((one) =>
       [0, 1].map(
         (held) => sql`
@@ -100,8 +100,8 @@ export async function listsWithAny(
 }
 
 /**
- * Some components with an open finding of the vulnerability, either shared or of one of the organizations. Without
- * `organizations`, of any organization.
+ * Some components with an open finding of the vulnerability. The finding is shared, or belongs to one of the organizations.
+ * Without `organizations`, the finding can belong to any organization.
  */
 export async function componentsWith(
   reader: Reader,
@@ -119,7 +119,7 @@ export async function componentsWith(
   return rows.map(({ componentNo }) => componentNo)
 }
 
-/** Some components with an open finding of unknown severity, either shared or of one of the organizations. */
+/** Some components with an open finding of unknown severity. The finding is shared, or belongs to one of the organizations. */
 export async function componentsUnrated(
   reader: Reader,
   organizations: readonly string[] | undefined,
@@ -132,7 +132,7 @@ export async function componentsUnrated(
   return rows.map(({ componentNo }) => componentNo)
 }
 
-/** Open findings of unknown severity in a list, shared or of the organization `place`. */
+/** Open findings of unknown severity in a list. The findings are shared, or belong to the organization `place`. */
 export async function unratedInList(
   reader: Reader,
   listNo: number,
@@ -151,14 +151,14 @@ export type FoundIn = {
   place: string
   state: number
   severity: number
-  /** True if the distribution says that it is not affected. */
+  /** True if the distribution says that its package is not affected. */
   isSuppressed: boolean
   record: NamedRecord
 }
 
 /**
- * Open findings of a vulnerability by name in a list, shared or of the organization `place`, at most `most`. Findings that are
- * not suppressed come first, then certain ones, then those with the highest severity.
+ * Open findings of a vulnerability in a list, at most `most`. The findings are shared, or belong to the organization `place`.
+ * Findings that are not suppressed come first, then certain ones, then those with the highest severity.
  */
 export async function foundInList(
   reader: Reader,
@@ -197,7 +197,7 @@ const toEntry = (row: EntryRow): ListedComponent => ({
   locations: row.locations === '' ? [] : (JSON.parse(row.locations) as string[]),
 })
 
-/** One page of the packages of a list with a name or a source package of that name, after one of them, in order. */
+/** One page of the packages of a list, in order. The package or its source package has the given name. */
 export async function namedInList(
   reader: Reader,
   listNo: number,
@@ -235,7 +235,7 @@ export async function countComponents(reader: Reader, listNo: number): Promise<n
   return row?.total ?? 0
 }
 
-/** One page of the packages of a list, after one of them, in order. */
+/** One page of the packages of a list after the package `after`, in order. */
 export async function componentsIn(reader: Reader, listNo: number, { after, most }: Step): Promise<ListedComponent[]> {
   const rows = await reader.all<EntryRow>(sql`
     SELECT l.list_id AS "listNo", l.locations, ${componentColumns}

@@ -1,4 +1,4 @@
-// Searches the images that the caller can list for a package or vulnerability, list by list and one page at a time.
+// Searches all images that the caller can list for a package or vulnerability. Each page searches some package lists.
 import { setImmediate } from 'node:timers/promises'
 import type { Call } from '#app.ts'
 import {
@@ -26,13 +26,16 @@ import {
 import type { NamedList } from './images.store.ts'
 import * as store from './images.store.ts'
 
-/** Definition of a search. */
+/** A kind of search, for example for a vulnerability. */
 export type Sought<Hit> = {
-  /** True if the result is the same for all organizations. Otherwise an organization can have matches of its own. */
+  /** True if the result is the same for all organizations. Otherwise an organization's own advisories can add matches. */
   isForAll: boolean
-  /** Packages that may match, for some organizations or for any. Fewer than `most` if these are all. */
+  /**
+   * Packages that may match for one of the organizations, or for any organization. If fewer than `most` are returned, these are
+   * all.
+   */
   components(organizations: readonly string[] | undefined, most: number): Promise<number[]>
-  /** Matches in a list, shared or of the organization `place`: at most `most`, the most severe first. */
+  /** At most `most` matches in a list, the most severe first. The matches are shared, or belong to the organization `place`. */
   hits(list: NamedList, place: string, most: number): Promise<readonly Hit[]>
 }
 
@@ -40,13 +43,15 @@ export type FoundImage<Hit> = {
   image: ListedImage
   distribution: string
   hits: readonly Hit[]
-  /** True if there are more hits. */
+  /** True if the image has more matches than `hits` contains. */
   moreHits: boolean
   tags: string[]
   moreTags: boolean
 }
 
-/** Number of images that are not completely scanned. `moreUnknown` is true if there may be more, because not all were counted. */
+/**
+ * Number of images that are not completely scanned. `moreUnknown` is true if not all images were counted, so there may be more.
+ */
 export type UnknownImages = { unknown: number; moreUnknown: boolean }
 
 /** A page of images. The total is undefined if counting takes too long. Only the first page has the number of unknown images. */
@@ -75,7 +80,7 @@ export async function seekImages<Hit>(
   }
 }
 
-/** Images for one step of a job that visits all of them, without counts. `next` is empty at the end. */
+/** The next images for a job that processes all images, without counts. `next` is empty at the end. */
 export async function seekSome<Hit>(
   call: Call,
   page: Page,
@@ -94,16 +99,16 @@ const createSeeking = <Hit>(call: Call, places: readonly string[], page: Page): 
 }
 
 /**
- * Page token of the position where a page ended, which need not be one of its images. Later pages repeat the total of the first
- * one.
+ * Page token for the position at which a page ended. The page need not contain the image at this position. Later pages repeat the
+ * total of the first page.
  */
 function toPageToken({ list, image }: Position, total: number | undefined): NonNullable<Page['after']> {
   return { value: String(list), uid: `${image.repo} ${image.digest} ${total ?? ''}` }
 }
 
 /**
- * Searches until the page is full or the time limit is reached. Returns the position of the end, or undefined at the end of all
- * lists.
+ * Searches until the page is full or the time limit is reached. Returns the position at which the page ends, or undefined after
+ * the last list.
  */
 async function searchLists<Hit>(
   seeking: Seeking<Hit>,
@@ -116,14 +121,14 @@ async function searchLists<Hit>(
     seeking.call.signal.throwIfAborted()
     const lists = await candidates(at.list)
     if (lists.length === 0) return undefined
-    // A page checks at least one step, so that paging always ends.
+    // Each page checks some lists even if its time is over, so that paging always ends.
     if (!isFirst && performance.now() > seeking.until) return at
     at = await addImagesOf(seeking, lists, at, sought)
     if (seeking.left === 0) return at
   }
 }
 
-/** Total of the images. Returns undefined beyond the limits on number and time. */
+/** Total number of images. Returns undefined if the limit on number or time is exceeded. */
 async function countImages<Hit>(
   { call, places }: Pick<Seeking<Hit>, 'call' | 'places'>,
   candidates: Candidates,
@@ -135,7 +140,7 @@ async function countImages<Hit>(
   return end ? undefined : mostCounted - counting.toSkip + counting.images.length
 }
 
-/** Position: from this list on, and in it after this image. */
+/** Position in a search: the first package list to search, and the last image of this list that was searched. */
 type Position = { list: number; image: { repo: number; digest: string } }
 
 const beginning = { repo: 0, digest: '' }
@@ -150,7 +155,7 @@ function readPosition({ after }: Page): Position & { total: number | undefined }
 const listsAtOnce = 50
 const imagesAtOnce = 500
 
-/** Lists that may match, from a number on, in order. */
+/** Package lists that may match, in order. `from` is the first number. */
 type Candidates = (from: number) => Promise<number[]>
 
 async function findCandidates(
@@ -170,23 +175,23 @@ async function findCandidates(
 
 const mostOrganizations = 100
 
-/** Organizations of the scopes. Returns undefined for all organizations, or for many. */
+/** Organizations of the scopes. Returns undefined if the scopes are all organizations, or too many. */
 function organizationsIn(places: readonly string[]): string[] | undefined {
   const organizations = [...new Set(places.map(rootOf))]
   return places.includes(top) || organizations.length > mostOrganizations ? undefined : organizations
 }
 
-/** Scopes of a search, and the lists of the images there. `scoped` is undefined if there are many. */
+/** Scopes of a search, and the package lists of their images. `scoped` is undefined if the scopes have too many images. */
 export type Searched = { places: readonly string[]; scoped: Scoped | undefined }
 
 export async function searchedIn(call: Call, places: readonly string[]): Promise<Searched> {
   return { places, scoped: await listsIn(call, places) }
 }
 
-/** Lists of images in the scopes, and the names of lists that are not stored yet. */
+/** Package lists of images in the scopes. `missing` names lists that are not stored yet. */
 type Scoped = { lists: readonly NamedList[]; missing: readonly ListName[] }
 
-/** Lists of images in the scopes. Returns undefined if there are many. */
+/** Package lists of images in the scopes. Returns undefined if the scopes have too many images. */
 async function listsIn({ app: { db }, signal }: Call, places: readonly string[]): Promise<Scoped | undefined> {
   if (places.includes(top)) return undefined
   const names = new Map<string, ListName>()
@@ -216,7 +221,10 @@ type Seeking<Hit> = {
   until: number
 }
 
-/** Adds the images of some lists until the page is full or the time limit is reached. Returns the position of the end. */
+/**
+ * Adds the images of some package lists until the page is full or the time limit is reached. Returns the position at which the
+ * page ends.
+ */
 async function addImagesOf<Hit>(
   seeking: Seeking<Hit>,
   lists: readonly number[],
@@ -246,10 +254,10 @@ async function addImagesOf<Hit>(
   return { list: lists.at(-1)! + 1, image: beginning }
 }
 
-/** Matches in a list for the images of an organization. */
+/** Matches in a package list for the images of an organization. */
 type HitsAt<Hit> = (organization: string) => Promise<{ hits: readonly Hit[]; more: boolean }>
 
-/** Matches in a list. Returns undefined if no organization in the scopes has any. */
+/** Matches in a package list. Returns undefined if the list has no match for any organization in the scopes. */
 async function findHits<Hit>(
   list: NamedList,
   places: readonly string[],
@@ -295,18 +303,18 @@ async function addImage<Hit>(
   seeking.left--
 }
 
-/** Largest number of different sets of ecosystems that are read. */
+/** Limit on the different sets of ecosystems that one request reads. */
 const mostSets = 1000
 
-/** Ecosystems of the packages in the scopes. `moreEcosystems` is true if there may be others. */
+/** Ecosystems of the packages in the scopes. `moreEcosystems` is true if there may be more ecosystems. */
 export async function ecosystemsIn(
   { app: { db } }: Call,
   { places, scoped }: Searched,
 ): Promise<{ ecosystems: string[]; moreEcosystems: boolean }> {
-  // All lists include those of other organizations, which the caller must not see.
+  // The set of all lists includes lists of other organizations, whose ecosystems the caller must not see.
   if (!scoped && !places.includes(top)) return { ecosystems: [], moreEcosystems: true }
   const stored = scoped?.lists.map(({ ecosystems }) => ecosystems) ?? (await store.storedEcosystems(db, mostSets + 1))
-  // A list of an earlier release has none until a background job adds them.
+  // Lists of earlier releases have no ecosystems until a background job adds them.
   const sets = [...new Set(stored)].filter((one) => one !== '').slice(0, mostSets)
   const ecosystems = [...new Set(sets.flatMap((one) => JSON.parse(one) as string[]))].sort()
   const isCut = !scoped && stored.length > mostSets
@@ -315,7 +323,7 @@ export async function ecosystemsIn(
 
 const unsureAtOnce = 100
 
-/** Counts images with unknown or partly unknown contents, and images that were not compared, within the limits. */
+/** Counts images that were not compared, and images with contents that are unknown or partly unknown. Stops at the limits. */
 async function countUnknown(
   { app: { db }, signal }: Call,
   places: readonly string[],

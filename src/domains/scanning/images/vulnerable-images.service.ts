@@ -39,7 +39,7 @@ export type VulnerableImage = {
   morePurls: boolean
 }
 
-/** `coverage` and `gaps` are set on the first page only. */
+/** Only the first page has `coverage` and `gaps`. */
 export type VulnerableImages = Omit<FoundPage<unknown>, 'items'> & {
   items: VulnerableImage[]
   coverage: ResultCoverage | undefined
@@ -47,8 +47,8 @@ export type VulnerableImages = Omit<FoundPage<unknown>, 'items'> & {
 }
 
 /**
- * Lists one page of the images. An image can have the vulnerability in several packages, of which some may be suppressed or
- * accepted.
+ * Lists one page of the images. An image can have the vulnerability in several packages. Some of these findings may be suppressed
+ * or accepted.
  */
 export async function listVulnerableImages(
   call: Call,
@@ -76,7 +76,7 @@ export async function listVulnerableImages(
   return { ...found, items, coverage, gaps: gaps.slice(0, mostListedGaps) }
 }
 
-/** Coverage gaps in the scopes, because of which an unlisted image may have the vulnerability. */
+/** Coverage gaps in the scopes. Because of a gap, an image that is not listed may have the vulnerability. */
 async function gapsIn(
   call: Call,
   searched: Searched,
@@ -132,7 +132,7 @@ function toImage(
   const state = order.find((one) => hits.some((hit) => stateOf(hit) === one))!
   return {
     ...{ repoUid: image.repoUid, digest: image.digest, tags, moreTags },
-    // With more matches than were read, the other packages may not be accepted.
+    // If there are more matches than were read, the risk in other packages may not be accepted.
     state: state === 'ACCEPTED' && moreHits ? 'UNCERTAIN' : state,
     severity: levelName(hits.map(levelOf).reduce(worse)),
     purls: [...purls].sort().slice(0, mostPurls),

@@ -1,4 +1,4 @@
-// Adds package rows for images that were pushed before releases with such rows, so that no image has to be pushed again.
+// Adds package rows for images that earlier releases stored without such rows. So no image has to be pushed again.
 import type { App } from '#app.ts'
 import { keptPackagesOf, nextContents } from '#domains/registry/images/image-contents.service.ts'
 import { Walk } from '#lib/scheduling/walk.ts'

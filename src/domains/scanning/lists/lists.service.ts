@@ -1,4 +1,4 @@
-// Packages of images as rows, so that each package is compared once for all images that contain it.
+// Stores the packages of images as rows. Each package is compared once for all images that contain it.
 import { setImmediate } from 'node:timers/promises'
 import type { App } from '#app.ts'
 import { ecosystemOf } from '#contents/ecosystems.ts'
@@ -11,13 +11,16 @@ import { queueMatches } from '../queue/queue.store.ts'
 import { type Component, keyOf, type ListKey, listStates } from './lists.model.ts'
 import * as store from './lists.store.ts'
 
-/** A prepared list, to be completed in the transaction that assigns it to an image. `bytes` is the size of its rows. */
+/**
+ * A prepared package list. `completeList` completes the list in the transaction that assigns it to an image. `bytes` is the size
+ * of the list's rows.
+ */
 export type PreparedList = { listNo: number; isNew: boolean; bytes: number }
 
-/** Rows that one transaction of the preparation writes, so that other writers do not wait long. */
+/** Rows that one transaction of the preparation writes. The number is small, so that other writers do not wait long. */
 const perSlice = 200
 
-/** Writes the packages of a list, unless it exists. The list does not count until it is completed. */
+/** Writes the packages of a list. Does nothing if the list exists. No report uses the list until it is completed. */
 export async function prepareList(
   { db, clock }: Pick<App, 'db' | 'clock'>,
   key: ListKey,
@@ -63,8 +66,8 @@ function estimateBytes({ name, version, origin, originVersion, arch, locations =
 }
 
 /**
- * Completes a list, in the transaction that assigns it to an image. From now on it counts and is queued for comparison. The
- * organization of the first image is charged even if its quota is used up, because the contents of the image must be known.
+ * Completes a list, in the transaction that assigns the list to an image, and queues it for comparison. The organization of the
+ * first image is charged even if its quota is used up, because the contents of the image must be known.
  */
 export async function completeList(
   tx: Tx,
@@ -77,19 +80,24 @@ export async function completeList(
     await countBytes(tx, place, bytes)
     return queueMatches(tx, [{ kind: 'list', place, item: String(listNo) }], now)
   }
-  // The list existed before, unless it was just deleted because no image had it any more.
+  // The list was complete before, unless the cleanup deleted the list a moment ago.
   const list = await store.findListByNo(tx, listNo)
   if (list?.state !== listStates.complete) throw new Error(`package list ${listNo} was deleted in the meantime`)
 }
 
-/** Smaller changes of a charge are not stored, because each record changes the findings of many lists. */
+/**
+ * Minimum change of a charge in bytes. Smaller changes are not stored, because each new record changes the findings of many
+ * lists.
+ */
 export const leastCharged = 64 * 1024
 
-/** A list with its payer, and the change of the charge in bytes, negative for a reduction. */
+/**
+ * A list with the organization that is charged for it. `added` is the change of the charge in bytes, negative for a reduction.
+ */
 export type Charge = store.Payer & { listNo: number; added: number }
 
 /**
- * Charges the payers of lists for shared findings. Findings from an organization's own advisories are charged to that
+ * Charges organizations for the shared findings of lists. Findings from an organization's own advisories are charged to that
  * organization instead.
  */
 export async function chargeFindings(tx: Tx, charges: readonly Charge[]): Promise<void> {
@@ -103,7 +111,7 @@ export async function chargeFindings(tx: Tx, charges: readonly Charge[]): Promis
   }
 }
 
-/** Transfers the charge of a list to another organization, or to none. */
+/** Charges another organization for a list, or no organization. */
 export async function passOn(tx: Tx, listNo: number, payer: string): Promise<void> {
   const paid = await store.findPayer(tx, listNo)
   if (!paid || paid.payer === '' || paid.payer === payer) return

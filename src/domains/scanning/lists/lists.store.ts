@@ -39,7 +39,7 @@ export async function findListByNo(reader: Reader, listNo: number): Promise<Stor
   return row && fromRow(row)
 }
 
-/** The lists that exist for some keys, with the keys. */
+/** The stored lists with one of the keys, each with its key. */
 export async function findLists(reader: Reader, keys: readonly ListKey[]): Promise<(ListKey & StoredList)[]> {
   type KeyedRow = Row & { hash: string; distribution: string; version: string }
   const rows = await reader.all<KeyedRow>(sql`
@@ -65,17 +65,22 @@ export async function openList(
   return (await findList(tx, key))!
 }
 
-/** `ecosystem` is the one of the distribution, `ecosystems` are those of all packages, in order. */
+/**
+ * A new package list. `ecosystem` is the ecosystem of the distribution. `ecosystems` are the ecosystems of all packages, in
+ * order.
+ */
 export type NewList = { ecosystem: string; ecosystems: readonly string[]; packages: number; now: string }
 
-/** Returns true if the list was not complete before. */
+/** Marks a list as complete. Returns false if the list was complete already. */
 export async function completeList(tx: Tx, listNo: number): Promise<boolean> {
   const changed = await tx.run(sql`
     UPDATE component_lists SET state = ${listStates.complete} WHERE id = ${listNo} AND state = ${listStates.building}`)
   return changed === 1
 }
 
-/** The organization that is charged for a list, the bytes of its packages, and the charged bytes. */
+/**
+ * The organization that is charged for a list, the size of the list's packages, and the charged size. Both sizes are in bytes.
+ */
 export type Payer = { payer: string; bytes: number; charged: number }
 
 export async function findPayer(reader: Reader, listNo: number): Promise<Payer | undefined> {
@@ -89,7 +94,7 @@ export async function setPayer(tx: Tx, listNo: number, { payer, bytes, charged }
 
 const atOnce = 50
 
-/** Numbers of the components by their keys. Missing ones are inserted. */
+/** Numbers of the components by their keys. Inserts components that do not exist yet. */
 export async function ensureComponents(tx: Tx, components: readonly Component[]): Promise<Map<string, number>> {
   const distinct = [...new Map(components.map((one) => [keyOf(one), one])).values()]
   const numbers = new Map<string, number>()
@@ -151,13 +156,13 @@ export async function unmatchedOf(reader: Reader, listNo: number, most: number):
   return rows.map(toMatched)
 }
 
-/** Notes that all packages of a list were compared. A list that was compared before keeps its first time. */
+/** Marks a list as compared. The time of the first comparison does not change. */
 export async function noteListMatched(tx: Tx, listNo: number, now: string): Promise<void> {
   await tx.run(sql`UPDATE component_lists SET match_time = ${now}
      WHERE id = ${listNo} AND match_time = '' AND state = ${listStates.complete}`)
 }
 
-/** Ecosystems of the packages of a list, in order. A package without an ecosystem gives an empty text. */
+/** Ecosystems of the packages of a list, in order. The text is empty for a package without an ecosystem. */
 export async function ecosystemsOfList(
   reader: Reader,
   { listNo, ecosystems }: Pick<StoredList, 'listNo' | 'ecosystems'>,
@@ -169,7 +174,7 @@ export async function ecosystemsOfList(
   return rows.map(({ ecosystem }) => ecosystem)
 }
 
-/** Stores the ecosystems of a list of an earlier release. */
+/** Stores the ecosystems of a list that an earlier release wrote. */
 export async function noteEcosystems(tx: Tx, listNo: number, ecosystems: readonly string[]): Promise<void> {
   await tx.run(sql`UPDATE component_lists SET ecosystems = ${JSON.stringify(ecosystems)} WHERE id = ${listNo}`)
 }
@@ -181,7 +186,7 @@ export async function matchedListsAfter(reader: Reader, after: number, most: num
   return rows.map(({ listNo }) => listNo)
 }
 
-/** Returns true if the list was not over its limit before. */
+/** Marks a list as over its limit. Returns false if the list was over its limit already. */
 export async function setOver(tx: Tx, listNo: number, now: string): Promise<boolean> {
   const changed = await tx.run(sql`UPDATE component_lists SET over_limit = 1 WHERE id = ${listNo} AND over_limit = 0`)
   if (changed === 0) return false
@@ -198,7 +203,7 @@ export async function countEntries(reader: Reader, listNo: number): Promise<numb
   return row?.total ?? 0
 }
 
-/** Returns true if the list was over its limit before. */
+/** Marks a list as within its limit. Returns false if the list was within its limit already. */
 export async function setWithin(tx: Tx, listNo: number, now: string): Promise<boolean> {
   const changed = await tx.run(sql`UPDATE component_lists SET over_limit = 0 WHERE id = ${listNo} AND over_limit = 1`)
   if (changed === 0) return false
@@ -206,14 +211,14 @@ export async function setWithin(tx: Tx, listNo: number, now: string): Promise<bo
   return true
 }
 
-/** Time ranges in which some lists were over their limit, the oldest of each list first. */
+/** Time ranges in which some lists were over their limits, in order of list and start time. */
 export async function limitsOf(reader: Reader, lists: readonly number[]): Promise<(OverLimit & { listNo: number })[]> {
   return reader.all<OverLimit & { listNo: number }>(sql`
     SELECT list_id AS "listNo", from_time AS "fromTime", until_time AS "untilTime" FROM list_limits
      WHERE list_id IN (${list(lists)}) ORDER BY list_id, from_time`)
 }
 
-/** Packages of a list after `after` whose hold does not agree with the state of the list, in order. */
+/** Packages of a list after `after` that must be put on hold or released, in order. */
 export async function misheldOf(
   reader: Reader,
   listNo: number,
@@ -227,7 +232,7 @@ export async function misheldOf(
   return rows.map(({ componentNo }) => componentNo)
 }
 
-/** Marks packages of a list that is over its limit. A package is put on hold if all of its lists are over their limits. */
+/** Marks packages of a list that is over its limit. Puts a package on hold if all of its lists are over their limits. */
 export async function hold(tx: Tx, listNo: number, components: readonly number[]): Promise<void> {
   await tx.run(sql`
     UPDATE list_components SET held = 1 WHERE list_id = ${listNo} AND component_id IN (${list(components)})`)
@@ -238,7 +243,8 @@ export async function hold(tx: Tx, listNo: number, components: readonly number[]
 }
 
 /**
- * Releases packages of a list that is within its limit. Packages on hold are compared again, because some findings are missing.
+ * Releases packages of a list that is within its limit. A package that was on hold is compared again, because some of its
+ * findings are missing.
  */
 export async function release(tx: Tx, listNo: number, components: readonly number[]): Promise<void> {
   await tx.run(sql`
@@ -248,8 +254,8 @@ export async function release(tx: Tx, listNo: number, components: readonly numbe
 }
 
 /**
- * Number of open shared findings in some packages of a list after `after`. `last` is the last of these packages, or undefined if
- * there are no more.
+ * Number of open shared findings in some packages of a list after `after`. `last` is the last of these packages, or undefined at
+ * the end of the list.
  */
 export async function countOpen(
   reader: Reader,

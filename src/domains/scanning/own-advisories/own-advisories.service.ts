@@ -1,5 +1,5 @@
-// Our own advisories as a data source. Public advisories count for all images; advisories of another organization count for its
-// own images.
+// Uses our own advisories as a data source. Public advisories apply to all images. Advisories of another organization apply to
+// its own images.
 import { hash } from 'node:crypto'
 import type { App } from '#app.ts'
 import { kindOfEcosystem } from '#contents/ecosystems.ts'
@@ -19,7 +19,7 @@ import { findCurrent, findSource } from '../records/records.store.ts'
 
 export const ownSource = 'pinfold/advisories'
 
-/** Number of the source. The source is created when it is first needed. */
+/** Number of the data source. Creates the data source if it does not exist. */
 export async function openOwnSource(app: App): Promise<number> {
   return (await findSource(app.db, ownSource))?.sourceNo ?? (await beginSource({ app }, factsOf(app))).sourceNo
 }
@@ -33,7 +33,7 @@ const factsOf = ({ config }: App) => ({
 
 const advisoriesAtOnce = 500
 
-/** Queues all advisories again if the settings now name other distributions for them. */
+/** Queues all advisories again if the settings apply the advisories to other distributions than before. */
 export async function followSettings(app: App, signal: AbortSignal): Promise<void> {
   const known = await findSource(app.db, ownSource)
   const facts = factsOf(app)
@@ -46,13 +46,13 @@ export async function followSettings(app: App, signal: AbortSignal): Promise<voi
     after = last
     await app.db.tx((tx) => queueAdvisories(tx, uids, app.clock().toISOString()))
   }
-  // Stored last, so that an interrupted run is repeated.
+  // The settings are stored last, so that an interrupted run is repeated.
   await beginSource({ app }, facts)
 }
 
 /**
- * Updates the record of one advisory. Removes the record if the advisory does not exist any more, or if it states nothing about a
- * package.
+ * Updates the record of one advisory. Removes the record if the advisory does not exist any more, or if the advisory states
+ * nothing about a package.
  */
 export async function takeAdvisory(app: App, tx: Tx, sourceNo: number, uid: string): Promise<void> {
   const now = app.clock().toISOString()
@@ -62,14 +62,14 @@ export async function takeAdvisory(app: App, tx: Tx, sourceNo: number, uid: stri
   const place = published !== undefined && isAtOrBelow(uid, published) ? '' : root
   const record = advisory && recordOf(advisory, place === '' ? app.config.advisoryEcosystems : undefined)
   if (!record || record.affected.length === 0) return retire(tx, await findCurrent(tx, sourceNo, [uid]), now)
-  // The scope is part of the hash, because another organization can become the public one.
+  // The hash includes the scope, because another organization can become the public organization.
   const content = hash('sha256', JSON.stringify([place, record]), 'base64url')
   await putSlice(tx, { sourceNo, generation: 0, now }, [{ record, place, hash: content }])
 }
 
 /**
- * Record of an advisory from its last approved determination. Returns undefined if there is none. Public advisories apply to the
- * given distributions, those of other organizations to all packages of their kind.
+ * Record of an advisory from its last approved determination. Returns undefined if there is none. A public advisory applies to
+ * the given distributions. An advisory of another organization applies to all packages of its kind.
  */
 export function recordOf(
   { uid, advisoryId, aliases, artifactName, artifactType, ...advisory }: Advisory,
@@ -105,7 +105,7 @@ export function recordOf(
         qualifiers: {
           ...(arch === '' ? {} : { arch }),
           ...(except.length > 0 ? { except } : {}),
-          // An advisory does not name the module stream of its fix.
+          // An advisory cannot name the module stream of its fix.
           ...(last.type === 'fixed' && artifactType === 'rpm' && isModular(String(fixedVersion)) ? { stream: '' } : {}),
         },
       })),
@@ -115,7 +115,7 @@ export function recordOf(
 
 const namesOf = (type: string, name: string): string[] => (type === 'golang' ? goNamesOf(name) : [name])
 
-/** A detection, a decision not to analyze, or a move of the component is not a determination. */
+/** Event types that are not determinations: a detection, a decision not to analyze, or a move of the component. */
 const inconclusive: ReadonlySet<string> = new Set(['detection', 'analysisNotPlanned', 'componentLocationChanged'])
 
 const states: Readonly<Record<string, SourceRecord['affected'][number]['state']>> = {

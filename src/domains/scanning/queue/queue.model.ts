@@ -1,18 +1,18 @@
-// The numbers are stored and must not change.
+// The numbers are stored in the database and must not change.
 /**
- * Kinds of queued work: a package with changed advisories, a changed advisory of our own, a new package list, changed counts in
- * lists, and package lists of earlier releases.
+ * Kinds of queued work. `package`: a package with changed advisories. `advisory`: a changed advisory of our own. `list`: a new
+ * package list. `counts`: changed counts of findings in lists. `backfill`: package lists of earlier releases.
  */
 export const matchKinds = { package: 1, advisory: 2, list: 3, counts: 4, backfill: 5 } as const
 export type MatchKind = keyof typeof matchKinds
 
-/** `place` is the organization whose turn it is. Empty for shared data. */
+/** `place` is the organization that the work is for. Organizations take turns. Empty for shared data. */
 export type MatchItem = { kind: MatchKind; place: string; item: string }
 
-/** `progress` is the state of an interrupted item. Empty at the beginning. */
+/** `progress` is the state of an interrupted item. Empty for an item that was not started. */
 export type DueMatch = MatchItem & { progress: string; dueTime: string; attempts: number; owner: string; fence: number }
 
-/** Queue item of a package in an ecosystem. */
+/** Queue item of the kind `package`. */
 export const packageItem = (ecosystem: string, name: string): string => `${ecosystem}\n${name}`
 
 export function readPackageItem(item: string): { ecosystem: string; name: string } {
@@ -21,8 +21,8 @@ export function readPackageItem(item: string): { ecosystem: string; name: string
 }
 
 /**
- * Queue items of the kind `counts`: lists with a package whose number of findings has changed, and one list that is counted
- * completely. Earlier releases use a bare number for a list, so they cannot mistake either for one.
+ * Queue items of the kind `counts`. `c`: a package whose number of findings has changed in its lists. `l`: one list that is
+ * counted completely. Earlier releases have a bare number for a list, so they ignore both forms.
  */
 export const changedPackage = (componentNo: number): string => `c${componentNo}`
 export const wholeList = (listNo: number): string => `l${listNo}`

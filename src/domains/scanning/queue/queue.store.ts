@@ -3,7 +3,7 @@ import { type Reader, sql, type Tx } from '#db/sql.ts'
 import { nameOf } from '#lib/naming/numbered.ts'
 import { type DueMatch, type MatchItem, type MatchKind, matchKinds } from './queue.model.ts'
 
-/** Adds items to the queue. Items that are queued already start again, and the server that works on one loses its claim. */
+/** Adds items to the queue. An item that is queued already starts again, and a server that works on the item loses its claim. */
 export async function queueMatches(tx: Tx, items: readonly MatchItem[], now: string): Promise<void> {
   const rows = items.map(({ kind, place, item }) => sql`(${matchKinds[kind]}, ${place}, ${item}, ${now})`)
   const again = sql`
@@ -20,7 +20,7 @@ const columns = sql`kind, place, item, due_time AS "dueTime", attempts, owner, f
 
 const fromRow = (row: Row): DueMatch => ({ ...row, kind: nameOf<MatchKind>(matchKinds, row.kind) })
 
-/** The first due item of the next scope after `after` with an unclaimed item. Its due time can be in the future. */
+/** The first unclaimed item of the next scope after `after`. Its due time can be in the future. */
 export async function nextMatch(reader: Reader, after: string | undefined): Promise<DueMatch | undefined> {
   const behind = after === undefined ? sql`` : sql`AND place > ${after}`
   const row = await reader.get<Row>(sql`
@@ -36,7 +36,7 @@ export async function ownedMatches(reader: Reader): Promise<DueMatch[]> {
   return rows.map(fromRow)
 }
 
-/** Claims an item in the state in which it was read. Returns undefined if it has changed since. */
+/** Claims an item. Returns undefined if the item has changed since it was read. */
 export async function claimMatch(tx: Tx, seen: DueMatch, node: string): Promise<DueMatch | undefined> {
   const row = await tx.get<Row>(sql`
     UPDATE match_queue SET owner = ${node}, fence = fence + 1, attempts = attempts + 1
@@ -45,7 +45,7 @@ export async function claimMatch(tx: Tx, seen: DueMatch, node: string): Promise<
   return row && fromRow(row)
 }
 
-/** Removes a finished item. Returns false if another server has claimed it, or if it was queued again. */
+/** Removes a finished item. Returns false if another server has claimed the item, or if the item was queued again. */
 export async function endMatch(tx: Tx, { kind, place, item, fence }: DueMatch): Promise<boolean> {
   const ended = await tx.run(sql`
     DELETE FROM match_queue
@@ -53,14 +53,16 @@ export async function endMatch(tx: Tx, { kind, place, item, fence }: DueMatch): 
   return ended === 1
 }
 
-/** Releases an item until `dueTime`, unless another server has claimed it or it was queued again. */
+/** Releases an item until `dueTime`. Does nothing if another server has claimed the item, or if the item was queued again. */
 export async function giveBackMatch(tx: Tx, { kind, place, item, fence }: DueMatch, dueTime: string): Promise<void> {
   await tx.run(sql`
     UPDATE match_queue SET owner = '', fence = fence + 1, due_time = ${dueTime}
      WHERE kind = ${matchKinds[kind]} AND place = ${place} AND item = ${item} AND fence = ${fence}`)
 }
 
-/** Releases an unfinished item after others that have waited longer. It goes on from its progress. */
+/**
+ * Puts an unfinished item back into the queue, behind items that have waited longer. The next turn continues from its progress.
+ */
 export async function pauseMatch(
   tx: Tx,
   { kind, place, item, fence, progress }: DueMatch,

@@ -1,4 +1,4 @@
-// Exploitation data on vulnerabilities. It orders findings, but does not create any and causes no comparison.
+// Exploitation data on vulnerabilities. Findings are sorted by this data. The data creates no findings and causes no comparison.
 import { setImmediate } from 'node:timers/promises'
 import type { App, Work } from '#app.ts'
 import { type FieldViolation, refuseIfAny } from '#lib/errors.ts'
@@ -8,7 +8,10 @@ import * as store from './ranks.store.ts'
 /** Limit on the rows of one transaction. */
 const perSlice = 500
 
-/** Replaces the ranks of these vulnerabilities from a source. Throws INVALID_ARGUMENT for duplicates and invalid values. */
+/**
+ * Replaces the exploitation data of these vulnerabilities from a source. Throws INVALID_ARGUMENT for duplicates and invalid
+ * values.
+ */
 export async function putRanks({ app }: Pick<Work, 'app'>, run: SourceRun, ranks: readonly Rank[]): Promise<PutCounts> {
   const seen = new Set<string>()
   refuseIfAny(ranks.flatMap((one, i) => problemsOf(one, `ranks[${i}]`, seen)))
@@ -21,7 +24,7 @@ export async function putRanks({ app }: Pick<Work, 'app'>, run: SourceRun, ranks
   return counts
 }
 
-/** Deletes ranks that a complete run did not contain. Returns their number. */
+/** Deletes exploitation data that a complete run did not contain. Returns the number of deleted rows. */
 export async function endRanks({ app }: Pick<Work, 'app'>, run: SourceRun): Promise<number> {
   let deleted = 0
   for (let found = 1; found > 0; deleted += found) {
@@ -31,12 +34,12 @@ export async function endRanks({ app }: Pick<Work, 'app'>, run: SourceRun): Prom
   return deleted
 }
 
-/** Ranks of some vulnerabilities by CVE ID. */
+/** Exploitation data of some vulnerabilities by CVE ID. */
 export function ranksOf({ db }: Pick<App, 'db'>, cves: readonly string[]): Promise<Map<string, Rank>> {
   return store.ranksOf(db, [...new Set(cves)])
 }
 
-/** Number of ranks of each source, by its number. */
+/** Number of vulnerabilities with exploitation data from each source. The keys are the numbers of the sources. */
 export function countRanks({ db }: Pick<App, 'db'>): Promise<Map<number, number>> {
   return store.countRanks(db)
 }

@@ -13,7 +13,7 @@ type RankRow = {
   percentile: number
 }
 
-/** Shares are stored in millionths, so that they compare exactly. A missing share is below all others. */
+/** Probabilities and shares are stored in millionths, so that they compare exactly. A missing value is below all others. */
 const millionths = (share: number): number => Math.round(share * 1e6)
 const unsaid = -1
 
@@ -40,7 +40,7 @@ function fromRow({ cve, exploited, addDate, dueDate, ransomware, epss, percentil
 const columns = sql`cve, exploited, add_date AS "addDate", due_date AS "dueDate", ransomware, epss, percentile`
 const textOf = (row: RankRow): string => JSON.stringify(fromRow(row))
 
-/** Inserts or updates the ranks of a source, without duplicates of a CVE. */
+/** Inserts or updates the exploitation data of a source. Each CVE must occur once. */
 export async function putRanks(tx: Tx, run: SourceRun, ranks: readonly Rank[]): Promise<PutCounts> {
   const ofSource = (some: readonly Rank[]) => sql`
     SELECT ${columns} FROM vulnerability_ranks
@@ -61,7 +61,7 @@ export async function putRanks(tx: Tx, run: SourceRun, ranks: readonly Rank[]): 
   return { created: rows.length - known.size, updated: known.size - same, unchanged: same }
 }
 
-/** Deletes some ranks that no run since `generation` contained. Returns their number. */
+/** Deletes some exploitation data that no run since `generation` contained. Returns the number of deleted rows. */
 export async function deleteOutdated(tx: Tx, { sourceNo, generation }: SourceRun, most: number): Promise<number> {
   const rows = await tx.all<{ cve: string }>(sql`
     SELECT cve FROM vulnerability_ranks WHERE source_id = ${sourceNo} AND generation < ${generation}
@@ -74,7 +74,7 @@ export async function deleteOutdated(tx: Tx, { sourceNo, generation }: SourceRun
   return rows.length
 }
 
-/** Ranks of some vulnerabilities by CVE ID. */
+/** Exploitation data of some vulnerabilities by CVE ID. */
 export async function ranksOf(reader: Reader, cves: readonly string[]): Promise<Map<string, Rank>> {
   const found = new Map<string, Rank>()
   const named = (some: readonly string[]) => sql`
