@@ -1,9 +1,10 @@
-// Vulnerability records of data sources, independent of their formats. Parsers create them, and `records.service.ts` stores them.
+// Vulnerability records in a form that is the same for all data sources. Parsers create records, and `records.service.ts` stores
+// them.
 import type { VersionRange } from '#versions/ranges.ts'
 
-/** A data source, as `beginSource` takes it. */
+/** A data source, in the form that `beginSource` accepts. */
 export type SourceFacts = {
-  /** Permanent name, such as `osv/Alpine:v3.19`, `secdb/alpine-3.19` or `debian-tracker`. */
+  /** Name of the data source, which never changes, such as `osv/Alpine:v3.19`, `secdb/alpine-3.19` or `debian-tracker`. */
   name: string
   /** URL of the data, without credentials. */
   url: string
@@ -11,7 +12,7 @@ export type SourceFacts = {
   licence: string
   /**
    * OSV ecosystems that the source covers, with a release if they have one: `['Alpine:v3.19']`, `['PyPI']`. An entry without a
-   * release (`Debian`) covers all releases. Ecosystems without a data source are coverage gaps.
+   * release (`Debian`) covers all releases. An ecosystem that no source covers is a coverage gap.
    */
   ecosystems: string[]
 }
@@ -22,16 +23,19 @@ export type SourceRecord = {
   id: string
   /** Other IDs of the same vulnerability. */
   aliases: string[]
-  /** IDs that the record was made from. Records of distributions name their CVEs here, each a vulnerability of its own. */
+  /**
+   * IDs that the record was made from. Records of distributions name their CVE IDs here. Each of these CVE IDs is a separate
+   * vulnerability.
+   */
   upstream: string[]
-  /** One line. */
+  /** Summary in one line. */
   summary: string
   publishTime: string
-  /** Not compared: a record in which only this time differs counts as unchanged. */
+  /** Time of the last change at the source. If a new version of a record differs only in this time, the record is unchanged. */
   modifyTime: string
-  /** Time at which the source withdrew the record. `affected` has no effect then. */
+  /** Time at which the source withdrew the record. A withdrawn record affects no package. */
   withdrawTime: string
-  /** Severities of the whole record. */
+  /** Severities that apply to all packages of the record. */
   severities: RecordSeverity[]
   /** URLs with http or https, the best first. */
   references: string[]
@@ -42,7 +46,7 @@ export type RecordSeverity = {
   /** Author of the severity, such as `nvd` or `github`. Empty for the source itself. */
   source: string
   type: 'CVSS_V2' | 'CVSS_V3' | 'CVSS_V4'
-  /** The CVSS vector as written. */
+  /** The CVSS vector in the spelling of the source. */
   vector: string
   /** Base score of the vector from 0 to 10. Undefined if the vector is invalid. */
   score?: number
@@ -50,85 +54,103 @@ export type RecordSeverity = {
 
 /** Entry of a record on one package in one ecosystem. */
 export type AffectedPackage = {
-  /** As OSV spells it, with the release of a distribution: `Alpine:v3.19`, `Debian:12`, `Wolfi`, `PyPI`, `npm`. */
+  /**
+   * Ecosystem in the spelling of OSV, with the release of a distribution: `Alpine:v3.19`, `Debian:12`, `Wolfi`, `PyPI`, `npm`.
+   */
   ecosystem: string
-  /** Name in that ecosystem. For distributions, the name of the source package. PyPI names are normalized (PEP 503). */
+  /** Package name in the ecosystem. For distributions, the name of the source package. PyPI names are normalized (PEP 503). */
   name: string
-  /** Ranges of the types ECOSYSTEM and SEMVER. Git ranges are left out. A version in any of them counts. */
+  /**
+   * Version ranges of the types ECOSYSTEM and SEMVER, without Git ranges. The entry applies to a version in any of the ranges.
+   */
   ranges: VersionRange[]
-  /** Single versions, only if there are no ranges. Without ranges and versions, all versions count. */
+  /** Single versions, only if there are no ranges. If there are no ranges and no versions, the entry applies to all versions. */
   versions: string[]
   /**
    * State of these versions. `affected` and `wont_fix` (a fix is not planned) give findings; `not_affected` and `fixed` give
    * none.
    */
   state: AffectedState
-  /** The source's own severity for this package. Empty if it has none. */
+  /** Severity that the source states for this package. Empty if it states none. */
   severity: SeverityLevel | ''
   qualifiers: AffectedQualifiers
 }
 
 export type AffectedQualifiers = {
-  /** Only packages for this architecture, as the distribution names it. */
+  /** The entry applies only to packages for this architecture, in the spelling of the distribution. */
   arch?: string
-  /** Only packages of these rpm modules, `name:stream` separated by spaces. Empty if the source does not name them. */
+  /**
+   * The entry applies only to packages of these rpm modules, as `name:stream` separated by spaces. Empty if the source does not
+   * name modules.
+   */
   stream?: string
-  /** Only these modules or parts of the package. Shown, but not compared. */
+  /** Parts of the package that have the vulnerability. Shown, but not compared. */
   modules?: string[]
-  /** Urgency as the distribution states it, such as Debian's `unimportant`. Shown, but not compared. */
+  /** Urgency in the words of the distribution, such as Debian's `unimportant`. Shown, but not compared. */
   urgency?: string
-  /** Single versions in the ranges that are excluded. */
+  /** Single versions in the ranges to which the entry does not apply. */
   except?: string[]
 }
 
-// The numbers are stored and must not change.
+// The numbers are stored in the database and must not change.
 export const affectedStates = { affected: 1, fixed: 2, not_affected: 3, wont_fix: 4 } as const
 export type AffectedState = keyof typeof affectedStates
 
-/** As numbered in version 1 of the API. 0 is unknown. */
+/** Severity numbers of version 1 of the API. 0 is unknown. */
 export const severityLevels = { low: 1, medium: 2, high: 3, critical: 4, negligible: 5 } as const
 export type SeverityLevel = keyof typeof severityLevels
 
-/** Exploitation data on a vulnerability, from data sources of its own. Days are `YYYY-MM-DD`, shares from 0 to 1. */
+/**
+ * Exploitation data on a vulnerability. Separate data sources provide this data. Days have the format `YYYY-MM-DD`. Probabilities
+ * and shares are from 0 to 1.
+ */
 export type Rank = {
   cve: string
   /** Present if the vulnerability is known to be exploited. */
   exploited?: { addDate: string; dueDate: string; ransomware: boolean }
-  /** Probability of exploitation within 30 days, and the share of vulnerabilities with at most that probability. */
+  /** Probability of exploitation within 30 days. `percentile` is the share of vulnerabilities with at most this probability. */
   likelihood?: { epss: number; percentile: number }
 }
 
-/** A data source that is being read. `putRecords` and `finishSource` take it. */
+/** A run that reads a data source, as input of `putRecords` and `finishSource`. */
 export type SourceRun = { sourceNo: number; name: string; generation: number }
 
 /** Result of reading a data source. */
 export type SourceEnd = {
-  /** Value that the next fetch compares, such as an ETag, of at most 512 characters. Unchanged after an error. */
+  /**
+   * Value that the next fetch compares to detect a change, such as an ETag, of at most 512 characters. An error does not change
+   * the stored value.
+   */
   fingerprint: string
   /** Build time of the data, from the source or its server. Empty if unknown. */
   buildTime: string
   /**
-   * True if the records of this run are all records of the source. Records that were not among them are then withdrawn. False for
-   * an incremental run.
+   * True if the run contained all records of the source. Then other records of the source are withdrawn. False for an incremental
+   * run.
    */
   complete: boolean
-  /** Reason why the source could not be read completely. Empty on success. The known records stay, and their age is shown. */
+  /**
+   * Reason why the source could not be read completely. Empty on success. After an error, the records of earlier runs remain, and
+   * answers show their age.
+   */
   error: string
 }
 
 export type PutCounts = { created: number; updated: number; unchanged: number }
 
-/** A record with more affected packages, names or texts than this is refused. */
+/** Limits on the affected packages, names and texts of one record. A record that exceeds a limit is refused. */
 export const recordLimits = { affected: 20_000, names: 1000, events: 2000, versions: 20_000, references: 200 } as const
 
-/** Recent reads of a data source that are stored without thinning, and the days for which older ones are stored. */
+/**
+ * Number of the newest reads of a data source that are all stored, and the number of days for which some older reads are stored.
+ */
 const keptReads = 1000
 const keptDays = 400
 
 /**
- * Reads of a data source that can be deleted, from a list in order. The newest thousand reads and the first complete one stay.
- * For 400 days, the last read and the last complete read of a day stay too, so that the state at the end of each day is
- * preserved.
+ * Selects the reads of a data source that can be deleted, from a list in order. Keeps the newest thousand reads and the first
+ * complete read. For 400 days, also keeps the last read and the last complete read of each day. So the state at the end of each
+ * day remains known.
  */
 export function readsToDrop(reads: readonly { fetchTime: string; whole: boolean }[]): string[] {
   const old = reads.slice(0, -keptReads)
@@ -142,19 +164,19 @@ export function readsToDrop(reads: readonly { fetchTime: string; whole: boolean 
   return old.filter((one) => !isKept(one)).map(({ fetchTime }) => fetchTime)
 }
 
-/** Names of a record. */
+/** ID, aliases and upstream IDs of a record. */
 export type NamedRecord = { id: string; aliases: readonly string[]; upstream: readonly string[] }
 
 /**
- * The vulnerabilities that a record is about, without duplicates: its CVE IDs. If it has none, one ID that records of other
- * sources on the same vulnerability share.
+ * The vulnerabilities that a record is about, without duplicates. These are its CVE IDs. A record without a CVE ID has one
+ * vulnerability, whose ID is the same in records of other sources.
  */
 export function vulnerabilityIds({ id, aliases, upstream }: NamedRecord): string[] {
   const names = [...new Set([id, ...aliases, ...upstream])]
-  // Debian's records have the name of a package after that of the vulnerability.
+  // In Debian's records, the ID of the vulnerability is followed by a slash and the name of a package.
   const cves = names.filter((name) => name.startsWith('CVE-') && !name.includes('/'))
   if (cves.length > 0) return cves.sort()
   const shared = names.filter((name) => name.startsWith('GHSA-')).sort()[0]
-  // The uids of our own advisories are not known as vulnerability IDs either.
+  // The uids of our own advisories contain a slash too, and are not used as vulnerability IDs.
   return [shared ?? (id.includes('/') ? (aliases[0] ?? upstream[0]) : undefined) ?? id]
 }

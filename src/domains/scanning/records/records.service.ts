@@ -1,4 +1,4 @@
-// Stores vulnerability records of data sources, and queues packages whose entries have changed for comparison.
+// Stores vulnerability records of data sources. Queues packages for comparison if their advisory entries have changed.
 
 import { hash } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
@@ -21,20 +21,20 @@ import * as store from './records.store.ts'
 export type * from './records.model.ts'
 export type { StoredSource } from './records.store.ts'
 
-/** Limits of one transaction: on records, and on their affected packages, unless a single record has more. */
+/** Limits of one transaction on records and on their affected packages. A single record can exceed the limit on packages. */
 const perSlice = { records: 100, affected: 2000 }
-/** Limit on the packages that a changed severity affects through the names of its record. */
+/** Limit on the packages that are compared again because a record of the same vulnerability has another severity. */
 const maxNamed = 10_000
 
-/** Begins to read a data source. Its records stay until they are replaced. */
+/** Begins to read a data source. The records of earlier runs stay until this run replaces them. */
 export async function beginSource({ app }: Pick<Work, 'app'>, facts: SourceFacts): Promise<SourceRun> {
   const opened = await app.db.tx((tx) => store.openSource(tx, facts, app.clock().toISOString()))
   return { sourceNo: opened.sourceNo, name: opened.name, generation: opened.generation }
 }
 
 /**
- * Replaces these records of the source, without duplicates, in transactions of at most 100 records. Queues the affected packages
- * for comparison. Throws INVALID_ARGUMENT if a record exceeds the limits.
+ * Replaces these records of the source in transactions of at most 100 records. Queues the affected packages for comparison.
+ * Throws INVALID_ARGUMENT if a record exceeds the limits. Each record must occur once.
  */
 export async function putRecords(
   { app }: Pick<Work, 'app'>,
@@ -56,7 +56,7 @@ export async function putRecords(
   return counts
 }
 
-/** Ends the read of a data source. After a complete run, records that it did not contain are withdrawn. */
+/** Ends the run of a data source. After a complete run, withdraws the records that the run did not contain. */
 export async function finishSource(
   { app, log }: Pick<Work, 'app' | 'log'>,
   run: SourceRun,
@@ -81,7 +81,7 @@ export async function finishSource(
   return { withdrawn }
 }
 
-/** Ends records of a source that no longer exist. */
+/** Withdraws records that the source no longer has. */
 export async function retire(tx: Tx, gone: readonly store.CurrentRecord[], now: string): Promise<void> {
   if (gone.length === 0) return
   const numbers = gone.map(({ recordNo }) => recordNo)
@@ -91,7 +91,7 @@ export async function retire(tx: Tx, gone: readonly store.CurrentRecord[], now: 
   await queueTouched(tx, touched, now)
 }
 
-/** Creates or updates records in the given transaction. */
+/** Creates or updates records in the transaction of the caller. */
 export async function putSlice(tx: Tx, run: store.RunOf, given: readonly store.NewRecord[]): Promise<PutCounts> {
   const ids = given.map(({ record }) => record.id)
   const known = new Map((await store.findCurrent(tx, run.sourceNo, ids)).map((one) => [one.id, one]))
@@ -123,7 +123,7 @@ export async function putSlice(tx: Tx, run: store.RunOf, given: readonly store.N
   return { created: changed.length - before.length, updated, unchanged: same.length }
 }
 
-/** Packages in other records of the same vulnerabilities, which take their severity from the changed records. */
+/** Packages in other records of the same vulnerabilities. Their severity can come from the changed records. */
 async function ratedBy(tx: Tx, names: readonly string[]): Promise<store.Touched[]> {
   const touched: store.Touched[] = []
   for (const some of chunks([...new Set(names)], 400)) {
@@ -133,8 +133,8 @@ async function ratedBy(tx: Tx, names: readonly string[]): Promise<store.Touched[
 }
 
 /**
- * Queues changed packages that some image contains. A new package is compared when it is added. Changes of an organization's own
- * advisories have their own scope in the queue.
+ * Queues changed packages that some image contains. A new package is not queued here, because adding the package also compares
+ * it. Changes of an organization's own advisories are queued under that organization.
  */
 async function queueTouched(tx: Tx, touched: readonly store.Touched[], now: string): Promise<void> {
   const used = await store.namesInUse(tx, [...new Set(touched.map(({ name }) => name))])
@@ -149,7 +149,7 @@ async function queueTouched(tx: Tx, touched: readonly store.Touched[], now: stri
   }
 }
 
-/** Hash of the parts of a record that findings, counts and severities depend on. */
+/** Hash of the parts of a record that determine findings, their number and their severities. */
 function coreOf({ summary: _, references: __, publishTime: ___, modifyTime: ____, ...record }: SourceRecord): string {
   return hash('sha256', JSON.stringify(record), 'base64url')
 }

@@ -17,7 +17,7 @@ export type StoredSource = SourceFacts & {
   sourceNo: number
   fingerprint: string
   buildTime: string
-  /** Times of the last complete read, and of the last attempt. */
+  /** `fetchTime` is the time of the last complete read, `tryTime` the time of the last attempt. */
   fetchTime: string
   tryTime: string
   generation: number
@@ -47,7 +47,7 @@ export async function findSource(reader: Reader, name: string): Promise<StoredSo
   return row && fromSourceRow(row)
 }
 
-/** Notes that the source is being read. Returns its row. */
+/** Creates or updates the row of a data source whose run begins. Returns the row. */
 export async function openSource(tx: Tx, { name, url, licence, ecosystems }: SourceFacts, now: string) {
   const row = await tx.get<SourceRow>(sql`
     INSERT INTO vulnerability_sources (name, url, licence, ecosystems, try_time, generation)
@@ -80,7 +80,10 @@ export async function closeSource(tx: Tx, sourceNo: number, end: SourceEnd, now:
 
 const maxCovered = 1000
 
-/** The declared ecosystems of a source for which it has records. A release without any record counts as not covered. */
+/**
+ * The declared ecosystems of a source for which it has records. If a source has no record for a release, it does not cover the
+ * release.
+ */
 async function ecosystemsCovered(tx: Tx, sourceNo: number): Promise<string[]> {
   const source = await tx.get<{ ecosystems: string }>(sql`
     SELECT ecosystems FROM vulnerability_sources WHERE id = ${sourceNo}`)
@@ -114,7 +117,7 @@ export async function endEcosystems(tx: Tx, sourceNo: number, generation: number
     DELETE FROM vulnerability_source_ecosystems WHERE source_id = ${sourceNo} AND generation < ${generation}`)
 }
 
-/** Limits the stored reads of a source by `readsToDrop`. */
+/** Deletes stored reads of a source that `readsToDrop` selects. */
 async function deleteOldReads(tx: Tx, sourceNo: number): Promise<void> {
   const rows = await tx.all<{ fetchTime: string; ecosystems: string }>(sql`
     SELECT fetch_time AS "fetchTime", ecosystems FROM vulnerability_source_reads
@@ -126,7 +129,7 @@ async function deleteOldReads(tx: Tx, sourceNo: number): Promise<void> {
   }
 }
 
-/** Stores only the first failure after a successful read. */
+/** Stores a failure only if the read before was successful. */
 async function noteFailure(tx: Tx, sourceNo: number, error: string, now: string): Promise<void> {
   const last = await tx.get<{ error: string }>(sql`
     SELECT error FROM vulnerability_source_reads WHERE source_id = ${sourceNo} ORDER BY fetch_time DESC LIMIT 1`)
@@ -137,7 +140,9 @@ async function noteFailure(tx: Tx, sourceNo: number, error: string, now: string)
         ON CONFLICT (source_id, fetch_time) DO UPDATE SET error = excluded.error`)
 }
 
-/** A read of a data source. It failed if it is not whole. With an error, reads have failed from that time on. */
+/**
+ * A read of a data source. `whole` is true if the read was complete. If `error` is set, all reads from that time on have failed.
+ */
 export type SourceRead = {
   sourceNo: number
   name: string
@@ -145,12 +150,12 @@ export type SourceRead = {
   buildTime: string
   whole: boolean
   ecosystems: string[]
-  /** Ecosystems of the records of an import that covers none, limited to the requested ones. */
+  /** Requested ecosystems that the records of an import are about. Only for imports that declare no ecosystems. */
   imported: string[]
   error: string
 }
 
-/** Stored reads of the sources of some ecosystems, the oldest of each source first. */
+/** Stored reads of the sources that cover some ecosystems, sorted by source and time. */
 export async function listReads(reader: Reader, ecosystems: readonly string[]): Promise<SourceRead[]> {
   const sources = (await listSources(reader)).filter((one) => ecosystems.some((asked) => mayCover(one, asked)))
   const imports = await importsOf(reader, ecosystems)
@@ -162,8 +167,8 @@ export async function listReads(reader: Reader, ecosystems: readonly string[]): 
 }
 
 /**
- * Imports that declare no ecosystem, with the requested ecosystems of their records. A record without a release is about all
- * releases.
+ * Imports that declare no ecosystem, with the requested ecosystems that their records are about. A record without a release is
+ * about all releases.
  */
 async function importsOf(reader: Reader, ecosystems: readonly string[]): Promise<Map<number, string[]>> {
   const asked = [...new Set(ecosystems.flatMap((one) => [one, one.split(':')[0]!]))].filter((one) => one !== '')
@@ -183,7 +188,7 @@ async function importsOf(reader: Reader, ecosystems: readonly string[]): Promise
 const mayCover = ({ ecosystems }: StoredSource, asked: string): boolean =>
   ecosystems.includes(asked) || ecosystems.includes(asked.split(':')[0]!)
 
-/** The limit on stored reads keeps these few. */
+/** `deleteOldReads` limits the number of these rows. */
 async function readsOf(reader: Reader, sourceNo: number, imported: string[]): Promise<SourceRead[]> {
   const rows = await reader.all<Omit<SourceRead, 'ecosystems' | 'whole' | 'imported'> & { ecosystems: string }>(sql`
     SELECT r.source_id AS "sourceNo", s.name, r.fetch_time AS "fetchTime", r.build_time AS "buildTime", r.ecosystems,
@@ -197,7 +202,7 @@ async function readsOf(reader: Reader, sourceNo: number, imported: string[]): Pr
   }))
 }
 
-/** The columns of the names of a record `r`. */
+/** Columns with the names of a record. The alias of the table is `r`. */
 export const namedColumns = sql`r.record_id AS "recordId", r.aliases, r.upstream`
 export type NamedRow = { recordId: string; aliases: string; upstream: string }
 
@@ -205,7 +210,7 @@ export const toNamed = ({ recordId, aliases, upstream }: NamedRow): NamedRecord 
   ...{ id: recordId, aliases: JSON.parse(aliases) as string[], upstream: JSON.parse(upstream) as string[] },
 })
 
-/** A current record. `core` is the hash of the record without its texts, or empty if unknown. */
+/** A current record. `core` is the hash of the record without its texts. It is empty if the hash is unknown. */
 export type CurrentRecord = { recordNo: number; id: string; hash: string; core: string; severities: string }
 
 const recordColumns = sql`r.id AS "recordNo", r.record_id AS id, r.hash, r.core_hash AS core, r.severities`
@@ -235,11 +240,14 @@ export async function renewRecords(tx: Tx, records: readonly number[], generatio
   }
 }
 
-/** A package in an ecosystem with an entry that has changed: of a shared source, or of a scope's own advisories. */
+/**
+ * A package in an ecosystem with a changed advisory entry. The entry comes from a shared source, or from the advisories of the
+ * organization `place`.
+ */
 export type Touched = { ecosystem: string; name: string; place: string }
 
 /**
- * Ends these records. Entries that findings refer to stay, with their end time; the others are deleted. Returns the affected
+ * Ends these records. An entry that findings refer to stays, with its end time. Other entries are deleted. Returns the affected
  * packages.
  */
 export async function retireRecords(tx: Tx, records: readonly number[], now: string): Promise<Touched[]> {
@@ -256,7 +264,7 @@ export async function retireRecords(tx: Tx, records: readonly number[], now: str
        WHERE record_no IN (${of}) AND NOT EXISTS (SELECT 1 FROM findings f WHERE f.affected_id = affected_packages.id)`)
     await tx.run(sql`
       UPDATE affected_packages SET until_time = ${now} WHERE record_no IN (${of}) AND until_time = ''`)
-    // Names are stored for current records only.
+    // Only current records have rows with their names.
     await tx.run(sql`DELETE FROM vulnerability_record_names WHERE record_no IN (${of})`)
     await tx.run(sql`
       DELETE FROM vulnerability_records
@@ -267,7 +275,7 @@ export async function retireRecords(tx: Tx, records: readonly number[], now: str
   return touched
 }
 
-/** `core` is missing if a change of the texts alone cannot occur. */
+/** A record to insert or update. `core` is missing for sources whose records never change in their texts alone. */
 export type NewRecord = { record: SourceRecord; hash: string; core?: string; place: string }
 
 export type RunOf = { sourceNo: number; generation: number; now: string }
@@ -275,7 +283,7 @@ export type RunOf = { sourceNo: number; generation: number; now: string }
 /** Limit on the former texts of one record. */
 const mostTexts = 100
 
-/** Updates the texts of a current record. Former texts that a report may contain are stored with their end time. */
+/** Updates the texts of a current record. If a report may contain the former texts, these are stored with their end time. */
 export async function editRecord(tx: Tx, run: RunOf, recordNo: number, { record, hash }: NewRecord): Promise<void> {
   await tx.run(sql`
     INSERT INTO vulnerability_record_texts (record_no, until_time, summary, "references")
@@ -337,7 +345,7 @@ async function insertAll(tx: Tx, into: Sql, rows: readonly Sql[]): Promise<void>
   for (const insert of insertsOf(into, rows)) await tx.run(insert)
 }
 
-/** Names of records with severities, which other records may have used. */
+/** Names of those of the records that have severities. Other records with these names may have taken their severity from them. */
 export async function ratingNames(reader: Reader, records: readonly number[]): Promise<string[]> {
   const rows = await reader.all<{ name: string }>(sql`
     SELECT DISTINCT n.name FROM vulnerability_records r JOIN vulnerability_record_names n ON n.record_no = r.id
@@ -353,7 +361,7 @@ export async function packagesNamed(reader: Reader, names: readonly string[], mo
      WHERE n.name IN (${list(names)}) AND a.until_time = '' LIMIT ${most}`)
 }
 
-/** Names among the given ones that a component or its source package has. */
+/** Package names among the given ones that a component or its source package has. */
 export async function namesInUse(reader: Reader, names: readonly string[]): Promise<Set<string>> {
   const used = (some: readonly string[]) => sql`
     SELECT DISTINCT c.name FROM components c WHERE c.name IN (${list(some)})

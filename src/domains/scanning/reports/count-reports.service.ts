@@ -1,4 +1,4 @@
-// Number of vulnerabilities in the image of a tag, day by day.
+// Counts the vulnerabilities in the image of a tag, day by day.
 import type { Call } from '#app.ts'
 import type { ContentsSpan } from '#domains/registry/images/image-contents.service.ts'
 import { createSizes } from '#domains/registry/images/images.service.ts'
@@ -27,8 +27,8 @@ import { severitiesAt } from './report.service.ts'
 export type CountQuery = { references: readonly { repo: string; tag: string }[]; from: string; to: string }
 
 /**
- * Lists one report for each day on which the tag had an image with known content, the oldest first. With `cumulative`, each day
- * includes the vulnerabilities of earlier days.
+ * Lists one report for each day on which the packages of the tag's image were known, the oldest day first. With `cumulative`, the
+ * report of a day includes the vulnerabilities of all earlier days.
  */
 export async function listCounts(call: Call, query: CountQuery, cumulative: boolean): Promise<CountReport[]> {
   const days = daysOf(call, query)
@@ -57,7 +57,7 @@ export async function listCounts(call: Call, query: CountQuery, cumulative: bool
 
 const tooMuch = (description: string) => invalid({ field: 'references', description })
 
-/** State of one request. `named` is the number of IDs that the answer can still name. */
+/** State of one request. `named` is the number of vulnerability IDs that still fit into the answer. */
 type Counting = {
   named: number
   call: Call
@@ -65,16 +65,16 @@ type Counting = {
   outside: OutsideKnowledge
   walk: Walk
   left: number
-  /** True if any risk was ever accepted in the repository. By uid. */
+  /** For each repository uid: true if a risk was ever accepted in the repository. */
   risky: Map<string, boolean>
-  /** By the name in the request. */
+  /** For each name in the request: the repository. */
   repos: Map<string, RepoNamed | undefined>
-  /** Findings of images as they were read, and with their accepted risks. */
+  /** Cache of the findings of images. `all` has the findings as they were read, `found` the same findings with accepted risks. */
   accepted: Map<string, { all: ImageKnowledge['found']; found: ImageKnowledge['found'] }>
 }
 type Day = { start: string; end: string }
 
-/** Days in UTC from `from` to `to`. An empty `from` means only the last day, an empty `to` means until today. */
+/** Days in UTC from `from` to `to`. If `from` is empty, only the last day. If `to` is empty, the last day is today. */
 function daysOf(call: Call, { references, from, to }: CountQuery): Day[] {
   if (from !== '' && to !== '' && to < from) throw invalid({ field: 'to', description: 'must not be before from' })
   if (references.length > maxTags)
@@ -90,7 +90,10 @@ function daysOf(call: Call, { references, from, to }: CountQuery): Day[] {
   })
 }
 
-/** The repository with this name that the caller can see. Throws INVALID_ARGUMENT if several groups have one. */
+/**
+ * Finds the repository with this name that the caller can see. Throws INVALID_ARGUMENT if several groups have a repository with
+ * this name.
+ */
 async function repoFor({ call, repos }: Counting, named: string): Promise<RepoNamed | undefined> {
   if (repos.has(named)) return repos.get(named)
   const sees = ({ uid }: RepoNamed) => call.reach.some((place) => isAtOrBelow(uid, place))
@@ -128,7 +131,8 @@ async function countsOfTag(
     await counting.walk.pause()
     const { day, digest } = held
     const ours = await foundOn(counting, repo, held)
-    // Own findings take precedence, unless the image was not scanned completely and nothing was found.
+    // Our own findings take precedence over those of other scanners. Exception: an image that was not scanned completely and has
+    // no findings.
     const theirs = ours?.isCertain ? undefined : await counting.outside.at(repo.id, digest, day.end)
     const levels = theirs?.levels ?? ours?.levels
     if (!levels) continue
@@ -169,8 +173,8 @@ async function knownOn(counting: Counting, repoUid: string, { day, digest, spans
 type Held = { day: Day; digest: string; spans: readonly ContentsSpan[] }
 
 /**
- * Own findings by the end of a day, or undefined if the image was not scanned yet. An empty result is not certain while the image
- * has coverage gaps.
+ * Our own findings at the end of a day. Returns undefined if the image was not scanned yet. `isCertain` is false if the result is
+ * empty and the image has coverage gaps.
  */
 async function foundOn(counting: Counting, repo: RepoNamed, held: Held) {
   const { day } = held
@@ -180,7 +184,7 @@ async function foundOn(counting: Counting, repo: RepoNamed, held: Held) {
   return { known, levels, isCertain: levels.size > 0 || known.gapsAt(day.end).length === 0 }
 }
 
-/** The image that the tag pointed to at the end of each day, with its known contents. */
+/** For each day, the image that the tag pointed to at the end of the day, with its known contents. */
 async function imagesOn(counting: Counting, { repo, tag }: Followed, days: readonly Day[]) {
   const { db } = counting.call.app
   const [first, last] = [days[0], days.at(-1)]
@@ -207,7 +211,7 @@ async function imagesOn(counting: Counting, { repo, tag }: Followed, days: reado
   })
 }
 
-/** Time of the last scan or change of the result on a day. */
+/** Time of the last scan on a day, or of the last change of its result. */
 function lastCheck({ found, from, readsAt }: ImageKnowledge, { start, end }: Day): string {
   let last = start
   const look = (time: string): void => {

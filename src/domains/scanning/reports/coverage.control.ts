@@ -1,4 +1,4 @@
-// Messages for coverage gaps, and for how far a result was compared.
+// API messages for coverage gaps and for the state of a scan result.
 import {
   type CoverageGap,
   type ResultCoverage as CoverageMessage,

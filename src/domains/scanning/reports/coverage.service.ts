@@ -1,21 +1,21 @@
-// Coverage gaps of an image at a time: packages that no data source covers, and data sources that were out of date.
+// Coverage gaps of an image at a time. Causes are packages that no data source covers, and data sources that were out of date.
 import { withAllReleases } from '#contents/ecosystems.ts'
 import { partsWith } from '#sources/definitions.ts'
 import { dayMs, type Gap } from '../image-findings/reports.model.ts'
 import type { SourceRead } from '../records/records.store.ts'
 
-/** Coverage of some ecosystems by data sources. */
+/** Data sources that cover some ecosystems, over time. */
 export type Coverage = {
-  /** Time of the first complete read of a source, or undefined if none was read. */
+  /** Time of the first complete read of a data source. Undefined if no source was read completely. */
   began: string | undefined
   /** The last complete read of each source, as of a time. */
   readsAt(time: string): SourceRead[]
   gapsAt(time: string): Gap[]
-  /** Times at which the last gap was closed, in order. */
+  /** Times at which the number of gaps fell to zero, in order. */
   closed: readonly string[]
 }
 
-/** `reads` has the reads of sources that can cover the ecosystems, from `listReads`. */
+/** `reads` has the reads of data sources that can cover the ecosystems, from `listReads`. */
 export function coverageOf(ecosystems: readonly string[], reads: readonly SourceRead[], maxAgeDays: number): Coverage {
   const sources = [...Map.groupBy(reads, ({ sourceNo }) => sourceNo).values()].map((all) => {
     return { all, whole: all.filter(({ whole }) => whole) }
@@ -93,7 +93,7 @@ const noSource = (subject: string): Gap => ({
   message: 'no data source covers this ecosystem',
 })
 
-/** An import brings some records, which need not be complete. */
+/** Gap of an ecosystem with imported records only. An import need not contain all records. */
 const importedOnly = (subject: string): Gap => ({
   ...{ reason: 'SOURCE_IMPORTED', subject },
   message: 'compared only with imported advisories, which may be incomplete',
@@ -106,7 +106,8 @@ const isImported = (ecosystem: string, histories: readonly History[], time: stri
   })
 
 /**
- * Names of unread sources that belong to the same data as the read ones. Empty if one of the read sources has all of the data.
+ * Names of data sources that were not read but belong to the same data as the read ones. Empty if one of the read sources
+ * contains all of the data.
  */
 function missingParts(read: readonly string[]): string[] {
   const parts = read.map(partsWith)
@@ -114,7 +115,7 @@ function missingParts(read: readonly string[]): string[] {
   return [...new Set(parts.flat())].filter((name) => !read.includes(name)).sort()
 }
 
-/** The last read before or at a time. The reads are in order. */
+/** The last read at or before a time. `reads` must be in order. */
 function lastUntil(reads: readonly SourceRead[], time: string): SourceRead | undefined {
   let [low, high] = [0, reads.length]
   while (low < high) {
@@ -125,7 +126,7 @@ function lastUntil(reads: readonly SourceRead[], time: string): SourceRead | und
   return reads[low - 1]
 }
 
-/** True if a source of these ecosystems covers `one`. An ecosystem without a release covers all of its releases. */
+/** True if a source of these ecosystems covers the ecosystem `one`. An ecosystem without a release covers all of its releases. */
 function speaksOf(ecosystems: readonly string[], one: string): boolean {
   return one !== '' && withAllReleases(one).some((each) => ecosystems.includes(each))
 }

@@ -1,4 +1,5 @@
-// Writes a report as a CycloneDX document, https://cyclonedx.org/docs/1.6/json. The same report gives the same bytes.
+// Writes a report as a CycloneDX document, https://cyclonedx.org/docs/1.6/json. Two documents of the same report are equal byte
+// by byte.
 import { hash } from 'node:crypto'
 import { fixStates, type Gap, type ImageReport, type ReportedVulnerability } from '../image-findings/reports.model.ts'
 import { severityLevels } from '../records/records.model.ts'
@@ -35,7 +36,7 @@ export function toCycloneDx(report: ImageReport, tool: { name: string; version: 
   })
 }
 
-/** Coverage gap, because vulnerabilities that are not listed can be present there. */
+/** Property for a coverage gap, because the image can have more vulnerabilities than the document lists. */
 const property = ({ reason, subject, message }: Gap) => ({
   name: 'coverage gap',
   value: [reason, subject, message].filter((part) => part !== '').join(' '),

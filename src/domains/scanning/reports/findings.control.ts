@@ -61,7 +61,7 @@ function toMessage({
     purl,
     locations,
     source,
-    // Our own advisories are known by their public ID.
+    // For our own advisories, the record is shown as the advisory's public ID.
     record: source === ownSource ? (record.aliases[0] ?? '') : record.id,
     ecosystem: affected.ecosystem,
     package: affected.name,

@@ -1,4 +1,4 @@
-// Findings in one image with the data that they follow from, and its coverage gaps.
+// Findings in one image with the advisory data that caused them, and the image's coverage gaps.
 import type { Call } from '#app.ts'
 import { fixesFor } from '#contents/match.ts'
 import { packageUrl } from '#contents/package-url.ts'
@@ -23,14 +23,17 @@ export type ShownFinding = Known & {
   fixes: string[]
   level: string
   suppressedBy: SuppressedBy | undefined
-  /** Accepted risks of the finding that are in force. */
+  /** Accepted risks that apply to the finding now. */
   acceptedBy: readonly Accepted[]
-  /** Known exploitation, and the highest exploit probability among its vulnerabilities. */
+  /** Data on known exploitation, and the highest exploit probability among the vulnerabilities of the finding. */
   rank: Omit<Rank, 'cve'>
 }
-/** Reason why a finding is suppressed: a data source's record on the distribution package that owns the files. */
+/** Reason why a finding is suppressed: the record of a data source on the distribution package that owns the files. */
 export type SuppressedBy = { purl: string; source: string; record: string; fromTime: string }
-/** Finding in a version that cannot be compared, with the vulnerabilities that it may have and that count. */
+/**
+ * Finding in a package whose version cannot be compared. `vulnerabilities` are those that the package may have and that are not
+ * accepted.
+ */
 export type UncertainFinding = Known & { vulnerabilities: readonly string[]; purl: string }
 export type ImageFindings = {
   findings: ShownFinding[]

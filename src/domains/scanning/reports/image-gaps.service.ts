@@ -1,4 +1,4 @@
-// Coverage gaps of one image now: content that was not read, was not compared, or has no data source.
+// Present coverage gaps of one image. A gap is content that was not read, that was not compared, or that no data source covers.
 import type { App, Work } from '#app.ts'
 import { packageUrl } from '#contents/package-url.ts'
 import { type ContentsRecord, contentsOf, isKnownImage } from '#domains/registry/images/image-contents.service.ts'
@@ -19,7 +19,7 @@ type Repo = { id: number; uid: string }
 /** Limit on the findings that are read to determine the gaps of an image. */
 const mostFindings = 5000
 
-/** Coverage gaps of an image, or of another manifest, which is never scanned. */
+/** Coverage gaps of an image. Another manifest has one gap, because it is never scanned. */
 export async function gapsOfImage({ app, cause }: Work, repo: Repo, digest: string): Promise<Gap[]> {
   const { db } = app
   const [contents] = await contentsOf(db, repo.id, [digest])
@@ -28,7 +28,9 @@ export async function gapsOfImage({ app, cause }: Work, repo: Repo, digest: stri
   return Array.isArray(compared) ? compared : gapsOfCompared(app, compared, cause.now)
 }
 
-/** Findings of an image that was read, at most `most`. If it was not compared, its coverage gaps. */
+/**
+ * Reads at most `most` findings of an image. If the packages of the image were not compared, returns the coverage gaps instead.
+ */
 export async function readCompared(
   { db }: App,
   repo: Repo,
@@ -65,7 +67,10 @@ export const gapOfUnread = ({ message }: ContentsRecord): Gap => ({
   },
 })
 
-/** Gap of an image that was read and has no packages. An empty SBOM looks the same, so this proves nothing. */
+/**
+ * Gap of an image that was read and has no packages. An image with an empty SBOM looks the same, so having no packages proves
+ * nothing.
+ */
 const noPackages: Gap = { reason: 'CONTENTS_UNREAD', subject: '', message: 'no packages were found in the image' }
 
 const notCompared: Gap = {
@@ -77,7 +82,7 @@ const notCompared: Gap = {
 export type Compared = {
   contents: ContentsRecord
   list: StoredList
-  /** Its findings, at most `most`. */
+  /** Findings of the image, at most `most`. */
   known: readonly Known[]
   most: number
 }
@@ -99,7 +104,7 @@ export async function gapsOfCompared(
   ]
 }
 
-/** True if the finding counts and its version cannot be compared. */
+/** True if the finding applies and the version of its package cannot be compared. */
 export const isUncertain = (one: Known, now: string): boolean =>
   one.state === findingStates.unknown && countedAt(one, now).length > 0
 

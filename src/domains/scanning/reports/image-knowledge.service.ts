@@ -1,4 +1,4 @@
-// Scan results of images over time: package list, findings, and coverage by data sources.
+// Scan results of images over time: package lists, findings, and data sources that cover the packages.
 import type { App } from '#app.ts'
 import type { Reader } from '#db/sql.ts'
 import type { ContentsRecord, ContentsSpan } from '#domains/registry/images/image-contents.service.ts'
@@ -15,31 +15,31 @@ import { listReads, type SourceRead } from '../records/records.store.ts'
 import { type ImageAt, withAccepted } from '../risks/accepted.service.ts'
 import { type Coverage, coverageOf } from './coverage.service.ts'
 
-/** Cache for the lifetime of a request. */
+/** Cache of scan results for the lifetime of a request. */
 export type Knowledge = {
-  /** Reads the contents of many images in a few statements, without the locations of packages. */
+  /** Reads the results for many images in a few statements, without the locations of packages. */
   foresee(contents: readonly ContentsSpan[], places: readonly string[]): Promise<void>
-  /** Result for some contents. Undefined if they were not compared yet or if no data source covers them. */
+  /** Result for the contents of an image. Undefined if the packages were not compared yet, or if no data source covers them. */
   of(contents: ContentsSpan, places: readonly string[]): Promise<ImageKnowledge | undefined>
-  /** Result for an image at a time. `spans` has its contents, the newest first. */
+  /** Result for an image at a time. `spans` has the contents of the image, the newest first. */
   at(spans: readonly ContentsSpan[], places: readonly string[], time: string): Promise<ImageKnowledge | undefined>
 }
 
 export type ImageKnowledge = {
   distribution: string
-  /** Time from which the result is known. */
+  /** Time of the first result. */
   from: string
-  /** Present and former findings. Includes versions that could not be compared, because they may be vulnerable. */
+  /** Present and former findings. These include packages whose versions could not be compared, because they may be vulnerable. */
   found: Known[]
   /** Coverage gaps as of a time. */
   gapsAt(time: string): Gap[]
-  /** Times at which the last gap was closed. */
+  /** Times at which the number of gaps fell to zero. */
   closed: readonly string[]
-  /** The last read of each data source that applies, as of a time. */
+  /** The last complete read of each data source that covers the packages, as of a time. */
   readsAt(time: string): SourceRead[]
 }
 
-/** `tooMuch` creates the error for a request that exceeds the read limits. */
+/** `tooMuch` creates the error that is thrown if a request exceeds the limits on findings. */
 export function createKnowledge({ db, config }: Pick<App, 'db' | 'config'>, tooMuch: () => Error): Knowledge {
   let [looked, held] = [0, 0]
   const lists = new Map<string, ImageKnowledge | undefined>()
@@ -57,7 +57,7 @@ export function createKnowledge({ db, config }: Pick<App, 'db' | 'config'>, tooM
     const before = looked + held
     looked += fresh
     held += known?.found.length ?? 0
-    // A single image is returned as far as the limits allow.
+    // The limits apply from the second image on. One image alone never fails.
     if (before > 0 && (looked > maxFindings || held > maxHeld)) throw tooMuch()
     lists.set(key, known)
   }
@@ -78,7 +78,7 @@ export function createKnowledge({ db, config }: Pick<App, 'db' | 'config'>, tooM
     const numbers = stored.map(({ listNo }) => listNo)
     const before = shared.size()
     const found = await shared.ofLists(numbers, places, maxTogether)
-    // With too many findings together, each list is read by itself when it is needed.
+    // If the lists together have too many findings, each list is read alone when it is needed.
     if (!found) return
     looked += shared.size() - before
     const limits = Map.groupBy(await limitsOf(db, numbers), ({ listNo }) => listNo)
@@ -113,7 +113,7 @@ export function createKnowledge({ db, config }: Pick<App, 'db' | 'config'>, tooM
         if (span.fromTime > time) continue
         if (span.state !== 'known') return undefined
         const known = await knowledge.of(span, places)
-        // New contents count from the time of their comparison. Before that, the previous contents count.
+        // New contents have no result until their comparison. Until then, the result of the previous contents is used.
         if (known && known.from <= time) return known
       }
       return undefined
@@ -127,7 +127,7 @@ const listKey = (hash: string, { id, version }: ContentsRecord['distribution']):
 const keyOf = ({ packages, distribution, gaps }: ContentsRecord, places: readonly string[]): string =>
   JSON.stringify([listKey(packages, distribution), gaps, places])
 
-/** Data that was read for a list. */
+/** Data of one package list. */
 type ListRead = { list: StoredList; found: Known[]; limits: readonly OverLimit[] }
 
 function knowledgeOf(
@@ -166,26 +166,26 @@ const isOverAt =
   ({ fromTime, untilTime }: OverLimit): boolean =>
     fromTime <= time && (untilTime === '' || untilTime > time)
 
-/** The packages have more findings than are stored for one list. */
+/** Gap of an image with more findings than are stored for one package list. */
 export const overLimit: Gap = {
   reason: 'LIMIT',
   subject: '',
   message: 'the image has more findings than are stored for one image',
 }
 
-/** One of the packages has more findings from the organization's own advisories than are stored for one package. */
+/** Gap of an image in which one package has more findings from the organization's own advisories than are stored. */
 export const ownLimit: Gap = {
   reason: 'LIMIT',
   subject: '',
   message: `more than ${mostOwn - 1} advisories of the organization apply to one of the packages`,
 }
 
-/** More findings exist than are read. */
+/** Gap of an image with more findings than one request reads. */
 export const truncated: Gap = { reason: 'TRUNCATED', subject: '', message: 'the image has more findings than the list' }
 
 /**
- * Adds accepted risks to the findings. Returns the same object if there are none. For an image in several repositories, a risk
- * counts as accepted only if it was accepted in all of them.
+ * Adds accepted risks to the findings. Returns the same object if there are none. If the image is in several repositories, a risk
+ * is accepted only if it was accepted in all of them.
  */
 export async function withAcceptedIn(
   reader: Reader,

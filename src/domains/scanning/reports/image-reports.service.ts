@@ -22,13 +22,18 @@ import { newestOutside } from '../scan-reports/scan-reports.service.ts'
 import { createKnowledge, type ImageKnowledge, type Knowledge, withAcceptedIn } from './image-knowledge.service.ts'
 import { lastLookAt, publishedChangesOf, reportAt, wasPublished } from './report.service.ts'
 
-/** Filter: a digest in all repositories that the caller can see, the images of a repository, or the image of a tag. */
+/**
+ * Filter for reports: a digest in all repositories that the caller can see, the images of a repository, or the image of a tag.
+ */
 export type ReportQuery = { repo: string; digest: string; tag: string; since: string }
 
 const maxRepos = 200
 const walkLimits = { steps: 10_000, bytes: 512 * 2 ** 20 }
 
-/** Lists one report for each change of the result of an image, the newest first, up to the size limits of an answer. */
+/**
+ * Lists the reports of images, one for each change of an image's result, the newest first. The list ends at the size limits of an
+ * answer.
+ */
 export async function listReports(call: Call, query: ReportQuery): Promise<ImageReport[]> {
   const dated = (await imagesFor(call, query)).flatMap(({ digest, told }) => told.map((one) => ({ digest, ...one })))
   const wanted = dated
@@ -48,7 +53,7 @@ export async function listReports(call: Call, query: ReportQuery): Promise<Image
 }
 
 /**
- * Size limits of an answer with reports. It takes the newest reports up to the first that does not fit. Throws RESOURCE_EXHAUSTED
+ * Size limits of an answer with reports. `takes` returns false for the first report that does not fit. Throws RESOURCE_EXHAUSTED
  * if the newest report alone is too long.
  */
 export function roomForReports(): { takes(report: ImageReport): boolean } {
@@ -74,12 +79,12 @@ const tooLong = (digest: string) =>
     },
   )
 
-/** Key of a report: digest, time, and the numbers of the repositories that the caller can see it in. */
+/** Key of a report: the digest, the time, and the numbers of the repositories in which the caller can see the image. */
 export type ReportKey = { digest: string; time: string; repos: readonly number[] }
 
 /**
- * Finds the report of a digest from the given time, or else the newest before it. Without a time, finds the newest of all. Throws
- * NOT_FOUND if there is none.
+ * Finds the report of a digest with the given time, or the newest report before that time. Without a time, finds the newest
+ * report. Throws NOT_FOUND if there is no such report.
  */
 export async function findReport(
   call: Call,
@@ -94,7 +99,10 @@ export async function findReport(
   return { report, key: { digest, time: report.createTime, repos: placed.numbers } }
 }
 
-/** Makes the same report for a key again, with its repositories. Returns undefined if one of them no longer has the image. */
+/**
+ * Builds the report of a key again, with the names of its repositories. Returns undefined if one of these repositories no longer
+ * has the image.
+ */
 export async function reportAgain(
   asking: Asking,
   { digest, time, repos }: ReportKey,
@@ -108,7 +116,7 @@ export async function reportAgain(
 }
 
 function reportOf({ digest, phases, told }: KnownImage, createTime: string): ImageReport | undefined {
-  // A report from the middle of an import can still be requested by its time.
+  // A request with an exact time also finds a report between the first and the last change of an import.
   const exact = phases.find(({ from, until, knowledge }) => {
     return from <= createTime && (until === '' || createTime < until) && wasPublished(knowledge, createTime)
   })
@@ -117,7 +125,7 @@ function reportOf({ digest, phases, told }: KnownImage, createTime: string): Ima
   return one && reportAt(one.knowledge, digest, one.time)
 }
 
-/** Newest report of an image in a repository. Returns undefined if there is none. The caller checks the permission. */
+/** Newest report of an image in a repository. Returns undefined if there is none. The caller must check the permission. */
 async function newestReport(call: Call, repoUid: string, digest: string): Promise<ImageReport | undefined> {
   const repo = await findRepoByUid(call.app.db, repoUid)
   const spans = repo ? (await contentsOverTime(call.app.db, repo.id, [digest])).get(digest) : undefined
@@ -135,9 +143,9 @@ const tooMuchOfDigest = () =>
     description: `has more than ${maxFindings} findings, including earlier ones, which is too many for one response`,
   })
 
-/** Result of an image while its known contents were the same. `until` is empty for the current contents. */
+/** Result of an image for the time in which its known contents stayed the same. `until` is empty for the current contents. */
 type Phase = { knowledge: ImageKnowledge; from: string; until: string }
-/** Times of reports, the newest first. */
+/** An image with its results. `told` has the times of its reports, the newest first. */
 type KnownImage = { digest: string; phases: Phase[]; told: { knowledge: ImageKnowledge; time: string }[] }
 
 async function imageOf(call: Asking, knowledge: Knowledge, { digest, spans, repos }: Scoped): Promise<KnownImage> {
@@ -149,7 +157,7 @@ async function imageOf(call: Asking, knowledge: Knowledge, { digest, spans, repo
     const all = span.state === 'known' ? await knowledge.of(span, places) : undefined
     const known = all && (await withAcceptedIn(call.app.db, all, images))
     if (known && (until === '' || known.from < until)) phases.push({ knowledge: known, from: known.from, until })
-    // New contents count from the time of their comparison.
+    // New contents have no result until their comparison. Until then, the result of the previous contents is used.
     const began = known?.from ?? (span.state === 'known' ? until : span.fromTime)
     if (began !== '' && (until === '' || began < until)) until = began
   }
@@ -162,7 +170,7 @@ async function imageOf(call: Asking, knowledge: Knowledge, { digest, spans, repo
   return { digest, phases, told }
 }
 
-/** Throws INVALID_ARGUMENT if the images have too many findings. */
+/** Cache of scan results. Reading throws INVALID_ARGUMENT if the images have too many findings. */
 function knowledgeFor({ app }: Asking, { digest }: ReportQuery): Knowledge {
   const field = digest === '' ? 'repo_id' : 'digest'
   const description = `has images with more than ${maxFindings} findings; set a tag or a digest`
@@ -227,8 +235,8 @@ async function placedEverywhere(
 }
 
 /**
- * Newest report of an image, or of other scanners if there is none of our own. Throws NOT_FOUND if there is no report, and
- * RESOURCE_EXHAUSTED if it is too long.
+ * Newest report of an image. If we have no report of the image, merges the reports of other scanners. Throws NOT_FOUND if there
+ * is no report, and RESOURCE_EXHAUSTED if the report is too long.
  */
 export async function getVulnReport(call: Call, repo: string, digest: string): Promise<ImageReport> {
   if (!sha256Pattern.test(digest)) {
@@ -236,7 +244,7 @@ export async function getVulnReport(call: Call, repo: string, digest: string): P
   }
   const report = (await newestReport(call, repo, digest)) ?? (await newestOutside(call, repo, digest))
   const { vulnerabilities } = found(report, vulnReportType, digest)
-  // The old format repeats the vulnerability for each of its packages.
+  // The older report format repeats a vulnerability for each package that has it.
   const length = vulnerabilities.reduce(
     (sum, one) => sum + lengthOf(one) * one.packages.length + packagesLength(one),
     0,

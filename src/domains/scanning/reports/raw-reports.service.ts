@@ -1,5 +1,5 @@
-// Raw reports, inline if they are short and else behind a link that expires after 5 minutes. The link names the report in an
-// encrypted ticket, so each server of the database can serve it and nobody can forge it.
+// Raw reports. A short report is part of the answer. A long report has a link that expires after 5 minutes. The link contains an
+// encrypted ticket that names the report. Each server of the database can serve the link, and nobody can forge a ticket.
 import { hash } from 'node:crypto'
 import { Readable, type Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -24,13 +24,13 @@ const purpose = 'report-link'
 const mostInline = 2 ** 20
 const linkMs = 5 * 60_000
 
-/** `text` is empty if the report is available by `ticket`. */
+/** A raw report. If the report is too long for an answer, `text` is empty and `ticket` opens the report. */
 export type RawReport = { report: Omit<ImageReport, 'vulnerabilities'>; text: string; ticket: string }
 
-/** `ours` includes our own report. `scanner` is the number of another scanner. */
+/** `ours` includes our own report in the search. `scanner` is the number of an external scanner. */
 export type RawQuery = { digest: string; ours: boolean; scanner: number; time: string }
 
-/** Throws NOT_FOUND if there is no report, and RESOURCE_EXHAUSTED if it exceeds the length limit. */
+/** Finds a raw report. Throws NOT_FOUND if there is none, and RESOURCE_EXHAUSTED if the report exceeds the length limit. */
 export async function findRaw(call: Call, { digest, ours, scanner, time }: RawQuery): Promise<RawReport> {
   const own = ours ? await findReport(call, digest, time).catch(unlessMissing) : undefined
   if (own) return rawOfOurs(call, own)
@@ -86,7 +86,7 @@ function reserveMemory({ app, signal }: Opening, owner: string, { vulnerabilitie
 type Opening = Pick<Work, 'app' | 'log'> & { signal: AbortSignal }
 type Sending = { filled(): number | undefined; take(why: Error): void }
 
-/** Content of a ticket: an own report with the hash of its text, or a blob of a repository. */
+/** Content of a ticket. `ours`: the key of our own report and the hash of its text. `kept`: a blob of a repository. */
 type Opened = { ours: readonly [ReportKey, string] } | { kept: readonly [repo: number, digest: string] }
 
 function sealTicket({ app }: Call, opened: Opened): string {
@@ -94,22 +94,22 @@ function sealTicket({ app }: Call, opened: Opened): string {
   return app.sealer.seal(purpose, Buffer.from(JSON.stringify({ until, ...opened }))).toString('base64url')
 }
 
-/** A report that is ready to be sent once. The caller must send or close it. */
+/** A report that can be sent once. The caller must call `sendTo` or `close`. */
 export type OpenReport = {
   size: number
-  /** Writes the report and ends the target. */
+  /** Writes the report to the target and ends the target. */
   sendTo(target: Writable): Promise<void>
   close(): void
 }
 
 /**
- * Opens the report of a ticket. Throws NOT_FOUND if the ticket is invalid, or if the report is missing or has changed. Throws
- * PERMISSION_DENIED if the ticket has expired.
+ * Opens the report of a ticket. Throws NOT_FOUND if the ticket is invalid, if the report is missing, or if the report has
+ * changed. Throws PERMISSION_DENIED if the ticket has expired.
  */
 export async function openRaw(opening: Opening, ticket: string): Promise<OpenReport> {
   const { app } = opening
   const sealed = /^[\w-]{1,16384}$/.test(ticket) ? Buffer.from(ticket, 'base64url') : Buffer.alloc(0)
-  // Two base64url texts can stand for the same bytes. Only the canonical one is accepted.
+  // Different base64url texts can decode to the same bytes. Only the canonical text is accepted.
   const plain = sealed.toString('base64url') === ticket ? app.sealer.unseal(purpose, sealed) : undefined
   if (!plain) throw reportNotFound()
   const { until, ...opened } = JSON.parse(plain.toString()) as { until: number } & Opened
@@ -164,7 +164,7 @@ async function openOurs(opening: Opening, key: ReportKey, digest: string): Promi
 
 const sliceBytes = 64 * 1024
 
-/** Slices of the text. `onSent` gets the number of bytes that were requested so far. */
+/** Slices of the text. Calls `onSent` with the number of bytes that were taken so far. */
 function* slicesOf(text: Buffer, onSent: (bytes: number) => void): Generator<Buffer> {
   for (let at = 0; at < text.length; at += sliceBytes) {
     onSent(at)

@@ -1,4 +1,4 @@
-// Builds reports: the scan result of an image at a time, each vulnerability once.
+// Builds reports. A report is the scan result of an image at a time, with one entry for each vulnerability.
 
 import { fixesFor } from '#contents/match.ts'
 import { packageUrl } from '#contents/package-url.ts'
@@ -16,7 +16,7 @@ import {
 } from '../image-findings/reports.model.ts'
 import type { ImageKnowledge } from './image-knowledge.service.ts'
 
-/** Times at which the result of an image changed, the newest first. The last one is the time of its first result. */
+/** Times at which the result of an image changed, the newest first. The last entry is the time of the first result. */
 export function changesOf({ from, found, closed }: ImageKnowledge, now: string): string[] {
   const all = [...found.flatMap(turnsOf), ...closed]
   const times = new Set(all.filter((time) => time > from && time <= now))
@@ -24,7 +24,7 @@ export function changesOf({ from, found, closed }: ImageKnowledge, now: string):
   let began = ''
   for (const time of [from, ...[...times].sort()]) {
     const isSame = began !== '' && Date.parse(time) - Date.parse(began) < sameChangeMs
-    // Only the first and the last change of an import are kept.
+    // Only the first and the last change of an import are returned.
     if (isSame && changes.at(-1) !== began) changes.pop()
     if (!isSame) began = time
     changes.push(time)
@@ -32,7 +32,7 @@ export function changesOf({ from, found, closed }: ImageKnowledge, now: string):
   return changes.reverse()
 }
 
-/** True if the result changed exactly at this time and can be reported. */
+/** True if the result changed at exactly this time and the image has a report as of this time. */
 export function wasPublished(knowledge: ImageKnowledge, time: string): boolean {
   const { from, found, closed } = knowledge
   const isChange = time === from || closed.includes(time) || found.some((one) => turnsOf(one).includes(time))
@@ -40,8 +40,8 @@ export function wasPublished(knowledge: ImageKnowledge, time: string): boolean {
 }
 
 /**
- * Changes that can be reported, the newest first. An image without findings is not reported while it has coverage gaps, because
- * it would look clean.
+ * Times at which the report of an image changed, the newest first. An image without findings has no report while it has coverage
+ * gaps, because it would look free of vulnerabilities.
  */
 export function publishedChangesOf(knowledge: ImageKnowledge, now: string): string[] {
   return changesOf(knowledge, now).filter((time) => isReported(knowledge, time))
@@ -66,7 +66,7 @@ export function reportAt(knowledge: ImageKnowledge, digest: string, time: string
   }
 }
 
-/** Time of the last read of a data source that applies, as of a time. Undefined if none was read. */
+/** Time of the last read of a data source that covers the packages, as of a time. Undefined if no such source was read. */
 export const lastLookAt = (knowledge: ImageKnowledge, time: string): string | undefined =>
   knowledge
     .readsAt(time)
@@ -74,7 +74,7 @@ export const lastLookAt = (knowledge: ImageKnowledge, time: string): string | un
     .sort()
     .at(-1)
 
-/** The highest severity of each vulnerability at a time, by ID. */
+/** The highest severity of each vulnerability at a time. The keys are vulnerability IDs. */
 export function severitiesAt({ found }: Pick<ImageKnowledge, 'found'>, time: string): Map<string, number> {
   const levels = new Map<string, number>()
   for (const one of found) {
@@ -86,7 +86,7 @@ export function severitiesAt({ found }: Pick<ImageKnowledge, 'found'>, time: str
   return levels
 }
 
-/** Findings in versions that cannot be compared have an unknown severity. */
+/** If the version of a package cannot be compared, the severity of the finding is unknown. */
 const levelOf = ({ state, severity }: Known): number => (state === findingStates.unknown ? unknownSeverity : severity)
 
 /** Vulnerabilities at a time, ordered by ID. */

@@ -1,22 +1,22 @@
-// State of a scan result: if everything was compared, and the number of findings without a severity.
+// State of a scan result: whether everything was compared, and the number of findings of unknown severity.
 import type { Gap } from '../image-findings/reports.model.ts'
 
 export type ResultCoverage = {
   state: 'COMPARED' | 'NOT_SCANNED'
-  /** Findings of unknown severity. */
+  /** Number of findings of unknown severity. */
   unknownSeverity: number
   summary: string
 }
 
-/** Limits on the gaps that a sentence names, and on those that an answer lists next to a verdict. */
+/** Limits on the number of gaps in a sentence, and on the number of gaps that an answer lists with a verdict. */
 const mostNamed = 5
 export const mostListedGaps = 100
 
 const uncounted = 'not counted by this policy'
 
 /**
- * State of a result with these gaps. All results get their state here. With `policy`, findings of unknown severity are those that
- * the policy does not count.
+ * State of a scan result with these gaps. All answers with results use this function. With `policy`, the summary says that the
+ * policy does not count findings of unknown severity.
  */
 export function resultCoverage(gaps: readonly Gap[], unknownSeverity: number, { policy = false } = {}): ResultCoverage {
   const state = gaps.length === 0 ? 'COMPARED' : 'NOT_SCANNED'
@@ -25,18 +25,18 @@ export function resultCoverage(gaps: readonly Gap[], unknownSeverity: number, { 
   return { state, unknownSeverity, summary: [compared, unknown].filter(Boolean).join('; ') }
 }
 
-/** Such as `2 findings of unknown severity, not counted by this policy`. */
+/** Text such as `2 findings of unknown severity, not counted by this policy`. */
 export function unknownText(count: number, policy: boolean): string {
   const findings = `${count} finding${count === 1 ? '' : 's'} of unknown severity`
   return policy ? `${findings}, ${uncounted}` : findings
 }
 
-/** Adds the coverage summary to a text about findings, so that "no findings" is never shown without it. */
+/** Adds the coverage summary to a text about findings. So no answer says "no findings" without the summary. */
 export function withCoverage(found: string, { state, summary }: ResultCoverage): string {
   return `${found}${state === 'COMPARED' ? ';' : ', but'} ${summary}`
 }
 
-/** Such as `not scanned: PyPI has no data source`. */
+/** Text such as `not scanned: PyPI has no data source`. */
 export function notScanned(gaps: readonly Gap[]): string {
   const imported = gaps.filter(isImported).map(({ subject }) => subject)
   const others = gaps.filter((one) => !isImported(one))
@@ -49,7 +49,7 @@ export function notScanned(gaps: readonly Gap[]): string {
 
 const isImported = ({ reason }: Gap): boolean => reason === 'SOURCE_IMPORTED'
 
-/** Joins at most five distinct texts and the number of others. */
+/** Joins at most five distinct texts. Adds the number of texts that were left out. */
 function named(all: readonly string[]): string {
   const texts = [...new Set(all)]
   const more = texts.length - mostNamed

@@ -29,7 +29,7 @@ function matchesOf(one: ReportedVulnerability) {
   const vulnerability = {
     id,
     description: [summary, details].filter((text) => text !== '').join(' '),
-    // This format has no severity below low.
+    // The lowest severity of this format is low.
     severity: severity === negligible ? low : severity,
     source: records[0]?.source ?? '',
     cvss: cvss.map(({ type, vector }) => {

@@ -1,4 +1,4 @@
-// Vulnerability reports in the format of version 1. Our own reports have no scanner name there.
+// Vulnerability reports in the format of version 1. Our own reports have an empty scanner name in this format.
 import type { Call, Handlers } from '#app.ts'
 import {
   RawVulnReportSchema,
@@ -35,7 +35,7 @@ export const vulnReports: Handlers<typeof Vulnerabilities> = {
   async listVulnReports(call, { repoId, digest, tag, scanner, createdSince }) {
     const since = createdSince ? toIso(createdSince) : ''
     const query = { repo: repoId, digest, tag, since }
-    // Without a scanner, or with an unknown one, the list includes other scanners' reports and our own.
+    // If the request names no scanner, or an unknown scanner, the list contains our own reports and those of other scanners.
     const ours = await listReports(call, query)
     const others = await listOutside(call, { ...query, scanner: scanner?.name, version: scanner?.version ?? '' })
     const wanted = isOurs(scanner?.name) ? [...ours, ...others] : others
@@ -62,7 +62,7 @@ export const vulnReports: Handlers<typeof Vulnerabilities> = {
   listCumulativeVulnCountReports: (call, filter) => countsFor(call, filter, true),
 }
 
-/** Own reports and those of other scanners, the newest first, within the size limits of an answer. */
+/** Merges our own reports and those of other scanners, the newest first, up to the size limits of an answer. */
 function newest(reports: readonly ImageReport[]): ImageReport[] {
   const sorted = reports.toSorted((one, other) => {
     return one.createTime === other.createTime ? 0 : one.createTime > other.createTime ? -1 : 1

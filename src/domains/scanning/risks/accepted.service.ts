@@ -13,7 +13,7 @@ export type ImageAt = { repoUid: string; digest: string }
 
 type Named = Pick<Known, 'component'> & { record: NamedRecord }
 
-/** Adds accepted risks to each finding. A finding does not count if it was accepted in all of the repositories. */
+/** Adds accepted risks to each finding. A finding is accepted only if its risk was accepted in all of the repositories. */
 export async function withAccepted<K extends Known>(
   reader: Reader,
   known: readonly K[],
@@ -28,11 +28,11 @@ export async function withAccepted<K extends Known>(
   })
 }
 
-/** True if a risk acceptance or a signed statement has ever applied in a repository. */
+/** True if the repository has, or ever had, an accepted risk or a signed statement. */
 export const hasAccepted = async (reader: Reader, repoUid: string): Promise<boolean> =>
   (await store.hasRisks(reader, lineage(repoUid))) || (await hasSigned(reader, repoUid))
 
-/** Present and former acceptances of findings in one image. Returns a function of the finding. */
+/** Reads the present and former acceptances for one image. Returns a function that finds the acceptances of a finding. */
 export async function acceptedAt(
   reader: Reader,
   known: readonly Named[],
@@ -57,8 +57,8 @@ export async function acceptedAt(
 }
 
 /**
- * Each vulnerability of a record with its names. In a record about several vulnerabilities, the other names stand for none of
- * them.
+ * Each vulnerability of a record with its names. If a record is about several vulnerabilities, the record's other names belong to
+ * none of them.
  */
 function namesOf(record: Named['record']): { id: string; names: string[] }[] {
   const ids = vulnerabilityIds(record)
@@ -68,7 +68,7 @@ function namesOf(record: Named['record']): { id: string; names: string[] }[] {
   }))
 }
 
-/** `pattern` is undefined for all packages. */
+/** Acceptance with its package. `pattern` is undefined if the acceptance applies to all packages. */
 type AcceptedIn = {
   vulnerability: string
   package: string
@@ -85,8 +85,8 @@ function ofRisk(risk: RiskAcceptance): AcceptedIn {
 }
 
 /**
- * Acceptance by a signed statement, as long as it is in force and its signer is trusted. The member who trusts the signer is the
- * actor.
+ * Acceptance that follows from a signed statement. It applies while the statement is in force and its signer is trusted. Its
+ * actor is the member who trusts the signer.
  */
 function ofSigned(one: HidingStatement): AcceptedIn {
   const { vulnerability, stated, fromTime, untilTime, signer } = one
@@ -103,5 +103,5 @@ function ofSigned(one: HidingStatement): AcceptedIn {
 
 const patternIn = (one: { package: string }) => (one.package === '' ? undefined : patternOf(one.package))
 
-/** An acceptance for a package URL that cannot be read any more applies to no package. */
+/** False if the package URL of an acceptance is not supported any more. Such an acceptance applies to no package. */
 const isReadable = ({ package: named, pattern }: AcceptedIn): boolean => named === '' || pattern !== undefined

@@ -1,12 +1,12 @@
 import type { Ending } from '#domains/rules/rules.model.ts'
 import { kindOf } from '#lib/events/event-body.ts'
 
-/** A vulnerability that a member accepts at a scope until a time. */
+/** A risk that a member accepts in a scope until a time. */
 export type RiskAcceptance = Ending & {
-  /** Limits the acceptance to this image or this package. Empty for all. */
+  /** The acceptance applies only to this image or this package. Empty for all images or packages. */
   digest: string
   package: string
-  /** ID under which the vulnerability is counted. */
+  /** ID under which reports count the vulnerability. */
   vulnerability: string
   expireTime: string
   /** The adopted VEX statement and its text. Empty if there is none. */
@@ -21,7 +21,8 @@ export const toExpiredRiskResource = kindOf<RiskAcceptance>('expired-risk')
 
 export const maxDays = 366
 /**
- * Limits on the acceptances in force in an organization, and on all present and former ones of one vulnerability at one scope.
+ * Limits on acceptances. `mostLive`: acceptances in force in an organization. `mostOfOne`: present and former acceptances of one
+ * vulnerability in one scope.
  */
 export const mostLive = 5000
 export const mostOfOne = 200

@@ -1,4 +1,4 @@
-// Accepted risks: validation, limits and adopted statements.
+// Accepted risks: validates requests, applies limits, and adopts VEX statements.
 import type { Call } from '#app.ts'
 import { keptPattern } from '#contents/package-pattern.ts'
 import { type EndingKind, problemOfReason, problemOfUntil } from '#domains/rules/endings.service.ts'
@@ -29,7 +29,7 @@ export const riskKind: EndingKind<RiskAcceptance, NewRisk> = {
   events: { created: 'control.scanning.risk.accepted', ended: 'control.scanning.risk.revoked' },
   expired: { event: 'control.scanning.risk.expired', resource: toExpiredRiskResource },
   table: store.riskTable,
-  /** Validates the acceptance of a vulnerability, or the adoption of a statement on an image. */
+  /** Validates a request to accept a risk, or to adopt a VEX statement on an image. */
   async read(call, scope, given) {
     const { stated, ...input } =
       given.statement === '' ? { ...given, stated: '' } : await adoptStatement(call, scope, given)
@@ -52,7 +52,7 @@ export const riskKind: EndingKind<RiskAcceptance, NewRisk> = {
   },
 }
 
-/** Adopts a statement. Throws INVALID_ARGUMENT if the request names another vulnerability than the statement. */
+/** Adopts a VEX statement. Throws INVALID_ARGUMENT if the vulnerability in the request is not the one in the statement. */
 async function adoptStatement(call: Call, repoUid: string, given: NewRisk): Promise<NewRisk & { stated: string }> {
   const { digest, statement, package: named } = given
   const adopted = await adoptedStatement(call, { repoUid, digest, statement, package: named })

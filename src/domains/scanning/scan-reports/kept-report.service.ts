@@ -7,8 +7,8 @@ import { digestOf } from '#lib/digest.ts'
 import { rootOf } from '#lib/uid.ts'
 
 /**
- * Returns the digest of the content once the repository has the blob, or undefined if the repository was deleted. `url` is the
- * address at which clients reach this server.
+ * Returns the digest of the content after storing it in the repository. Returns undefined if the repository was deleted. `url` is
+ * the address at which clients reach this server.
  */
 export async function keepReport(
   work: Work,

@@ -22,10 +22,10 @@ import * as store from './scan-reports.store.ts'
 
 export { createReader, type Reader, type ReaderLimits, readerLimits } from '#contents/reader.ts'
 
-/** Runs a write transaction as long as the job still has its lease. */
+/** Runs a write transaction. Fails if the job has lost its lease. */
 export type Write = <T>(work: (tx: Tx) => Promise<T>) => Promise<T>
 
-/** Yields the report of each organization that is due first, beginning after the organization `after`. */
+/** Yields the first due report of each organization. Begins with the organization that follows `after`. */
 export function dueReports({ db, clock }: App, after: string): AsyncGenerator<WaitingReport> {
   return dueByOrganization((behind) => store.nextWaiting(db, behind), after, clock().toISOString())
 }
@@ -35,12 +35,13 @@ export const maxAttempts = 10
 const backOffMs = 10_000
 const longestBackOffMs = 6 * 3_600_000
 
-/** Time of the next attempt, with exponential backoff of at most 6 hours. */
+/** Time of the next attempt to parse a report. The delay grows exponentially up to 6 hours. */
 export const laterTry = ({ clock }: App, attempts: number): string =>
   new Date(clock().getTime() + Math.min(backOffMs * 4 ** (attempts - 1), longestBackOffMs)).toISOString()
 
 /**
- * Parses one report and stores its findings, or the reason why it is ignored. Rejects only if it is aborted or the lease is lost.
+ * Parses one report and stores its findings. If the report cannot be used, stores the reason. Rejects only if `signal` aborts or
+ * the lease is lost.
  */
 export async function readOne(
   app: App,
@@ -61,8 +62,8 @@ export async function readOne(
 }
 
 /**
- * An in-toto statement must have the image, or an image that its index lists, as subject. An unsigned statement may have no
- * subjects.
+ * Describes the problem if the subject of an in-toto statement is neither the image nor an image that its index lists. An
+ * unsigned statement may have no subjects.
  */
 async function problemOfSubjects(
   { db }: App,

@@ -1,4 +1,4 @@
-// Shared memory limit for parsed scan reports. Each answer has a limit of its own, but many can be requested at once.
+// Memory limit that all answers with scan reports share. Each answer has a limit too, but many answers can be requested at once.
 import type { Call } from '#app.ts'
 import { AppError } from '#lib/errors.ts'
 import { createMemory, type Memory } from '#lib/scheduling/memory.ts'
@@ -20,8 +20,8 @@ export const createReportMemory = (bytes = mostBytes, ms = waitMs): Memory =>
   })
 
 /**
- * Waits for free memory for `bytes` of report text and holds it until the call ends. Must be used once per call, because a call
- * that holds memory must not wait for more.
+ * Waits until `bytes` of report text fit into free memory, and reserves this memory until the call ends. A call must do this only
+ * once, because a call that has reserved memory must not wait for more.
  */
 export async function holdForCall(call: Call, bytes: number): Promise<void> {
   if (bytes === 0) return

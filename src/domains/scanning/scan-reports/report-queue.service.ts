@@ -11,7 +11,7 @@ import * as signed from './signed-statements.store.ts'
 
 const mayReport = [capabilityNumber('vuln_report.create')]
 
-/** Manifest that refers to an image, with the parts that decide if it is a scan report. */
+/** Manifest that refers to an image, with the fields that show if the manifest is a scan report. */
 export type Referring = {
   digest: string
   artifactType: string
@@ -20,12 +20,12 @@ export type Referring = {
   layers: readonly { mediaType: string; digest: string; annotations: Readonly<Record<string, unknown>> }[]
 }
 
-/** True if the manifest can be a scan report or VEX document of its subject. */
+/** True if the manifest can be a scan report or a VEX document on its subject. */
 export function mayBeReport({ artifactType, annotations, subject }: Omit<Referring, 'digest' | 'layers'>): boolean {
   if (subject === '') return false
   const predicate = annotations['in-toto.io/predicate-type'] ?? annotations['dev.sigstore.bundle.predicateType']
   if (artifactType === 'application/vnd.in-toto+json') return isScan(predicate ?? '')
-  // Some tools do not state the predicate type outside of the envelope.
+  // Some tools state the predicate type only inside the envelope.
   if (isEnvelopeType(artifactType)) return predicate === undefined || isScan(predicate)
   return reportTypes.includes(artifactType)
 }
@@ -33,7 +33,7 @@ const isScan = (predicate: string): boolean =>
   isVexType(predicate) ||
   /^https:\/\/(?:cosign\.sigstore\.dev\/attestation\/vuln|in-toto\.io\/attestation\/vulns)\b/.test(predicate)
 
-/** Queues the attestations of a manifest that a cosign tag points to, unless they were queued before. */
+/** Queues the attestations in a manifest that a cosign tag points to. Skips attestations that were queued before. */
 export async function queueAttestations(
   tx: Tx,
   by: By,
@@ -46,14 +46,14 @@ export async function queueAttestations(
   for (const { digest: rawDigest } of attestations.slice(-mostAttestations)) {
     const about = { repo, digest: pushed.subject, origin: 'attestation' as const, referrer: pushed.digest }
     const one: NewReport = { ...about, rawDigest, actor: by.caller.uid }
-    // Tools that add an attestation push all earlier ones again.
+    // Tools that add an attestation push all earlier attestations again.
     if (!(await store.isPushed(tx, one))) await queueOne(tx, by, one)
   }
 }
 
 /**
- * Queues a pushed report in the transaction of the push. The report is ignored if the caller is not allowed to create scan
- * reports. It is queued later if a caller with that permission pushes it again.
+ * Queues a pushed report in the transaction of the push. If the caller has no permission to create scan reports, stores the
+ * report as ignored. A later push by a caller with that permission queues the report.
  */
 export async function queuePushed(tx: Tx, by: By, repo: NewReport['repo'], pushed: Referring): Promise<void> {
   const types = [...reportTypes, 'application/vnd.in-toto+json']

@@ -13,10 +13,10 @@ const statementRules = {
   defaultOrder: 'take_time desc',
 } as const
 
-/** Zero-padded text that sorts like the number. */
+/** Number with leading zeros, so that texts sort in the order of the numbers. */
 const numbered = (number: number): string => String(number).padStart(16, '0')
 
-/** Sort key: the newest document last, and the first statement of a document after its others. */
+/** Sort key of a statement. Statements of newer documents sort later. Within a document, statements sort in reverse order. */
 function placeOf({ uid }: Statement): string {
   const [document = '', position = ''] = uid.split('.')
   return `${numbered(Number(document))}.${numbered(1e6 - Number(position))}`

@@ -3,28 +3,31 @@
 import { worse } from '../findings/severity.model.ts'
 import { fixStates, type ImageReport, type ReportedVulnerability } from '../image-findings/reports.model.ts'
 
-// The numbers are stored and must not change.
-/** `attestation`: a layer of the manifest that a cosign tag of the image points to. */
+// The numbers are stored in the database and must not change.
+/** Origins of reports. `attestation`: a layer of the manifest that a cosign tag of the image points to. */
 export const reportOrigins = { imported: 1, referrer: 2, scanner: 3, attestation: 4 } as const
 export type ReportOrigin = keyof typeof reportOrigins
-/** `ignored`: the report has no effect, and `reason` says why. `stated`: a VEX document, which has statements but no findings. */
+/**
+ * States of reports. `ignored`: the report has no effect, and `reason` says why. `stated`: a VEX document, which has statements
+ * but no findings.
+ */
 export const reportStates = { waiting: 1, read: 2, ignored: 3, stated: 4 } as const
 export type ReportState = keyof typeof reportStates
 
-/** Scanners that version 1 of the API has a number for. */
+/** Numbers of scanners in version 1 of the API. Other scanners have no number. */
 export const scannerNumbers: Readonly<Record<string, number>> = { grype: 1, trivy: 2 }
 
-/** A report to be queued. The repository has its content as a blob. */
+/** A report to be queued. Its content is a blob of the repository. */
 export type NewReport = {
   repo: { id: number; uid: string }
   digest: string
   origin: ReportOrigin
   /** Digest of the manifest that the report was pushed as, or name of the scanner adapter. Empty for imported reports. */
   referrer: string
-  /** Empty if there is no content, only the reason of a failure. */
+  /** Digest of the content. Empty if a failed scan has only a reason. */
   rawDigest: string
   actor: string
-  /** Build time of the scanner's database, if it is known from elsewhere than the report. */
+  /** Build time of the scanner's database, if the scanner states it outside of the report. */
   buildTime?: string
 }
 
@@ -59,14 +62,14 @@ export type ReportFacts = {
   toolVersion: string
   format: string
   buildTime: string
-  /** Time at which the report was parsed. From then on it counts. */
+  /** Time at which the report was parsed. Answers include the report from this time on. */
   createTime: string
   /** Time at which an identical report was last received. */
   seenTime: string
   total: number
   /** Size of the stored findings and statements in bytes. */
   size: number
-  /** Number of signatures that can be verified, or -1 if this was not determined. */
+  /** Number of signatures that can be verified. -1 if the number is unknown. */
   signatures: number
   /** The uids of the trusted signers who have signed the report. */
   signers: string[]
@@ -74,7 +77,7 @@ export type ReportFacts = {
 
 export type StoredReport = ReportFacts & { vulnerabilities: ReportedVulnerability[] }
 
-/** A report with signatures that are to be verified at `dueTime`. */
+/** A report whose signatures will be verified at `dueTime`. */
 export type UncheckedReport = {
   id: number
   repo: number
@@ -102,7 +105,7 @@ export type ReadReport = {
   /** VEX statements as JSON. Empty if the report has none. */
   statements: string
   signatures: number
-  /** Note on content that was left out. */
+  /** Note on parts of the report that were left out. */
   note: string
 }
 
@@ -113,9 +116,9 @@ export type StatedVulnerability = {
   status: 'not_affected' | 'affected' | 'fixed' | 'under_investigation'
   justification: string
   text: string
-  /** Package URLs or other names of the products. Empty if the statement is on the image. */
+  /** Package URLs or other names of the products. Empty if the statement is about the image. */
   products: string[]
-  /** For each product, the product that contains it. Empty for a product at the top. */
+  /** For each product, the product that contains it. Empty for a product that no other product contains. */
   within?: string[]
 }
 
@@ -127,7 +130,7 @@ export const sizeOf = ({
 }: Pick<ReadReport, 'vulnerabilities' | 'levels' | 'statements'>): number =>
   Buffer.byteLength(vulnerabilities) + Buffer.byteLength(levels) + Buffer.byteLength(statements)
 
-/** Shows the report of another scanner in the form of our own reports. */
+/** Converts the report of another scanner to the form of our own reports. */
 export function toImageReport({ digest, createTime, seenTime, buildTime, ...one }: StoredReport): ImageReport {
   return {
     ...{ digest, createTime, buildTime, lastSeen: seenTime, vulnerabilities: one.vulnerabilities, gaps: [] },
@@ -135,13 +138,16 @@ export function toImageReport({ digest, createTime, seenTime, buildTime, ...one 
   }
 }
 
-/** Scanner version for version 1 of the API. A scanner without a number has its name before the version. */
+/** Scanner version for version 1 of the API. If a scanner has no number there, its name precedes the version. */
 export const versionOf = ({ scanner, tool, toolVersion }: Pick<ReportFacts, 'scanner' | 'tool' | 'toolVersion'>) =>
   scanner === 0 ? `${tool || 'unknown'} ${toolVersion}`.trim() : toolVersion
 
 const mostTools = 20
 
-/** The newest report of each tool, of reports sorted from new to old. Different tools can find different vulnerabilities. */
+/**
+ * The newest report of each tool. `reports` must be sorted from new to old. All tools are included, because each can find other
+ * vulnerabilities.
+ */
 export function newestOfEach<R extends Pick<ReportFacts, 'tool'>>(reports: readonly R[]): R[] {
   const tools = new Map<string, R>()
   for (const one of reports) if (!tools.has(one.tool)) tools.set(one.tool, one)
@@ -152,14 +158,16 @@ export function newestOfEach<R extends Pick<ReportFacts, 'tool'>>(reports: reado
 export const mostKept = { read: 400, ignored: 20, stated: 50 }
 /** Limit on the queued reports of an organization. */
 export const mostWaiting = 1000
-/** Limits on the report content that one request reads, in bytes: for a list, and for counts. */
+/**
+ * Limits on the report content that one request reads, in bytes. `listed` is for lists of reports, `counted` for counts by day.
+ */
 export const mostBytes = { listed: 32 * 2 ** 20, counted: 256 * 2 ** 20 }
 /** Size limit of a report in bytes. */
 export const maxReportBytes = 32 * 2 ** 20
-/** Limit on the attestations of one manifest that are queued. The last ones count. */
+/** Limit on the attestations of one manifest that are queued. If there are more, the last ones are queued. */
 export const mostAttestations = 20
 
-/** Artifact types of scan reports that refer to an image. The format is detected from the content. */
+/** Artifact types of scan reports that refer to an image. The report format is detected from the content. */
 export const reportTypes: readonly string[] = [
   'application/vnd.cyclonedx+json',
   'application/sarif+json',
@@ -172,7 +180,7 @@ export const reportTypes: readonly string[] = [
   'application/csaf+json',
 ]
 
-/** Merges reports, the newest first, so that each vulnerability occurs once. */
+/** Merges reports, the newest first, into one report with one entry for each vulnerability. */
 export function joinReports(reports: readonly [ImageReport, ...ImageReport[]]): ImageReport {
   const [newest, ...others] = reports
   if (others.length === 0) return newest
@@ -213,5 +221,5 @@ function join(one: ReportedVulnerability, other: ReportedVulnerability): Reporte
   }
 }
 
-/** States of a fix, in ascending order of precedence: a fix for one package counts for all. */
+/** States of a fix, the weakest first. If the reports have different states, the strongest one is used. */
 const weights = [fixStates.unknown, fixStates.wontFix, fixStates.notFixed, fixStates.fixed] as const

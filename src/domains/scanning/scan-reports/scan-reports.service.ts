@@ -1,4 +1,4 @@
-// Import and lists of reports of other scanners.
+// Imports reports of other scanners and lists them.
 
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
@@ -32,7 +32,9 @@ export type { ReportFacts } from './scan-reports.model.ts'
 
 const unzip = promisify(gunzip)
 
-/** Content of the report, decompressed if it is gzip. Throws INVALID_ARGUMENT if it is empty, too large or not valid gzip. */
+/**
+ * Content of an uploaded report. Decompresses gzip. Throws INVALID_ARGUMENT if the report is empty, too large or not valid gzip.
+ */
 async function contentOf(report: Uint8Array): Promise<Buffer> {
   const isPacked = report[0] === 0x1f && report[1] === 0x8b
   try {
@@ -47,7 +49,7 @@ async function contentOf(report: Uint8Array): Promise<Buffer> {
 }
 
 /**
- * Stores a report of an image and queues it to be parsed in the background. Throws RESOURCE_EXHAUSTED if too many reports of the
+ * Stores a report of an image and queues it for parsing in the background. Throws RESOURCE_EXHAUSTED if too many reports of the
  * organization are queued.
  */
 export async function importReport(
@@ -121,7 +123,7 @@ export async function listOutside(call: Call, query: OutsideQuery): Promise<Imag
   return readAll(call, wanted)
 }
 
-/** Reads the findings of the reports once memory for them is free. */
+/** Waits for free memory, and then reads the findings of the reports. */
 async function readAll(call: Call, wanted: readonly ReportFacts[]): Promise<ImageReport[]> {
   await holdForCall(
     call,
@@ -148,7 +150,7 @@ async function factsFor(call: Call, { repo, digest, tag, since, scanner }: Outsi
   return (await store.listFacts(db, row.id, pointed, mostLooked)).filter(isRead)
 }
 
-/** Queries each organization by itself, so that many reports of one organization do not displace those of another. */
+/** Queries each organization separately, so that many reports of one organization do not displace those of another. */
 async function factsOfDigest(call: Call, digest: string, filter: store.DigestFilter): Promise<ReportFacts[]> {
   const { db } = call.app
   if (call.reach.includes(top)) return store.factsOfDigest(db, digest, undefined, filter)
@@ -167,7 +169,8 @@ const mostLooked = 2000
 const placesAtOnce = 100
 
 /**
- * Finds the newest imported report of a digest by a scanner that was created at `time` or before, or of all if `time` is empty.
+ * Finds the newest report of a digest by a scanner that was created at `time` or before. If `time` is empty, finds the newest
+ * report.
  */
 export async function findKept(
   call: Call,
@@ -181,8 +184,8 @@ export async function findKept(
 }
 
 /**
- * Merges the newest report of each scanner on an image. Returns undefined if there is none. Throws RESOURCE_EXHAUSTED if they
- * exceed the size limit of one answer.
+ * Merges the newest report of each scanner on an image. Returns undefined if there is no report. Throws RESOURCE_EXHAUSTED if the
+ * reports exceed the size limit of one answer.
  */
 export async function newestOutside(call: Call, repoUid: string, digest: string): Promise<ImageReport | undefined> {
   const { db } = call.app
@@ -207,14 +210,14 @@ const tooLong = () =>
     },
   )
 
-/** Cache of report severities for the lifetime of one request. */
+/** Cache of the severities in reports for the lifetime of one request. */
 export type OutsideKnowledge = {
-  /** Severity of each vulnerability by the newest report of each tool at a time. Undefined if there was no report. */
+  /** Severity of each vulnerability at a time, from the newest report of each tool. Undefined if there was no report. */
   at(repo: number, digest: string, time: string): Promise<OutsideCount | undefined>
 }
 export type OutsideCount = { createTime: string; levels: ReadonlyMap<string, number> }
 
-/** `tooMuch` creates the error for a request that exceeds the read limit. */
+/** `tooMuch` creates the error that is thrown if a request exceeds the limit on report content. */
 export function createOutsideKnowledge(reader: Reader, tooMuch: () => Error): OutsideKnowledge {
   const facts = new Map<string, Promise<ReportFacts[]>>()
   const repos = new Map<number, Promise<boolean>>()
@@ -224,7 +227,7 @@ export function createOutsideKnowledge(reader: Reader, tooMuch: () => Error): Ou
     return any
   }
   let left = mostBytes.counted
-  // Last results only, because days are requested in order.
+  // Only the last results are cached, because days are requested in order.
   let parts = new Map<number, OutsideCount['levels']>()
   let last: { ids: string; count: OutsideCount } | undefined
   const levelsOf = async (id: number): Promise<OutsideCount['levels']> => {

@@ -38,7 +38,10 @@ const toStoredReport = (row: Row & { vulnerabilities: string }): StoredReport =>
   return { ...fromRow(facts), vulnerabilities: JSON.parse(vulnerabilities) as StoredReport['vulnerabilities'] }
 }
 
-/** Inserts a report: queued, or ignored if there is a reason. Returns undefined if the referrer has a report already. */
+/**
+ * Inserts a report. A report with a reason is ignored, any other report is queued. Returns undefined if the manifest that
+ * contains the report has one already.
+ */
 export async function insertReport(
   tx: Tx,
   one: NewReport,
@@ -56,10 +59,10 @@ export async function insertReport(
   return row?.id
 }
 
-/** Reasons for ignoring a report that can be gone at the next push. */
+/** Reasons for ignoring a report that may not apply at the next push. */
 const passing = ['NOT_ALLOWED', 'TOO_MANY', 'QUOTA_EXCEEDED', 'BLOB_MISSING']
 
-/** Queues an ignored report again. Returns false if the referrer has none that can be queued. */
+/** Queues an ignored report again. Returns false if there is no ignored report, or if its reason is permanent. */
 export async function reviveReport(
   tx: Tx,
   { repo, referrer, rawDigest, actor }: NewReport,
@@ -72,7 +75,7 @@ export async function reviveReport(
   return revived === 1
 }
 
-/** True if a permitted push of this content for the image was parsed or queued before. */
+/** True if an identical report on this image was pushed before and is queued or parsed. */
 export async function isPushed(reader: Reader, { repo, digest, rawDigest }: NewReport): Promise<boolean> {
   const row = await reader.get(sql`
     SELECT 1 AS found FROM scan_reports
@@ -92,7 +95,9 @@ const waitingColumns = sql`
   id, repo_id AS repo, organization, digest, origin, referrer, raw_digest AS "rawDigest", attempts,
   build_time AS "buildTime"`
 
-/** The first due report of the next organization after `after` that has any. Its due time can be in the future. */
+/**
+ * The first report of the next organization after `after` that has queued reports. The report's due time can be in the future.
+ */
 export async function nextWaiting(
   reader: Reader,
   after: string,
@@ -112,7 +117,7 @@ export async function ignoreReport(tx: Tx, id: number, reason: string, message: 
     UPDATE scan_reports SET state = 3, reason = ${reason}, message = ${message} WHERE id = ${id} AND state = 1`)
 }
 
-/** Stores a parsed report. Returns false if it was deleted or was parsed already. */
+/** Stores a parsed report. Returns false if the report was deleted or was parsed already. */
 export async function finishReport(tx: Tx, id: number, read: ReadReport, now: string): Promise<boolean> {
   const { scanner, tool, toolVersion, format, buildTime, total, vulnerabilities, levels, statements } = read
   const { signatures, note } = read
@@ -138,7 +143,7 @@ export async function deleteReport(tx: Tx, id: number): Promise<void> {
   await tx.run(sql`DELETE FROM scan_reports WHERE id = ${id} AND state = 1`)
 }
 
-/** Newest report of an image by a tool, if it has the same content. Returns undefined otherwise. */
+/** Newest report of an image by a tool. Returns undefined if its content differs from the given content. */
 export async function findSame(
   reader: Reader,
   { repo, digest, rawDigest }: Pick<WaitingReport, 'repo' | 'digest' | 'rawDigest'>,
@@ -155,7 +160,7 @@ export async function findSame(
     newest.built === buildTime &&
     newest.said === vulnerabilities &&
     newest.stated === statements &&
-    // The signatures may differ.
+    // Two reports with the same content can have different signatures.
     (signatures === 0 || newest.raw === rawDigest)
   return same ? newest.id : undefined
 }
@@ -169,7 +174,7 @@ export async function noteSeen(tx: Tx, id: number, now: string): Promise<void> {
 
 /**
  * Deletes the oldest reports of an image beyond the limits. VEX documents without a trusted signature are deleted first. Reports
- * with signatures that are still to be verified stay. Returns the deleted bytes.
+ * whose signatures were not verified yet stay. Returns the number of deleted bytes.
  */
 export async function pruneReports(tx: Tx, repo: number, digest: string): Promise<number> {
   let bytes = 0
@@ -205,17 +210,20 @@ export async function listFacts(reader: Reader, repo: number, digest: string, mo
   return rows.map(fromRow)
 }
 
-/** Parsed reports of a repository that count, the newest first. */
+/** Parsed reports of a repository, the newest first. Ignored reports and VEX documents are left out. */
 export async function factsOfRepo(reader: Reader, repo: number, most: number): Promise<ReportFacts[]> {
   const rows = await reader.all<Row>(sql`
     SELECT ${columns} FROM scan_reports s WHERE s.repo_id = ${repo} AND s.state = 2 ORDER BY s.id DESC LIMIT ${most}`)
   return rows.map(fromRow)
 }
 
-/** Filter by scanner number, and by creation time after `since` and up to `until`. */
+/** Filter by scanner number and creation time. The time is after `since`, and at `until` or before. */
 export type DigestFilter = { scanner: number | undefined; since: string; until: string | undefined; most: number }
 
-/** Parsed reports of a digest that count, the newest first: in some scopes of one organization, or everywhere. */
+/**
+ * Parsed reports of a digest, the newest first, in some scopes of one organization or in all organizations. Ignored reports and
+ * VEX documents are left out.
+ */
 export async function factsOfDigest(
   reader: Reader,
   digest: string,
@@ -233,7 +241,7 @@ export async function factsOfDigest(
   return rows.map(fromRow)
 }
 
-/** Reports of an image that have VEX statements, the newest first, with the size of the statements in bytes. */
+/** Reports of an image that contain VEX statements, the newest first. Each has the size of its statements in bytes. */
 export async function documentsOf(
   reader: Reader,
   repo: number,
@@ -246,7 +254,7 @@ export async function documentsOf(
      ORDER BY s.id DESC LIMIT ${most}`)
 }
 
-/** VEX statements of a report. Returns undefined if it has none. */
+/** VEX statements of a report. Returns undefined if the report has none. */
 export async function findStatements(
   reader: Reader,
   id: number,

@@ -1,19 +1,22 @@
 import { allOf, atMost } from '#db/bulk.ts'
 import { list, type Reader, sql, type Tx } from '#db/sql.ts'
 
-/** Statement of a signer about a vulnerability in an image, or in one package of it. `saidTime` is the time in the document. */
+/**
+ * Statement of a signer about a vulnerability in an image, or in one package of the image. `saidTime` is the time in the
+ * document.
+ */
 export type SignedStatement = {
   vulnerability: string
   package: string
   status: string
   stated: string
-  /** ID that lists of statements show. */
+  /** ID of the statement in lists of statements. */
   statement: string
   saidTime: string
 }
 
 export type ImageIn = { repoUid: string; digest: string }
-/** A statement that is in force. */
+/** A statement that is in force now. */
 export type SaidNow = SignedStatement & { id: number }
 
 /** Statements of a signer about some vulnerabilities in an image that are in force. */
@@ -54,7 +57,7 @@ export async function insertSigned(
   return row!.id
 }
 
-/** Notes that the signer repeated the statement at a later time. */
+/** Stores the new time of a statement that the signer has repeated. */
 export async function noteSaid(tx: Tx, id: number, saidTime: string): Promise<void> {
   await tx.run(sql`UPDATE signed_statements SET said_time = ${saidTime} WHERE id = ${id}`)
 }
@@ -63,7 +66,7 @@ export async function endSigned(tx: Tx, id: number, now: string): Promise<void> 
   await tx.run(sql`UPDATE signed_statements SET until_time = ${now} WHERE id = ${id}`)
 }
 
-/** A present or former statement that hides a finding, with its signer. */
+/** A present or former statement that hides findings, with its signer. */
 export type HidingStatement = {
   vulnerability: string
   package: string
@@ -106,8 +109,8 @@ export async function deleteSignedOf(tx: Tx, repoUid: string, limit: number): Pr
 }
 
 /**
- * Deletes the signed statements of a deleted image. Returns their number. Current statements of "affected" or "under
- * investigation" stay, so that pushing an older document again with the image hides nothing.
+ * Deletes the signed statements of a deleted image. Returns their number. Keeps current statements of "affected" or "under
+ * investigation". Otherwise an older document that is pushed again with the image could hide findings.
  */
 export async function deleteSignedOfImage(tx: Tx, repoUid: string, digest: string): Promise<number> {
   return tx.run(sql`
@@ -115,7 +118,7 @@ export async function deleteSignedOfImage(tx: Tx, repoUid: string, digest: strin
      WHERE repo_uid = ${repoUid} AND digest = ${digest} AND (status IN ('not_affected', 'fixed') OR until_time <> '')`)
 }
 
-/** The next image after the given one that has signed statements, and if the repository still has the image. */
+/** The next image after the given one that has signed statements. Also states if the repository still has the image. */
 export async function nextSigned(
   reader: Reader,
   after: ImageIn,

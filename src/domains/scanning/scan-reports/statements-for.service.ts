@@ -1,4 +1,4 @@
-// Assigns VEX statements to the findings of an image. The authors of documents choose their length, so the result is limited, and
+// Finds the VEX statements on each finding of an image. Documents can be very long. So the number of statements is limited, and
 // long work yields to other requests.
 import type { Call } from '#app.ts'
 import { patternOf } from '#contents/package-pattern.ts'
@@ -15,7 +15,7 @@ const most = { each: 20, all: 5000 }
 /** A vulnerability with all of its names, in a package. */
 export type AskedFinding = { names: readonly string[]; component: { kind: string; name: string; version: string } }
 
-/** The newest statements on each finding, in the order of the findings. `listStatements` has those beyond the limits. */
+/** The newest statements on each finding, in the order of the findings. Use `listStatements` for statements beyond the limits. */
 export async function statementsFor(
   call: Call,
   repoUid: string,
@@ -46,7 +46,7 @@ export async function statementsFor(
   return told
 }
 
-/** Indexes of statements by vulnerability name, of those on the whole image, and of those on a package. */
+/** Indexes of statements: by vulnerability name, statements on the whole image, and statements on a package. */
 type Said = { named: Map<string, Set<number>>; ofImage: Set<number>; ofPackages: Map<string, Set<number>> }
 
 async function indexOf(

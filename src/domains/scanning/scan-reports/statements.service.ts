@@ -1,5 +1,6 @@
-// VEX statements of others on vulnerabilities in an image. They are shown next to findings. They hide a finding only after a
-// member adopts them as an accepted risk, or if a trusted signer has signed them.
+// VEX statements on vulnerabilities in an image, from documents of any author. Answers show statements next to findings. A
+// statement hides a finding only after a member adopts the statement as an accepted risk, or if a trusted signer has signed the
+// statement.
 import type { Call } from '#app.ts'
 import { keptPattern } from '#contents/package-pattern.ts'
 import { aboutImage } from '#contents/reports/vex-about.ts'
@@ -11,7 +12,7 @@ import { holdForCall } from './report-memory.service.ts'
 import type { StatedVulnerability } from './scan-reports.model.ts'
 import * as store from './scan-reports.store.ts'
 
-/** `uid` identifies the statement when it is adopted. `author` is the author that the document names, which is not verified. */
+/** A VEX statement. Adopting the statement needs its `uid`. `author` is the author in the document, who is not verified. */
 export type Statement = StatedVulnerability & {
   uid: string
   author: string
@@ -19,11 +20,11 @@ export type Statement = StatedVulnerability & {
   actor: string
   referrer: string
   takeTime: string
-  /** The uids of the trusted signers who have signed the document, as of its verification. */
+  /** The uids of the trusted signers who have signed the document. The list is as of the last verification. */
   signers: string[]
 }
 
-/** Limits for one image: on documents, the newest first, on statements, and on their bytes. */
+/** Limits for one image on documents, on statements, and on the bytes of statements. The newest documents have precedence. */
 const most = { documents: 50, statements: 5000, bytes: 8 * 2 ** 20 }
 
 /**
@@ -37,7 +38,7 @@ export async function listStatements(call: Call, repoUid: string, digest: string
   const wanted: number[] = []
   let bytes = 0
   for (const { id, size } of await store.documentsOf(db, repo.id, digest, most.documents)) {
-    // A document that is too long does not displace others.
+    // If a document is too long, it is left out, and shorter documents are still read.
     if (bytes + size > most.bytes && wanted.length > 0) continue
     bytes += size
     wanted.push(id)
@@ -56,18 +57,18 @@ export async function listStatements(call: Call, repoUid: string, digest: string
   return all
 }
 
-/** Throws NOT_FOUND if the image has no such statement. */
+/** Finds a statement on an image. Throws NOT_FOUND if the image has no such statement. */
 export async function getStatement(call: Call, repoUid: string, digest: string, uid: string): Promise<Statement> {
   const one = (await listStatements(call, repoUid, digest)).find((statement) => statement.uid === uid)
   return found(one, 'registry.pinfold.dev/VexStatement', uid)
 }
 
-/** Scope of the accepted risk from an adopted statement, which is never wider than the statement. */
+/** The risk that adopting a statement accepts. Its scope is never wider than the statement. */
 export type Adopted = { vulnerability: string; package: string; stated: string }
 
 /**
- * Returns what adopting a statement accepts. Throws INVALID_ARGUMENT if its status is not "not affected" or "fixed", or if it is
- * on something else.
+ * Returns the risk that adopting a statement accepts. Throws INVALID_ARGUMENT if its status is not "not affected" or "fixed", or
+ * if it is about another image or package.
  */
 export async function adoptedStatement(
   call: Call,
@@ -94,7 +95,8 @@ export async function adoptedStatement(
   const { image, parts } = aboutImage(one, digest)
   if (image) return { ...of, package: named }
   if (parts.length === 0) throw refuse('is about another image')
-  // A product without a supported package URL would hide more findings than the statement covers.
+  // If a product has no supported package URL, an acceptance for the whole image would hide more findings than the statement
+  // covers.
   const packages = parts.map((part) => keptPattern(part) ?? '')
   if (wanted) {
     if (!packages.includes(wanted)) throw refuse('must be a package of the statement', 'package')
