@@ -1,24 +1,24 @@
-// Client for scanner adapters with the pluggable scanner API of Harbor, 1.0 and 1.1. Each request has a timeout and a size limit,
-// and follows no redirect.
+// Client for scanner adapters with Harbor's pluggable scanner API, 1.0 and 1.1. Each request has a timeout and a size limit. The
+// client follows no redirect.
 import { asObject, type Json, objectsIn, textOf } from '#contents/json.ts'
 import { type Outgoing, type OutgoingAnswer, OutgoingError } from '#lib/net/outgoing.ts'
 import { maxReportBytes } from '../scan-reports/scan-reports.model.ts'
 import { reportTypesAsked } from './scanners.model.ts'
 
-/** Scanner adapter to send requests to. `headers` authenticate this server. */
+/** Address of a scanner adapter. `headers` contain the credential of this server. */
 export type Asked = { outgoing: Outgoing; url: string; headers: Readonly<Record<string, string>>; signal: AbortSignal }
 
 /**
- * `away`: the scanner is unreachable or overloaded. `lost`: it does not know the scan. `failed`: the scan has failed, or the
- * answer is invalid. `refused`: it does not accept the image.
+ * Kinds of scanner errors. `away`: the scanner is unreachable or overloaded. `lost`: the scanner does not know the scan.
+ * `failed`: the scan has failed, or the answer is invalid. `refused`: the scanner does not accept the image.
  */
 export type Trouble = 'away' | 'lost' | 'failed' | 'refused'
 
-/** Error of a scanner. Callers who can see the image can read the message. */
+/** Error of a scanner. All callers who can see the image can read the message. */
 export class ScannerError extends Error {
   override name = 'ScannerError'
   readonly trouble: Trouble
-  /** Wait in ms that the scanner has requested, or 0. */
+  /** Delay in ms that the scanner has requested, or 0. */
   readonly waitMs: number
 
   constructor(trouble: Trouble, message: string, waitMs = 0) {
@@ -28,7 +28,7 @@ export class ScannerError extends Error {
   }
 }
 
-/** Metadata that a scanner returns about itself. */
+/** Metadata in the answer of a scanner. */
 export type Metadata = { title: string; consumes: string[]; produces: string; buildTime: string }
 
 const maxAnswer = 256 * 1024
@@ -41,7 +41,7 @@ export async function readMetadata(asked: Asked): Promise<Metadata> {
   if (answer.status !== 200)
     throw new ScannerError('away', `the scanner responded with HTTP ${answer.status} to the request for its metadata`)
   const said = parseJson(answer.body)
-  // A capability without a type is for vulnerabilities, because other types were added later.
+  // A capability without a type is for vulnerabilities. Scanners that state types are newer.
   const able = objectsIn(said?.capabilities).filter(({ type }) => (textOf(type) || 'vulnerability') === 'vulnerability')
   const produced = able.flatMap((one) => textsIn(one.produces_mime_types)).map(plainType)
   const produces = reportTypesAsked.find((type) => produced.includes(plainType(type)))
@@ -68,7 +68,7 @@ export type ScanOrder = {
   produces: string
 }
 
-/** Starts a scan. Returns the scanner's ID of the scan. */
+/** Starts a scan. Returns the ID that the scanner gives the scan. */
 export async function beginScan(asked: Asked, order: ScanOrder): Promise<string> {
   const { registryUrl: url, authorization, repository, digest, mediaType, produces } = order
   const body = JSON.stringify({
@@ -87,7 +87,10 @@ export async function beginScan(asked: Asked, order: ScanOrder): Promise<string>
   return id
 }
 
-/** Returns the report, or the wait in ms until the next request, which is 0 if the scanner names none. */
+/**
+ * Requests the report of a scan. If the report is not ready, returns the delay in ms until the next request. The delay is 0 if
+ * the scanner states none.
+ */
 export async function fetchReport(
   asked: Asked,
   id: string,
@@ -97,7 +100,7 @@ export async function fetchReport(
   const path = `scan/${encodeURIComponent(id)}/report`
   const answer = await ask(asked, path, request, 120_000, maxReportBytes)
   if (answer.status === 200) return { body: answer.body }
-  // The target of the redirect is not needed, because the report is at the same path.
+  // The next request has the same path, so the target of the redirect is not needed.
   if (answer.status === 302) return { waitMs: readRetryAfter(answer) }
   if (answer.status === 404) throw new ScannerError('lost', 'the scanner does not know the scan any more')
   throw toScannerError(answer, 'to the request for the report')
@@ -126,7 +129,7 @@ function toScannerError(answer: OutgoingAnswer, to: string): ScannerError {
   if (status === 429 || status === 502 || status === 503 || status === 504) {
     return new ScannerError('away', message, readRetryAfter(answer))
   }
-  // Authentication failed, which is independent of the image.
+  // A wrong credential affects all images, so this is not an error of the image.
   if (status === 401 || status === 403) return new ScannerError('away', message)
   const isRefusal = status === 400 || status === 413 || status === 415 || status === 422
   return new ScannerError(isRefusal ? 'refused' : 'failed', message)
@@ -134,7 +137,7 @@ function toScannerError(answer: OutgoingAnswer, to: string): ScannerError {
 
 const longestWaitMs = 300_000
 
-/** Wait in ms from a header in seconds. A date, as `Retry-After` can have, counts as no wait. */
+/** Delay in ms from the `Retry-After` header in seconds. If the header contains a date, returns 0. */
 function readRetryAfter({ headers }: OutgoingAnswer): number {
   const text = headers['refresh-after'] ?? headers['retry-after'] ?? ''
   return /^\d{1,9}$/.test(text) ? Math.min(Number(text) * 1000, longestWaitMs) : 0
@@ -151,5 +154,5 @@ function parseJson(body: string): Json | undefined {
 const textsIn = (value: unknown): string[] =>
   Array.isArray(value) ? value.map(textOf).filter((text) => text !== '' && text.length <= 256) : []
 
-/** Media type in lower case without the spaces that some scanners add before parameters. */
+/** Media type in lower case without spaces. Some scanners add spaces before parameters. */
 const plainType = (type: string): string => type.replaceAll(/\s/g, '').toLowerCase()

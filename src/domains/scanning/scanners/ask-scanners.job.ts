@@ -1,7 +1,7 @@
 import type { Job } from '#job.ts'
 import { askScanners as ask } from './ask-scanners.service.ts'
 
-/** Background job that makes the operator's scanners scan queued images, and stores their reports. */
+/** Background job that sends queued images to the operator's scanners and stores their reports. */
 export const askScanners: Job = {
   name: 'scanners.ask',
   everyMs: 2_000,

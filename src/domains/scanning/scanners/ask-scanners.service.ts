@@ -1,5 +1,5 @@
-// Processes scan jobs. Each scanner has its own lanes, in which organizations take turns. Neither a slow scanner nor an
-// organization with many jobs delays the others.
+// Processes scan jobs. Each scanner has a separate limit on concurrent requests, and organizations take turns. So a slow scanner
+// does not delay other scanners, and an organization with many jobs does not delay other organizations.
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { App } from '#app.ts'
 import type { Lease } from '#db/leases.ts'
@@ -10,11 +10,11 @@ import type { ScanJob, Scanner } from './scanners.model.ts'
 import { placeOf } from './scanners.service.ts'
 import * as store from './scanners.store.ts'
 
-/** Concurrent requests to one scanner, each for another organization. */
+/** Limit on concurrent requests to one scanner. Each of these requests is for another organization. */
 const lanes = 4
-/** Age limit of a scanner's metadata in ms. */
+/** Time in ms after which a scanner's metadata is read again. */
 const metadataMs = 3_600_000
-/** Time in ms after which other jobs are checked while requests are in progress. */
+/** Interval in ms at which new jobs are searched for while requests are in progress. */
 const lookMs = 1000
 
 export type Asking = { started: number; reported: number; dropped: number }
@@ -23,17 +23,20 @@ type Lane = {
   scanner: Scanner
   /** Organizations with a request in progress. */
   serving: Set<string>
-  /** The organization that had the last turn. */
+  /** The organization whose job was started last. */
   after: string
-  /** Time in ms until which the scanner is not asked, because it was unavailable. */
+  /** Time in ms until which the scanner gets no requests, because it was unavailable. */
   restsUntil: number
-  /** The same for each organization, because a pushed image can be the reason that the scanner does not answer. */
+  /**
+   * For each organization, the time in ms until which the scanner gets no requests for it. A pushed image can be the reason that
+   * the scanner does not answer.
+   */
   resting: Map<string, number>
-  /** True if the scanner did not answer for an image. Its metadata is read again before the next job. */
+  /** True if the scanner did not answer a request for an image. Then the scanner's metadata is read again before the next job. */
   isDoubted: boolean
 }
 
-/** Processes all due jobs, step by step, until none is due. */
+/** Processes jobs until none is due. */
 export async function askScanners(app: App, lease: Lease): Promise<Asking> {
   const sum: Asking = { started: 0, reported: 0, dropped: 0 }
   const url = await store.servedUrl(app.db, app.config.url)
@@ -82,13 +85,19 @@ const createLane = (scanner: Scanner): Lane => ({
   ...{ serving: new Set(), after: '', restsUntil: 0, resting: new Map(), isDoubted: false },
 })
 
-/** Pauses the jobs of an organization. The other organizations pause too if the scanner then does not return its metadata. */
+/**
+ * Pauses the jobs of an organization. If the scanner does not return its metadata at the next job, jobs of all organizations
+ * pause.
+ */
 function pauseOrganization(lane: Lane, { organization }: ScanJob, until: number): void {
   lane.resting.set(organization, until)
   lane.isDoubted = true
 }
 
-/** Next due jobs, one for each organization, up to the free lanes of the scanner. Organizations after the last one come first. */
+/**
+ * Next due jobs, one for each organization, up to the limit on concurrent requests. Begins with the organization after the last
+ * one.
+ */
 async function findDueJobs({ db, clock }: App, lane: Lane): Promise<ScanJob[]> {
   if (lane.restsUntil > clock().getTime() || lane.serving.size >= lanes) return []
   const now = clock().toISOString()
@@ -108,7 +117,9 @@ async function findDueJobs({ db, clock }: App, lane: Lane): Promise<ScanJob[]> {
 
 type Serving = { app: App; lease: Lease; url: string }
 
-/** Processes one step of a job. Throws only if the job cannot be postponed, for example because the database is unavailable. */
+/**
+ * Sends the next request of a job. Throws only if the job cannot be postponed, for example because the database is unavailable.
+ */
 async function processJob({ app, lease, url }: Serving, lane: Lane, job: ScanJob): Promise<Stepped> {
   const { scanner } = lane
   try {
@@ -120,7 +131,7 @@ async function processJob({ app, lease, url }: Serving, lane: Lane, job: ScanJob
     return 'away'
   } catch (error) {
     if (!lease.holds()) throw error
-    // For example a full store. Other jobs go on, and this one is postponed.
+    // The cause can be a full disk. This job is postponed, and other jobs continue.
     app.log.error('scan step failed and is tried again', { error, scanner: scanner.name, digest: job.digest })
     await postpone({ app, lease }, job)
     return 'waits'

@@ -28,7 +28,10 @@ export async function insertJob(tx: Tx, scanner: number, repo: number, one: Job)
   return inserted === 1
 }
 
-/** Organizations with due jobs for the scanner, in cyclic order after `after`. */
+/**
+ * Organizations with due jobs for the scanner, in order, beginning after `after`. After the last organization, the first one
+ * follows.
+ */
 export async function organizationsDue(reader: Reader, scanner: number, after: string, now: string): Promise<string[]> {
   const found = new Set([
     ...(await dueOf(reader, scanner, sql`remote <> ''`, now)),
@@ -38,7 +41,7 @@ export async function organizationsDue(reader: Reader, scanner: number, after: s
   return [...all.filter((one) => one > after), ...all.filter((one) => one <= after)]
 }
 
-/** Finds organizations with due jobs by one index lookup each. */
+/** Finds organizations with due jobs. One index lookup finds one organization. */
 async function dueOf(reader: Reader, scanner: number, which: Sql, now: string): Promise<string[]> {
   const next = (after: Sql): Sql => sql`
     (SELECT organization FROM scan_jobs WHERE scanner_id = ${scanner} AND ${which} AND organization > ${after}
@@ -63,7 +66,10 @@ const columns = sql`
   id, repo_id AS repo, organization, digest, media_type AS "mediaType", actor, request_time AS "requestTime", remote,
   begin_time AS "beginTime", attempts, problem`
 
-/** The next due job of an organization: started scans first, then a new one if the scanner can start more. */
+/**
+ * The next due job of an organization. Started scans come first. A new scan follows only if the organization is below its limit
+ * on concurrent scans.
+ */
 export async function nextJob(
   reader: Reader,
   scanner: number,
@@ -83,7 +89,7 @@ export async function nextJob(
   return begins.length < mostBegun ? due(sql`remote = ''`) : undefined
 }
 
-/** Stores the state of a job and the time of its next step. */
+/** Stores the state of a job and the time of its next request. */
 export async function noteJob(
   tx: Tx,
   { id, remote, beginTime, attempts, problem }: Pick<ScanJob, 'id' | 'remote' | 'beginTime' | 'attempts' | 'problem'>,
@@ -95,12 +101,12 @@ export async function noteJob(
      WHERE id = ${id}`)
 }
 
-/** Returns false if the job was deleted, for example with its image. */
+/** True if the job still exists. A job is deleted together with its image. */
 export async function isWaiting(reader: Reader, id: number): Promise<boolean> {
   return (await reader.get(sql`SELECT 1 AS found FROM scan_jobs WHERE id = ${id}`)) !== undefined
 }
 
-/** Returns false if the job was deleted, for example with its image. */
+/** Deletes a job. Returns false if the job was deleted before, for example with its image. */
 export async function deleteJob(tx: Tx, id: number): Promise<boolean> {
   return (await tx.run(sql`DELETE FROM scan_jobs WHERE id = ${id}`)) === 1
 }

@@ -26,7 +26,7 @@ export async function queueScans(
   }
 }
 
-/** Queues images of a repository for one scanner. Returns false if the queue is full before all are queued. */
+/** Queues images of a repository for one scanner. Returns false if the queue became full before all images were queued. */
 export async function queueFor(
   tx: Tx,
   { actor, now }: { actor: string; now: string },

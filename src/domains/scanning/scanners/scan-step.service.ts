@@ -1,5 +1,5 @@
-// One step of a scan: start it, or request its report. The state is in the database after each step, so a server that stops loses
-// no work. A scan that the scanner has lost is started again.
+// Sends one request for a scan: starts the scan, or asks for its report. The state is in the database after each request, so a
+// server that stops loses no work. If the scanner has lost a scan, the scan is started again.
 import type { App, Work } from '#app.ts'
 import type { Lease } from '#db/leases.ts'
 import { noRights } from '#domains/iam/access/rights.ts'
@@ -18,21 +18,21 @@ import { noteProblem } from './scanners.store.ts'
 
 /** `url` is the address at which clients reach this server. */
 export type Scanning = { app: App; lease: Lease; scanner: Scanner; asked: Asked; url: string }
-/** `away`: the scanner did not answer. It is not asked about the image for a while. */
+/** Results of a request. `away`: the scanner did not answer, so it gets no requests for a while. */
 export type Stepped = 'started' | 'reported' | 'waits' | 'dropped' | 'away'
 
 const firstLookMs = 2_000
 const nextLookMs = 5_000
 /** Timeout of a started scan in ms. */
 const longestScanMs = 30 * 60_000
-/** Pause in ms for a scanner that was unavailable, and for a job that cannot go on. */
+/** Delay in ms after a scanner was unavailable, or if a job cannot continue. */
 export const awayMs = 60_000
 const backOffMs = 10_000
 const longestBackOffMs = 3_600_000
-/** Most attempts of a scan. Attempts while the scanner was unavailable do not count. */
+/** Limit on the attempts of a scan. Attempts during which the scanner was unavailable are not counted. */
 const mostAttempts = 8
 
-/** Processes one step of a job. Throws only errors that the scanner did not cause. */
+/** Sends the next request of a job. Does not throw errors of the scanner. */
 export async function stepScan(scanning: Scanning, job: ScanJob): Promise<Stepped> {
   const { app, lease, scanner } = scanning
   const uid = (await store.repoOf(app.db, job.repo))?.uid
@@ -72,7 +72,7 @@ async function startScan(scanning: Scanning, repo: RepoNamed, job: ScanJob): Pro
 
 async function pollReport(scanning: Scanning, repo: RepoNamed, job: ScanJob): Promise<Stepped> {
   const { app, scanner, asked } = scanning
-  // No report is requested while the queue of reports to be parsed is full.
+  // If the queue of reports to be parsed is full, the report is requested later.
   if ((await countWaiting(app.db, job.organization, mostWaiting)) >= mostWaiting) {
     await saveJob(scanning, job, awayMs)
     return 'waits'
@@ -89,13 +89,13 @@ async function pollReport(scanning: Scanning, repo: RepoNamed, job: ScanJob): Pr
 async function storeReport(scanning: Scanning, repo: RepoNamed, job: ScanJob, content: Buffer): Promise<Stepped> {
   const { app, lease, scanner, url } = scanning
   if (content.length === 0) throw new ScannerError('failed', 'the report of the scanner is empty')
-  // The image and its job may have been deleted during the request, so no blob is stored for them.
+  // If the job was deleted with its image during the request, no blob is stored.
   if (!(await store.isWaiting(app.db, job.id))) return 'dropped'
   try {
     const rawDigest = await keepReport(workOf(app), repo, content, url)
     if (rawDigest === undefined) return 'dropped'
     await lease.tx(async (tx) => {
-      // Without a job, the stored blob has no reference and is garbage collected.
+      // If the job was deleted meanwhile, nothing refers to the stored blob, so garbage collection deletes it.
       if (!(await store.deleteJob(tx, job.id))) return
       const { buildTime } = scanner
       await insertReport(
@@ -117,7 +117,7 @@ const toNewReport = ({ scanner }: Scanning, repo: RepoNamed, { digest, actor }: 
   ...{ repo, digest, origin: 'scanner', referrer: scanner.name, rawDigest: '', actor },
 })
 
-/** Acts as the operator, who configured the scanner. */
+/** Work of the operator, who configured the scanner. */
 function workOf(app: App): Work {
   const caller = { uid: operatorUid, operator: true, rights: noRights }
   return { app, caller, cause: ownCause(app.clock, operatorUid), log: app.log }
@@ -146,7 +146,7 @@ async function handleScannerError(
   return 'waits'
 }
 
-/** Postpones the job in its present state. */
+/** Postpones the job without changing its state. */
 export async function postpone(scanning: Pick<Scanning, 'app' | 'lease'>, job: ScanJob): Promise<void> {
   await saveJob(scanning, job, awayMs)
 }
@@ -156,7 +156,7 @@ async function saveJob({ app, lease }: Pick<Scanning, 'app' | 'lease'>, job: Sca
   await lease.tx((tx) => store.noteJob(tx, job, dueTime))
 }
 
-/** Ends the job. The reason is listed with the reports of the image. */
+/** Ends the job as failed. The reason appears in the list of the image's reports. */
 async function failJob(
   scanning: Scanning,
   repo: RepoNamed,

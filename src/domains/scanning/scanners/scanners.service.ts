@@ -1,5 +1,5 @@
-// External scanners that the operator has configured, and scans on request. Credentials are stored encrypted and sent only to
-// their scanner.
+// Manages external scanners that the operator has configured, and queues scans on request. Credentials are stored encrypted and
+// sent only to their scanner.
 import { setImmediate } from 'node:timers/promises'
 import type { App, Call } from '#app.ts'
 import { scannableIn, stillIn } from '#domains/registry/images/scannable.service.ts'
@@ -30,7 +30,7 @@ export async function listScanners({ app }: Call): Promise<ShownScanner[]> {
 }
 
 /**
- * Creates or replaces the scanner with this name. If the scanner has a credential and the URL changes, the caller must supply the
+ * Creates or replaces the scanner with this name. If the URL of a scanner with a credential changes, the caller must supply the
  * credential again.
  */
 export async function putScanner(call: Call, input: ScannerInput): Promise<ShownScanner> {
@@ -63,14 +63,14 @@ export async function putScanner(call: Call, input: ScannerInput): Promise<Shown
   )
 }
 
-/** Removes a scanner with its queued jobs. Its reports stay. */
+/** Removes a scanner and its queued jobs. Reports of the scanner stay. */
 export async function removeScanner({ app, log, signal }: Call, name: string): Promise<void> {
   const { id } = found(
     (await store.listScanners(app.db)).find((one) => one.name === name),
     scannerType,
     name,
   )
-  // There can be many jobs, and on SQLite a transaction blocks all writers.
+  // Deletes jobs in several transactions. There can be many jobs, and on SQLite a transaction blocks all other writers.
   while ((await app.db.tx((tx) => deleteSomeJobsFor(tx, id, jobsAtOnce))) > 0) {
     signal.throwIfAborted()
     await setImmediate()
@@ -79,10 +79,13 @@ export async function removeScanner({ app, log, signal }: Call, name: string): P
   log.info('scanner removed', { name })
 }
 
-/** Images that are queued for one scanner in one transaction. */
+/** Number of images that one transaction queues for one scanner. */
 const queuedAtOnce = 100
 
-/** Queues an image, or the images that an index lists, for the scanners of the repository. Returns the queued jobs. */
+/**
+ * Queues an image for the scanners of its repository. For an index, queues the images that the index lists. Returns the queued
+ * jobs.
+ */
 export async function scanImage(call: Call, repoUid: string, digest: string): Promise<ScanRequest[]> {
   const { db, scanning } = call.app
   if (!isDigest(digest)) throw invalid({ field: 'digest', description: 'is not a digest' })
@@ -122,7 +125,7 @@ export async function scanImage(call: Call, repoUid: string, digest: string): Pr
 
 const headerOf = 'X-ScannerAdapter-API-Key'
 
-/** URL and headers of the scanner, read together. Returns undefined if it was removed. */
+/** URL and headers of the scanner, read in one query. Returns undefined if the scanner was removed. */
 export async function placeOf(
   { db, sealer }: Pick<App, 'db' | 'sealer'>,
   { id }: Pick<Scanner, 'id'>,
@@ -138,7 +141,7 @@ export async function placeOf(
   return { url, headers: key === undefined ? { authorization: credential } : { [headerOf.toLowerCase()]: key } }
 }
 
-/** Throws INVALID_ARGUMENT. The message never contains the credential. */
+/** Throws INVALID_ARGUMENT for invalid settings. The message never contains the credential. */
 function checkScanner({ name, url, groups, registryUrl, credential }: ScannerInput): void {
   const problems: FieldViolation[] = []
   const wrong = (field: string, description: string) => problems.push({ field: `scanner.${field}`, description })
@@ -160,7 +163,7 @@ function checkScanner({ name, url, groups, registryUrl, credential }: ScannerInp
   refuseIfAny(problems)
 }
 
-/** Plain HTTP is checked against the settings at the time of a request. */
+/** True for a URL with http or https. A later request is refused if the settings do not allow http for its host. */
 function isScannerUrl(text: string): boolean {
   const url = URL.parse(text)
   if (!url || !/^https?:$/.test(url.protocol) || text.length > 512 || text.endsWith('/')) return false

@@ -31,7 +31,7 @@ export async function hasScanner(reader: Reader, id: number): Promise<boolean> {
   return (await reader.get(sql`SELECT 1 AS found FROM scanners WHERE id = ${id}`)) !== undefined
 }
 
-/** The credential is encrypted, and empty if there is none. */
+/** URL and encrypted credential of a scanner. The credential is empty if there is none. */
 export async function findPlace(
   reader: Reader,
   id: number,
@@ -54,7 +54,7 @@ export async function insertScanner(tx: Tx, one: Said, credential: Uint8Array, n
             ${Number(one.onPush)}, ${now}, ${now})`)
 }
 
-/** Replaces the settings of a scanner. Its metadata is due to be read again. */
+/** Replaces the settings of a scanner. The scanner's metadata will be read again. */
 export async function patchScanner(tx: Tx, id: number, one: Said, credential: Uint8Array, now: string): Promise<void> {
   await tx.run(sql`
     UPDATE scanners SET url = ${one.url}, credential = ${credential}, groups = ${JSON.stringify(one.groups)},
@@ -63,7 +63,7 @@ export async function patchScanner(tx: Tx, id: number, one: Said, credential: Ui
      WHERE id = ${id}`)
 }
 
-/** Returns false if there is no scanner with this name. */
+/** Deletes a scanner. Returns false if there is no scanner with this name. */
 export async function deleteScanner(tx: Tx, name: string): Promise<boolean> {
   return (await tx.run(sql`DELETE FROM scanners WHERE name = ${name}`)) === 1
 }
@@ -84,7 +84,7 @@ export async function noteProblem(tx: Tx, { id }: Pick<Scanner, 'id'>, problem: 
   await tx.run(sql`UPDATE scanners SET problem = ${problem} WHERE id = ${id} AND problem <> ${problem}`)
 }
 
-/** URL of the registry for clients. Empty if no server has one. */
+/** URL at which clients reach the registry. Empty if no server has such a URL. */
 export async function servedUrl(reader: Reader, configured: string): Promise<string> {
   return configured || (await urlOfServers(reader))
 }

@@ -1,4 +1,5 @@
-// Verifies the signatures of imported VEX documents with the keys of trusted signers, and applies their statements.
+// Verifies the signatures of imported VEX documents with the keys of trusted signers. Applies the statements of verified
+// documents.
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { App } from '#app.ts'
 import { Unreadable, type UnreadableReason } from '#contents/packages.ts'
@@ -23,12 +24,12 @@ import { type NewSigner, nextNew, noteLooked, signersAt } from './signers.store.
 
 const reportsAtOnce = 200
 const statementsAtOnce = 500
-/** Pause in ms between slices, so that other writers have their turn. */
+/** Pause in ms between transactions, so that other writers are not delayed. */
 const pauseMs = 10
 
 /**
- * Queues some existing documents in the scope of a new signer for verification. Returns the signer, or undefined if there is
- * none.
+ * Queues some existing documents in the scope of a new signer for verification. Returns the signer, or undefined if there is no
+ * new signer.
  */
 export async function findNewSigner({ db, clock }: App, write: Write, after: number): Promise<NewSigner | undefined> {
   const signer = (await nextNew(db, after)) ?? (await nextNew(db, 0))
@@ -41,17 +42,17 @@ export async function findNewSigner({ db, clock }: App, write: Write, after: num
   return signer
 }
 
-/** Yields the document of each organization that is due first, beginning after the organization `after`. */
+/** Yields the first due document of each organization. Begins with the organization that follows `after`. */
 export function dueChecks({ db, clock }: App, after: string): AsyncGenerator<UncheckedReport> {
   return dueByOrganization((behind) => store.nextUnchecked(db, behind), after, clock().toISOString())
 }
 
-/** Reasons for a failed check that can be gone at the next attempt. */
+/** Reasons for a failed verification that may not apply at the next attempt. */
 const passing: readonly UnreadableReason[] = ['BLOB_MISSING', 'TIMED_OUT']
 
 /**
- * Verifies one document, which can add at most `rows` rows. After an error it is postponed, and given up after the last attempt.
- * Rejects only if it is aborted or the lease is lost.
+ * Verifies one document. The document can add at most `rows` rows. A failed verification is tried again, up to a limit on
+ * attempts. Rejects only if `signal` aborts or the lease is lost.
  */
 export async function checkOne(
   app: App,
@@ -74,7 +75,7 @@ export async function checkOne(
   }
   await write(async (tx) => {
     const live = new Set((await signersAt(tx, lineage(repoUid), app.clock().toISOString())).map(({ uid }) => uid))
-    // The check did not include signers that became trusted in the meantime, so the document stays queued.
+    // The document stays queued if other signers became trusted during the verification, because their keys were not compared.
     if (live.difference(new Set(trusted.map(({ uid }) => uid))).size > 0) return
     const left = isListed ? by.filter((uid) => live.has(uid)) : []
     await store.noteChecked(tx, id, left, trusted.length > 0 ? signed.signatures : -1)
@@ -88,12 +89,13 @@ async function postpone(app: App, unchecked: UncheckedReport, error: unknown, wr
   if (!(error instanceof Unreadable)) app.log.error('checking signatures failed', { repo, digest, attempts, error })
 }
 
-/** An image that a document is about, and the digests that can name it there. */
+/** An image that a document is about, and the digests under which the document can name the image. */
 type NamedImage = { digest: string; names: readonly string[] }
 
 /**
- * Images of a document: the image that it was imported for, and for an index also its images or those that the document names.
- * Throws Unreadable if the repository does not have the image yet.
+ * Images that a document is about. For an image, this is the image that the document was imported for. For an index, these are
+ * also the images of the index that the document names, or all of its images. Throws Unreadable if the repository does not have
+ * the image yet.
  */
 async function imagesOf(
   { db }: App,
@@ -115,8 +117,8 @@ async function imagesOf(
 type Applying = { write: Write; signal: AbortSignal; rows: number; signers: readonly string[] }
 
 /**
- * Applies the verified statements in slices; applying one twice changes nothing. Returns true if author and statements are the
- * same as those that the document is listed with. They can differ if another server parsed the document.
+ * Applies the verified statements in slices. Applying a statement twice changes nothing. Returns true if author and statements
+ * are the same as in the list of statements. They can differ if another server parsed the document.
  */
 async function applyDocument(
   app: App,
@@ -150,7 +152,7 @@ type Image = { repoUid: string; digest: string }
 type Slice = { signers: readonly string[]; said: readonly Said[]; most: number }
 type Applied = { added: number; hadRoom: boolean }
 
-/** Applies a slice. If the organization has no quota left, only withdrawals are applied. */
+/** Applies a slice of statements. If the organization has no quota left, applies only statements that stop hiding findings. */
 async function applySlice(app: App, write: Write, image: Image, slice: Slice): Promise<Applied> {
   try {
     return await write((tx) => applySliceInTx(app, tx, image, slice))
@@ -160,7 +162,7 @@ async function applySlice(app: App, write: Write, image: Image, slice: Slice): P
   }
 }
 
-/** Throws RESOURCE_EXHAUSTED if the organization has no quota for the added rows. */
+/** Applies a slice in a transaction. Throws RESOURCE_EXHAUSTED if the organization has no quota for the added rows. */
 async function applySliceInTx(app: App, tx: Tx, image: Image, { signers, said, most }: Slice): Promise<Applied> {
   const now = app.clock().toISOString()
   const live = new Set((await signersAt(tx, lineage(image.repoUid), now)).map(({ uid }) => uid))
@@ -179,8 +181,8 @@ async function applySliceInTx(app: App, tx: Tx, image: Image, { signers, said, m
 }
 
 /**
- * Reads the signatures and statements of a document. A document that cannot be parsed, or that is on another subject, counts as
- * unsigned.
+ * Reads the signatures and statements of a document. If the document cannot be parsed, or is about another subject, it is treated
+ * as unsigned.
  */
 async function readSigned(
   app: App,

@@ -14,10 +14,13 @@ import type { UncheckedReport, WaitingReport } from '../scan-reports/scan-report
 import { checkOne, dueChecks, findNewSigner } from './check-signatures.service.ts'
 import { mostSigned } from './signers.model.ts'
 
-/** Background job that parses queued reports and verifies signed documents. Organizations take turns by processing time. */
+/**
+ * Background job that parses queued reports and verifies signed documents. Each organization gets the same share of processing
+ * time.
+ */
 export const readReports: Job = readReportsWithin({ reader: readerLimits, rows: mostSigned.ofDocument })
 
-/** Limits, with `rows` for the rows that one signed document can add. */
+/** Limits of the job. `rows` is the limit on the rows that one signed document can add. */
 type Limits = { reader: ReaderLimits; rows: number }
 
 export function readReportsWithin(limits: Limits): Job {
@@ -26,7 +29,7 @@ export function readReportsWithin(limits: Limits): Job {
     everyMs: 5_000,
     runsOn: 'one node',
     wake: ({ scanning }) => scanning.reported,
-    // An update can queue a refused report again. A new signer may have signed existing documents.
+    // An update can queue a refused report again. A new signer may have signed documents that exist already.
     wakeOn: ['insert scan_reports', 'update scan_reports', 'insert vex_signers'],
     async run(app, lease) {
       await using reader = createReader(limits.reader)
@@ -43,13 +46,16 @@ export function readReportsWithin(limits: Limits): Job {
 
 type Within = { reader: Reader; rows: number }
 
-/** The organizations of the last parsed report and of the last verified document, and the last new signer. */
+/**
+ * Where the job continues: the organizations of the last parsed report and of the last verified document, and the last new
+ * signer.
+ */
 type Last = { read: string; check: string; signer: number }
 
 /** A report to parse, or a document with signatures to verify. */
 type DueDocument = ({ kind: 'read' } & WaitingReport) | ({ kind: 'check' } & UncheckedReport)
 
-/** Alternates between the two kinds, so that many reports do not delay a signed document, which may withdraw a statement. */
+/** Alternates between parsing and verifying. Otherwise many reports could delay a signed document, which may withdraw a statement. */
 async function doAll(app: App, lease: Lease, { reader, rows }: Within, done: { reports: number; signatures: number }) {
   const write: Write = (work) => lease.tx(work)
   const last: Last = { read: '', check: '', signer: 0 }
@@ -71,7 +77,7 @@ async function doAll(app: App, lease: Lease, { reader, rows }: Within, done: { r
   }
 }
 
-/** The first due document of each organization, those of one kind before those of the other. */
+/** The first due document of each organization. All documents of the kind `first` come before those of the other kind. */
 async function* dueDocuments(
   app: App,
   { read, check }: Pick<Last, 'read' | 'check'>,
@@ -83,7 +89,10 @@ async function* dueDocuments(
   }
 }
 
-/** Stops work that takes long while others wait. The document stays in the queue and is processed completely the next time. */
+/**
+ * Processes a document, and aborts if this takes long while other organizations wait. The document stays in the queue, and next
+ * time it is processed without interruption.
+ */
 async function inTurn(app: App, lease: Lease, due: DueDocument, work: (signal: AbortSignal) => Promise<void>) {
   const { organization, repo, digest } = due
   const othersWait = async () => {

@@ -3,7 +3,7 @@ import type { Step } from '#lib/lists/paging.ts'
 import { rootOf } from '#lib/uid.ts'
 import type { UncheckedReport } from '../scan-reports/scan-reports.model.ts'
 
-/** Some documents below a scope that can have signatures, after one of them, in order. */
+/** Some documents in a scope that can have signatures, after the document `after`, in order. */
 export async function signedBelow(reader: Reader, place: string, { after, most }: Step): Promise<number[]> {
   const rows = await reader.all<{ id: number }>(sql`
     SELECT s.id FROM scan_reports s JOIN repos r ON r.id = s.repo_id
@@ -21,7 +21,10 @@ export async function checkSigned(tx: Tx, ids: readonly number[], now: string): 
      WHERE id IN (${list(ids)}) AND state IN (2, 4) AND check_time = ''`)
 }
 
-/** The first due document of the next organization after `after` that has any to verify. Its due time can be in the future. */
+/**
+ * The first document of the next organization after `after` that has documents to verify. The document's due time can be in the
+ * future.
+ */
 export async function nextUnchecked(reader: Reader, after: string): Promise<UncheckedReport | undefined> {
   return reader.get<UncheckedReport>(sql`
     SELECT s.id, s.repo_id AS repo, r.uid AS "repoUid", s.organization, s.digest, s.raw_digest AS "rawDigest",
@@ -30,7 +33,7 @@ export async function nextUnchecked(reader: Reader, after: string): Promise<Unch
      WHERE s.check_time <> '' AND s.organization > ${after} ORDER BY s.organization, s.check_time, s.id LIMIT 1`)
 }
 
-/** Stores the trusted signers of a document, and its number of signatures if that was unknown. */
+/** Stores the trusted signers of a document. If its number of signatures was unknown, stores that number too. */
 export async function noteChecked(tx: Tx, id: number, signers: readonly string[], signatures: number): Promise<void> {
   await tx.run(sql`
     UPDATE scan_reports SET check_time = '', attempts = 0, signers = ${JSON.stringify(signers)},
@@ -38,7 +41,7 @@ export async function noteChecked(tx: Tx, id: number, signers: readonly string[]
      WHERE id = ${id}`)
 }
 
-/** Postpones a verification that failed. Gives it up if `dueTime` is empty. */
+/** Postpones a failed verification. If `dueTime` is empty, the document is not verified again. */
 export async function postponeCheck(tx: Tx, id: number, attempts: number, dueTime: string): Promise<void> {
   await tx.run(sql`
     UPDATE scan_reports SET check_time = ${dueTime}, attempts = ${attempts} WHERE id = ${id} AND check_time <> ''`)

@@ -1,5 +1,6 @@
 // Stores statements of trusted signers on images. A statement of "not affected" or "fixed" hides a finding until the same signer
-// says otherwise. The signed time of a document decides, so pushing an old document again changes nothing.
+// states another status. The statement with the latest time in a signed document is used. So pushing an old document again
+// changes nothing.
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { keptPattern, type PackagePattern, patternOf } from '#contents/package-pattern.ts'
 import { aboutImage } from '#contents/reports/vex-about.ts'
@@ -10,7 +11,7 @@ import type { StatedVulnerability } from '../scan-reports/scan-reports.model.ts'
 import * as store from '../scan-reports/signed-statements.store.ts'
 import { mostSigned } from './signers.model.ts'
 
-/** Parsed document: number, author as stated in it, time in it, and time of its import. */
+/** Parsed document with its number, the author and time in the document, and the time of its import. */
 export type SignedDocument = {
   id: number
   author: string
@@ -19,10 +20,13 @@ export type SignedDocument = {
   statements: readonly StatedVulnerability[]
 }
 
-/** Statement with its package in comparable form. `pattern` is undefined if the statement can be about anything in the image. */
+/**
+ * Statement with its package in a form that can be compared. If `pattern` is undefined, the statement can apply to any package of
+ * the image.
+ */
 export type Said = store.SignedStatement & { pattern: PackagePattern | undefined }
 
-/** Maps names of vulnerabilities in a document to the ID that they are counted under in a repository. */
+/** Maps the name of a vulnerability in a document to the ID under which reports of the repository count the vulnerability. */
 export type Names = (name: string) => Promise<string>
 
 const mostNames = 20_000
@@ -30,7 +34,7 @@ const mostNames = 20_000
 export function createNames(reader: Reader, repoUid: string): Names {
   const known = new Map<string, string>()
   return async (name) => {
-    // No valid document has as many names.
+    // Valid documents have fewer names than this limit.
     const found =
       known.get(name) ?? (known.size < mostNames ? await canonicalName(reader, name, [rootOf(repoUid)]) : name)
     if (known.size < mostNames) known.set(name, found)
@@ -41,8 +45,8 @@ export function createNames(reader: Reader, repoUid: string): Names {
 const atOnce = 50
 
 /**
- * Statements of a document on an image, which the document can name by several digests. Statements that do not hide findings come
- * first.
+ * Statements of a document on an image. `digests` are the digests under which the document can name the image. Statements that do
+ * not hide findings come first.
  */
 export async function signedIn(
   names: Names,
@@ -61,13 +65,14 @@ export async function signedIn(
     const about = {
       ...{ status: one.status, statement: `${id}.${number}` },
       stated: `${author || 'somebody'}: ${said}`.slice(0, 1000).toWellFormed(),
-      // A statement without a time cannot be ordered. If in doubt, it shows findings again.
+      // A statement without a time cannot be sorted. If it does not hide findings, the import time is used, so that findings are
+      // shown in case of doubt.
       saidTime: hidesFinding(one) || saidTime !== '' ? saidTime : createTime,
     }
     const packages = packagesOf(one, digests)
     const isMuch = all.size + packages.length > mostSigned.ofImage
     if (packages.length === 0 || (isMuch && hidesFinding(one))) continue
-    // A statement hides only the vulnerability that it names, not the aliases.
+    // A statement that hides findings applies only to the vulnerability that it names, not to its aliases.
     const named = await Promise.all(
       (hidesFinding(one) ? [one.vulnerability] : [one.vulnerability, ...one.aliases]).map(names),
     )
@@ -83,8 +88,8 @@ export async function signedIn(
 }
 
 /**
- * Packages of a statement. The empty text stands for the whole image. If a product is not a package, a statement that hides
- * findings is ignored for it, and any other statement applies to the whole image.
+ * Packages of a statement. The empty text means the whole image. If a product is not a package, a statement that hides findings
+ * does not apply to this product. Any other statement then applies to the whole image.
  */
 function packagesOf(one: StatedVulnerability, digests: readonly string[]): string[] {
   const { image, parts } = aboutImage(one, ...digests)
@@ -98,9 +103,9 @@ const hidesFinding = ({ status }: Pick<store.SignedStatement, 'status'>): boolea
   status === 'not_affected' || status === 'fixed'
 
 /**
- * Applies a part of a document to the statements of a signer on an image, with at most `room` new rows. A statement that shows a
- * hidden finding again is always stored, so that an older document cannot hide it later. Returns the number of added rows.
- * `hadRoom` is false if a statement that hides findings was left out.
+ * Applies some statements of a signer on an image, with at most `room` new rows. A statement that stops hiding a finding is
+ * always stored. Otherwise an older document could hide the finding later. Returns the number of added rows. `hadRoom` is false
+ * if a statement that hides findings was left out.
  */
 export async function takeSigned(
   tx: Tx,
@@ -140,11 +145,11 @@ export async function takeSigned(
   return taken
 }
 
-/** A statement with the same time and another text is not a new statement. */
+/** A statement with the same time but another text is not a newer statement. */
 const hasSameContent = (before: store.SignedStatement, one: store.SignedStatement): boolean =>
   before.status === one.status && (before.stated === one.stated || before.saidTime === one.saidTime)
 
-/** If the times are equal, a statement that does not hide the finding stays. */
+/** If the times are equal, a statement that does not hide the finding has precedence. */
 const isLater = (before: store.SignedStatement, one: store.SignedStatement): boolean =>
   before.saidTime > one.saidTime || (before.saidTime === one.saidTime && hidesFinding(one) && !hidesFinding(before))
 
@@ -152,7 +157,7 @@ type Row = store.SaidNow & Said
 
 /** Current statements of a signer on some vulnerabilities in an image. */
 class SaidBefore {
-  /** By vulnerability, then by package without version (empty for any), then by package as stored. */
+  /** Rows by vulnerability, then by package without version (empty for any package), then by package as stored. */
   readonly #rows = new Map<string, Map<string, Map<string, Row>>>()
 
   constructor(rows: readonly store.SaidNow[]) {

@@ -1,7 +1,10 @@
 import type { Ending } from '#domains/rules/rules.model.ts'
 import { kindOf } from '#lib/events/event-body.ts'
 
-/** A key that a member trusts at a scope until a time. VEX statements that it signs count there. */
+/**
+ * A key that a member trusts in a scope until a time. VEX statements that are signed with the key can hide findings in that
+ * scope.
+ */
 export type Signer = Ending & {
   /** Name that the member gives the signer. */
   name: string
@@ -18,10 +21,10 @@ export const toExpiredSignerResource = kindOf<Signer>('expired-vex-signer')
 
 export const maxName = 128
 export const maxDays = 366
-/** Limits on the signers that are trusted at a time at one scope, and in an organization. */
+/** Limits on the signers that are trusted now, in one scope and in an organization. */
 export const most = { place: 20, organization: 200 }
 /**
- * Limits on the rows of signed statements on one image and from one document, and on the images of an index that one document can
- * be about. Beyond them, no more findings are hidden.
+ * Limits on the rows of signed statements on one image and from one document. `images` limits the images of an index that one
+ * document can be about. If a limit is reached, no more findings are hidden.
  */
 export const mostSigned = { ofImage: 20_000, ofDocument: 100_000, images: 100 }

@@ -1,5 +1,5 @@
-// Trusted signers: keys that a member trusts at a scope, until a time or until a member ends the trust. A signed statement counts
-// from its verification until the trust ends.
+// Trusted signers: keys that a member trusts in a scope, until a time or until a member ends the trust. A signed statement is in
+// force from its verification until the trust ends.
 import { type EndingKind, problemOfLength, problemOfUntil } from '#domains/rules/endings.service.ts'
 import { maxReason } from '#domains/rules/rules.model.ts'
 import { publicKeyOf } from '#lib/crypto/public-keys.ts'
@@ -40,7 +40,7 @@ export const signerKind: EndingKind<Signer, NewSigner> = {
         `the organization has ${most.organization} trusted signers, which is the limit; revoke some of them first`,
       )
   },
-  /** No documents are searched for a signer who is no longer trusted. */
+  /** When the trust in a signer ends, the search for existing documents of the signer ends too. */
   changed: async (tx, { uid, endTime }) => (endTime === '' ? undefined : store.noteLooked(tx, uid, -1)),
 }
 

@@ -8,14 +8,14 @@ export const signerTable = endingTable<Signer>({
   members: ['name', 'publicKey', 'fingerprint', 'expireTime'],
 })
 
-/** Signers that are trusted now at one of the scopes. */
+/** Signers that are trusted now in one of the scopes. */
 export async function signersAt(reader: Reader, scopes: readonly string[], now: string): Promise<Signer[]> {
   return reader.all<Signer>(sql`
     SELECT ${signerTable.columns} FROM vex_signers t
      WHERE t.scope_uid IN (${list(scopes)}) AND t.end_time = '' AND t.expire_time > ${now} ORDER BY t.id`)
 }
 
-/** Numbers of trusted signers at a scope and in its organization, at most `most`. */
+/** Numbers of signers that are trusted now in a scope and in its organization, at most `most`. */
 export async function countLive(reader: Reader, scope: string, most: number): Promise<{ there: number; all: number }> {
   const root = rootOf(scope)
   const rows = await reader.all<{ scope: string }>(sql`
@@ -24,17 +24,17 @@ export async function countLive(reader: Reader, scope: string, most: number): Pr
   return { there: rows.filter((row) => row.scope === scope).length, all: rows.length }
 }
 
-/** A signer for whom not all documents of the scope were queued yet, with the last one that was. */
+/** A signer for whom some documents of the scope were not queued yet. `lastReport` is the last document that was queued. */
 export type NewSigner = { id: number; uid: string; scopeUid: string; lastReport: number }
 
-/** The next one after a signer. */
+/** The first new signer after the signer `after`. */
 export async function nextNew(reader: Reader, after: number): Promise<NewSigner | undefined> {
   return reader.get<NewSigner>(sql`
     SELECT id, uid, scope_uid AS "scopeUid", last_report AS "lastReport" FROM vex_signers
      WHERE last_report >= 0 AND id > ${after} ORDER BY id LIMIT 1`)
 }
 
-/** `lastReport` is -1 once all documents were queued. */
+/** Stores the last document that was queued for a new signer. `lastReport` is -1 once all documents were queued. */
 export async function noteLooked(tx: Tx, uid: string, lastReport: number): Promise<void> {
   await tx.run(sql`UPDATE vex_signers SET last_report = ${lastReport} WHERE uid = ${uid} AND last_report >= 0`)
 }

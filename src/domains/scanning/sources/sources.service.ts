@@ -1,4 +1,4 @@
-// Data sources that the sync command reads, with several requests for one run.
+// Receives the data sources that the sync command reads. One run consists of several requests.
 
 import type { Call, Work } from '#app.ts'
 import { type FieldViolation, invalid, refuseIfAny } from '#lib/errors.ts'
@@ -10,7 +10,7 @@ import * as stored from '../records/records.store.ts'
 
 export type { StoredSource } from '../records/records.store.ts'
 
-/** Identifies a run of a data source. */
+/** Name of a data source with the number of its run. */
 export type RunName = { name: string; generation: number }
 
 const maxRecords = 500
@@ -40,7 +40,7 @@ export async function beginSource(call: Pick<Work, 'app'>, facts: records.Source
   return records.beginSource(call, facts)
 }
 
-/** Finds the present run. Throws INVALID_ARGUMENT if a later run of the source has begun. */
+/** Finds the present run of a data source. Throws INVALID_ARGUMENT if a later run has begun. */
 async function requireRun(call: Pick<Work, 'app'>, { name, generation }: RunName): Promise<records.SourceRun> {
   const source = await stored.findSource(call.app.db, name)
   if (source?.generation !== generation)
@@ -87,7 +87,7 @@ export async function finishSource(
   return endSource(call, await requireRun(call, run), end)
 }
 
-/** Ends a run, for records and ranks. */
+/** Ends a run of a data source with records, or with exploitation data. */
 async function endSource(
   work: Pick<Work, 'app' | 'log'>,
   run: records.SourceRun,
@@ -101,7 +101,7 @@ async function endSource(
 const scores: readonly string[] = ['CVSS_V2', 'CVSS_V3', 'CVSS_V4']
 const rangeTypes: readonly string[] = ['ECOSYSTEM', 'SEMVER']
 
-/** Requirements of the store on a record. The limits on its size are checked when it is stored. */
+/** Problems of a record. Its size is not checked here, but when the record is stored. */
 function problemsOf(record: records.SourceRecord): FieldViolation[] {
   const problems: FieldViolation[] = []
   const say = (field: string, description: string) => problems.push({ field, description })

@@ -1,7 +1,7 @@
 import type { Job } from '#job.ts'
 import { syncDue } from './sync.service.ts'
 
-/** Background job that reads due data sources again, if the settings enable it. */
+/** Background job that reads data sources again when they are due. The job runs only if the settings enable it. */
 export const syncSources: Job = {
   name: 'vulnerabilities.sync',
   everyMs: 30_000,

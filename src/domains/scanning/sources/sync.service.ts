@@ -1,4 +1,4 @@
-// Reads the data sources that the settings name when they are due, in the same way as the command.
+// Reads the data sources in the settings when they are due, in the same way as the sync command.
 
 import { mkdir, mkdtemp, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -12,18 +12,18 @@ import { findSource, type StoredSource } from '../records/records.store.ts'
 import * as service from './sources.service.ts'
 
 type SyncWork = Pick<Work, 'app' | 'log'>
-/** `mostReadingMs` is the time limit for one source, 6 hours by default. */
+/** Environment of a sync. `mostReadingMs` is the time limit for one source, 6 hours by default. */
 export type SyncSite = { signal: AbortSignal; holds: () => boolean; now: () => Date; mostReadingMs?: number }
 
 const hourMs = 3_600_000
-/** Shortest wait after a failure. A source that keeps failing is tried less and less often, down to its normal interval. */
+/** Shortest delay after a failure. The delay grows with each failure of a source, up to the source's normal interval. */
 const retryMs = 5 * 60_000
-/** No valid source takes as long. An endless one must not delay the others. */
+/** Time limit for reading one source. Valid sources take less time. An endless source must not delay the others. */
 const longestReadingMs = 6 * hourMs
-/** Age in ms at which files of a killed server are deleted. */
+/** Age in ms at which downloaded files are deleted that a killed server left behind. */
 const abandonedMs = 24 * hourMs
 
-/** Reads the due data sources one after the other. An error of one source does not fail the run. */
+/** Reads the due data sources one after the other. If one source fails, the run continues. */
 export async function syncDue(work: SyncWork, site: SyncSite): Promise<{ sources: number; failed: number }> {
   const sum = { sources: 0, failed: 0 }
   const { vulnerabilitySyncHours: hours, vulnerabilitySources: names, vulnerabilityMirror: given } = work.app.config
@@ -35,7 +35,7 @@ export async function syncDue(work: SyncWork, site: SyncSite): Promise<{ sources
     if (source) all.push({ name, source, known: await findSource(work.app.db, name) })
   }
   const tried = ({ known }: { known: StoredSource | undefined }) => known?.tryTime ?? ''
-  // The source with the oldest attempt comes first.
+  // The source whose last attempt is the oldest comes first.
   all.sort((one, other) => (tried(one) === tried(other) ? 0 : tried(one) < tried(other) ? -1 : 1))
   for (const { name, source, known } of all) {
     if (dueTime(known, hours * hourMs) > site.now().getTime()) continue
@@ -53,7 +53,7 @@ export async function syncDue(work: SyncWork, site: SyncSite): Promise<{ sources
   return sum
 }
 
-/** In milliseconds since 1970. */
+/** Due time of a source in milliseconds since 1970. */
 function dueTime(known: StoredSource | undefined, periodMs: number): number {
   if (!known || known.tryTime === '') return 0
   const tried = Date.parse(known.tryTime)
@@ -117,7 +117,7 @@ type Putting<T> = {
   put: (some: readonly T[]) => Promise<PutCounts>
 }
 
-/** Leaves out refused records and sends the others again. */
+/** Sends records. If the server refuses some of them, sends the other ones again. */
 async function putSome<T>(
   given: readonly T[],
   member: string,
@@ -149,7 +149,7 @@ async function withWrongRecord<T>(put: () => Promise<T>): Promise<T> {
   }
 }
 
-/** A refusal of the whole request applies to this run only, for example if another run of the source has begun. */
+/** If the whole request is refused, this run fails. For example, another run of the source has begun. */
 const toWrongRecord = (error: unknown): unknown =>
   violationsOf(error).length > 0 ? new WrongRecord((error as AppError).message) : error
 
