@@ -1,7 +1,7 @@
 import type { Tx } from '#db/sql.ts'
 
-/** Hooks that run in the transaction of a change. */
+/** Hooks that other domains implement. They run in the transaction of a change. */
 export type AdvisoryHooks = {
-  /** Advisories with these uids were created, changed or deleted. `now` is the time of the cause. */
+  /** Called when advisories with these uids were created, changed or deleted. `now` is the time of the change. */
   advisoriesChanged(tx: Tx, uids: readonly string[], now: string): Promise<void>
 }

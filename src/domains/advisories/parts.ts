@@ -1,6 +1,6 @@
 import type { Remembered } from '#lib/caches/remembered.ts'
 
-/** Caches, signals and clients of this domain, for as long as the process runs. */
+/** Caches of the advisories domain, which live as long as the process. */
 export type AdvisoriesParts = {
   /** Totals of searches that had to be counted row by row. */
   searchTotals: Remembered<number>

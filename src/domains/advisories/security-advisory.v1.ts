@@ -1,4 +1,4 @@
-// Version 1 of the public advisory API: documents and reports in one answer. Images that do not exist resolve nothing.
+// Public advisories in version 1 of the API. One answer contains all documents or reports. Images that do not exist are ignored.
 import { create } from '@bufbuild/protobuf'
 import type { Handlers } from '#app.ts'
 import {

@@ -1,4 +1,4 @@
-// Public documents, vulnerability metadata and reports of resolved vulnerabilities. Readable without authentication.
+// Public documents, vulnerability metadata and reports of resolved vulnerabilities. Callers need no authentication.
 import { create } from '@bufbuild/protobuf'
 import type { Handlers } from '#app.ts'
 import {

@@ -4,9 +4,9 @@ import type { Fields } from '#lib/fields.ts'
 export type Advisory = {
   uid: string
   advisoryId: string
-  /** Empty if it has none. */
+  /** Empty if the advisory has no legacy ID. */
   legacyAdvisoryId: string
-  /** The package that the artifact is built from. Filters can use it, but it is not shown. */
+  /** The package that the artifact is built from. Filters can use this field, but answers do not contain it. */
   origin: string
   author: string
   artifactName: string
@@ -22,16 +22,16 @@ export type Advisory = {
   updateTime: string
 }
 
-/** One step in the history of an advisory. Its uid begins with the uid of the advisory. */
+/** One event in the history of an advisory. Its uid begins with the uid of the advisory. */
 export type AdvisoryEvent = {
   uid: string
   createTime: string
   author: string
   reviewer: string
-  /** ReviewState of the contract. */
+  /** Number of the enum ReviewState in the API. */
   reviewState: number
   issue?: string
-  /** Base64, because it can have any bytes. */
+  /** Text in Base64, because the original can contain any bytes. */
   findings: string
   type: EventType
   data: EventData
@@ -39,13 +39,16 @@ export type AdvisoryEvent = {
   imported: boolean
 }
 
-/** Content of an event, with its members named as in the contract. In a detection, `method` names the detection method. */
+/** Content of an event, with the field names of the API. In a detection, `method` names the detection method. */
 export type EventData = { readonly [member: string]: string | number | readonly string[] }
 
-/** A move of the component in the artifact, which does not change the status. Version 2 does not have such events. */
+/**
+ * Event that the component has moved in the artifact. It does not change the status. Version 2 of the API does not have such
+ * events.
+ */
 export const moved = 'componentLocationChanged'
 
-/** In the order of EventTypeFilter in the contract, which counts from 1. */
+/** Event types in the order of the enum EventTypeFilter in the API, whose numbers begin with 1. */
 export const eventTypes = [
   'detection',
   'truePositiveDetermination',
@@ -59,10 +62,10 @@ export const eventTypes = [
 ] as const
 export type EventType = (typeof eventTypes)[number]
 
-/** Number of a type in EventTypeFilter of the contract. */
+/** Number of an event type in the enum EventTypeFilter of the API. */
 export const eventTypeNumber = (type: EventType): number => eventTypes.indexOf(type) + 1
 
-/** ReviewState of the contract. */
+/** Numbers of the enum ReviewState in the API. */
 export const reviewStates = { pending: 1, approved: 2, requestChanges: 3, rejected: 4 } as const
 
 export const advisoryType = 'vulnerabilities.pinfold.dev/Advisory'
@@ -71,7 +74,7 @@ export const advisoryEventType = 'vulnerabilities.pinfold.dev/AdvisoryEvent'
 const line = /^[^\p{Cc}]*$/u
 const prose = /^(?:[^\p{Cc}]|[\t\r\n])*$/u
 
-/** Table for sorting and validation. */
+/** Fields of an advisory, for sorting and validation. */
 export const advisoryFields = {
   uid: { column: 'uid', sort: true },
   advisoryId: { column: 'advisory_id', sort: true, required: true, pattern: /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/ },
@@ -89,7 +92,7 @@ export const advisoryFields = {
   updateTime: { column: 'update_time', sort: true },
 } as const satisfies Fields<Advisory>
 
-/** Additional sort field of version 1. */
+/** Sort field that only version 1 of the API has. */
 export const aliasOrderField = { column: 'alias_order', sort: true } as const
 
 export const advisoryEventFields = {
@@ -98,19 +101,19 @@ export const advisoryEventFields = {
   issue: { column: 'issue', pattern: line, maxLength: 1024 },
 } as const satisfies Fields<AdvisoryEvent>
 
-/** Pattern of the texts of an event of any type. */
+/** Pattern for the text fields of all event types. */
 export const eventTextPattern = prose
 export const maxEventText = 8192
 export const maxFindingsBytes = 64 * 1024
 export const maxAliases = 100
 export const maxEvents = 200
 
-/** The event that determines the current status: the latest approved one, except moves of the component. */
+/** The event that determines the current status. This is the latest approved event that is not a move of the component. */
 export function currentEvent(advisory: Pick<Advisory, 'events'>): AdvisoryEvent | undefined {
   return advisory.events.findLast(({ reviewState, type }) => reviewState === reviewStates.approved && type !== moved)
 }
 
-/** The members of an event that differ from their default. Messages have defaults for the others. */
+/** The fields of an event that differ from their default. In messages, other fields have their default. */
 export function dataOf(value: object): EventData {
   const members = Object.entries(value as Record<string, unknown>).filter(([name, value]) => {
     return !name.startsWith('$') && value !== '' && value !== 0 && !(Array.isArray(value) && value.length === 0)
@@ -118,7 +121,7 @@ export function dataOf(value: object): EventData {
   return Object.fromEntries(members) as EventData
 }
 
-/** Value of a detection in documents and in version 1, which have other names for two members. */
+/** Content of a detection in documents and in version 1 of the API, where two fields have other names. */
 export function namedDetection({ method, subpackage, component, ...rest }: EventData) {
   const names = {
     ...(subpackage === undefined ? {} : { subpackageName: subpackage }),
@@ -127,9 +130,9 @@ export function namedDetection({ method, subpackage, component, ...rest }: Event
   return { type: { case: method, value: { ...rest, ...names } } }
 }
 
-/** Vulnerability IDs as one text that sorts in their order, cut to the limit of an index. */
+/** Text for sorting by vulnerability IDs, cut to the length limit of an index. */
 export function aliasOrder({ aliases }: Pick<Advisory, 'aliases'>): string {
-  // Computed from the stored text, as in the migration of earlier releases.
+  // The migration of earlier releases computes the text in the same way from the stored JSON.
   return JSON.stringify(aliases).slice(2, -2).replaceAll('","', ' ').slice(0, maxAliasOrder)
 }
 const maxAliasOrder = 255

@@ -40,7 +40,8 @@ export async function listAdvisories(call: Call, query: ListQuery<AdvisoryFilter
 }
 
 /**
- * Total of a search. Counting row by row takes long for a large part of all advisories, so the total is cached until one changes.
+ * Total number of search results. For a large part of all advisories, counting row by row is slow. So the total is cached until
+ * an advisory changes.
  */
 async function totalOf(call: Call, branches: readonly Branch[], filter: AdvisoryFilter): Promise<number> {
   const { db, searchTotals } = call.app
@@ -59,7 +60,7 @@ async function withSeverities(call: Call, advisories: readonly Advisory[]): Prom
   }))
 }
 
-/** Imports all advisories or none, in one transaction. Advisories that were imported before and did not change are left alone. */
+/** Imports all advisories or none, in one transaction. An advisory that did not change since its last import is not written. */
 export async function importAdvisories(
   call: Call,
   parent: string,
@@ -91,12 +92,15 @@ export async function importAdvisories(
   return counts
 }
 
-/** Events keep their uid and review if their content is the same. Events that were added here stay. */
+/**
+ * Merges an imported advisory with the stored one. Events with the same content keep their uid and review. Events that were added
+ * through the API stay.
+ */
 function merge(call: Call, parent: string, given: ImportedAdvisory, before: Advisory | undefined): Advisory {
   const uid = before?.uid ?? newUid(parent)
   const old = Map.groupBy(before?.events ?? [], contentOf)
   const events = inOrder([
-    // Two events with the same content each keep their own uid.
+    // If two events have the same content, each keeps a separate uid.
     ...given.events.map((event) => withHistory(event, old.get(contentOf(event))?.shift(), uid)),
     ...(before?.events.filter((event) => !event.imported) ?? []),
   ])
@@ -117,7 +121,7 @@ function contentOf({ createTime, type, data, imported }: AdvisoryEvent): string 
 
 const alphabet = '23456789cfghjmpqrvwx'
 
-/** Random public ID with our own prefix, which no other source uses. */
+/** Random public ID with the prefix of this server, which no other source uses. */
 export function newAdvisoryId(): string {
   const group = () => Array.from({ length: 4 }, () => alphabet[randomInt(alphabet.length)]).join('')
   return `PFA-${group()}-${group()}-${group()}`

@@ -19,7 +19,7 @@ export const columns = sql`
   t.create_time AS "createTime", t.update_time AS "updateTime"`
 export const listing: Listing = { kind: 'advisories', table: 'advisories', columns }
 
-/** Includes the columns that a list can be sorted by. */
+/** Converts a row, including the columns that a list can be sorted by. */
 export function fromRow({ aliases, events, ...row }: Row): Advisory & { aliasOrder: string } {
   return { ...row, aliases: JSON.parse(aliases) as string[], events: JSON.parse(events) as AdvisoryEvent[] }
 }
@@ -42,7 +42,7 @@ export async function findAdvisory(reader: Reader, uid: string): Promise<Stored 
   return row && toStored(row)
 }
 
-/** Advisories of a group with one of the public IDs, by these IDs. */
+/** Advisories of a group with one of the public IDs. The keys are the public IDs. */
 export async function findImported(
   reader: Reader,
   parent: string,
@@ -54,7 +54,7 @@ export async function findImported(
   return new Map(rows.map((row) => [row.advisoryId, toStored(row)]))
 }
 
-/** Inserts and updates advisories with their lists, counters and search terms. */
+/** Inserts and updates advisories together with their list entries, counters and search terms. */
 export async function saveAdvisories(
   tx: Tx,
   saved: readonly { before: Stored | undefined; after: Advisory; sourceHash: string }[],
@@ -88,7 +88,7 @@ async function insertAll(
      ${one.componentType}, ${one.componentLocation}, ${JSON.stringify(one.aliases)}, ${aliasOrder(one)}, ${JSON.stringify(one.events)},
      ${latestType(one)}, ${sourceHash}, ${one.createTime}, ${one.updateTime})`,
   )
-  // Another transaction may insert the same advisory. PostgreSQL then repeats this one.
+  // Another transaction may insert the same advisory at the same time. PostgreSQL then repeats this transaction.
   const made = sql`ON CONFLICT (parent_uid, advisory_id) DO NOTHING RETURNING id, uid`
   const into = sql`
     INSERT INTO advisories (uid, parent_uid, advisory_id, legacy_advisory_id, origin, author, artifact_name,
@@ -123,7 +123,7 @@ function latestType(advisory: Advisory): number {
   return current ? eventTypeNumber(current.type) : 0
 }
 
-/** True if the group has another advisory on the same component of the same artifact with one of the vulnerability IDs. */
+/** True if the group has another advisory on the same component of the same artifact that shares a vulnerability ID. */
 export async function hasTwin(reader: Reader, parent: string, one: Advisory): Promise<boolean> {
   const { artifactName, aliases } = one
   const named = aliases.length > 0
@@ -148,7 +148,7 @@ export async function hasTwin(reader: Reader, parent: string, one: Advisory): Pr
   return row !== undefined
 }
 
-/** Deletes an advisory with its lists, counters and search terms. */
+/** Deletes an advisory together with its list entries, counters and search terms. */
 export async function deleteAdvisory(tx: Tx, { advisory, id }: Stored): Promise<void> {
   const { uid } = advisory
   await tx.run(sql`DELETE FROM advisories WHERE id = ${id}`)

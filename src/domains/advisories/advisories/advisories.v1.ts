@@ -1,5 +1,5 @@
-// Version 1 of advisories, which can also write them. It has other names and an order from a table, and its lists are empty for a
-// scope that does not exist.
+// Advisories in version 1 of the API. Field names differ from version 2, requests name an order by number, and the list of a
+// scope that does not exist is empty.
 import type { Handlers } from '#app.ts'
 import {
   type Advisories,
@@ -78,7 +78,7 @@ export const advisoriesV1: Handlers<typeof Advisories> = {
   },
 }
 
-/** Deleted advisories are in no list, so an order by deletion time has all of them equal. */
+/** Lists contain no deleted advisories, so sorting by deletion time changes nothing. */
 const orders: Record<OrderBy, string> = {
   [OrderBy.ORDER_BY_UNSPECIFIED]: 'uid asc',
   [OrderBy.ID_ASC]: 'uid asc',
@@ -93,13 +93,13 @@ const orders: Record<OrderBy, string> = {
   [OrderBy.DELETED_AT_DESC]: 'uid desc',
 }
 
-/** Page size as a number, large enough for any page even if the request exceeds the safe integers. */
+/** Page size as a number. A value beyond the safe integers becomes a number that is larger than any list. */
 function sizeOf(asked: bigint): number {
   const most = BigInt(Number.MAX_SAFE_INTEGER)
   return Number(asked > most ? most : asked)
 }
 
-/** Filters by value, with the request members that hold them. */
+/** Filters by value, each with its field in the request. */
 const valueFilters = {
   advisoryIds: facets.advisoryId,
   legacyAdvisoryIds: facets.legacyAdvisoryId,

@@ -24,7 +24,7 @@ export const advisories: Handlers<typeof AdvisoriesService> = {
   listAdvisories: listing(method.listAdvisories, rules, filterOf, service.listAdvisories, toMessage),
 }
 
-/** Filters by value, with the request members that hold them. */
+/** Filters by value, each with its field in the request. */
 const valueFilters = {
   advisoryIds: facets.advisoryId,
   legacyAdvisoryIds: facets.legacyAdvisoryId,

@@ -1,4 +1,4 @@
-// Validation of new advisories and events from any source. Field names are relative to the advisory or event.
+// Validation of new advisories and events from requests and imports. Field names in errors are relative to the advisory or event.
 import type { FieldViolation } from '#lib/errors.ts'
 import { snakeCase, violationsOf } from '#lib/fields.ts'
 import {

@@ -1,4 +1,4 @@
-// Advisory events of version 1, with other names for some members and one more type.
+// Advisory events in version 1 of the API, with other names for some fields and one more event type.
 import { create } from '@bufbuild/protobuf'
 import {
   AdvisoryEventSchema,
@@ -26,7 +26,10 @@ export function toEventMessage(event: AdvisoryEvent): EventMessage {
   })
 }
 
-/** Reads an event from a request. `path` is its position in the request with a dot at the end, for errors. */
+/**
+ * Reads an event from a request. `path` is the position of the event in the request, with a dot at the end. Errors contain this
+ * path.
+ */
 export function fromEventMessage(message: EventMessage, path = ''): NewEvent {
   const { author, reviewer, issue, findings, type, status } = message
   if (type.case === undefined) {

@@ -27,7 +27,8 @@ export function toEventMessage(event: AdvisoryEvent): EventMessage {
 }
 
 /**
- * Reads an event from a request. `path` is its position in the request, for errors. Throws INVALID_ARGUMENT if it has no type.
+ * Reads an event from a request. `path` is the position of the event in the request, which errors contain. Throws
+ * INVALID_ARGUMENT if the event has no type.
  */
 export function fromEventMessage(message: EventMessage, path = '') {
   const { author, reviewer, issue, findings, type } = message

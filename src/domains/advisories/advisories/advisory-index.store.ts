@@ -1,5 +1,5 @@
-// Index of search terms: the terms of each advisory, their counts in each scope, and their suffixes. Rows are inserted in the
-// order of their keys, so that neighboring rows are written together.
+// Index of search terms: the terms of each advisory, the number of advisories with each term in each scope, and the suffixes of
+// terms. Rows are inserted in the order of their keys, so that neighboring rows are written together.
 import { insertsOf } from '#db/bulk.ts'
 import { placesOf } from '#db/listing.ts'
 import { list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
@@ -7,7 +7,10 @@ import { chunks } from '#lib/chunks.ts'
 import { top } from '#lib/uid.ts'
 import { rare, searched, suffixesOf, type Term } from './advisory-terms.model.ts'
 
-/** An advisory with its terms before and after a change. A new one has none before. A deleted one has none after, and no text. */
+/**
+ * An advisory with its terms before and after a change. A new advisory has no terms before the change. A deleted advisory has no
+ * terms and no text after the change.
+ */
 export type Indexed = {
   uid: string
   id: number
@@ -18,7 +21,7 @@ export type Indexed = {
 
 const valuesAtOnce = 200
 
-/** Number in place of a term for the counter of changes. Terms count from 1. */
+/** Number that the counter of changes has in place of a term. Numbers of terms begin with 1. */
 const changes = 0
 
 /** Updates the index for changed advisories, in the transaction of the change. */
@@ -64,7 +67,7 @@ function missingFrom(some: readonly Term[], all: readonly Term[]): Term[] {
   return all.filter((term) => !known.has(keyOf(term)))
 }
 
-/** IDs of terms by their keys. Terms that do not exist yet are inserted. */
+/** IDs of terms by their keys. Inserts terms that do not exist yet. */
 async function idsOf(tx: Tx, terms: ReadonlyMap<string, Term>): Promise<Map<string, number>> {
   const ids = new Map<string, number>()
   const byFacet = Map.groupBy(terms.values(), ({ facet }) => facet)
@@ -75,7 +78,7 @@ async function idsOf(tx: Tx, terms: ReadonlyMap<string, Term>): Promise<Map<stri
     }
   }
   const fresh = [...terms].filter(([key]) => !ids.has(key)).map(([, term]) => term)
-  // Another transaction may insert the same term. PostgreSQL then repeats this one.
+  // Another transaction may insert the same term at the same time. PostgreSQL then repeats this transaction.
   const added = sql`ON CONFLICT (facet, value) DO NOTHING RETURNING id, facet, value`
   const rows = fresh.map(({ facet, value }) => sql`(${facet}, ${value})`)
   for (const insert of insertsOf(sql`INSERT INTO advisory_terms (facet, value)`, rows, added)) {
@@ -93,7 +96,7 @@ async function idsOf(tx: Tx, terms: ReadonlyMap<string, Term>): Promise<Map<stri
   return ids
 }
 
-/** Adds up the changes first, because an import changes the count of a type many times and each scope has one row for it. */
+/** Adds up the changes first. An import changes the count of a term many times, and each scope has one row for each term. */
 async function count(tx: Tx, moves: readonly { term: number; uid: string; by: number }[]): Promise<void> {
   const totals = new Map<string, { term: number; place: string; by: number }>()
   for (const { term, uid, by } of moves) {

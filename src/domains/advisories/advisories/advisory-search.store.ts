@@ -1,5 +1,6 @@
-// Lists and counts of advisories by any filters, each from an index. The filter with the fewest matching advisories leads, and
-// the others are checked on its results. Without a leading filter, the list is read in order until the page is full.
+// Lists and counts advisories by any combination of filters, using indexes. The query begins with the filter that the fewest
+// advisories match. Other filters are checked on the results. Without such a filter, the list is read in order until the page is
+// full.
 import { after, bounds, countNodes, direction, listPage, placeOf, union } from '#db/listing.ts'
 import { ident, join, list, type Reader, type Sql, sql } from '#db/sql.ts'
 import type { Branch, Page } from '#lib/lists/paging.ts'
@@ -8,7 +9,10 @@ import { columns, fromRow, listing, type Row } from './advisories.store.ts'
 import { findTerms } from './advisory-index.store.ts'
 import { type AdvisoryFilter, facets, folded, rare, setHas, several, suffixStart } from './advisory-terms.model.ts'
 
-/** SQL condition of a filter on the row `t`. `terms` has the terms of which one is needed, if they are known. */
+/**
+ * SQL condition of a filter on the row `t`. If the terms of the filter are known, `terms` contains them, and an advisory needs
+ * one of them.
+ */
 type Condition = {
   terms: readonly number[] | undefined
   /** True if an advisory can have more than one of the terms. */
@@ -18,18 +22,18 @@ type Condition = {
   /** True if the advisory must have none of the terms. */
   excludes: boolean
   test: Sql
-  /** The same for a row of the table of searched texts. */
+  /** The same condition on a row of the table with searched texts. */
   ofText?: Sql
 }
 
 /** The condition that is queried first, and the number of advisories that meet it. */
 type Lead = { terms: readonly number[]; overlap: boolean; rows: number; others: Sql[] }
 
-/** Limits that decide how a list is answered. Tests lower them, so that each way is used. */
+/** Limits that determine which query answers a list. Tests lower the limits, so that all queries are used. */
 export type Limits = {
-  /** With more branches and terms than this, merging their lists is slower than reading the list in order. */
+  /** Limit on branches times terms. Above it, merging the lists of all terms is slower than reading the list in order. */
   arms: number
-  /** Up to this number of rows are collected and sorted. */
+  /** Limit on the rows that are collected and sorted. */
   rows: number
 }
 const usual: Limits = { arms: 400, rows: 2000 }
@@ -109,7 +113,7 @@ function hasOneOf(terms: readonly number[]): Sql {
   return sql`EXISTS (SELECT 1 FROM advisory_postings q WHERE q.term_id IN (${list(terms)}) AND q.uid = t.uid)`
 }
 
-/** The terms that contain a text. With too many of them `terms` is undefined, because most advisories match anyway. */
+/** The terms that contain a text. If there are too many terms, `terms` is undefined, because most advisories match anyway. */
 async function holding(reader: Reader, text: string, { arms, rows: most }: Limits): Promise<Condition> {
   const { start, whole } = suffixStart(text)
   const rows = await reader.all<{ id: number; value: string }>(sql`
@@ -132,7 +136,7 @@ async function holding(reader: Reader, text: string, { arms, rows: most }: Limit
   }
 }
 
-/** The condition with known terms that the fewest advisories meet. */
+/** The condition with known terms that matches the fewest advisories. */
 async function findLead(
   reader: Reader,
   branches: readonly Branch[],
@@ -155,7 +159,7 @@ function queryFrom(lead: Lead, branches: readonly Branch[], page: Page, { arms, 
   return lead.rows <= rows ? collectQuery(lead, branches, page) : undefined
 }
 
-/** Postings of a term are in the order of the uid. An advisory can come from several terms. */
+/** The index lists the advisories of a term in the order of their uids. The same advisory can occur under several terms. */
 function mergeQuery({ terms, overlap, others }: Lead, branches: readonly Branch[], page: Page): Sql {
   const dir = direction(page)
   const enough = page.skip + page.size + 1
@@ -190,7 +194,10 @@ function collectQuery({ terms, others }: Lead, branches: readonly Branch[], page
      LIMIT ${page.size + 1} OFFSET ${page.skip}`
 }
 
-/** Counts from the counters if they exist and can be added, or else row by row. */
+/**
+ * Counts advisories with the terms. Adds up the counters if they exist and no advisory has two of the terms. Otherwise counts row
+ * by row.
+ */
 function countTerms(reader: Reader, branches: readonly Branch[], terms: readonly number[], oneByOne: boolean) {
   return oneByOne ? countRows(reader, branches, terms, true, []) : countAt(reader, branches, terms)
 }
@@ -222,14 +229,14 @@ async function countAt(reader: Reader, branches: readonly Branch[], terms: reado
   return row?.total ?? 0
 }
 
-/** All terms of a facet that has few. */
+/** All terms of a facet that has few terms. */
 function allTerms(reader: Reader, facet: number): Promise<{ id: number; value: string }[]> {
   return reader.all(sql`SELECT id, value FROM advisory_terms WHERE facet = ${facet}`)
 }
 
 const segmentLength = 17
 
-/** Range of uids in the index. Direct children have a uid of a fixed length. */
+/** Condition for the uids of a branch in the index. Direct children have a uid of a fixed length. */
 function inBranch(branch: Branch, page?: Page): Sql[] {
   if ('uids' in branch) throw new Error('a list of uids has no range')
   const below = 'below' in branch ? branch : { below: branch.childrenOf }

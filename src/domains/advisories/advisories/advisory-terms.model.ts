@@ -1,9 +1,9 @@
-// Search terms of an advisory: each value of it that a filter can name.
+// Search terms of an advisory. Each value that a filter can name is a term.
 
 import { invalid } from '#lib/errors.ts'
 import { type Advisory, currentEvent, eventTypeNumber, eventTypes, moved, reviewStates } from './advisories.model.ts'
 
-/** The filters, with the numbers that are stored. A number must not be reused. */
+/** Filters with their numbers in the database. A number must not be reused. */
 export const facets = {
   advisoryId: 1,
   legacyAdvisoryId: 2,
@@ -15,13 +15,16 @@ export const facets = {
   componentLocation: 8,
   alias: 9,
   origin: 10,
-  /** Bit set of the review states of its events, and bit set of their types. An advisory has one term of each: see `setOf`. */
+  /**
+   * Bit set of the review states of the advisory's events, and bit set of the types of its events. An advisory has one term of
+   * each. See `setOf`.
+   */
   reviewStates: 11,
   eventTypes: 12,
   eventAuthor: 13,
   eventReviewer: 14,
   latestEventType: 15,
-  /** The origin again, only for advisories with published content. */
+  /** The same value as `origin`, only for advisories with published content. */
   document: 16,
 } as const
 
@@ -30,21 +33,21 @@ export type Term = { facet: number; value: string }
 /** Facets for which an advisory can have several terms. */
 export const several: ReadonlySet<number> = new Set([facets.alias, facets.eventAuthor, facets.eventReviewer])
 
-/** Facets whose terms have so few advisories that these are counted one by one. */
+/** Facets without counters. Each of their terms has so few advisories that these are counted one by one. */
 export const rare: ReadonlySet<number> = new Set([facets.advisoryId, facets.legacyAdvisoryId])
 
-/** Facets that `query` searches. */
+/** Facets that the text filter `query` searches. */
 export const searched: ReadonlySet<number> = new Set([facets.artifactName, facets.componentName, facets.alias])
 
-/** Filter of a list of advisories. An empty member filters nothing. */
+/** Filter of a list of advisories. An empty field has no effect. */
 export type AdvisoryFilter = {
-  /** For each facet, the values of which an advisory must have at least one. */
+  /** For each facet, a list of values. An advisory must have at least one of them. */
   values: readonly { facet: number; values: readonly string[] }[]
-  /** Review states and event types: an advisory must have an event with one of the numbers. */
+  /** Review states and event types. An advisory must have an event with one of the numbers. */
   numbers: readonly { facet: number; numbers: readonly number[] }[]
-  /** Authors of whom the advisory must not have an event. */
+  /** Authors to exclude. An advisory with an event of one of these authors does not match. */
   excludedAuthors: readonly string[]
-  /** Text that the searched values must contain. Empty for any. */
+  /** Text that one of the searched values must contain. Empty for any text. */
   query: string
 }
 
@@ -72,7 +75,7 @@ export function termsOf(advisory: Advisory): Term[] {
   ]
 }
 
-/** True if the advisory documents include the advisory. They cannot express a patch or a move of the component. */
+/** True if the published documents include the advisory. Documents cannot express a patch or a move of the component. */
 function isPublished({ events }: Pick<Advisory, 'events'>): boolean {
   return events.some(isPublishedEvent)
 }
@@ -81,7 +84,7 @@ export function isPublishedEvent({ reviewState, type }: Advisory['events'][numbe
   return reviewState === reviewStates.approved && type !== 'patched' && type !== moved
 }
 
-/** Number of the current event's type, 0 for none, with a mark if the component has moved since. */
+/** Number of the current event's type, or 0 without a current event. A mark follows if the component has moved since. */
 function latestOf(advisory: Advisory): string[] {
   const newest = advisory.events.findLast(({ reviewState }) => reviewState === reviewStates.approved)
   if (!newest) return []
@@ -93,18 +96,18 @@ function latestOf(advisory: Advisory): string[] {
 const movedSince = ' moved'
 const movedNumber = eventTypeNumber(moved)
 
-/** Terms that match if the newest approved event has this type. A move counts as an event of its own. */
+/** Terms of advisories whose newest approved event has this type. Moves of the component are included. */
 export function latestIs(number: number): string[] {
   if (number !== movedNumber) return [String(number)]
   return [0, ...eventTypes.map(eventTypeNumber)].map((before) => `${before}${movedSince}`)
 }
 
-/** Terms that match if the newest approved event except moves has this type. */
+/** Terms of advisories whose newest approved event has this type. Moves of the component are ignored. */
 export function latestButMovesIs(number: number): string[] {
   return [String(number), `${number}${movedSince}`]
 }
 
-/** Bit set of small numbers as text. Few different sets occur, so their counters can be added. */
+/** Text of a bit set of small numbers. Few different sets occur, so filters can add up their counters. */
 function setOf(numbers: readonly number[]): string {
   return String(numbers.reduce((mask, number) => mask | (1 << number), 0))
 }
@@ -114,12 +117,12 @@ export function setHas(set: string, numbers: readonly number[]): boolean {
   return (Number(set) & Number(setOf(numbers))) !== 0
 }
 
-/** Case-folded text that `query` searches. No term has a line break. */
+/** Text in folded case that `query` searches. Line breaks separate the terms. */
 export function searchText({ artifactName, componentName, aliases }: Advisory): string {
   return [artifactName, componentName, ...aliases].map(folded).join('\n')
 }
 
-/** Case folding for stored and searched texts alike. */
+/** Folds the case of stored and searched texts in the same way. */
 export function folded(text: string): string {
   return text.toLowerCase()
 }
@@ -127,31 +130,31 @@ export function folded(text: string): string {
 const suffixLength = 32
 
 /**
- * The first 32 characters of each suffix of a term. A term contains a text if one of them starts with the text, cut to 32
- * characters.
+ * The first 32 characters of each suffix of a term. To search a text in terms, compare its first 32 characters with the start of
+ * these suffixes.
  */
 export function suffixesOf(term: string): string[] {
   const points = [...folded(term)]
   return [...new Set(points.map((_, i) => points.slice(i, i + suffixLength).join('')))]
 }
 
-/** The first 32 characters of a text, and if that is the whole text. */
+/** The first 32 characters of a text. `whole` is true if the text is not longer. */
 export function suffixStart(text: string): { start: string; whole: boolean } {
   const points = [...text]
   return { start: points.slice(0, suffixLength).join(''), whole: points.length <= suffixLength }
 }
 
-/** Values of one member of a request. `field` is its name in errors. */
+/** Values of one field in a request. `field` is the name of the field in errors. */
 type AskedValues = { facet: number; field: string; values: readonly string[] }
 type AskedNumbers = { facet: number; field: string; numbers: readonly number[]; of: object }
 
-/** Filters from the members of a request. An empty one filters nothing. */
+/** Filters in a request. An empty filter has no effect. */
 export type AskedAdvisories = {
   values: readonly AskedValues[]
   numbers: readonly AskedNumbers[]
-  /** Replaces the filter by names of artifacts. */
+  /** If set, replaces the filter by artifact names. */
   origin: string | undefined
-  /** Types that the newest approved event can have. */
+  /** Terms for the type of the newest approved event. */
   latest: readonly string[]
   excludedAuthors: Omit<AskedValues, 'facet'>
   query: string
@@ -159,7 +162,10 @@ export type AskedAdvisories = {
 
 const maxValues = 1000
 
-/** Throws INVALID_ARGUMENT if a member has more than 1000 values, or a number that is not in its enum. */
+/**
+ * Reads filters from a request. Throws INVALID_ARGUMENT if a field has more than 1000 values, or a number that is not in its
+ * enum.
+ */
 export function filterFrom({ origin, latest, excludedAuthors, query, ...asked }: AskedAdvisories): AdvisoryFilter {
   const values = asked.values.flatMap(({ facet, ...member }) => {
     if (facet === facets.artifactName && origin !== undefined) return []
@@ -170,7 +176,7 @@ export function filterFrom({ origin, latest, excludedAuthors, query, ...asked }:
   if (latest.length > 0) values.push({ facet: facets.latestEventType, values: [...latest] })
   const numbers = asked.numbers.flatMap(({ facet, field, numbers: given, of }) => {
     for (const number of given) knownNumber(of, field, number)
-    // The number 0 stands for any value and removes the filter.
+    // The number 0 matches any value, so it removes the filter.
     return given.length === 0 || given.includes(0) ? [] : [{ facet, numbers: given }]
   })
   return { values, numbers, excludedAuthors: distinct(excludedAuthors), query }
@@ -182,7 +188,7 @@ function distinct({ field, values }: Omit<AskedValues, 'facet'>): string[] {
   throw invalid({ field, description: `must have at most ${maxValues} different values` })
 }
 
-/** Checks an enum number from gRPC. Throws INVALID_ARGUMENT if it is not in the enum. */
+/** Checks an enum number from a gRPC request. Throws INVALID_ARGUMENT if the number is not in the enum. */
 export function knownNumber(of: object, field: string, number: number): number {
   if (Object.values(of).includes(number)) return number
   throw invalid({ field, description: `is not a known value; known are ${Object.keys(of).join(', ')}` })

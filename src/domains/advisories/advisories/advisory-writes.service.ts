@@ -1,4 +1,4 @@
-// Creates, updates and deletes single advisories that are not imported.
+// Creates, updates and deletes single advisories through the API, without an import.
 import { isDeepStrictEqual } from 'node:util'
 import type { Call } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
@@ -11,12 +11,12 @@ import * as store from './advisories.store.ts'
 import { advisoryProblems } from './advisory-checks.ts'
 import { type NewEvent, newEvent } from './reviews.service.ts'
 
-/** Content of an advisory in a request. The server sets the other members, and events have methods of their own. */
+/** Content of an advisory in a request. The server sets all other fields. Separate methods change events. */
 export type AdvisoryContent = Omit<Advisory, 'uid' | 'advisoryId' | 'origin' | 'events' | 'createTime' | 'updateTime'>
 
 /**
- * Creates an advisory. Throws ALREADY_EXISTS if the group has one on the same vulnerability in the same component of the same
- * artifact.
+ * Creates an advisory. Throws ALREADY_EXISTS if the group has an advisory on the same vulnerability in the same component of the
+ * same artifact.
  */
 export async function createAdvisory(
   call: Call,
@@ -46,7 +46,10 @@ export async function createAdvisory(
   return advisory
 }
 
-/** Replaces the content of an advisory. The next import with a changed version replaces it again. */
+/**
+ * Replaces the content of an advisory. If a later import contains another version of the advisory, that version replaces the
+ * content.
+ */
 export async function updateAdvisory(call: Call, uid: string, content: AdvisoryContent): Promise<Advisory> {
   const advisory = await call.app.db.tx(async (tx) => {
     const before = found(await store.findAdvisory(tx, uid), advisoryType, uid)
@@ -67,7 +70,7 @@ export async function updateAdvisory(call: Call, uid: string, content: AdvisoryC
   return advisory
 }
 
-/** Deletes an advisory with its events. An import can create it again. */
+/** Deletes an advisory with its events. A later import can create the advisory again. */
 export async function deleteAdvisory(call: Call, uid: string): Promise<void> {
   await call.app.db.tx(async (tx) => {
     await store.deleteAdvisory(tx, found(await store.findAdvisory(tx, uid), advisoryType, uid))
@@ -76,12 +79,15 @@ export async function deleteAdvisory(call: Call, uid: string): Promise<void> {
   call.log.info('advisory deleted', { uid })
 }
 
-/** The server sets the origin, so only an invalid artifact name can make it invalid. */
+/** The server sets `origin` from the artifact name, so errors name only the artifact name. */
 function checkContent(advisory: Advisory): void {
   refuseIfAny(advisoryProblems(advisory).filter(({ field }) => field !== 'origin'))
 }
 
-/** Imports can have several advisories on the same subject, each with its own ID, so only changes of the subject are checked. */
+/**
+ * Throws ALREADY_EXISTS if the advisory now has the subject of another one. Only changes of the subject are checked, because
+ * imports can contain several advisories on the same subject.
+ */
 async function refuseTwin(tx: Tx, advisory: Advisory): Promise<void> {
   if (!(await store.hasTwin(tx, parentOf(advisory.uid), advisory))) return
   const description =

@@ -10,13 +10,13 @@ import * as store from './publication.store.ts'
 
 export type { Advisory, AdvisoryEvent } from './advisories.model.ts'
 
-/** The advisories of one origin package, each with its approved events only. */
+/** The published advisories of one origin package, each with its approved events only. */
 export type Publication = { id: string; uid: string; advisories: Advisory[] }
 
-/** Limit on the advisories of one answer, unless one package has more. */
+/** Limit on the advisories of one answer. A single origin package can exceed this limit. */
 const maxAdvisories = 5000
 
-/** Lists what the public organization publishes: one document for each origin package. Readable without authentication. */
+/** Lists the published advisories of the public organization, grouped by origin package. Callers need no authentication. */
 export async function listPublications(
   call: Call,
   page: Page,
@@ -44,7 +44,7 @@ export async function listPublications(
   return toListed(call, { ...page, size: shown.length }, items, total)
 }
 
-/** The group with the public advisories. Returns undefined if it does not exist. */
+/** The organization whose advisories are public. Returns undefined if the organization does not exist. */
 export async function findPublicOrganization({
   db,
   config,
@@ -55,18 +55,18 @@ export async function findPublicOrganization({
   return (await findOrganization(db, config.publicOrg))?.uid
 }
 
-/** Finds an advisory, with its approved events only. Returns undefined if it does not exist. */
+/** Finds an advisory, with its approved events only. Returns undefined if the advisory does not exist. */
 export async function findForMatching(reader: Reader, uid: string): Promise<Advisory | undefined> {
   const found = await findAdvisory(reader, uid)
   return found && { ...found.advisory, events: found.advisory.events.filter(isApproved) }
 }
 
-/** Uids of the advisories after one, in order. */
+/** Uids of the advisories after a uid, in order. */
 export const advisoriesAfter = store.uidsAfter
 
 const namesAtOnce = 20
 
-/** Advisories on artifacts with these names in some groups and below, each with its approved events only. */
+/** Advisories on artifacts with these names, in some groups and their descendants. Each advisory has its approved events only. */
 export async function advisoriesAbout(
   reader: Reader,
   places: readonly string[],
@@ -75,7 +75,7 @@ export async function advisoriesAbout(
   const found: Advisory[] = []
   for (let done = 0; done < names.length && places.length > 0; done += namesAtOnce) {
     found.push(...(await store.listAbout(reader, places, names.slice(done, done + namesAtOnce))))
-    // There can be thousands of names, so each chunk yields to other requests.
+    // There can be thousands of names, so the loop yields to other requests after each chunk.
     await setImmediate()
   }
   return found.map((advisory) => ({ ...advisory, events: advisory.events.filter(isApproved) }))
@@ -83,7 +83,7 @@ export async function advisoriesAbout(
 
 const isApproved = ({ reviewState }: AdvisoryEvent): boolean => reviewState === reviewStates.approved
 
-/** Number of origins that together stay within the limit of advisories, at least one. */
+/** Number of origin packages whose advisories together stay within the limit. At least one. */
 function countWithinLimit(origins: readonly store.PublishedOrigin[]): number {
   let sum = 0
   const over = origins.findIndex(({ advisories }, i) => {

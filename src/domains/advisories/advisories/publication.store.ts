@@ -1,4 +1,4 @@
-// Published advisories: for each origin package, the advisories of a group that have an approved event.
+// Queries of published advisories: the advisories of a group with an approved event, by origin package.
 import { join, list, type Reader, type Sql, sql } from '#db/sql.ts'
 import type { Page } from '#lib/lists/paging.ts'
 import type { Advisory } from './advisories.model.ts'
@@ -8,7 +8,7 @@ import { facets } from './advisory-terms.model.ts'
 export type PublishedOrigin = { origin: string; term: number; advisories: number }
 export type OriginFilter = { origin: string; aliases: readonly string[] }
 
-/** One page of origins by name, and one more row. */
+/** One page of origin packages by name, and one more row. */
 export async function listOrigins(
   reader: Reader,
   group: string,
@@ -32,7 +32,7 @@ export async function countOrigins(reader: Reader, group: string, filter: Origin
   return Number(row?.total ?? 0)
 }
 
-/** Uids of all advisories after one, in order. */
+/** Uids of all advisories after a uid, in order. */
 export async function uidsAfter(reader: Reader, after: string, most: number): Promise<string[]> {
   const rows = await reader.all<{ uid: string }>(sql`
     SELECT uid FROM advisories WHERE uid > ${after} ORDER BY uid LIMIT ${most}`)
@@ -52,7 +52,7 @@ function conditions(group: string, { origin, aliases }: OriginFilter): Sql[] {
   return any
 }
 
-/** Origins of the published advisories that have one of the aliases. */
+/** Origin packages of the published advisories that have one of the aliases. */
 function originsWith(group: string, aliases: readonly string[]): Sql {
   return sql`
     SELECT a.origin
@@ -65,7 +65,7 @@ function originsWith(group: string, aliases: readonly string[]): Sql {
        AND EXISTS (SELECT 1 FROM advisory_postings o WHERE o.term_id = d.id AND o.uid = p.uid)`
 }
 
-/** The published advisories of some origins, by their public IDs. */
+/** The published advisories of some origin packages, in the order of their public IDs. */
 export async function listPublished(reader: Reader, group: string, terms: readonly number[]): Promise<Advisory[]> {
   const rows = await reader.all<Row>(sql`
     SELECT ${columns}
@@ -75,13 +75,13 @@ export async function listPublished(reader: Reader, group: string, terms: readon
   return rows.map(fromRow)
 }
 
-/** Advisories on artifacts with these names in some groups and below. */
+/** Advisories on artifacts with these names, in some groups and their descendants. */
 export async function listAbout(
   reader: Reader,
   places: readonly string[],
   names: readonly string[],
 ): Promise<Advisory[]> {
-  // Each scope is a range of its own, because OR would read the advisories of all other scopes on these names.
+  // Each scope has a separate query. A single query with OR would read the advisories of all other scopes on these names.
   const found = places.map(
     (place) => sql`
         SELECT p.id FROM advisory_terms k JOIN advisory_postings p ON p.term_id = k.id

@@ -1,4 +1,4 @@
-// Events of an advisory, one by one, and their review.
+// Adds single events to an advisory, and changes their review state.
 import { isDeepStrictEqual } from 'node:util'
 import type { Call } from '#app.ts'
 import { capabilityNumber } from '#domains/iam/access/capabilities.ts'
@@ -17,19 +17,21 @@ import * as store from './advisories.store.ts'
 import { eventProblems } from './advisory-checks.ts'
 
 export type NewEvent = Pick<AdvisoryEvent, 'author' | 'reviewer' | 'issue' | 'findings' | 'type' | 'data'> & {
-  /** Pending by default. Can be approved at once. */
+  /** Review state of the new event, pending by default. An event can be approved when it is created. */
   reviewState?: number
 }
 
 const approve = capabilityNumber('advisories.approve')
 
-/** Allowed transitions of a review. Approved and rejected are final. */
+/** Allowed changes of the review state. Approved and rejected are final states. */
 const transitions: Readonly<Record<number, readonly number[]>> = {
   [reviewStates.pending]: [reviewStates.approved, reviewStates.requestChanges, reviewStates.rejected],
   [reviewStates.requestChanges]: [reviewStates.pending],
 }
 
-/** Creates an event with the present time. Throws unless it is pending, or the caller is allowed to approve it. */
+/**
+ * Creates an event with the present time. Throws if its state is not pending and the caller is not allowed to approve the event.
+ */
 export function newEvent(call: Call, parent: string, input: NewEvent): AdvisoryEvent {
   const { pending, approved } = reviewStates
   const reviewState = input.reviewState || pending
@@ -40,7 +42,7 @@ export function newEvent(call: Call, parent: string, input: NewEvent): AdvisoryE
   return { ...input, uid: newUid(parent), createTime: call.now, reviewState, imported: false }
 }
 
-/** Adds an event with the present time. It is pending unless it is approved at once. */
+/** Adds an event with the present time to an advisory. The event is pending unless the request approves it. */
 export async function addEvent(call: Call, parent: string, input: NewEvent): Promise<AdvisoryEvent> {
   const event = newEvent(call, parent, input)
   refuseIfAny(eventProblems(event))
@@ -62,7 +64,7 @@ export async function listEvents(call: Call, parent: string): Promise<AdvisoryEv
   return (await store.findAdvisory(call.app.db, parent))?.advisory.events ?? []
 }
 
-/** Changes the state of a review. Its present state is accepted too. A final state cannot be changed. */
+/** Changes the review state of an event. A request with the present state changes nothing. A final state cannot be changed. */
 export async function reviewEvent(
   call: Call,
   uid: string,
@@ -81,8 +83,8 @@ export async function reviewEvent(
 }
 
 /**
- * Replaces an event except for its time, and can change its review state. Without a state the review stays as it is. An event
- * with a final state can only be repeated unchanged.
+ * Replaces an event except for its time, and can change its review state. Without a state in the request, the review state stays.
+ * If the state is final, the content must not change.
  */
 export async function updateEvent(call: Call, uid: string, input: NewEvent): Promise<AdvisoryEvent> {
   checkMayApprove(call, uid, input.reviewState ?? 0)

@@ -10,7 +10,7 @@ export type DocumentFilter = { origin: string; aliases: readonly string[] }
 
 const maxAliases = 1000
 
-/** Lists the published advisories, one document for each origin package that has some. */
+/** Lists the published advisories. Each origin package with published advisories has one document. */
 export async function listDocuments(
   call: Call,
   { page, filter }: ListQuery<DocumentFilter>,
@@ -26,12 +26,12 @@ export async function listAllDocuments(call: Call, filter: DocumentFilter): Prom
   return wholeList(call, { uidp: undefined, id: '' }, filter, listDocuments, weightOf)
 }
 
-/** Counts events, because a few documents can have very many. */
+/** Size of a document in events, because a few documents can have very many events. */
 function weightOf({ advisories }: Publication): number {
   return advisories.reduce((sum, { events }) => sum + 1 + events.length, 1)
 }
 
-/** The document in the format of both versions of the contract. No imported source has a namespace. */
+/** The document in the format of both versions of the API. The namespace is empty, because no imported source has one. */
 export function shownDocument({ id, advisories }: Publication) {
   return {
     id,

@@ -1,6 +1,6 @@
 import type { Fields } from '#lib/fields.ts'
 
-/** Metadata of a vulnerability, independent of the images that have it. */
+/** Metadata of a vulnerability, which does not depend on any image. */
 export type Vulnerability = {
   id: string
   /** IDs of the same vulnerability in other databases. */
@@ -9,16 +9,16 @@ export type Vulnerability = {
   details: string
   references: Reference[]
   severities: Severity[]
-  /** Empty if it is not known. */
+  /** Empty if the time is unknown. */
   publishTime: string
   modifyTime: string
 }
 
 export const vulnerabilityType = 'vulnerabilities.pinfold.dev/Vulnerability'
 
-/** `type` is Reference.Type of the contract. */
+/** `type` is a number of the enum Reference.Type in the API. */
 export type Reference = { type: number; url: string }
-/** `type` is Severity.Type of the contract, which advisories use too. */
+/** `type` is a number of the enum Severity.Type in the API. Advisories use the same enum. */
 export type Severity = { type: number; score: string }
 
 const line = /^[^\p{Cc}]*$/u

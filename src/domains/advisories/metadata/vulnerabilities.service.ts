@@ -38,7 +38,7 @@ export async function listVulnerabilities(
 
 const atOnce = 1000
 
-/** Severities of vulnerabilities, without duplicates, for each name with a known vulnerability. */
+/** Severities of vulnerabilities by name, without duplicates. Names of unknown vulnerabilities are missing. */
 export async function severitiesOf(reader: Reader, names: Iterable<string>): Promise<Map<string, Severity[]>> {
   const found = new Map<string, Severity[]>()
   const all = [...new Set(names)]
@@ -56,7 +56,7 @@ export function distinct(severities: readonly Severity[]): Severity[] {
   return [...byText.values()].sort((a, b) => a.type - b.type || (a.score < b.score ? -1 : 1))
 }
 
-/** Imports all vulnerabilities or none, in one transaction. Known ones are replaced if they differ. */
+/** Imports all vulnerabilities or none, in one transaction. A stored vulnerability is replaced if its content differs. */
 export async function importVulnerabilities(call: Call, imported: readonly Vulnerability[]): Promise<ImportCounts> {
   checkImport(imported)
   const counts = await call.app.db.tx(async (tx) => {
@@ -76,7 +76,7 @@ export async function importVulnerabilities(call: Call, imported: readonly Vulne
   return counts
 }
 
-/** Text for comparing, which does not depend on the order of the members. */
+/** Text for comparing two vulnerabilities, which does not depend on the order of the fields. */
 function textOf({
   id,
   aliases,

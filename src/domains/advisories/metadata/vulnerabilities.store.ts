@@ -23,7 +23,7 @@ function fromRow(row: Row): Vulnerability {
   }
 }
 
-/** One page of vulnerabilities, and one more row. Without names all of them, otherwise those that have one of the names. */
+/** One page of vulnerabilities, and one more row. If `names` is not empty, lists only vulnerabilities with one of the names. */
 export async function listVulnerabilities(
   reader: Reader,
   page: Page,
@@ -58,7 +58,7 @@ export async function findVulnerabilities(reader: Reader, ids: readonly string[]
   return new Map(rows.map((row) => [row.id, fromRow(row)]))
 }
 
-/** Severities of vulnerabilities by each of the names. */
+/** Severities of vulnerabilities. The keys are the names. */
 export async function severitiesOf(
   reader: Reader,
   names: readonly string[],
@@ -71,7 +71,7 @@ export async function severitiesOf(
   return rows.map(({ name, severities }) => ({ name, severities: JSON.parse(severities) as Severity[] }))
 }
 
-/** Inserts or replaces vulnerabilities. `known` has the present rows with the same IDs. */
+/** Inserts or replaces vulnerabilities. `known` contains the present rows with the same IDs. */
 export async function saveVulnerabilities(
   tx: Tx,
   saved: readonly Vulnerability[],

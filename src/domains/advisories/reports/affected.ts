@@ -1,11 +1,11 @@
-// Decides if an advisory says that a package is vulnerable. See docs/reference/resolved-vulnerabilities.md.
+// Determines if a package is vulnerable according to an advisory. See docs/reference/resolved-vulnerabilities.md.
 import { schemeOfKind } from '#contents/ecosystems.ts'
 import { isOfDistribution, type Package } from '#contents/packages.ts'
 import { compareInstalled } from '#versions/order.ts'
 import { isModular } from '#versions/rpm.ts'
 import type { Advisory, AdvisoryEvent } from '../advisories/publication.service.ts'
 
-/** Artifact names that an advisory can use: the package, and the package that it was built from. */
+/** Artifact names that an advisory on the package can use: the package's name, and the name of its source package. */
 export function namesOf(found: Package): string[] {
   return found.name === found.origin ? [found.name] : [found.name, found.origin]
 }
@@ -19,7 +19,7 @@ export function affects(advisory: Advisory, found: Package): boolean {
   return artifactName === found.name && isVulnerable(advisory, found, found.version)
 }
 
-/** The last determination decides. A detection, or a decision not to analyze, is not a determination. */
+/** The last determination is used. A detection, or a decision not to analyze, is not a determination. */
 function isVulnerable({ events }: Advisory, { kind, module = '' }: Package, version: string): boolean {
   const last = events.findLast(isDetermination)
   if (!last || last.type === 'falsePositiveDetermination') return false

@@ -1,4 +1,4 @@
-// Combines tag updates with the packages of images and with advisories, to find resolved vulnerabilities.
+// Finds vulnerabilities that tag updates resolved, by comparing the packages of the images with advisories.
 import type { Call } from '#app.ts'
 import { isOfDistribution, type Package } from '#contents/packages.ts'
 import { capabilityNumber } from '#domains/iam/access/capabilities.ts'
@@ -13,10 +13,13 @@ import { dayMs, maxMoves, movesBack, reportWalk } from './resolved-reports.model
 
 export type FollowedTag = { repo: { id: number; uid: string; ledger: number }; tag: string }
 
-/** A tag update to an image with known contents. `list` is the hash of its package list. */
+/** A tag update to an image whose contents are known. `list` is the hash of the image's package list. */
 type Step = { time: string; list: string }
 
-/** Vulnerabilities that tag updates resolved on these days, which are in order and without gaps. Days without any are missing. */
+/**
+ * Vulnerabilities that tag updates resolved, by day. `days` must be in order and without gaps. Days without resolved
+ * vulnerabilities are missing.
+ */
 export async function resolvedByDay(
   call: Call,
   tags: readonly FollowedTag[],
@@ -50,7 +53,10 @@ export async function resolvedByDay(
 
 const idOf = ({ advisoryId, uid }: Advisory): string => `${advisoryId} ${uid}`
 
-/** For each day with tag updates, advisories that one of them resolved and no later one of that day brought back. */
+/**
+ * Advisories that tag updates resolved, for each day with tag updates. An advisory is left out if a later update of the same day
+ * made it apply again.
+ */
 async function* resolvedSteps(
   call: Call,
   { known, walk }: { known: AdvisoriesOf; walk: Walk },
@@ -62,7 +68,7 @@ async function* resolvedSteps(
     const gone = new Map<string, Advisory>()
     for (const { list } of ofDay) {
       if (list === current?.list) continue
-      // This can be long work on many images, so each of them yields to other requests.
+      // Comparing many images can take long, so the loop yields to other requests after each image.
       const next = await loadPackages(call, list, walk)
       if (current) for (const advisory of await known.resolvedBetween(current, next)) gone.set(advisory.uid, advisory)
       current = next
@@ -72,7 +78,7 @@ async function* resolvedSteps(
   }
 }
 
-/** Packages of one image, by content and by the names that advisories can use for them. */
+/** Packages of one image. `byKey` finds equal packages, `byName` the packages with a name that advisories can use. */
 type PackageSet = { list: string; byKey: Map<string, Package>; byName: Map<string, Package[]> }
 
 async function loadPackages({ app: { db } }: Call, list: string, walk: Walk): Promise<PackageSet> {
@@ -92,8 +98,8 @@ function isAffected({ byName }: PackageSet, advisory: Advisory): boolean {
 type Range = { from: string; to: string; most: number }
 
 /**
- * Package list of the tag before the range, and its updates in the range to images with known contents. Throws INVALID_ARGUMENT
- * if the tags moved too often.
+ * Package list of the tag before the range, and the tag's updates in the range to images whose contents are known. Throws
+ * INVALID_ARGUMENT if there are too many updates.
  */
 async function stepsOf({ app: { db } }: Call, { repo, tag }: FollowedTag, { from, to, most }: Range) {
   const moves = await movesBetween(db, repo.ledger, tag, { from, to, most: most + 1 })
@@ -118,7 +124,7 @@ async function stepsOf({ app: { db } }: Call, { repo, tag }: FollowedTag, { from
 
 const listAdvisories = capabilityNumber('advisories.list')
 
-/** Advisories that count for images of an organization. Cache for the lifetime of a request. */
+/** Advisories that apply to images of an organization. This cache lives as long as a request. */
 class AdvisoriesOf {
   readonly #call: Call
   readonly #root: string
@@ -130,7 +136,10 @@ class AdvisoriesOf {
     this.#root = root
   }
 
-  /** Advisories that affect a package of one image and none of the other. Only changed packages are compared. */
+  /**
+   * Advisories that affect a package of the image before the update, and no package of the image after it. Only packages that
+   * differ are compared.
+   */
   async resolvedBetween(before: PackageSet, after: PackageSet): Promise<Advisory[]> {
     const gone = [...before.byKey].filter(([key]) => !after.byKey.has(key)).map(([, one]) => one)
     await this.#read(gone.flatMap(namesOf))
@@ -153,8 +162,8 @@ class AdvisoriesOf {
   }
 
   /**
-   * Scopes with advisories that count: the public organization for everybody, and the image's organization for callers who can
-   * list its advisories.
+   * Organizations whose advisories apply. For all callers, this is the public organization. For callers who can list the
+   * advisories of the image's organization, also that organization.
    */
   async #placesThatCount(): Promise<readonly string[]> {
     const { app, caller } = this.#call

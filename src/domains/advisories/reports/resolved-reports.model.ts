@@ -1,17 +1,17 @@
 import type { Fields } from '#lib/fields.ts'
 import type { Severity } from '../metadata/vulnerabilities.model.ts'
 
-/** Vulnerabilities that updates of some images resolved on one day. */
+/** Vulnerabilities that tag updates of some images resolved on one day. */
 export type ResolvedReport = { date: string; resolved: ResolvedVulnerability[] }
 
 export type ResolvedVulnerability = { id: string; aliases: string[]; severities: Severity[] }
 
-/** The report with its members named as in the contract. */
+/** The report with the field names of the API. */
 export function shownReport({ date, resolved }: ResolvedReport) {
   return { date, resolvedVulns: resolved.map(({ severities, ...one }) => ({ ...one, cvssSeverities: severities })) }
 }
 
-/** Table for sorting. */
+/** Fields of a report, for sorting. */
 export const reportFields = { date: { column: 'date', sort: true } } as const satisfies Fields<ResolvedReport>
 
 /** `repo` is a uid or a path in the registry. */
@@ -22,11 +22,14 @@ export const defaultTag = 'latest'
 export const maxTags = 100
 /** Limit on the tag updates that one page reads. */
 export const maxMoves = 2000
-/** Limits on the package lists that one page compares: on their number, one for each tag update, and on their bytes. */
+/**
+ * Limits on the package lists that one page compares. `steps` limits their number, with one list for each tag update and one for
+ * each tag. `bytes` limits their size.
+ */
 export const reportWalk = { steps: maxMoves + maxTags, bytes: 128 * 1024 * 1024 }
 export const maxRangeMs = 366 * 86_400_000
 /** Limit on the days of a range. The first and the last day can be partial. */
 export const maxDays = 367
-/** Limit on earlier tag updates that are searched for an image with known contents. */
+/** Limit on the tag updates before a range that are searched for an image whose contents are known. */
 export const movesBack = 100
 export const dayMs = 86_400_000

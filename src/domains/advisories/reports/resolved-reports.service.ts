@@ -1,5 +1,4 @@
-// Reports of the vulnerabilities that image updates resolved, by day. docs/reference/resolved-vulnerabilities.md has the exact
-// definition.
+// Reports vulnerabilities that tag updates resolved, by day. docs/reference/resolved-vulnerabilities.md has the exact definition.
 
 import type { Call } from '#app.ts'
 import { findByPath } from '#domains/registry/repos/paths.service.ts'
@@ -24,11 +23,14 @@ export type ReportRequest = {
   images: readonly ImageRef[]
   start: string
   end: string
-  /** If set, a missing repository resolves nothing. Otherwise it is NOT_FOUND for callers who would be able to see it. */
+  /**
+   * If true, a missing repository is ignored. If false, a missing repository causes NOT_FOUND for callers who would be able to
+   * see it.
+   */
   lenient?: boolean
 }
 
-/** Lists one report for each day (UTC) from `start` to `end`, inclusive. Images that the caller cannot see resolve nothing. */
+/** Lists one report for each day (UTC) from `start` to `end`, inclusive. Images that the caller cannot see are ignored. */
 export async function listResolvedReports(
   call: Call,
   { page, filter: request }: ListQuery<ReportRequest>,
@@ -92,7 +94,7 @@ function daysOf({ start, end }: ReportRequest): string[] {
   return days
 }
 
-/** One page of days, and one more. */
+/** One page of days, and one more day. */
 function pageOf(days: readonly string[], { order, after, skip, size }: Page): string[] {
   const ordered = order.desc ? days.toReversed() : [...days]
   const start = after ? ordered.indexOf(after.value) + 1 : 0
@@ -110,7 +112,7 @@ async function findTags(call: Call, { images, lenient = false }: ReportRequest):
   return [...followed.values()]
 }
 
-/** Throws NOT_FOUND only if the caller would be able to see the repository. */
+/** Finds a repository that the caller can see. Throws NOT_FOUND if it does not exist and the caller would be able to see it. */
 async function visibleRepo(call: Call, named: string, lenient: boolean) {
   const sees = (uid: string) => call.reach.some((place) => isAtOrBelow(uid, place))
   const found = await findByPath(call.app.db, named)
