@@ -31,7 +31,10 @@ const maxArtifacts = 1000
 const maxVersions = 50_000
 const maxVersionLength = 128
 
-/** Merges the facts of a source with the stored ones, all or nothing. The position of a run advances in the same transaction. */
+/**
+ * Merges the library data of a source with the stored data. Either all data is merged, or none. The same transaction stores the
+ * position of the run.
+ */
 export async function importArtifacts(
   call: Call,
   sources: readonly ArtifactFacts[],
@@ -54,7 +57,7 @@ export async function importArtifacts(
   return counts
 }
 
-/** Position of a run. Empty if it has not begun or has ended. */
+/** Position of an import run. Empty if the run has not begun or has ended. */
 export function getRun(call: Call, id: string): Promise<string> {
   refuseIfAny(runViolations({ id, after: '' }, ''))
   return store.findRun(call.app.db, id)
@@ -62,7 +65,7 @@ export function getRun(call: Call, id: string): Promise<string> {
 
 type ImportedArtifact = { ecosystem: ArtifactFacts['ecosystem']; name: string; versions: Map<string, VersionFacts> }
 
-/** Libraries by uid, each once and with each version once. */
+/** Libraries by uid. Each library occurs once, with each version once. */
 function byUid(sources: readonly ArtifactFacts[]): Map<string, ImportedArtifact> {
   const heard = new Map<string, ImportedArtifact>()
   for (const { ecosystem, name: written, versions } of sources) {
@@ -102,7 +105,7 @@ function isSame(one: StoredVersion, two: StoredVersion): boolean {
   return (Object.keys(one) as (keyof StoredVersion)[]).every((key) => one[key] === two[key])
 }
 
-/** Summary of a library from its versions, of which there is at least one. */
+/** Summary of a library from its versions. `versions` must not be empty. */
 function summaryOf(of: Pick<Artifact, 'uid' | 'ecosystem' | 'name'>, versions: readonly StoredVersion[]): Artifact {
   const keyed = versions.map((version) => ({ version, key: sortKeyOf(of.ecosystem, version.version) }))
   const newest = keyed.reduce((a, b) => (isNewer(b, a) ? b : a)).version
@@ -118,7 +121,7 @@ function summaryOf(of: Pick<Artifact, 'uid' | 'ecosystem' | 'name'>, versions: r
 
 type Keyed = { version: StoredVersion; key: string }
 
-/** Same order as the list of versions: equal versions are ordered by their spelling. */
+/** Compares in the same order as the list of versions. Equal versions are sorted by their spelling. */
 function isNewer(one: Keyed, two: Keyed): boolean {
   return one.key === two.key ? one.version.version > two.version.version : one.key > two.key
 }

@@ -6,10 +6,10 @@ import { chunks } from '#lib/chunks.ts'
 import { type Artifact, type StoredVersion, sortKeyOf } from './artifacts.model.ts'
 import { columns, keysOf, kind, searchKind, versionColumns } from './artifacts.store.ts'
 
-/** A library with all its versions and the places in which it is listed. */
+/** A library with all its versions, and the lists that contain the library. */
 export type Stored = { id: number; artifact: Artifact; places: string[]; versions: Map<string, StoredVersion> }
 
-/** New state of a library. `before` is the stored state of a known one. `versions` are the new or changed ones. */
+/** Change of a library. `before` is the stored state of a library that exists. `versions` contains new and changed versions. */
 export type Change = {
   before: Stored | undefined
   artifact: Artifact
@@ -19,7 +19,7 @@ export type Change = {
 
 const uidsPerStatement = 200
 
-/** Stored libraries of these uids, by uid. */
+/** Stored libraries with these uids. The keys are the uids. */
 export async function findStored(tx: Tx, uids: readonly string[]): Promise<Map<string, Stored>> {
   const stored = new Map<string, Stored>()
   const byId = new Map<number, Stored>()
@@ -42,7 +42,7 @@ export async function findStored(tx: Tx, uids: readonly string[]): Promise<Map<s
   return stored
 }
 
-/** Writes libraries with their versions, lists, totals and search. */
+/** Writes libraries with their versions, list entries, totals and search terms. */
 export async function saveChanges(tx: Tx, changes: readonly Change[]): Promise<void> {
   const added = changes.filter(({ before }) => !before)
   const ids = await insertArtifacts(tx, added)
@@ -111,13 +111,13 @@ async function saveVersions(
   for (const insert of insertsOf(into, rows, change)) await tx.run(insert)
 }
 
-/** Position of a run. Empty if it has not begun or has ended. */
+/** Position of an import run. Empty if the run has not begun or has ended. */
 export async function findRun(reader: Reader, run: string): Promise<string> {
   const row = await reader.get<{ name: string }>(sql`SELECT after_name AS name FROM artifact_runs WHERE run = ${run}`)
   return row?.name ?? ''
 }
 
-/** Stores the position of a run. An empty name ends the run. */
+/** Stores the position of an import run. An empty position ends the run. */
 export async function saveRun(tx: Tx, run: string, after: string, now: string): Promise<void> {
   if (after === '') {
     await tx.run(sql`DELETE FROM artifact_runs WHERE run = ${run}`)

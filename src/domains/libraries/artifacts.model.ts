@@ -42,34 +42,34 @@ export const artifactFields = {
 
 export const versionFields = { version: { column: 'version', sort: true } } as const satisfies Fields<ArtifactVersion>
 
-/** Facts of a source about one version. Times are ISO text, or empty if the source does not have them. */
+/** Data of a source about one version. Times are ISO 8601, or empty if the source does not state them. */
 export type VersionFacts = {
   version: string
   description: string
-  /** Total size of its files. 0 if the source does not have it. */
+  /** Total size of the version's files. 0 if the source does not state the size. */
   sizeBytes: number
   /** True for a build in which vulnerabilities were fixed. */
   remediated: boolean
-  /** Time of its first file. */
+  /** Time of the version's first file. */
   releaseTime: string
-  /** Time of its last file. */
+  /** Time of the version's last file. */
   changeTime: string
 }
 
-/** Facts of a source about one library. */
+/** Data of a source about one library. */
 export type ArtifactFacts = { ecosystem: Ecosystem; name: string; versions: readonly VersionFacts[] }
 
-/** Stored version: the merged facts of all sources, and the time at which it was first imported. */
+/** Stored version: the merged data of all sources, and the time of the first import. */
 export type StoredVersion = VersionFacts & { firstTime: string }
 
-/** Valid names of libraries by ecosystem. Names of Java are written `group:artifact`. */
+/** Patterns of valid library names by ecosystem. Names of Java libraries have the form `group:artifact`. */
 export const namePatterns: Record<Ecosystem, RegExp> = {
   java: /^[A-Za-z0-9_.-]+:[A-Za-z0-9_.-]+$/,
   python: projectNamePattern,
 }
 export const maxNameLength = 255
 
-/** Normalized name. Names of Java are unchanged. */
+/** Normalized name of a library. Names of Java libraries are unchanged. */
 export function plainName(ecosystem: Ecosystem, name: string): string {
   return ecosystem === 'python' ? projectName(name) : name
 }
@@ -83,7 +83,7 @@ export function sortKeyOf(ecosystem: Ecosystem, version: string): string {
   return ecosystem === 'python' ? pep440Key(version) : mavenKey(version)
 }
 
-/** Merges facts. The order and number of imports make no difference, except for the description. */
+/** Merges the data of two sources. The order and number of imports make no difference, except for the description. */
 export function joinFacts<T extends VersionFacts>(known: T, heard: VersionFacts): T {
   const times = [known.releaseTime, heard.releaseTime].filter((time) => time !== '').sort()
   return {

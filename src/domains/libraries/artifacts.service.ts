@@ -16,7 +16,7 @@ import * as store from './artifacts.store.ts'
 export type ArtifactFilter = {
   ecosystems: readonly Ecosystem[]
   query: string
-  /** Empty for any version. */
+  /** Empty for all versions of CUDA. */
   cudaVersion: string
   remediated: boolean
 }
@@ -31,7 +31,7 @@ export async function listArtifacts(
     throw invalid({ field: 'cuda_version', description: 'must be a version such as 12 or 12.1' })
   }
   const query = filter.query.trim()
-  // No name is as long, and only Python has builds for CUDA.
+  // The result is empty for a query that is longer than any name, and for a CUDA version in an ecosystem other than Python.
   const nothing = seesNone(call) || query.length > maxNameLength
   const ecosystems = nothing ? [] : filter.ecosystems.filter((one) => !cuda || one === 'python')
   const scopes = ecosystems.map((ecosystem) => ({
@@ -54,10 +54,10 @@ export async function listArtifactVersions(
 }
 
 const versionsAtOnce = 1000
-/** More than a library usually has, and few enough for one response. */
+/** Limit on the versions in one response. Libraries usually have fewer versions. */
 const maxVersions = 50_000
 
-/** All versions, the newest first. Throws RESOURCE_EXHAUSTED if there are too many for one response. */
+/** All versions of a library, the newest first. Throws RESOURCE_EXHAUSTED if there are too many versions for one response. */
 export async function listAllVersions(call: Call, artifact: string): Promise<ArtifactVersion[]> {
   const versions: ArtifactVersion[] = []
   for (let after: Page['after']; ; after = { value: versions.at(-1)!.version, uid: versions.at(-1)!.uid }) {
@@ -85,7 +85,9 @@ export async function countArtifacts(call: Call, ecosystems: readonly Ecosystem[
   )
 }
 
-/** True if the caller sees no libraries. They belong to no scope: callers with the capability anywhere see all. */
+/**
+ * True if the caller sees no libraries. Libraries belong to no scope: callers with the capability on any group see all of them.
+ */
 function seesNone(call: Call): boolean {
   return call.reach.length === 0
 }

@@ -29,10 +29,10 @@ export const keysOf = ({ uid, name, createTime, updateTime }: Artifact): Keys =>
 /** Search index of the libraries of one ecosystem. */
 export const searchKind = (ecosystem: Ecosystem): string => `${kind}.${ecosystem}`
 
-/** Part of an ecosystem, and a text in lower case that names must contain. An empty text matches all. */
+/** A list of libraries, and a text in lower case that names must contain. An empty text matches all names. */
 export type Scope = { ecosystem: Ecosystem; place: string; text: string }
 
-/** A page of libraries and one row more, and the number of matches. */
+/** A page of libraries and one more row, and the number of matches. */
 export async function listArtifacts(reader: Reader, scopes: readonly Scope[], page: Page) {
   const found = await Promise.all(scopes.map((scope) => searchIn(reader, scope, page)))
   const some = found.filter(({ total }) => total > 0)
@@ -65,16 +65,19 @@ async function searchIn(reader: Reader, scope: Scope, page: Page): Promise<{ tot
   return { total, query: ids ? fromIds(ids, page) : placeQuery(listing, place, page, [holds(name, text)]) }
 }
 
-/** Most matches that are read and sorted. If there are more, the first ones are found quickly by reading the list in order. */
+/**
+ * Limit on the matches that are read and sorted. If there are more matches, reading the list in order finds the first matches
+ * quickly.
+ */
 const fewMatches = 500
-/** Candidates that are read before other work runs. */
+/** Number of candidates that are read before the search yields to other requests. */
 const candidatesPerTurn = 2000
 
 const name = sql`lower(t.name)`
 
-/** Number of matching candidates, and their ids if they are few. */
+/** Number of matching candidates. If there are few matches, also their ids. */
 async function findMatches(reader: Reader, { ecosystem, place, text }: Scope, candidates: Candidates) {
-  // A place that is only part of its ecosystem is looked up for each candidate.
+  // If the list has only a part of the ecosystem's libraries, the query checks for each candidate if the list contains it.
   const listed = sql`EXISTS (
     SELECT 1 FROM list_keys k
      WHERE k.list = ${`${kind}.uid`} AND k.place = ${place} AND k.value = t.uid AND k.uid = t.uid)`
@@ -91,7 +94,7 @@ async function findMatches(reader: Reader, { ecosystem, place, text }: Scope, ca
   return { total, ids: total <= fewMatches ? ids : undefined }
 }
 
-/** Ranges of ids with about the same number of candidates. One range without bounds if there are few. */
+/** Ranges of ids with about the same number of candidates. If there are few candidates, one range without bounds. */
 async function rangesOf(reader: Reader, candidates: number): Promise<(IdRange | undefined)[]> {
   const parts = Math.ceil(candidates / candidatesPerTurn)
   if (parts <= 1) return parts === 0 ? [] : [undefined]
@@ -101,7 +104,7 @@ async function rangesOf(reader: Reader, candidates: number): Promise<(IdRange | 
 }
 
 function fromIds(ids: readonly number[], page: Page): Sql {
-  // Padded to a power of two, since a statement of each length is kept prepared.
+  // The number of ids is padded to a power of two, because each number of ids is a separate prepared statement.
   const padded = [...ids, ...Array<number>(2 ** Math.ceil(Math.log2(ids.length || 1)) - ids.length).fill(ids[0] ?? 0)]
   const column = ident(`t.${page.order.column}`)
   const dir = direction(page)
@@ -122,7 +125,7 @@ export const versionColumns = sql`
   v.version, v.description, v.size_bytes AS "sizeBytes", v.remediated, v.release_time AS "releaseTime",
   v.change_time AS "changeTime", v.first_time AS "firstTime"`
 
-/** A page of versions and one row more, in the order of the ecosystem. */
+/** A page of versions and one more row, in the version order of the ecosystem. */
 export async function listVersions(reader: Reader, artifact: Found, page: Page): Promise<ArtifactVersion[]> {
   const { id, ecosystem, name } = artifact
   const dir = direction(page)

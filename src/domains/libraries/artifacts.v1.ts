@@ -1,4 +1,5 @@
-// Version 1 of libraries: more ecosystems than are supported, pages without an order, and complete versions.
+// Libraries in version 1 of the API. The enum has more ecosystems than are supported, pages have no order, and answers contain
+// complete versions.
 import type { Handlers } from '#app.ts'
 import {
   type Artifact as ArtifactMessage,
@@ -48,7 +49,7 @@ export const artifactsV1: Handlers<typeof Artifacts> = {
   async getArtifactCount(call, request) {
     const ecosystems = readEcosystems(request.ecosystems)
     const offered = offeredOf(ecosystems)
-    // If no ecosystem is named, the service refuses the request.
+    // If the request names no ecosystem, the service returns an error.
     const counted = ecosystems.length > 0 && offered.length === 0 ? [] : await service.countArtifacts(call, offered)
     const totals = new Map(counted.map(([ecosystem, total]) => [numbers[ecosystem], total]))
     return {
@@ -62,7 +63,7 @@ export const artifactsV1: Handlers<typeof Artifacts> = {
   },
 }
 
-/** Requested ecosystems, each once, in the given order. */
+/** Ecosystems in the request without duplicates, in the given order. */
 function readEcosystems(ecosystems: readonly EcosystemNumber[]): EcosystemNumber[] {
   const known: readonly number[] = Object.values(EcosystemNumber)
   for (const one of ecosystems) {
@@ -72,7 +73,7 @@ function readEcosystems(ecosystems: readonly EcosystemNumber[]): EcosystemNumber
   return [...new Set(ecosystems)]
 }
 
-/** Requested ecosystems that are supported. */
+/** Supported ecosystems in the request. */
 function offeredOf(ecosystems: readonly EcosystemNumber[]): Ecosystem[] {
   const names = Object.keys(numbers) as Ecosystem[]
   return ecosystems.flatMap((number) => names.filter((name) => numbers[name] === number))
@@ -82,7 +83,9 @@ function toMessage(artifact: Artifact): ArtifactMessage {
   return toArtifact({ ...artifact, ecosystem: numbers[artifact.ecosystem] })
 }
 
-/** The publication time at the registry of the ecosystem is unknown, and there is no search for malware. */
+/**
+ * Some fields are empty: the publication time at the registry of the ecosystem is unknown, and there is no search for malware.
+ */
 function toVersionMessage(artifact: string, version: ArtifactVersion): ArtifactVersionMessage {
   const { version: text, remediated } = version
   return toVersion({

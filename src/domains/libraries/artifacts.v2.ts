@@ -43,7 +43,7 @@ export const artifacts: Handlers<typeof ArtifactsService> = {
   },
 }
 
-/** Requested ecosystems, each once, in the given order. The service refuses an empty list. */
+/** Ecosystems in the request without duplicates, in the given order. The service returns an error for an empty list. */
 function ecosystemsOf(numbers: readonly number[]): Ecosystem[] {
   return [...new Set(numbers)].map((number) => ecosystemOf(number, 'ecosystems'))
 }
