@@ -46,10 +46,7 @@ export function readReportsWithin(limits: Limits): Job {
 
 type Within = { reader: Reader; rows: number }
 
-/**
- * Where the job continues: the organizations of the last parsed report and of the last verified document, and the last new
- * signer.
- */
+/** Position of the job: the organizations of the last parsed report and of the last verified document, and the last new signer. */
 type Last = { read: string; check: string; signer: number }
 
 /** A report to parse, or a document with signatures to verify. */
