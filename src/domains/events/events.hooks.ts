@@ -1,4 +1,4 @@
-// Hooks of iam that the domain of events implements.
+// Hooks of the iam domain that the events domain implements.
 import type { DomainHooks } from '#hooks.ts'
 import { pendingOf } from './delivery/room.service.ts'
 import { countOf } from './subscriptions/subscriptions.store.ts'

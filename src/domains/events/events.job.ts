@@ -6,13 +6,13 @@ import * as refused from './refusals/refusals.store.ts'
 import { sweepStreams } from './subscriptions/audience.store.ts'
 import * as store from './subscriptions/retention.store.ts'
 
-/** Routes events to the queues of their subscriptions and sends them. Each queue has an owner, so every node takes part. */
+/** Routes events to the queues of subscriptions, and sends them. Each queue has one owner, and every server owns some queues. */
 export const deliverEvents: LongJob = {
   name: 'deliveries',
   start: startDeliveries,
 }
 
-/** Writes refused requests of the registry. Each node writes its own. */
+/** Writes refused requests of the registry to the database. Each server writes the requests that it refused. */
 export const writeRefusals: Job = {
   name: 'events.refusals',
   everyMs: 1000,
@@ -23,7 +23,7 @@ export const writeRefusals: Job = {
 const dayMs = 24 * 60 * 60_000
 const batch = 200
 
-/** Deletes old refused requests. If there are too many in total, deletes some of the organization with the most. */
+/** Deletes old refused requests. If there are too many in total, deletes some requests of the organization with the most. */
 export const sweepRefusals: Job = {
   name: 'events.refusals.sweep',
   everyMs: 60_000,
@@ -69,10 +69,10 @@ export const sweepSubscriptions: Job = {
   run: async (_, lease) => ({ rows: await lease.inBatches((tx) => store.sweepDeleted(tx, batch)) }),
 }
 
-/** Rows per transaction, few so that other writers do not wait for the sweep. */
+/** Number of rows that one transaction deletes. The number is small, so that other writers do not wait long. */
 const auditBatch = 100
 
-/** Deletes audit entries after the retention time of the configuration. None if they are kept forever. */
+/** Deletes audit entries after the configured retention time. If audit entries are kept forever, deletes none. */
 export const sweepAuditLog: Job = {
   name: 'audit.sweep',
   everyMs: 60 * 60_000,

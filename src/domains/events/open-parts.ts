@@ -28,7 +28,10 @@ export function openEvents(ground: Ground, opening: AsyncDisposableStack): Event
   }
 }
 
-/** Opens the events of pulls and refused pushes, which are emitted only if a subscription or stream wants them. */
+/**
+ * Opens the writer for events of pulls and refused pushes. These events are emitted only if a subscription or stream requests
+ * them.
+ */
 function openRegistryEvents(ground: Ground, events: EventsParts['events'], opening: AsyncDisposableStack) {
   const { config, db, clock, eventTable, failures, fleet, log, metrics, monotonic, vendor } = ground
   const audienceOf = (type: string) => createAudience(db, type, clock, () => performance.now(), vendor?.token)

@@ -4,11 +4,11 @@ import type { Signal } from '#lib/signal.ts'
 import type { RefusalLog } from './refusals/refusal-log.ts'
 import type { Feed } from './stream/stream.model.ts'
 
-/** Caches, signals and clients of this domain, for as long as the process runs. */
+/** Caches, signals and clients of the events domain, which live as long as the process. */
 export type EventsParts = {
   /**
-   * Signals. `written`: an event is in the outbox, or will be with the next commit. `routed`: events have got their position.
-   * `queued`: deliveries were added or removed by other means than routing.
+   * Signals. `written`: an event is in the outbox, or will be there after the next commit. `routed`: events got their position.
+   * `queued`: deliveries were added or removed without routing.
    */
   events: { written: Signal; routed: Signal; queued: Signal }
   /** The newest events, for streams. */

@@ -11,7 +11,7 @@ export async function getAuditEntry(call: Call, uid: string): Promise<AuditEntry
   return found(await store.findEntry(call.app.db, uid), auditEntryType, uid)
 }
 
-/** Lists audit entries. The total is undefined if a filter matches more entries than are counted. */
+/** Lists audit entries. The total is undefined if a filter matches more entries than the limit on counting. */
 export async function listAuditEntries(
   call: Call,
   query: ListQuery<AuditFilter>,

@@ -1,4 +1,4 @@
-// One delivery attempt, and the delay before the next one.
+// Sends an event to a sink once, and computes the delay before the next attempt.
 import type { App } from '#app.ts'
 import { OutgoingError } from '#lib/net/outgoing.ts'
 import { sinkRequest } from './cloud-event.ts'
@@ -7,17 +7,17 @@ import type { Target } from './sending.store.ts'
 
 export type Outcome = {
   result: AttemptResult
-  /** HTTP status. 0 if there was no response. */
+  /** HTTP status of the response. 0 if there was no response. */
   status: number
   durationMs: number
-  /** Delay requested by the sink, in milliseconds. 0 for none. */
+  /** Delay that the sink has requested, in milliseconds. 0 if the sink requested none. */
   waitMs: number
 }
 
-/** Longest delay that a sink can request, in milliseconds. */
+/** Limit on the delay that a sink can request, in milliseconds. */
 const longestWaitMs = 24 * 60 * 60 * 1000
 
-/** Sends an event to a sink. Never rejects because of the sink. */
+/** Sends an event to a sink. An error of the sink is a result, and does not reject. */
 export async function attempt(
   app: Pick<App, 'keyring' | 'sealer' | 'eventTable' | 'sinks' | 'config' | 'clock'>,
   url: string,
@@ -42,7 +42,7 @@ function judge(status: number, retryAfter: string, now: number): Omit<Outcome, '
   return { result: slowed ? 'slowed' : 'refused', status, waitMs: slowed ? asked : 0 }
 }
 
-/** Delay of a Retry-After header, which is a number of seconds or a date, in milliseconds. */
+/** Delay in milliseconds from a Retry-After header, which contains a number of seconds or a date. */
 function waitOf(text: string, now: number): number {
   const wait = /^\d{1,9}$/.test(text.trim()) ? Number(text) * 1000 : Date.parse(text) - now
   return Number.isNaN(wait) ? 0 : Math.min(Math.max(wait, 0), longestWaitMs)
@@ -55,7 +55,10 @@ function resultOf(error: unknown): AttemptResult {
   return told ? reason : 'unreachable'
 }
 
-/** Delay after a number of consecutive failures, in milliseconds: doubles each time, less a random part of up to half. */
+/**
+ * Delay in milliseconds after a number of consecutive failures. Doubles with each failure. A random part of up to half is
+ * subtracted.
+ */
 export function backoffMs(
   { deliveryRetryFirstMs, deliveryRetryMostMs }: Pick<App['config'], 'deliveryRetryFirstMs' | 'deliveryRetryMostMs'>,
   failures: number,

@@ -1,10 +1,10 @@
-// Events after the position of a queue, which have no delivery yet, and the progress of queues: the position, and the subjects
-// with earlier events that have not been tried. Also counts stored and pending deliveries.
+// Queries for the events of a queue that have no delivery row yet. Progress of a queue consists of its position, and of the
+// subjects with untried events before that position. Also counts stored and pending deliveries.
 import { join, list, type Reader, sql, type Tx } from '#db/sql.ts'
 import { chunks } from '#lib/chunks.ts'
 import { type OrderedEvent, orderedColumns } from './deliveries.store.ts'
 
-/** Pending deliveries of a subscription, counted up to `most`. */
+/** Number of pending deliveries of a subscription, at most `most`. */
 export async function countWaiting(reader: Reader, subscription: number, most: number): Promise<number> {
   const row = await reader.get<{ count: number }>(sql`
     SELECT count(*) AS count FROM (
@@ -12,7 +12,7 @@ export async function countWaiting(reader: Reader, subscription: number, most: n
   return row!.count
 }
 
-/** Pending deliveries of an organization, counted up to `most`. */
+/** Number of pending deliveries of an organization, at most `most`. */
 export async function countPending(
   reader: Reader,
   organization: string,
@@ -27,7 +27,9 @@ export async function countPending(
 
 export type Follower = { uid: string; group: string; types: string; vendor: string }
 
-/** Subscription of a queue that the node owns. Its group and types select the events of the queue. */
+/**
+ * Subscription of a queue that the server `node` owns. The group and types of the subscription select the events of the queue.
+ */
 export function findFollower(reader: Reader, subscription: number, node: string): Promise<Follower | undefined> {
   return reader.get<Follower>(sql`
     SELECT s.uid, s.parent_uid AS "group", s.types, s.vendor
@@ -35,7 +37,9 @@ export function findFollower(reader: Reader, subscription: number, node: string)
      WHERE q.subscription_id = ${subscription} AND q.owner = ${node}`)
 }
 
-/** Events of a group and below it that customers can see, with positions after `after` and up to `upTo`, in order. */
+/**
+ * Events of a group and its descendants with positions after `after` and up to `upTo`, in order. Internal events are left out.
+ */
 export function eventsBetween(
   reader: Reader,
   { after, upTo, group }: { after: number; upTo: number; group: string },
@@ -48,7 +52,7 @@ export function eventsBetween(
      ORDER BY position LIMIT ${limit}`)
 }
 
-/** Such events of one subject. */
+/** Events of one subject, with the same conditions as in `eventsBetween`. */
 export function eventsOfSubject(
   reader: Reader,
   { subject, after, upTo, group }: { subject: string; after: number; upTo: number; group: string },
@@ -67,7 +71,7 @@ export async function lastPosition(reader: Reader): Promise<number> {
   return row!.position
 }
 
-/** Counts events of a group and below it after a position, by type, within the next `positions` positions. */
+/** Counts events of a group and its descendants by type. Reads the next `positions` positions after a position. */
 export function countBehind(
   reader: Reader,
   { behind, group, uid }: { behind: number; group: string; uid: string },
@@ -81,7 +85,7 @@ export function countBehind(
      GROUP BY type`)
 }
 
-/** Last position before the next existing event after `position`. `upTo` if there is no event up to there. */
+/** Last position before the next existing event after `position`. Returns `upTo` if there is no event up to that position. */
 export async function lastEmpty(reader: Reader, position: number, upTo: number): Promise<number> {
   const row = await reader.get<{ position: number }>(sql`
     SELECT position FROM events_outbox WHERE position > 0 AND position > ${position} AND position <= ${upTo}
@@ -89,31 +93,31 @@ export async function lastEmpty(reader: Reader, position: number, upTo: number):
   return row ? row.position - 1 : upTo
 }
 
-/** Positions up to which the events of subjects have been tried. */
+/** For each subject, the position up to which all of its events were tried. */
 export type Behind = ReadonlyMap<string, number>
 
-/** Progress of a queue. Call `lockRouting` before saving it. */
+/** Progress of a queue to save. Call `lockRouting` first. */
 export type Checkpoint = {
-  /** All events up to here have been tried, except those after the positions of subjects. */
+  /** All events up to this position were tried. For subjects with a separate position, only the events up to that position. */
   position: number
-  /** Subjects that are new or have progressed. */
+  /** Positions of subjects that are new or have changed. */
   set: Behind
-  /** Subjects without remaining events before `position`. */
+  /** Subjects that have no untried events before `position` any more. */
   removed: readonly string[]
   /** True if all events that were read have been tried. */
   isDone: boolean
-  /** True if it differs from the database. */
+  /** True if the checkpoint differs from the progress in the database. */
   isNews: boolean
 }
 
 const perStatement = 50
 
-/** `generation` is that of the queue when its position was read. */
+/** Progress of a queue. `generation` is the queue's generation at the time of reading. */
 export type Progress = { behind: number; position: number; generation: number; lanes: Map<string, number> }
 
 /**
- * Reads the progress of a queue. It continues after `position`, and with the subjects in `lanes`. A queue without a position has
- * tried or stored all events that exist.
+ * Reads the progress of a queue. Untried events begin after `position`. Subjects in `lanes` also have untried events before it. A
+ * queue without a position has no untried events: each event was tried or has a stored delivery.
  */
 export async function findProgress(reader: Reader, subscription: number): Promise<Progress> {
   const row = await reader.get<{ behind: number; position: number; generation: number }>(sql`
@@ -130,7 +134,7 @@ export async function findProgress(reader: Reader, subscription: number): Promis
   }
 }
 
-/** Saves progress. Returns false and writes nothing if the node does not own the queue any more. */
+/** Saves the progress of a queue. Returns false and writes nothing if the server does not own the queue any more. */
 export async function saveProgress(
   tx: Tx,
   subscription: number,
@@ -152,14 +156,14 @@ export async function saveProgress(
   return true
 }
 
-/** Schedules queues with unfinished subjects of an earlier version again, when a server starts. */
+/** Schedules queues again that have untried events of subjects from an earlier version. Called when a server starts. */
 export async function wakeLeftLanes(tx: Tx): Promise<void> {
   await tx.run(sql`
     UPDATE delivery_queues SET generation = generation + 1, due_time = ''
      WHERE generation = served AND deleted = 0 AND subscription_id IN (SELECT subscription_id FROM delivery_lanes)`)
 }
 
-/** Events of such subjects up to `upTo`, by type, counted up to `most`. */
+/** Number of untried events of such subjects up to `upTo`, by type, at most `most`. */
 export function countInLanes(
   reader: Reader,
   { id, uid, group, upTo }: { id: number; uid: string; group: string; upTo: number },

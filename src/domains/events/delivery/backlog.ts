@@ -1,6 +1,6 @@
-// Events after the position of a queue. Routing stores no delivery: the subscription keeps only its position in the order of
-// events. The owner of its queue reads later events into memory, a few ahead of sending. So a sink that never responds costs one
-// row instead of one row for each event. Nothing is lost while the events themselves are kept.
+// Reads events that have no delivery row yet. Routing stores only the position of a subscription in the order of events. The
+// server that owns the queue reads later events into memory, shortly before it sends them. So a sink that never responds causes
+// one row, not one row for each event. All events stay available until they expire.
 import type { App } from '#app.ts'
 import type { Reader } from '#db/sql.ts'
 import { wants } from '../routing/type-patterns.ts'
@@ -8,15 +8,15 @@ import * as store from './backlog.store.ts'
 import type { Waiting } from './deliveries.model.ts'
 import type { OrderedEvent } from './deliveries.store.ts'
 
-/** Most positions and events that one step reads. */
+/** Limits of one read on the positions and on the events. */
 const bounds = { positions: 1000, events: 250 }
 
-/** Wanted events up to `position`. `isEnd` is true after the last event. */
+/** Events for the subscription up to `position`. `isEnd` is true if there are no later events. */
 export type Read = { events: Waiting[]; position: number; isEnd: boolean }
 
 type Place = { subscription: number; node: string; after: number }
 
-/** Reads the next events of a queue that the node owns, in one bounded step. */
+/** Reads the next events of a queue that the server owns, within the limits of one read. */
 export async function readEvents(
   app: Pick<App, 'vendor'>,
   reader: Reader,
@@ -24,7 +24,7 @@ export async function readEvents(
   most: Partial<typeof bounds> = bounds,
 ): Promise<Read> {
   const { positions, events: limit } = { ...bounds, ...most }
-  // Read before the events, so that all of them up to here are visible.
+  // The last position is read before the events. So all events up to this position are visible.
   const last = await store.lastPosition(reader)
   const follower = await store.findFollower(reader, subscription, node)
   if (!follower) return { events: [], position: after, isEnd: true }

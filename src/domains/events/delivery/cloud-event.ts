@@ -1,5 +1,5 @@
-// Conversion of an event to a signed HTTP request: CloudEvents 1.0 in binary mode, a token for its receiver, and a signature by
-// Standard Webhooks.
+// Converts an event to a signed HTTP request. The request is a CloudEvent 1.0 in binary mode. It contains a token for the
+// receiver and a signature by Standard Webhooks.
 import { SignJWT } from 'jose'
 import type { App } from '#app.ts'
 import { signatureHeaders } from '#lib/crypto/standard-webhooks.ts'
@@ -14,7 +14,7 @@ const tokenLifetime = 30 * 60
 
 export type SinkRequest = { headers: Record<string, string>; body: string }
 
-/** Builds the request of one attempt. All attempts have the same ID. `now` is in milliseconds. */
+/** Builds the request of one attempt. All attempts of a delivery have the same ID. `now` is in milliseconds. */
 export async function sinkRequest(
   app: Pick<App, 'keyring' | 'sealer' | 'eventTable'>,
   url: string,
@@ -47,13 +47,13 @@ export function bodyOf({ actor, body }: Payload): string {
   return `{"actor":${actor},"body":${body}}`
 }
 
-/** Attributes of CloudEvents by their lower-case names. Empty ones count as absent. */
+/** Attributes of CloudEvents by their lower-case names. Empty attributes are left out. */
 export function attributesOf(url: string, event: Payload): Record<string, string> {
   return {
     specversion: '1.0',
     id: event.uuid,
     type: event.type,
-    // A source that is not a path below our URL is a host.
+    // A source that begins with a slash is a path below our URL. Any other source is a host name.
     source: event.source.startsWith('/') ? url + event.source : hostReference(event.source),
     subject: event.subject,
     time: event.createTime,
@@ -64,7 +64,7 @@ export function attributesOf(url: string, event: Payload): Record<string, string
   }
 }
 
-/** Token for the receiver with the issuer, the group of the subscription, and the digest of the body. */
+/** Token for the receiver. It contains the issuer, the group of the subscription, and the digest of the body. */
 export async function tokenOf(
   { keyring }: Pick<App, 'keyring'>,
   issuer: string,
@@ -75,7 +75,7 @@ export async function tokenOf(
   const { kid, alg, key } = keyring.signer()
   const seconds = Math.floor(now / 1000)
   const digest = digestOf('sha256', Buffer.from(body))
-  // The dotted name of the claim can be read as nested or as flat, so both are present.
+  // Receivers read the claim `webhook.digest` as nested or as flat, so the token contains both forms.
   return new SignJWT({ webhook: { digest }, 'webhook.digest': digest })
     .setProtectedHeader({ alg, kid, typ: 'JWT' })
     .setIssuer(issuer)
@@ -86,7 +86,7 @@ export async function tokenOf(
     .sign(key)
 }
 
-/** Secrets for signatures: the present one, and for some time after a rotation the previous one. */
+/** Secrets that sign requests: the present secret, and for some time after a rotation also the previous one. */
 function secretsOf({ sealer }: Pick<App, 'sealer'>, target: Target, now: number): Buffer[] {
   const { secret, oldSecret, oldSecretTime } = target
   const secrets = [secret]

@@ -1,16 +1,16 @@
-// Work that is requested more often than it has to run.
+// Merges several requests for the same work into one run.
 
 export type Coalesced = {
-  /** Requests a run. */
+  /** Requests a run of the work. */
   run(): void
-  /** Resolves when nothing runs. */
+  /** Resolves when the work does not run. */
   idle(): Promise<void>
 }
 
 /**
- * Runs the work one at a time. A request during a run starts another run afterwards, unless the work has not called `begun` yet:
- * then the run covers the request. With `everyMs`, runs start at least that many milliseconds apart, so that one run covers many
- * requests. The first request does not wait.
+ * Runs the work one at a time. A request during a run starts another run afterwards. Exception: before the work calls `begun`,
+ * the present run also serves the request. With `everyMs`, runs start at least that many milliseconds apart, so that one run
+ * serves several requests. The first request does not wait.
  */
 export function coalesced(
   work: (begun: () => void) => Promise<void>,

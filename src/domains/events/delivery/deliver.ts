@@ -1,6 +1,6 @@
-// Worker of deliveries: routes new events, owns and serves queues, and takes over queues of nodes that have stopped. Commits of
-// this process wake it at once; it polls for those of other nodes. A server that does not share its database polls only for due
-// work.
+// Worker that sends deliveries. The worker routes new events, owns and serves queues, and takes over the queues of servers that
+// have stopped. A commit of this process wakes the worker at once. The worker polls for commits of other servers. If no other
+// server shares the database, the worker polls only for due work.
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { App } from '#app.ts'
 import type { JobContext } from '#job.ts'
@@ -14,23 +14,29 @@ import { createResults, type Results } from './results.ts'
 import { SinkQueue, type SinkQueueDeps } from './sink-queue.ts'
 
 export type Deliveries = {
-  /** Starts nothing more. Waits up to `graceMs` for requests in flight, and releases the queues. */
+  /** Stops sending. Waits up to `graceMs` for requests in flight, and then releases the queues. */
   close(graceMs: number): Promise<void>
 }
 
-/** Interval between polls for work of other nodes, in milliseconds: while the node owns queues, and while it does not. */
+/**
+ * Intervals in milliseconds between polls for commits of other servers. The first one applies while the server owns queues, the
+ * second one while it owns none.
+ */
 const busyLookMs = 100
 const idleLookMs = 1000
 const retryMs = 1000
-/** Delay that collects events to route together, in milliseconds. This costs the database as much as routing one. */
+/**
+ * Delay in milliseconds before new events are routed together. Routing several events costs the database as much as routing one
+ * event.
+ */
 const routeMs = 10
-/** Longest time of a timer, in milliseconds. After it, the worker polls once without need. */
+/** Longest possible duration of a timer in milliseconds. After this time the worker polls once without a reason. */
 const longestTimer = 2 ** 31 - 1
-/** Most queues that a node takes by itself. The rest is for others. */
+/** Limit on the queues that a server claims. Other servers claim the remaining queues. */
 const maxOwned = 1000
 
 const rowLocks = { isolation: 'rowLocks' } as const
-/** Routing that a power failure undoes is repeated. */
+/** Transaction options for routing. If a power failure undoes a routing transaction, the events are routed again. */
 const routes = { isolation: 'rowLocks', durability: 'later' } as const
 
 /** Resolves once the worker is running. */
@@ -109,7 +115,7 @@ class DeliveryWorker implements Deliveries {
 
   #depsOfQueues(): SinkQueueDeps {
     const { db, config } = this.#app
-    // A request that starts now must finish before another node may take the queue.
+    // Another server may take the queue when the lease expires. So a new request is sent only if it will end before that time.
     const leaseHolds = () => !db.shared || this.#trust.holds(config.deliveryTimeoutMs)
     return {
       app: this.#app,
@@ -134,7 +140,7 @@ class DeliveryWorker implements Deliveries {
     }
   }
 
-  /** Other queues of the node with the same sink. */
+  /** Other queues of this server with the same sink. */
   #sharing({ subscription, sink }: SinkQueue): SinkQueue[] {
     return [...this.#queues.values()].filter((other) => other.sink === sink && other.subscription !== subscription)
   }
@@ -165,7 +171,7 @@ class DeliveryWorker implements Deliveries {
     }
   }
 
-  /** Finds due queues, and queues that their owner has left. */
+  /** Finds due queues, and queues whose owner has stopped. */
   async #look(begun: () => void): Promise<void> {
     begun()
     if (this.#closing) return
@@ -200,7 +206,7 @@ class DeliveryWorker implements Deliveries {
     for (const state of claimed) this.#serve(state)
   }
 
-  /** Renews the lease. If this fails for the length of a lease, other nodes take the queues. */
+  /** Renews the lease. If renewals fail until the lease expires, other servers take the queues. */
   async #beat(begun: () => void): Promise<void> {
     begun()
     const { monotonic, node } = this.#site

@@ -107,7 +107,7 @@ function readState(state: Delivery_State): DeliveryState | undefined {
   return found[0]
 }
 
-/** Settings without the state of the queue, which is not part of the change. */
+/** Settings of a subscription without the state of its queue, because a change of settings does not include the state. */
 function toShown({ uid, types, paused, pauseReason }: ShownSettings): SubscriptionSettings {
   return toSettings({ uid, types, paused, pauseReason, waiting: 0, givenUp: 0, failures: 0 })
 }

@@ -4,7 +4,10 @@ import { type DeliveryState, deliveryStates } from '../routing/delivery-states.m
 
 export { type DeliveryState, deliveryStates }
 
-/** Result of an attempt: `delivered`, `refused` by a status, or the reason why there was no status. */
+/**
+ * Results of an attempt. `delivered`: the sink accepted the event. `refused`: the sink returned another status. Other results are
+ * reasons why there was no status.
+ */
 export const attemptResults = [
   'delivered',
   'refused',
@@ -18,11 +21,11 @@ export const attemptResults = [
 ] as const
 export type AttemptResult = (typeof attemptResults)[number]
 
-/** Pending delivery, as needed for sending. `nextTime` is the time of the next attempt, or empty. */
+/** Pending delivery with the fields for sending. `nextTime` is the time of the next attempt, or empty. */
 export type Waiting = {
-  /** Number of the row. 0 for an event that has not been tried and has no row yet. */
+  /** Number of the delivery's row. 0 if the event was not tried, because it then has no row. */
   id: number
-  /** Position of such an event. 0 for a row. */
+  /** Position of an event without a row. 0 if the delivery has a row. */
   position: number
   event: number
   subject: string
@@ -31,14 +34,14 @@ export type Waiting = {
   createTime: string
 }
 
-/** Settings and state of a subscription. Unset times are empty. */
+/** Settings and state of a subscription. Times that are not set are empty. */
 export type Settings = {
   uid: string
   types: readonly string[]
   paused: boolean
   pauseReason: string
   waiting: number
-  /** Time of the first event without a stored delivery. */
+  /** Time of the first event that has no delivery row. */
   behindTime: string
   givenUp: number
   failures: number
@@ -46,7 +49,7 @@ export type Settings = {
   oldSecretExpireTime: string
 }
 
-/** Settings in events, with one kind for each kind of change. */
+/** Settings of a subscription in events. Each kind of change has a separate kind of event. */
 export type ShownSettings = Pick<Settings, 'uid' | 'types' | 'paused' | 'pauseReason'>
 export const changedSettings = kindOf<ShownSettings>('changed')
 export const pausedSettings = kindOf<ShownSettings>('paused')
@@ -64,12 +67,12 @@ export type Delivery = {
   /** Number of the event. */
   event: number
   state: DeliveryState
-  /** Empty, like the type, if the event is not stored any more. */
+  /** ID of the event. `eventId` and the type are empty if the event has expired. */
   eventId: string
   type: string
   subject: string
   attemptCount: number
-  /** Empty if it does not wait for a time. */
+  /** Time of the next attempt. Empty if no attempt is scheduled for a later time. */
   nextAttemptTime: string
   lastAttempt: DeliveryAttempt | undefined
   createTime: string
@@ -84,11 +87,11 @@ export const maxTypes = 20
 export const maxTypeLength = 200
 export const maxRedeliveries = 100
 export const maxAttemptsShown = 100
-/** Most positions after that of a queue within which pending events are counted. */
+/** Limit on the positions that are read to count the pending events of a queue. */
 export const maxCountedBehind = 10_000
 /**
- * Most delivered, and most given-up deliveries of a subscription that are kept. `every` is the number of deliveries that end
- * between two trims.
+ * Limit on the stored deliveries of a subscription, separately for delivered and for given-up ones. Old deliveries are deleted
+ * after each `every` ended deliveries.
  */
 export const kept = { deliveries: 10_000, every: 500, trimmed: 1000 }
 export const defaultOverlapMs = 24 * 60 * 60 * 1000
@@ -98,14 +101,14 @@ export function deliveryUid(subscription: string, id: number): string {
   return `${subscription}/${id.toString(16).padStart(16, '0')}`
 }
 
-/** Subscription and number in the uid of a delivery. Undefined for an invalid uid. */
+/** Subscription and number in the uid of a delivery. Returns undefined for an invalid uid. */
 export function readDeliveryUid(uid: string): { subscription: string; id: number } | undefined {
   const slash = uid.lastIndexOf('/')
   const id = Number.parseInt(uid.slice(slash + 1), 16)
   return slash > 0 && Number.isSafeInteger(id) ? { subscription: uid.slice(0, slash), id } : undefined
 }
 
-/** Event with everything that is sent. */
+/** Event with all fields that are sent. */
 export type Payload = {
   id: number
   uuid: string

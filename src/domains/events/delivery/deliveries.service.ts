@@ -29,7 +29,10 @@ import * as store from './deliveries.store.ts'
 import { requireRoomFor } from './room.service.ts'
 import { insertAttempts } from './sending.store.ts'
 
-/** Queues are updated all the time. Without serializability, this only causes short waits for row locks. */
+/**
+ * Other transactions update queues all the time. With row locks instead of serializability, these transactions only delay each
+ * other briefly.
+ */
 const rowLocks = { isolation: 'rowLocks' } as const
 
 export async function getSettings(call: Call, uid: string): Promise<model.Settings> {
@@ -64,7 +67,7 @@ export async function resumeSubscription(call: Call, uid: string): Promise<model
   })
 }
 
-/** Replaces the secret. Only this response ever shows it. */
+/** Replaces the secret of a subscription. Only this response contains the new secret. */
 export async function rotateSecret(
   call: Call,
   uid: string,
@@ -77,14 +80,14 @@ export async function rotateSecret(
   const secret = newSecret(sealer)
   const until = new Date(Date.parse(call.now) + overlapMs).toISOString()
   const settings = await change(call, uid, model.newSecretSettings, async (tx, { id, secretShown }) => {
-    // A secret that was never shown cannot be in use.
+    // If the previous secret was never shown, no receiver can use it, so it expires at once.
     await store.setSecret(tx, id, secret, secretShown && overlapMs > 0 ? until : '')
     return true
   })
   return { secret: secretText(sealer, secret), settings }
 }
 
-/** Sends one request now, and records the result like any other delivery. */
+/** Sends one test event now, and stores the result like that of any other delivery. */
 export async function sendTestEvent(call: Call, uid: string): Promise<model.Delivery> {
   const { db } = call.app
   const { subscriber } = await requireSettings(db, uid)
@@ -135,7 +138,7 @@ export async function getDelivery(
   return { ...delivery, attempts: await store.attemptsOf(db, named.id, model.maxAttemptsShown) }
 }
 
-/** Creates new deliveries of the same events, in the order given. */
+/** Creates new deliveries of the same events, in the order of the request. */
 export async function redeliver(call: Call, uid: string, uids: readonly string[]): Promise<model.Delivery[]> {
   if (uids.length === 0 || uids.length > model.maxRedeliveries) {
     throw invalid({ field: 'delivery_uids', description: `must have 1 to ${model.maxRedeliveries} uids` })
@@ -171,7 +174,7 @@ function redeliverable(delivery: model.Delivery | undefined, uid: string): model
   return delivery
 }
 
-/** Runs a change, and emits the event if `work` has changed something. */
+/** Runs a change of a subscription. Emits the event only if `work` has changed something. */
 async function change(
   call: Call,
   uid: string,
@@ -191,7 +194,7 @@ async function change(
   return shown(call, after)
 }
 
-/** Settings whose number of pending deliveries includes events that have not been tried. */
+/** Settings with the number of pending deliveries. The number includes events that were not tried yet. */
 async function shown({ app }: Call, { settings, subscriber }: store.Found): Promise<model.Settings> {
   if (subscriber.behind === 0) return settings
   const behind = [

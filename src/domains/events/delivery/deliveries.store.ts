@@ -1,4 +1,4 @@
-// Deliveries and settings of subscriptions, for reads and changes of the API.
+// Deliveries and settings of subscriptions, as the API reads and changes them.
 import { countRows } from '#db/bulk.ts'
 import { join, list, type Reader, type Sql, sql, type Tx } from '#db/sql.ts'
 import type { Page } from '#lib/lists/paging.ts'
@@ -12,13 +12,13 @@ import {
 } from './deliveries.model.ts'
 import type { Target } from './sending.store.ts'
 
-/** Data of a subscription that services need but do not show. */
+/** Data of a subscription that services need but answers do not contain. */
 export type Subscriber = {
   id: number
   uid: string
   group: string
   types: readonly string[]
-  /** Vendor whose names the events have. Empty for ours. */
+  /** Vendor whose names are used in the events. Empty for our own names. */
   vendor: string
   secretShown: boolean
   /** See `QueueState`. */
@@ -61,7 +61,7 @@ export async function setTypes(tx: Tx, subscription: number, types: readonly str
   await tx.run(sql`UPDATE subscriptions SET types = ${JSON.stringify(types)} WHERE id = ${subscription}`)
 }
 
-/** Sets the secret. `keepUntil` is the expiry of the previous one; empty if it must not be used any more. */
+/** Sets the secret. `keepUntil` is the expiry time of the previous secret. It is empty if the previous secret expires at once. */
 export async function setSecret(tx: Tx, subscription: number, secret: Uint8Array, keepUntil: string): Promise<void> {
   const old = keepUntil === '' ? sql`NULL` : sql`secret`
   await tx.run(sql`
@@ -69,7 +69,7 @@ export async function setSecret(tx: Tx, subscription: number, secret: Uint8Array
      WHERE id = ${subscription}`)
 }
 
-/** Target of a subscription, paused or not. */
+/** Target of a subscription. Paused subscriptions have a target too. */
 export async function findTargetOf(reader: Reader, subscription: number): Promise<Target | undefined> {
   return reader.get<Target>(sql`
     SELECT uid, parent_uid AS "group", sink, types, vendor, secret, old_secret AS "oldSecret", old_secret_time AS "oldSecretTime"
@@ -119,7 +119,7 @@ function fromRow(subscription: string, row: Row): Delivery {
 
 type Place = { id: number; uid: string }
 
-/** Deliveries of a page, one row more than its size. */
+/** One page of deliveries, and one more row. */
 export async function listDeliveries(
   reader: Reader,
   { id, uid }: Place,
@@ -148,14 +148,14 @@ function conditions(subscription: number, state: DeliveryState | undefined): Sql
   return state === undefined ? [mine] : [mine, sql`state = ${state}`]
 }
 
-/** Deliveries that exist, in no particular order. */
+/** Deliveries with these IDs, in no particular order. Missing deliveries are left out. */
 export async function findDeliveries(reader: Reader, { id, uid }: Place, ids: readonly number[]): Promise<Delivery[]> {
   const rows = await reader.all<Row>(sql`
     SELECT ${columns} FROM deliveries d ${joins} WHERE d.id IN (${list(ids)}) AND d.subscription_id = ${id}`)
   return rows.map((row) => fromRow(uid, row))
 }
 
-/** Latest attempts at a delivery, oldest first. */
+/** Latest attempts of a delivery, the oldest first. */
 export async function attemptsOf(reader: Reader, delivery: number, limit: number): Promise<DeliveryAttempt[]> {
   const rows = await reader.all<DeliveryAttempt>(sql`
     SELECT result, status, duration_ms AS "durationMs", create_time AS "createTime" FROM delivery_attempts
@@ -163,7 +163,7 @@ export async function attemptsOf(reader: Reader, delivery: number, limit: number
   return rows.reverse()
 }
 
-/** Position of an event before `time`. All events of `time` and later have higher positions. */
+/** A position before all events from `time` on. */
 export async function positionBefore(reader: Reader, time: string): Promise<number> {
   const row = await reader.get<{ position: number }>(sql`
     SELECT position FROM events_outbox WHERE create_time < ${time} ORDER BY create_time DESC, id DESC LIMIT 1`)
@@ -190,7 +190,7 @@ export function eventsAfter(reader: Reader, position: number, limit: number): Pr
       FROM events_outbox WHERE position > ${position} AND position > 0 ORDER BY position LIMIT ${limit}`)
 }
 
-/** Stores the result of a test event. Such a delivery is never pending, so that it is not sent again. */
+/** Stores the result of a test event. The delivery is never pending, so no server sends the test event again. */
 export async function settleDelivery(tx: Tx, id: number, state: DeliveryState): Promise<void> {
   await tx.run(sql`UPDATE deliveries SET state = ${state}, attempts = 1 WHERE id = ${id}`)
 }

@@ -1,4 +1,4 @@
-// Depth of the queues, for metrics.
+// Number of pending deliveries in all queues, for metrics.
 import { type Reader, sql } from '#db/sql.ts'
 import { createYielder } from '#lib/scheduling/yielder.ts'
 import { countBehind, lastPosition } from './backlog.store.ts'
@@ -8,10 +8,13 @@ export type DepthState = 'ready' | 'blocked' | 'paused' | 'given_up'
 
 type Row = { state: DepthState; count: number; oldest: string | null; behind?: string | null }
 
-/** Most queues whose events are counted, and most positions after each and in total, so that reading metrics stays cheap. */
+/**
+ * Limits on the counting of events, so that reading metrics is fast: on the number of queues, on positions for each queue, and on
+ * all positions.
+ */
 const counted = { queues: 100, positions: 1000, inAll: 10_000 }
 
-/** Time of the oldest event without a position. Undefined if all events are routed. */
+/** Time of the oldest event that was not routed yet. Undefined if all events are routed. */
 export async function oldestUnrouted(reader: Reader): Promise<string | undefined> {
   const row = await reader.get<{ createTime: string }>(sql`
     SELECT create_time AS "createTime" FROM events_outbox WHERE position = 0 ORDER BY id LIMIT 1`)
@@ -25,8 +28,8 @@ const stateOf = (now: string) => sql`
   CASE WHEN q.paused = 1 THEN 'paused' WHEN q.blocked_until > ${now} THEN 'blocked' ELSE 'ready' END`
 
 /**
- * Number of pending deliveries, stored or not, and age of the oldest pending event, by reason; all from indexes. `now` is in
- * milliseconds.
+ * Number of pending deliveries and age of the oldest pending event, by reason. Includes events without a row. All values come
+ * from indexes. `now` is in milliseconds.
  */
 export async function readDepth(
   wants: Wanted,
@@ -65,8 +68,8 @@ export async function readDepth(
 type Follower = { state: DepthState; uid: string; group: string; types: string; vendor: string; behind: number }
 
 /**
- * Counts events after the positions of queues, within the limits; paused queues come last. Each queue is a statement of its own,
- * so other work is possible between them.
+ * Counts events after the positions of queues, within the limits. Paused queues come last. Each queue has a separate query, so
+ * that other work can run between them.
  */
 async function countEvents(wants: Wanted, reader: Reader, now: string, most: typeof counted): Promise<Row[]> {
   const last = await lastPosition(reader)

@@ -1,24 +1,24 @@
-// Pending deliveries and events of one subscription in the memory of its owner, with one lane for each subject. Within a lane,
-// the order is kept; lanes do not wait for each other. Pure: the caller reads rows and passes the time.
+// Pending deliveries and events of one subscription in memory. A lane contains those of one subject. Deliveries of one subject
+// are sent in order. Subjects do not wait for each other. The caller reads rows and passes the present time.
 import type { Waiting } from './deliveries.model.ts'
 
 export type Lane = {
   subject: string
   rows: Waiting[]
-  /** True if there are more rows after these, up to the caller's position of reading. */
+  /** True if the database contains more rows of the subject, up to the position that the caller has read. */
   more: boolean
-  /** ID of the last stored row in the lane. */
+  /** ID of the last stored row in this lane. */
   last: number
-  /** True if there are more events after `position`, up to the caller's position of reading. */
+  /** True if the subject has more events after `position`, up to the position that the caller has read. */
   moreEvents: boolean
-  /** Position of the last event in the lane; 0 if none. */
+  /** Position of the last event in this lane. 0 if there is no event. */
   position: number
   busy: boolean
-  /** Time from which the first row may be tried, in milliseconds. */
+  /** Time in milliseconds from which the first row can be sent. */
   dueAt: number
 }
 
-/** Most rows of one subject in memory. The rest is read again when these are finished. */
+/** Limit on the rows of one subject in memory. The next rows are read when these are finished. */
 export const laneRows = 32
 
 /** A class, since its state lives as long as its queue. */
@@ -50,7 +50,7 @@ export class Lanes {
     return this.#ready.size
   }
 
-  /** Moves a lane to the set for its state, after the lanes that are there. */
+  /** Adds a lane to the end of the set for its present state. */
   #sort(lane: Lane, now: number): void {
     for (const set of [this.#ready, this.#resting, this.#hungry]) set.delete(lane)
     if (lane.busy) return
@@ -68,7 +68,7 @@ export class Lanes {
     return lane
   }
 
-  /** Adds stored rows that come after all rows added before. */
+  /** Adds stored rows. They must come after all rows that were added before. */
   add(rows: readonly Waiting[], now: number): void {
     for (const row of rows) {
       const lane = this.#laneOf(row.subject)
@@ -81,7 +81,7 @@ export class Lanes {
     }
   }
 
-  /** Adds events that come after all events added before. */
+  /** Adds events. They must come after all events that were added before. */
   addEvents(events: readonly Waiting[], now: number): void {
     for (const event of events) {
       const lane = this.#laneOf(event.subject)
@@ -97,13 +97,14 @@ export class Lanes {
 
   #push(lane: Lane, row: Waiting, now: number): void {
     lane.rows.push(row)
-    // Only a first row changes the place of the lane. Other rows would move it after younger lanes.
+    // Only the first row of a lane determines its position among the lanes. For other rows, the lane would move behind younger
+    // lanes.
     if (lane.rows.length > 1) return
     lane.dueAt = dueAtOf(row)
     this.#sort(lane, now)
   }
 
-  /** Adds a subject with events after a position. */
+  /** Adds a subject that has untried events after a position. */
   addBehind(subject: string, position: number, now: number): void {
     const lane = this.#laneOf(subject)
     lane.moreEvents = true
@@ -111,12 +112,12 @@ export class Lanes {
     this.#sort(lane, now)
   }
 
-  /** Lanes without rows in memory, for which the caller has to read more. */
+  /** Lanes that have no rows in memory but have rows in the database, which the caller must read. */
   hungry(): Lane[] {
     return [...this.#hungry]
   }
 
-  /** Adds the next stored rows of a hungry lane, up to the row with the ID `last`. */
+  /** Adds the next stored rows to such a lane, up to the row with the ID `last`. */
   feed(lane: Lane, rows: readonly Waiting[], more: boolean, now: number, last = rows.at(-1)?.id ?? lane.last): void {
     lane.rows.push(...rows)
     lane.more = more
@@ -124,7 +125,7 @@ export class Lanes {
     this.#settle(lane, now)
   }
 
-  /** Adds the next events of a hungry lane, up to a position. */
+  /** Adds the next events to such a lane, up to a position. */
   feedEvents(lane: Lane, events: readonly Waiting[], position: number, more: boolean, now: number): void {
     lane.rows.push(...events)
     lane.moreEvents = more
@@ -132,7 +133,9 @@ export class Lanes {
     this.#settle(lane, now)
   }
 
-  /** Lanes whose first row may be sent now, the oldest lane first. They are busy until the result is reported. */
+  /**
+   * Lanes whose first row can be sent now, the oldest lane first. A returned lane is busy until the caller reports the result.
+   */
   take(limit: number, now: number): Lane[] {
     for (const lane of this.#resting) if (lane.dueAt <= now) this.#sort(lane, now)
     const taken: Lane[] = []
@@ -147,7 +150,7 @@ export class Lanes {
     return taken
   }
 
-  /** For a sink that fails as a whole: the lane with the least tried row, due or not. */
+  /** If a sink fails for all subjects, returns the lane whose first row has the fewest attempts, even if the row is not due. */
   takeProbe(now: number): Lane[] {
     let least: Lane | undefined
     for (const lane of [...this.#ready, ...this.#resting]) {
@@ -159,13 +162,13 @@ export class Lanes {
     return [least]
   }
 
-  /** Returns a lane that was taken without an attempt. */
+  /** Puts back a lane if its row was not sent. */
   putBack(lane: Lane, now: number): void {
     lane.busy = false
     this.#sort(lane, now)
   }
 
-  /** Removes the first row, which is finished. */
+  /** Removes the first row of a lane after its last attempt. */
   done(lane: Lane, now: number): void {
     lane.busy = false
     const row = lane.rows.shift()
@@ -173,7 +176,7 @@ export class Lanes {
     this.#settle(lane, now)
   }
 
-  /** Updates a lane whose first row has changed. Removes a lane without remaining rows. */
+  /** Updates a lane after its first row has changed. Removes the lane if it has no rows left. */
   #settle(lane: Lane, now: number): void {
     const first = lane.rows[0]
     lane.dueAt = first ? dueAtOf(first) : 0
@@ -181,7 +184,10 @@ export class Lanes {
     this.#sort(lane, now)
   }
 
-  /** Keeps the first row, to retry it at `dueAt`. An event becomes a row only when it is stored; until then its lane is busy. */
+  /**
+   * Keeps the first row for another attempt at `dueAt`. If the row is an event, its lane stays busy until the event's delivery is
+   * stored.
+   */
   retry(lane: Lane, dueAt: number, now: number): void {
     const row = lane.rows[0]!
     this.#lastEnded = Math.max(this.#lastEnded, row.position)
@@ -192,21 +198,24 @@ export class Lanes {
     this.#sort(lane, now)
   }
 
-  /** True if a stored row is that of an event in memory whose ID is not known yet. A replay of the event was never tried. */
+  /**
+   * True if a stored row belongs to an event in memory whose ID is not known yet. A replay of the same event has no attempts, so
+   * it does not match.
+   */
   isBeingStored({ subject, event, attempts }: Waiting): boolean {
     if (attempts === 0) return false
     const first = this.#lanes.get(subject)?.rows[0]
     return first !== undefined && first.id === 0 && first.position === 0 && first.event === event
   }
 
-  /** Sets the ID of the first row, an event that is now stored. */
+  /** Sets the ID of the first row after the event's delivery was stored. */
   stored(lane: Lane, id: number, now: number): void {
     lane.rows[0]!.id = id
     lane.busy = false
     this.#sort(lane, now)
   }
 
-  /** Removes the events up to a position. No request may be in flight. */
+  /** Removes the events up to a position. The caller must ensure that no request is in flight. */
   passOver(position: number, now: number): void {
     for (const lane of [...this.#lanes.values()]) {
       const left = lane.rows.filter((row) => row.position === 0 || row.position > position)
@@ -218,7 +227,7 @@ export class Lanes {
     }
   }
 
-  /** Makes all waiting lanes due now. */
+  /** Makes all lanes due now that wait for a retry. */
   wake(now: number): void {
     for (const lane of this.#resting) {
       lane.dueAt = 0
@@ -226,7 +235,7 @@ export class Lanes {
     }
   }
 
-  /** Time at which the first resting lane may send. Undefined if none rests. */
+  /** Time at which the first lane that waits for a retry is due. Undefined if no lane waits. */
   nextDue(): number | undefined {
     let next: number | undefined
     for (const lane of this.#resting) if (next === undefined || lane.dueAt < next) next = lane.dueAt

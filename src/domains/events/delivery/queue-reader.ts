@@ -1,6 +1,6 @@
-// Reader of one subscription's queue: first the stored pending deliveries, then the events after the position of the queue. It
-// also tracks the progress of the queue, which is saved with the results of attempts. An event whose first attempt has ended has
-// a row. All others are found again from the position of the queue and those of its subjects.
+// Reads the queue of one subscription. First it reads stored pending deliveries, then events after the position of the queue. It
+// also tracks the progress of the queue, which is saved with the results of attempts. After the first attempt, an event has a
+// row. Other events are found again by the positions of the queue and its subjects.
 import type { App } from '#app.ts'
 import { type Checkpoint, findProgress, type Progress } from './backlog.store.ts'
 import { readEvents, readSubject } from './backlog.ts'
@@ -9,9 +9,9 @@ import { type Lane, Lanes, laneRows } from './lanes.ts'
 import { scanSubject, scanWaiting } from './sending.store.ts'
 
 const rowsAtOnce = 500
-/** Most reads of the first position, if the queue gets new events during the read. */
+/** Limit on reading the first position again, if the queue gets new events during the read. */
 const opensAtOnce = 3
-/** Most subjects in memory, above which no more events are read. */
+/** Limit on the subjects in memory. Above this number, no more events are read. */
 const maxLanes = 20_000
 
 /** A class, since its state lives as long as its queue. */
@@ -19,14 +19,14 @@ export class QueueReader {
   readonly lanes = new Lanes()
   readonly #app: Pick<App, 'db' | 'vendor'>
   readonly #place: { subscription: number; node: string }
-  /** Generation whose position is known. Undefined until the position is read. */
+  /** Generation of the queue whose position was read. Undefined until the position is read. */
   #generation: number | undefined
   /** ID of the last stored delivery that was read. */
   #cursor = 0
   #isExhausted = false
-  /** Deliveries in memory that this reader has stored, so that they are not read again. */
+  /** IDs of deliveries in memory that this reader has stored. The reader does not read them again. */
   readonly #own = new Set<number>()
-  /** Grows with each notification, so that an earlier read does not end the reading. */
+  /** Number of notifications. A read that began before the last notification does not end the reading. */
   #notes = 0
   /** Position up to which events have been read. */
   #position = 0
@@ -44,19 +44,22 @@ export class QueueReader {
     return this.#isBehind
   }
 
-  /** Generation up to which the reader knows the position. Releasing a later one could drop events that were never read. */
+  /**
+   * Generation up to which the position is known. Releasing the queue at a later generation could lose events that were never
+   * read.
+   */
   get generation(): number | undefined {
     return this.#generation
   }
 
-  /** Notifies of new deliveries or events. `behind` is the queue's position in the database at this generation. */
+  /** Reports new deliveries or events. `behind` is the position of the queue in the database at this generation. */
   note({ behind, generation }: { behind: number; generation: number }): void {
     this.#notes++
     this.#isExhausted = false
     if (this.#generation === undefined) return
     this.#generation = generation
     if (behind === 0) return
-    // A queue without a position gets one before the next event that it wants.
+    // If the queue has no position, the next event for the subscription sets the position.
     if (this.#saved.position === 0) {
       this.#position = Math.max(this.#position, behind)
       this.#saved.position = behind
@@ -64,7 +67,7 @@ export class QueueReader {
     this.#isBehind = true
   }
 
-  /** Number of subjects in memory without a row that may need one. */
+  /** Number of subjects in memory whose events have no rows and may need one. */
   get unstored(): number {
     let count = 0
     for (const { rows, moreEvents } of this.lanes.all()) if (rows[0] ? rows[0].id === 0 : moreEvents) count++
@@ -72,8 +75,7 @@ export class QueueReader {
   }
 
   /**
-   * Reads until `room` subjects are ready, or nothing is left. `roomForEvents` returns the number of further subjects that may
-   * need a row.
+   * Reads until `room` subjects are ready, or until all is read. `roomForEvents` returns how many more subjects can get a row.
    */
   async read(room: number, now: () => number, roomForEvents: () => Promise<number>): Promise<void> {
     const { lanes } = this
@@ -102,7 +104,8 @@ export class QueueReader {
     this.#isBehind = behind > 0
     this.#saved = { position: behind, lanes }
     for (const [subject, at] of lanes) this.lanes.addBehind(subject, at, now)
-    // If the generation differs from that of the last notification, the release fails and the queue is notified again.
+    // If there was a notification in the meantime, the generations differ. Then the release fails, and the queue is notified
+    // again.
     this.#generation = generation
   }
 
@@ -111,7 +114,7 @@ export class QueueReader {
       const { subject, last } = lane
       const place = { subscription: this.#place.subscription, subject, after: last, upTo: this.#cursor }
       const rows = await scanSubject(this.#app.db, place, laneRows)
-      // The result of a row that this reader has stored may not be written yet.
+      // Rows of this reader are left out, because their results may not be written yet.
       const others = rows.filter((row) => !this.#own.has(row.id))
       this.lanes.feed(lane, others, rows.length === laneRows, now(), rows.at(-1)?.id ?? last)
     }
@@ -149,7 +152,7 @@ export class QueueReader {
     if (notes === this.#notes) this.#isBehind = end >= 0 || !isEnd
   }
 
-  /** Reports that the result of an attempt is written, with the ID of the row. */
+  /** Reports that the result of an attempt was written, with the ID of the row. */
   recorded(lane: Lane, row: Waiting, id: number, isEnded: boolean, now: number): void {
     if (isEnded) this.#own.delete(id)
     else if (row.id === 0) {
@@ -158,15 +161,15 @@ export class QueueReader {
     }
   }
 
-  /** Removes the events up to a position. No request may be in flight. */
+  /** Removes the events up to a position. The caller must ensure that no request is in flight. */
   passOver(position: number, now: number): void {
     this.lanes.passOver(position, now)
     if (this.#isBehind) this.#position = Math.max(this.#position, position)
   }
 
   /**
-   * Progress of the queue. Tried events are never after it. So a subject is saved with its own position if one of its events is
-   * older than a tried event, or if the subject has to wait anyway.
+   * Progress of the queue. No tried event has a higher position. A subject with an older untried event is saved with a separate
+   * position. So is a subject that waits for a retry.
    */
   checkpoint(): Checkpoint | undefined {
     if (this.#generation === undefined) return undefined
@@ -189,7 +192,7 @@ export class QueueReader {
     return { position, set, removed, isDone, isNews: hasMoved || set.size > 0 || removed.length > 0 }
   }
 
-  /** Reports that the checkpoint is in the database. `position` is 0 if the queue was released without one. */
+  /** Reports that the checkpoint was saved. `position` is 0 if the queue was released without a position. */
   saved({ set, removed }: Checkpoint, position: number): void {
     this.#saved.position = position
     for (const subject of removed) this.#saved.lanes.delete(subject)
@@ -197,7 +200,7 @@ export class QueueReader {
   }
 }
 
-/** Position of the first remaining event of the lane's subject, or a lower bound of it. Undefined if none is left. */
+/** Position of the first remaining event of the subject, or a lower bound of this position. Undefined if no event is left. */
 function firstEventOf({ rows, moreEvents, position }: Lane): number | undefined {
   const event = rows.find((row) => row.position > 0)
   return event?.position ?? (moreEvents ? position + 1 : undefined)

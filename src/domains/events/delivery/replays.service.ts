@@ -1,5 +1,5 @@
-// Replay of the events of a time range. A request creates no more deliveries than may be pending, and returns the position to
-// continue from.
+// Sends the events of a time range again. One request creates at most as many deliveries as may be pending. The request returns
+// the position at which the next one continues.
 import type { App, Call } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
 import { found, invalid } from '#lib/errors.ts'
@@ -12,16 +12,16 @@ import { subscriptionType } from '../subscriptions/subscriptions.model.ts'
 import * as store from './deliveries.store.ts'
 import { refuseForRoom, roomFor } from './room.service.ts'
 
-/** Most events that one request, and one transaction, reads. */
+/** Limits on the events that one request reads, and that one transaction reads. */
 const bounds = { events: 20_000, eventsAtOnce: 500 }
-/** Longest time between the start of a request and its commit, with a margin, in milliseconds. */
+/** Limit in milliseconds on the time between the start of a request and its commit, with a margin. */
 const disorderMs = 2 * 60_000
 
 export type ReplayTime = { from: string; to: string }
 
 /**
- * Replays events in batches with separate commits, so repeating a failed request sends some of them twice. `next` is the token of
- * the next page; empty after the last.
+ * Replays events in batches with separate commits. If a request fails and is repeated, some events are sent twice. `next` is the
+ * token of the next page. It is empty after the last page.
  */
 export async function replayEvents(
   call: Call,
@@ -53,7 +53,7 @@ export async function replayEvents(
 
 type Replayed = { count: number; looked: number; position: number; isFull: boolean; isOver: boolean }
 
-/** Stores deliveries of the events after `position`. Throws if there is no space for the very first one. */
+/** Stores deliveries of the events after `position`. Throws if the limits allow no delivery at all. */
 async function replaySome(
   tx: Tx,
   call: Call,

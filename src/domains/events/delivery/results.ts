@@ -1,5 +1,5 @@
-// Writer of results of attempts, in batches: with one commit for each, deliveries per second would be limited by the syncs of the
-// disk. The first attempt at an event writes its delivery, and moves the position of the queue in the same transaction.
+// Writes the results of attempts in batches. With one commit for each result, the speed of the disk would limit deliveries. The
+// first attempt of an event inserts its delivery, and updates the position of the queue in the same transaction.
 import type { App } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
 import { type NewEvent, newEvent, queueEvents } from '#domains/outbox/emit.ts'
@@ -13,35 +13,38 @@ import { type Checkpoint, saveProgress } from './backlog.store.ts'
 import { type DeliveryState, deliveryStates, kept, pausedSettings } from './deliveries.model.ts'
 import { insertAttempts, isStored, markDelivered, markFailed, type Proof } from './sending.store.ts'
 
-/** Most subscriptions whose ended deliveries are counted. One that is dropped is trimmed a little later. */
+/**
+ * Limit on the subscriptions whose ended deliveries are counted. If a count is dropped, old deliveries of that subscription are
+ * deleted later.
+ */
 const mostCounted = 10_000
 
 export type Pause = { uid: string; group: string; types: string; reason: string }
 
-/** Progress of a queue since its last report. */
+/** Progress of a queue, as the queue reports it to the writer. */
 export type Progress = {
-  /** Undefined if nothing of the queue was read. */
+  /** Progress to save. Undefined if the queue was not read yet. */
   checkpoint(): Checkpoint | undefined
-  /** Reports that the checkpoint is written. `position` is now that of the queue. */
+  /** Reports that the checkpoint was saved. `position` is the new position of the queue. */
   saved(checkpoint: Checkpoint, position: number): void
 }
 
 export type Entry = {
   subscription: number
-  /** Number of the row. 0 for the first attempt at an event, which has none. */
+  /** Number of the delivery's row. 0 for the first attempt of an event, because the row does not exist yet. */
   delivery: number
-  /** Event of such a row. */
+  /** Event of the delivery, for a row that does not exist yet. */
   event: { event: number; subject: string; createTime: string }
-  /** Undefined if there was nothing left to send. */
+  /** Outcome of the attempt. Undefined if the event has expired, so nothing was sent. */
   outcome: Outcome | undefined
   /** Start of the attempt. */
   time: string
   state: DeliveryState
-  /** Time of the next attempt. Empty for as soon as possible. */
+  /** Time of the next attempt. Empty if the next attempt can start at once. */
   nextTime: string
-  /** State of the sink as a whole, if it has changed. */
+  /** New state of the sink, if the state has changed. */
   sink?: SinkState
-  /** Pauses the subscription, and emits an event with the reason. */
+  /** If set, pauses the subscription and emits an event with the reason. */
   pause?: Pause
 }
 
@@ -49,32 +52,32 @@ type Released = { subscription: number; generation: number }
 
 export type Results = {
   /**
-   * Resolves with the ID of the delivery once it is written. 0 if another node owns the queue and repeats the attempt. After a
-   * power failure, the last deliveries may be sent again.
+   * Writes the result of an attempt. Resolves with the ID of the delivery. Resolves with 0 if another server owns the queue and
+   * repeats the attempt. After a power failure, the last deliveries may be sent again.
    */
   record(entry: Entry, progress: Progress): Promise<number>
-  /** Releases the queue after all recorded entries; see `releaseQueue`. */
+  /** Releases the queue after all recorded results. See `releaseQueue`. */
   release(queue: Released, dueTime: string | undefined, progress: Progress): Promise<boolean>
-  /** Deletes the oldest ended deliveries above the limit. */
+  /** Deletes the oldest ended deliveries of the subscription beyond the limit. */
   trim(subscription: number): Promise<void>
-  /** Releases the queue in its present state. */
+  /** Releases the queue without changing its state. */
   free(subscription: number): Promise<void>
-  /** Resolves once everything is written, or cannot be. */
+  /** Resolves once all results are written, or cannot be written. */
   close(): Promise<void>
 }
 
 type Waiting = {
   write(tx: Tx, written: { id: number; isDone: boolean }): Promise<unknown>
   entry?: Entry
-  /** Queue whose progress is written as well. */
+  /** Queue whose progress is saved with this entry. */
   moved?: { subscription: number; progress: Progress; isReleased: boolean }
   resolve(value: unknown): void
 }
 
-/** Progress of the queues of a batch, read when the batch starts. Later results come with the next batch. */
+/** Progress of the queues in a batch, read when the batch starts. Later results belong to the next batch. */
 type Moved = Map<number, { progress: Progress; checkpoint: Checkpoint; isReleased: boolean }>
 
-/** Delay that collects entries, in milliseconds. It is short compared with the response time of a receiver. */
+/** Delay in milliseconds before results are written together. The delay is short compared with the response time of a sink. */
 const collectMs = 10
 const enough = 16
 const retryMs = 500
@@ -145,7 +148,7 @@ export function createResults(
   }
 }
 
-/** Entries that wait to be written, and a batch whose commit is uncertain. */
+/** Entries that wait to be written, and a batch for which it is unknown if it was committed. */
 function createBatches({ db, failures }: Pick<App, 'db' | 'failures'>, node: string) {
   let waiting: Waiting[] = []
   let unsure: Tried | undefined
@@ -153,14 +156,14 @@ function createBatches({ db, failures }: Pick<App, 'db' | 'failures'>, node: str
     for (const { progress, checkpoint, position } of saved) progress.saved(checkpoint, position)
     for (const [i, { resolve }] of batch.entries()) resolve(values[i])
   }
-  /** Checks an uncertain batch. Writing it again would duplicate the deliveries of first attempts. */
+  /** Checks if the last batch was committed. Writing the batch twice would duplicate the deliveries of first attempts. */
   const makeSure = async (tried: Tried): Promise<void> => {
     const isWritten = await db.tx((tx) => wasWritten(tx, tried.proof), { isolation: 'rowLocks' })
     unsure = undefined
     if (isWritten) settle(tried)
     else waiting = [...tried.batch, ...waiting]
   }
-  /** Writes the waiting entries. Returns false if it must be retried. */
+  /** Writes the waiting entries. Returns false if the write must be tried again. */
   const write = async (): Promise<boolean> => {
     let batch: Waiting[] = []
     let tried: Tried | undefined
@@ -211,10 +214,13 @@ function findMoved(batch: readonly Waiting[]): Moved {
 
 type Saved = { progress: Progress; checkpoint: Checkpoint; position: number }
 
-/** Content of a transaction, if it was committed. `proof` is a row that exists only in this case. */
+/** Content of a transaction that may have been committed. `proof` is a row that exists only if it was. */
 type Tried = { batch: readonly Waiting[]; values: unknown[]; saved: Saved[]; proof: Proof | undefined }
 
-/** True if a transaction was committed whose commit got no response. The lock waits until the database has ended it. */
+/**
+ * True if a transaction was committed although the database sent no response to the commit. The lock waits until the database has
+ * ended the transaction.
+ */
 async function wasWritten(tx: Tx, proof: Proof | undefined): Promise<boolean> {
   if (!proof) return false
   await lockRouting(tx)
@@ -224,7 +230,7 @@ async function wasWritten(tx: Tx, proof: Proof | undefined): Promise<boolean> {
 async function writeBatch(tx: Tx, batch: readonly Waiting[], moved: Moved, node: string): Promise<Tried> {
   const entries = batch.flatMap(({ entry }) => (entry ? [entry] : []))
   const isNew = new Set(entries.filter(({ delivery }) => delivery === 0).map(({ subscription }) => subscription))
-  // In the order in which `beat` locks the queues.
+  // Queues are saved in the order in which `beat` locks them, to avoid a deadlock.
   const toSave = [...moved]
     .filter(([id, { checkpoint, isReleased }]) => checkpoint.isNews || isReleased || isNew.has(id))
     .sort(([a], [b]) => a - b)
@@ -247,8 +253,8 @@ async function writeBatch(tx: Tx, batch: readonly Waiting[], moved: Moved, node:
 }
 
 /**
- * Writes the rows of a batch. Most entries are successful deliveries, which a few statements write together. First attempts of
- * queues that the node does not own are left out. Returns the IDs of the rows.
+ * Writes the rows of a batch. Most entries are successful deliveries, which are written together in a few statements. First
+ * attempts of queues that the server does not own are left out. Returns the IDs of the rows.
  */
 async function writeRows(
   tx: Tx,
@@ -274,7 +280,7 @@ async function writeRows(
   return ids
 }
 
-/** First row that the batch inserts: a delivery, or an attempt at an older one. */
+/** First row that the batch inserts. The row is a delivery, or an attempt of an existing delivery. */
 function proofOf(ids: ReadonlyMap<Entry, number>): Proof | undefined {
   const all = [...ids]
   const [entry, id] = all.find(([{ delivery }]) => delivery === 0) ?? all.find(([{ outcome }]) => outcome) ?? []
@@ -299,7 +305,7 @@ async function writeEntry(
   return id
 }
 
-/** Event of a pause without a caller, in the form of a request to pause. */
+/** Event for a pause by the server. It has the same form as the event for a pause by a caller. */
 function pausedEvent(app: Pick<App, 'clock' | 'eventTable'>, { uid, group, types, reason }: Pause): NewEvent {
   const resource = pausedSettings({ uid, types: JSON.parse(types) as string[], paused: true, pauseReason: reason })
   return newEvent(app, ownCause(app.clock), 'events.subscription.updated', { subject: uid, group, resource })

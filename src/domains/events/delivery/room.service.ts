@@ -1,5 +1,5 @@
-// Limits on stored pending deliveries. An event without space keeps its position in the order of events, so nothing is lost: its
-// delivery is stored later.
+// Limits on stored pending deliveries. If an event exceeds a limit, its delivery is stored later. The event is not lost, because
+// it keeps its position in the order of events.
 import type { App } from '#app.ts'
 import type { Reader, Tx } from '#db/sql.ts'
 import { limitsOf, requireRoom } from '#domains/iam/groups/limits.service.ts'
@@ -7,19 +7,22 @@ import { failedPrecondition } from '#lib/errors.ts'
 import { rootOf } from '#lib/uid.ts'
 import * as store from './backlog.store.ts'
 
-/** Pending deliveries that each subscription may have, whatever the quota of its organization, so that none blocks another. */
+/**
+ * Number of pending deliveries that each subscription can always have. The quota of the organization does not limit them, so no
+ * subscription blocks another.
+ */
 export const sureRoom = 16
-/** Most pending deliveries of a subscription. */
+/** Limit on the pending deliveries of a subscription. */
 export const mostWaiting = 10_000
 
-/** Stored pending deliveries of an organization. */
+/** Number of stored pending deliveries of an organization. */
 export function pendingOf(reader: Reader, organization: string): Promise<number> {
   return store.countPending(reader, organization)
 }
 
 type Asked = { id: number; uid: string; wanted: number; most?: number }
 
-/** Number of the wanted deliveries that may be stored. Exact if `lockRouting` was called first. */
+/** Number of requested deliveries that the limits allow. The number is exact if `lockRouting` was called first. */
 export async function roomFor(app: Pick<App, 'config'>, tx: Reader, asked: Asked): Promise<number> {
   const { id, uid, wanted, most = mostWaiting } = asked
   const waiting = await store.countWaiting(tx, id, most)
@@ -31,12 +34,12 @@ export async function roomFor(app: Pick<App, 'config'>, tx: Reader, asked: Asked
   return Math.max(sure, Math.min(wanted, most - waiting, limit - used), 0)
 }
 
-/** Throws unless all wanted deliveries may be stored. Call `lockRouting` first. */
+/** Throws if the limits do not allow all requested deliveries. Call `lockRouting` first. */
 export async function requireRoomFor(app: Pick<App, 'config'>, tx: Tx, asked: Asked): Promise<void> {
   if ((await roomFor(app, tx, asked)) < asked.wanted) await refuseForRoom(app, tx, asked)
 }
 
-/** Throws with the limit that was reached: that of the subscription, or else the quota of its organization. */
+/** Throws with the limit that was reached. This is the limit of the subscription, or the quota of its organization. */
 export async function refuseForRoom(app: Pick<App, 'config'>, tx: Tx, { id, uid, wanted }: Asked): Promise<never> {
   if ((await store.countWaiting(tx, id, mostWaiting)) + wanted <= mostWaiting) {
     const organization = rootOf(uid)

@@ -1,4 +1,4 @@
-// Reads and writes of the node that owns a queue: pending deliveries, targets and results.
+// Queries for the server that owns a queue: pending deliveries, targets and results.
 import { join, list, type Reader, sql, type Tx } from '#db/sql.ts'
 import type { AttemptResult, DeliveryState, Payload, Waiting } from './deliveries.model.ts'
 
@@ -28,27 +28,27 @@ export type Target = {
   uid: string
   group: string
   sink: string
-  /** Types as JSON. */
+  /** Types of the subscription as JSON. */
   types: string
-  /** Vendor whose names the events have. Empty for ours. */
+  /** Vendor whose names are used in the events. Empty for our own names. */
   vendor: string
   secret: Uint8Array
   oldSecret: Uint8Array | null
-  /** Expiry of the old secret, which signs until then. */
+  /** Time at which the old secret expires. Until then, both secrets sign requests. */
   oldSecretTime: string
 }
 
 const target = sql`
   s.uid, s.parent_uid AS "group", s.sink, s.types, s.vendor, s.secret, s.old_secret AS "oldSecret", s.old_secret_time AS "oldSecretTime"`
 
-/** Target of a queue. Undefined if the node does not own the queue any more, or if it is paused. */
+/** Target of a queue. Undefined if the server does not own the queue any more, or if the queue is paused. */
 export function findTarget(reader: Reader, subscription: number, node: string): Promise<Target | undefined> {
   return reader.get<Target>(sql`
     SELECT ${target} FROM delivery_queues q JOIN subscriptions s ON s.id = q.subscription_id
      WHERE q.subscription_id = ${subscription} AND q.owner = ${node} AND q.paused = 0`)
 }
 
-/** Events of these IDs. Events that are not stored any more are missing. */
+/** Events with these IDs. Expired events are missing. */
 export function findPayloads(reader: Reader, events: readonly number[]): Promise<Payload[]> {
   return reader.all<Payload>(sql`
     SELECT id, uuid, type, audience, source, subject, event_group AS "group", actor, body_type AS "bodyType", body,
@@ -68,7 +68,8 @@ export async function markFailed(tx: Tx, id: number, state: DeliveryState, nextT
 }
 
 /**
- * Gives up old deliveries that were not tried because their sink failed, at most `limit`, the oldest first. Returns their number.
+ * Gives up at most `limit` old deliveries that were not tried because their sink failed, the oldest first. Returns the number of
+ * given-up deliveries.
  */
 export async function giveUpOlderThan(tx: Tx, subscription: number, time: string, limit: number): Promise<number> {
   return tx.run(sql`
@@ -95,10 +96,10 @@ export async function insertAttempts(tx: Tx, attempts: readonly NewAttempt[]): P
     INSERT INTO delivery_attempts (delivery_id, result, status, duration_ms, create_time) VALUES ${join(rows, ', ')}`)
 }
 
-/** Row of a transaction: a delivery with its first attempt, or the attempt at a delivery that started at `attemptTime`. */
+/** Row that a transaction inserts: a delivery with its first attempt, or an attempt that started at `attemptTime`. */
 export type Proof = { delivery: number; subscription: number; event: number; attemptTime: string | undefined }
 
-/** True if the row exists. An untried delivery with the same ID, such as a replay, is a different one. */
+/** True if the row exists. A delivery without attempts does not match, because it can be a replay with the same ID. */
 export async function isStored(
   reader: Reader,
   { delivery, subscription, event, attemptTime }: Proof,

@@ -1,8 +1,7 @@
-// Queue of one subscription while this node owns it: reads pending deliveries, sends them, and releases the queue when there is
-// nothing to do.
-//
-// A failing subject backs off alone. A sink fails as a whole if several subjects have failed and none has succeeded, or if it
-// requests a pause. Then single deliveries probe it at growing intervals, and all others wait.
+// Queue of one subscription while this server owns it. The queue reads pending deliveries and sends them. The server releases the
+// queue if there is nothing to send. If deliveries of one subject fail, only that subject waits. A sink has failed if several
+// subjects failed and none succeeded, or if the sink requests a pause. Then single deliveries test the sink at growing intervals,
+// and all other deliveries wait.
 import type { App } from '#app.ts'
 import { findQueue, type OwnedQueue } from '../routing/queues.store.ts'
 import { attempt, backoffMs, type Outcome } from './attempt.ts'
@@ -19,29 +18,30 @@ export type SinkQueueDeps = {
   url: string
   node: string
   results: Results
-  /** True if the node may still send for its queues. */
+  /** True if the server can still send deliveries of its queues. */
   maySend(): boolean
-  /** Most deliveries of the queue that may be in flight, given those of other queues to the same sink. */
+  /** Limit on the deliveries of the queue in flight. Depends on the deliveries of other queues to the same sink. */
   limit(queue: SinkQueue): number
-  /** Called when fewer deliveries are in flight. Other queues with the same sink may wait for this. */
+  /** Called when the number of deliveries in flight falls. Other queues with the same sink may wait for this. */
   onRoom(queue: SinkQueue): void
   /**
-   * Called when no delivery is in flight and the node does not own the queue any more. `dueTime` is the time of its next work.
+   * Called when no delivery is in flight and the server does not own the queue any more. `dueTime` is the time at which the queue
+   * has work again.
    */
   onEnd(queue: SinkQueue, next: { dueTime: string | undefined } | 'unknown'): void
 }
 
-/** This number of consecutive failures, for this number of subjects and without a success, means that the sink fails. */
+/** Conditions for a failed sink: the number of consecutive failures, and the number of different subjects. */
 const failingAttempts = 10
 const failingSubjects = 3
 const firstWindow = 8
-/** If the next work is due within this time, in milliseconds, the node keeps the queue. */
+/** Time in milliseconds. If the queue has work again within this time, the server keeps the queue. */
 const keepMs = 1000
 const giveUpAtOnce = 500
-/** Most subjects that are added at once. */
+/** Limit on the subjects that one read adds. */
 const mostAtOnce = 250
 /**
- * Interval between checks of a queue that is behind, in milliseconds, since an older server in the cluster does not report its
+ * Interval in milliseconds between checks of a queue that has untried events. A server of an older version does not report its
  * events.
  */
 const behindMs = 30_000
@@ -49,18 +49,18 @@ const goneReason = 'the endpoint URL responded with 410 Gone'
 
 export class SinkQueue {
   readonly subscription: number
-  /** Empty until the sink is known, which is before anything is sent. */
+  /** URL of the sink. Empty until the sink was read, which happens before the first request. */
   sink = ''
-  /** True if the queue could send, but other queues with the same sink use up the limit. */
+  /** True if the queue has deliveries to send, but other queues use the whole limit of the sink. */
   isCrowdedOut = false
   generation: number
   readonly #deps: SinkQueueDeps
   readonly #reader: QueueReader
   #uid = ''
-  /** Deliveries in flight or whose result is not on disk yet. A crash would repeat these. */
+  /** Number of deliveries that are in flight, or whose result is not written yet. After a crash, these are sent again. */
   #inFlight = 0
   #window = firstWindow
-  /** Failures since the last success. */
+  /** Failures of the sink since its last success. */
   #failing = { attempts: 0, subjects: new Set<string>() }
   #failures: number
   #blockedUntil: number
@@ -86,7 +86,7 @@ export class SinkQueue {
     return this.#inFlight
   }
 
-  /** Notifies of new deliveries or events, or of a reset of the sink's failures. */
+  /** Reports new deliveries or events, or that the failures of the sink were reset. */
   note(state: OwnedQueue): void {
     if (this.#ended) return // The receiver of `onEnd` checks the state of the queue.
     if (this.#releasing) this.#noted = true
@@ -103,8 +103,8 @@ export class SinkQueue {
   }
 
   /**
-   * Ends the queue after another node has taken it, or because it is paused or deleted. It is released after the deliveries in
-   * flight have ended.
+   * Ends the queue because another server has taken it, or because it is paused or deleted. The queue is released after the
+   * deliveries in flight have ended.
    */
   drop(): void {
     if (this.#ended) return
@@ -113,7 +113,7 @@ export class SinkQueue {
     if (this.#inFlight === 0) void this.#giveBack()
   }
 
-  /** Ends the queue without releasing it, as at the end of the process. */
+  /** Ends the queue without releasing it, for example when the process ends. */
   stop(): void {
     this.#ended = true
     clearTimeout(this.#timer)
@@ -154,13 +154,13 @@ export class SinkQueue {
       if (probing && this.#blockedUntil > this.#now()) break
       if (this.sink === '' && !(await this.#learnSink())) return this.drop()
       const room = this.#room()
-      if (room <= 0) return // A result of this queue or of another makes space, and calls this again.
+      if (room <= 0) return // When a delivery of any queue ends, `pump` is called again.
       await this.#reader.read(
         room,
         () => this.#now(),
         () => this.#roomForEvents(),
       )
-      // Other queues may have used the limit meanwhile.
+      // In the meantime, other queues may have used the limit.
       const left = Math.min(room, this.#room())
       if (left <= 0 || this.#ended) return
       const lanes =
@@ -178,7 +178,7 @@ export class SinkQueue {
     return target !== undefined
   }
 
-  /** Number of further deliveries that may be sent now. */
+  /** Number of deliveries that can be added to those in flight. */
   #room(): number {
     const limit = this.#deps.limit(this)
     const most = this.#failures > 0 ? Math.min(1, limit) : Math.min(this.#window, limit)
@@ -186,11 +186,11 @@ export class SinkQueue {
     return most - this.#inFlight
   }
 
-  /** Number of subjects whose events may be read. Each may need a row, which must be within the limit. */
+  /** Number of subjects whose events can be read. Each subject may need a row, and the limits must allow the row. */
   async #roomForEvents(): Promise<number> {
     const { app, maySend } = this.#deps
     const { lanes, unstored } = this.#reader
-    // A failing sink is probed with the rows in memory.
+    // While the sink fails, rows in memory are sufficient to test the sink.
     if (this.#ended || !maySend() || (this.#failures > 0 && lanes.size > 0)) return 0
     if (lanes.size < sureRoom / 2) return sureRoom - lanes.size
     const asked = { id: this.subscription, uid: this.#uid, wanted: unstored + mostAtOnce }
@@ -249,7 +249,8 @@ export class SinkQueue {
       this.#ended = true
       app.log.warn('subscription paused', { uid: target.uid, reason: entry.pause.reason })
     }
-    // A success frees its lane for the next row at once. It counts as in flight until it is on disk.
+    // After a success, the next row of the subject can be sent at once. The finished delivery is still counted as in flight until
+    // its result is written.
     this.pump()
     const stored = await results.record(entry, this.#reader)
     this.#reader.recorded(lane, row, stored, entry.state !== deliveryStates.waiting, this.#now())
@@ -258,14 +259,14 @@ export class SinkQueue {
     else if (!this.#ended) this.pump()
   }
 
-  /** Subtracts deliveries in flight. Releases an ended queue after the last one. */
+  /** Reduces the number of deliveries in flight. Releases an ended queue after its last delivery. */
   #landed(count: number): void {
     this.#inFlight -= count
     this.#deps.onRoom(this)
     if (this.#ended && this.#inFlight === 0) void this.#giveBack()
   }
 
-  /** Effects of an outcome on its lane, on the sink, and on the row. */
+  /** Applies an outcome to the subject, to the sink and to the delivery's row. */
   #judge(
     lane: Lane,
     outcome: Outcome,
@@ -304,7 +305,7 @@ export class SinkQueue {
     return { sink: { failures: 0, until: '', resets: this.#resets } }
   }
 
-  /** Counts a failure for the sink. Undefined if only the subject fails, as far as is known. */
+  /** Counts a failure of the sink. Returns undefined if so far only deliveries of one subject fail. */
   #sinkFails(subject: string, outcome: Outcome, began: number, now: number): Pick<Entry, 'sink'> | undefined {
     this.#failing.attempts++
     if (this.#failing.subjects.size < failingSubjects) this.#failing.subjects.add(subject)
@@ -312,7 +313,7 @@ export class SinkQueue {
     const all = attempts >= failingAttempts && subjects.size >= failingSubjects
     if (!all && this.#failures === 0 && outcome.result !== 'slowed') return undefined
     this.#window = firstWindow
-    // Deliveries that were in flight when the sink was found to fail tell nothing new.
+    // Deliveries that began before the sink was found to have failed are not counted.
     const older = this.#failures > 0 && began < this.#blockedUntil
     if (older && outcome.waitMs === 0) return {}
     if (!older) this.#failures++
@@ -322,19 +323,19 @@ export class SinkQueue {
     return { sink: { failures: this.#failures, until, resets: this.#resets } }
   }
 
-  /** Waits a moment or releases the queue, since there is nothing to do now. */
+  /** Waits a short time or releases the queue, because there is nothing to send now. */
   async #rest(): Promise<void> {
     const now = this.#now()
     const blocked = this.#failures > 0 && this.#blockedUntil > now
     const next = blocked ? this.#blockedUntil : this.#reader.lanes.nextDue()
-    // If the queue is behind, more events can be read as soon as one of the failing subjects is finished.
+    // If the queue has more events to read, it can read them as soon as one of the failing subjects is finished.
     const due = blocked || !this.#reader.isBehind ? next : Math.min(next ?? now + keepMs, now + behindMs)
     if (due !== undefined && due - now <= keepMs) return this.#pumpIn(due - now)
     if (blocked) await this.#giveUpOld(now)
     this.#releasing = true
     this.#noted = false
     const dueTime = due === undefined ? undefined : new Date(due).toISOString()
-    // Not awaited: new events are sent meanwhile as usual.
+    // The release is not awaited, so that new events are sent in the meantime.
     const { subscription } = this
     const generation = this.#reader.generation ?? this.generation
     void this.#deps.results
@@ -345,7 +346,7 @@ export class SinkQueue {
   async #released(released: boolean, dueTime: string | undefined): Promise<void> {
     this.#releasing = false
     if (this.#ended) return
-    // The queue got new events after the release, and the node owns it again.
+    // The queue got new events after the release, and this server owns the queue again.
     if (this.#noted) return this.pump()
     if (released) {
       this.#ended = true
@@ -363,7 +364,7 @@ export class SinkQueue {
     }
   }
 
-  /** Gives up the deliveries that are older than the limit, after the sink has failed for that long. */
+  /** After the sink has failed for the whole time limit, gives up the deliveries that are older than the limit. */
   async #giveUpOld(now: number): Promise<void> {
     const { app } = this.#deps
     const time = new Date(now - app.config.deliveryGiveUpMs).toISOString()

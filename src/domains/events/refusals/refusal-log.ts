@@ -1,5 +1,5 @@
-// Log of requests that the registry refuses, collected in memory and written by a background job. Anyone can send such requests:
-// repetitions only increase a number, organizations have separate limits, and texts are sanitized.
+// Log of requests that the registry refuses. The log collects them in memory, and a background job writes them. Anyone can send
+// such requests. So repetitions only increase a number, organizations have separate limits, and texts are sanitized.
 import type { Db } from '#db/sql.ts'
 import { type BatchWriter, createBatchWriter, inOrder } from '#lib/batches/batch-writer.ts'
 import { isDigest } from '#lib/digest.ts'
@@ -12,7 +12,7 @@ export type { RefusedAction } from './refusals.model.ts'
 import { addRefusals, keepLatest } from './refusals.store.ts'
 
 export type RefusedRequest = {
-  /** Deepest existing group on the path. `repository` is the path of the repository, if it exists. */
+  /** Deepest existing group on the path of the request. `repository` is the path of the repository, if the repository exists. */
   group: string
   repository: string | undefined
   /** Requested path. */
@@ -20,7 +20,7 @@ export type RefusedRequest = {
   reference: string
   action: RefusedAction
   caller: string
-  /** True if the caller has any permission there. */
+  /** True if the caller has any permission in that group or repository. */
   member: boolean
   remoteAddress: string
   now: string
@@ -31,7 +31,10 @@ export type RefusedRequest = {
 /** `flush` returns the number of written rows. */
 export type RefusalLog = BatchWriter & { note(refused: RefusedRequest): void }
 
-/** Most rows between two writes: of one organization, by its own members or by others, and in total. More are dropped. */
+/**
+ * Limits on the rows in memory between two writes. `ofOne` applies to one organization, separately for its members and for
+ * others. `inAll` applies to all organizations. More rows are dropped.
+ */
 const maxWaiting = { ofOne: 100, inAll: 5000 }
 /** Refusals by the key of their row. */
 type RefusalsByKey = Map<string, Refusal>
@@ -46,7 +49,7 @@ export function createRefusalLog(db: Db, onError: (error: unknown) => void): Ref
   const add = (one: Refusal): void => {
     const key = keyOf(one)
     const [inside, outside] = [false, true].map((outsider) => noted.get(`${one.organization} ${outsider}`))
-    // A caller who has become a member since still has one row.
+    // If a caller became a member in the meantime, the existing row is used.
     const holder = [inside, outside].find((pot) => pot?.has(key))
     if (holder) {
       const known = holder.get(key)!
@@ -61,11 +64,11 @@ export function createRefusalLog(db: Db, onError: (error: unknown) => void): Ref
     mine.set(key, one)
     noted.set(`${one.organization} ${one.outsider}`, mine)
   }
-  /** Drops a row of the fullest pot, so that many rows of some organizations take no space from others. */
+  /** Drops a row from the largest set. Otherwise many rows of one organization would take space from other organizations. */
   const makeRoom = (above: number): boolean => {
     let fullest: RefusalsByKey = new Map()
     for (const pot of noted.values()) if (pot.size > fullest.size) fullest = pot
-    // A pot that gains a row from a pot of the same size would only swap sizes with it.
+    // If the largest set has at most one row more, dropping a row there would change nothing.
     if (fullest.size <= above + 1) return false
     fullest.delete(fullest.keys().next().value!)
     size--
@@ -92,7 +95,7 @@ export function createRefusalLog(db: Db, onError: (error: unknown) => void): Ref
   return { ...writer, note: (refused) => add(rowOf(refused)) }
 }
 
-/** Key of the table row, starting with the organization. */
+/** Key of the row, which begins with the organization. */
 function keyOf({ organization, place, repository, caller, action, code, lastTime }: Refusal): string {
   return JSON.stringify([organization, place, repository, caller, action, code, lastTime.slice(0, 13)])
 }
@@ -111,19 +114,19 @@ async function writeBatch(db: Db, batch: readonly Refusal[]): Promise<void> {
 function rowOf(refused: RefusedRequest): Refusal {
   const { group, repository, path, reference, action, caller, member, remoteAddress, now, code, reason } = refused
   const organization = rootOf(group)
-  // The uid of a person is in no organization, so their bindings decide.
+  // The uid of a person contains no organization, so the bindings of a person determine if the person is a member.
   const outsider = !member && (caller === '' || !isAtOrBelow(caller, organization))
   return {
     uid: '',
     organization,
     place: group,
     outsider,
-    // An outsider can request any number of paths, and each would be a row.
+    // For an outsider, paths that do not exist are left out. Otherwise an outsider could create any number of rows.
     repository: repository ?? (outsider ? '' : replaceControlCharacters(path, maxPath)),
     caller,
     action,
     code,
-    // Any other text may be anything, even a password.
+    // Text that is neither a tag nor a digest is left out, because it could be a password.
     reference: isTagName(reference) || isDigest(reference) ? reference : '',
     reason: replaceControlCharacters(reason, maxReason),
     remoteAddress: replaceControlCharacters(remoteAddress, 64),
@@ -132,7 +135,7 @@ function rowOf(refused: RefusedRequest): Refusal {
   }
 }
 
-/** Replaces characters that a terminal or a page may interpret. */
+/** Replaces characters that a terminal or a web page could interpret. */
 function replaceControlCharacters(text: string, most: number): string {
   return text
     .slice(0, most)

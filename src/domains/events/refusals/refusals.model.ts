@@ -2,7 +2,7 @@ import type { Fields } from '#lib/fields.ts'
 
 export type RefusedAction = 'pull' | 'push' | 'delete'
 
-/** A request that the registry has refused, once or several times within an hour. */
+/** A request that the registry has refused once or several times within an hour. */
 export type Refusal = {
   /** Number of the row. */
   uid: string
@@ -13,12 +13,12 @@ export type Refusal = {
   outsider: boolean
   /** Empty if the repository does not exist and the caller is an outsider. */
   repository: string
-  /** Uid of the caller. Empty for anonymous callers. */
+  /** Uid of the caller. Empty for an anonymous caller. */
   caller: string
   action: RefusedAction
   /** Error code of the distribution specification. */
   code: string
-  /** Tag or digest. Empty for none. */
+  /** Tag or digest in the request. Empty if there is none. */
   reference: string
   reason: string
   remoteAddress: string
@@ -29,7 +29,7 @@ export type Refusal = {
 /** Fields that lists can be sorted by. */
 export const refusalFields = { lastTime: { column: 'last_time', sort: true } } as const satisfies Fields<Refusal>
 
-/** Most rows of one organization for its own identities and callers with permissions, and the same number for others. */
+/** Limit on the rows of one organization. Applies separately to members of the organization and to others. */
 export const maxKept = 500
-/** Most rows of all organizations together. Above it, the organization with the most rows loses some. */
+/** Limit on the rows of all organizations. If it is exceeded, some rows of the organization with the most rows are deleted. */
 export const maxKeptInAll = 100_000

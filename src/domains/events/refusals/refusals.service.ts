@@ -4,7 +4,7 @@ import { type Listed, type Page, toListed } from '#lib/lists/paging.ts'
 import type { Refusal } from './refusals.model.ts'
 import * as store from './refusals.store.ts'
 
-/** Lists refused requests of the group and below it. */
+/** Lists refused requests in the group and its descendants. */
 export async function listRefusals(call: Call, group: string, page: Page): Promise<Listed<Refusal>> {
   const { db } = call.app
   await requireGroup(db, group)

@@ -4,7 +4,7 @@ import type { Page } from '#lib/lists/paging.ts'
 import { rootOf } from '#lib/uid.ts'
 import { maxKept, type Refusal } from './refusals.model.ts'
 
-/** Adds refusals to the rows of the same hour. No row may be given twice. */
+/** Adds refusals to the rows of the same hour. Each row must occur at most once. */
 export async function addRefusals(tx: Tx, refusals: readonly Refusal[]): Promise<void> {
   const rows = refusals.map((one) => {
     return sql`(${one.organization}, ${one.place}, ${Number(one.outsider)}, ${one.repository}, ${one.caller}, ${one.action},
@@ -21,7 +21,7 @@ export async function addRefusals(tx: Tx, refusals: readonly Refusal[]): Promise
   for (const statement of insertsOf(into, rows, after)) await tx.run(statement)
 }
 
-/** Deletes all but the latest rows of an organization, of its own identities or of others. */
+/** Deletes all rows of an organization except the latest ones, separately for its members and for others. */
 export async function keepLatest(tx: Tx, organization: string, outsider: boolean, most = maxKept): Promise<number> {
   return tx.run(sql`
     DELETE FROM refusals WHERE id IN (
@@ -48,7 +48,7 @@ export async function deleteBefore(tx: Tx, time: string, limit: number): Promise
 
 type Row = Omit<Refusal, 'uid' | 'outsider'> & { id: number; outsider: number }
 
-/** Refusals of a page, one row more than its size. An organization has few in total. */
+/** One page of refusals, and one more row. An organization has a limited number of rows. */
 export async function listRefusals(reader: Reader, group: string, page: Page): Promise<Refusal[]> {
   const { order, after, skip, size } = page
   const dir = order.desc ? sql`DESC` : sql`ASC`

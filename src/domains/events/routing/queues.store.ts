@@ -1,5 +1,6 @@
-// Ownership of queues. A queue has one owner at a time, which renews its lease by raising `beat`. Other nodes take over a queue
-// whose `beat` has not changed for the length of a lease by their own clock, so clocks are never compared.
+// Ownership of queues. A queue has one owner at a time, which renews its lease by increasing `beat`. If `beat` does not change
+// for the duration of a lease, another server takes the queue. Each server measures this time by its own clock, so clocks of
+// servers are never compared.
 import { locking } from '#db/row-locks.ts'
 import { list, type Reader, sql, type Tx } from '#db/sql.ts'
 
@@ -8,15 +9,15 @@ export type QueueState = {
   owner: string
   beat: number
   generation: number
-  /** Number of consecutive failures of the sink as a whole. */
+  /** Number of consecutive failures of the sink. */
   failures: number
-  /** Time until which nothing is sent to the sink. Empty if it is not blocked. */
+  /** Time until which the sink gets no deliveries. Empty if the sink is not blocked. */
   blockedUntil: string
-  /** Number of resets of the sink's failures. */
+  /** Number of times that the failures of the sink were reset. */
   resets: number
-  /** Time at which there is work. Empty for now. */
+  /** Time at which the queue has work. Empty if the queue has work now. */
   dueTime: string
-  /** Position after which its events have not been tried. 0 if there are none. */
+  /** Events after this position were not tried. 0 if there are no such events. */
   behind: number
 }
 export type OwnedQueue = QueueState
@@ -25,10 +26,13 @@ const columns = sql`
   subscription_id AS "subscription", owner, beat, generation, failures, blocked_until AS "blockedUntil", resets,
   due_time AS "dueTime", behind`
 
-/** Additions to a queue: stored deliveries, its first event after a position, or more events while it has a position. */
+/**
+ * Addition to a queue. `deliveries`: number of stored deliveries. `behind`: position before the first untried event. `more`: more
+ * events for a queue that has a position already.
+ */
 export type Got = { deliveries: number } | { behind: number } | 'more'
 
-/** Notifies queues of additions. The node takes those without an owner, unless their sink is blocked. */
+/** Reports additions to queues. The server takes queues without an owner, except queues whose sink is blocked. */
 export function bumpQueues(
   tx: Tx,
   subscriptions: readonly number[],
@@ -65,14 +69,14 @@ export function findQueue(reader: Reader, subscription: number): Promise<QueueSt
   return reader.get<QueueState>(sql`SELECT ${columns} FROM delivery_queues WHERE subscription_id = ${subscription}`)
 }
 
-/** Time at which a queue without an owner has work. Empty for now, undefined for never. */
+/** Earliest time at which a queue without an owner has work. Empty if a queue has work now. Undefined if no queue has work. */
 export async function nextDueTime(reader: Reader): Promise<string | undefined> {
   const row = await reader.get<{ due: string | null }>(sql`
     SELECT min(due_time) AS due FROM delivery_queues WHERE ${open} AND owner = ''`)
   return row?.due ?? undefined
 }
 
-/** Takes a queue in the state in which it was read. Undefined if it has changed since. */
+/** Takes a queue. Returns undefined if the queue has changed since it was read. */
 export function claimQueue(tx: Tx, seen: QueueState, node: string): Promise<OwnedQueue | undefined> {
   return tx.get<OwnedQueue>(sql`
     UPDATE delivery_queues SET owner = ${node}, beat = beat + 1
@@ -82,8 +86,8 @@ export function claimQueue(tx: Tx, seen: QueueState, node: string): Promise<Owne
 }
 
 /**
- * Renews the leases of the node, and returns its queues. Locks rows in order of the subscription, as results do, so that the two
- * do not deadlock.
+ * Renews the leases of the server, and returns its queues. Locks rows in the order of subscriptions. The writer of results uses
+ * the same order, so the two do not deadlock.
  */
 export function beat(tx: Tx, node: string): Promise<OwnedQueue[]> {
   return tx.all<OwnedQueue>(sql`
@@ -93,14 +97,18 @@ export function beat(tx: Tx, node: string): Promise<OwnedQueue[]> {
     RETURNING ${columns}`)
 }
 
-/** Removes the owners of all queues, for the only process of a database: former owners have stopped. */
+/**
+ * Removes the owners of all queues. Called if this process is the only one that uses the database, so all former owners have
+ * stopped.
+ */
 export async function freeAllQueues(tx: Tx): Promise<void> {
   await tx.run(sql`UPDATE delivery_queues SET owner = '' WHERE owner <> ''`)
 }
 
 /**
- * Releases a queue: completely served if `dueTime` is undefined, else with work at that time. Returns false if the queue got
- * additions meanwhile, or is not the node's. `isDone` means that all its events have been tried; call `lockRouting` first.
+ * Releases a queue. `dueTime` is the time at which the queue has work again, or undefined if all is sent. Returns false if the
+ * queue got additions in the meantime, or if the server does not own it. `isDone` states that all events were tried. Then call
+ * `lockRouting` first.
  */
 export async function releaseQueue(
   tx: Tx,
@@ -109,7 +117,7 @@ export async function releaseQueue(
   dueTime: string | undefined,
 ): Promise<boolean> {
   const served = dueTime === undefined ? sql`generation` : sql`served`
-  // Routing does not notify a paused queue, so its position stays.
+  // Routing does not report events to a paused queue, so the position of the queue must stay.
   const behind = isDone ? sql`CASE WHEN paused = 0 THEN 0 ELSE behind END` : sql`behind`
   const released = await tx.run(sql`
     UPDATE delivery_queues SET owner = '', served = ${served}, due_time = ${dueTime ?? ''}, behind = ${behind}
@@ -117,7 +125,7 @@ export async function releaseQueue(
   return released > 0
 }
 
-/** Releases a queue with unfinished work, which the next owner continues. */
+/** Releases a queue with unfinished work, so that the next owner continues the work. */
 export async function freeQueue(tx: Tx, subscription: number, node: string): Promise<void> {
   await tx.run(sql`
     UPDATE delivery_queues SET owner = '' WHERE subscription_id = ${subscription} AND owner = ${node}`)
@@ -125,14 +133,17 @@ export async function freeQueue(tx: Tx, subscription: number, node: string): Pro
 
 export type SinkState = { failures: number; until: string; resets: number }
 
-/** Stores the state of the sink. Does nothing if it was reset since. */
+/** Stores the state of the sink. Does nothing if the failures were reset in the meantime. */
 export async function setSinkState(tx: Tx, subscription: number, state: SinkState): Promise<void> {
   await tx.run(sql`
     UPDATE delivery_queues SET failures = ${state.failures}, blocked_until = ${state.until}
      WHERE subscription_id = ${subscription} AND resets = ${state.resets}`)
 }
 
-/** Pauses a queue. Returns false if it was paused already. Its owner stops before the next deliveries, and then releases it. */
+/**
+ * Pauses a queue. Returns false if the queue was paused already. The owner stops before the next deliveries, and then releases
+ * the queue.
+ */
 export async function pauseQueue(tx: Tx, subscription: number, reason: string): Promise<boolean> {
   const paused = await tx.run(sql`
     UPDATE delivery_queues SET paused = 1, pause_reason = ${reason}
@@ -149,7 +160,7 @@ export async function resumeQueue(tx: Tx, subscription: number): Promise<void> {
      WHERE subscription_id = ${subscription}`)
 }
 
-/** Releases the queues of a node that stops, so that others can take them at once. */
+/** Releases all queues of a server that stops, so that other servers can take them at once. */
 export async function freeQueuesOf(tx: Tx, node: string): Promise<void> {
   await tx.run(sql`UPDATE delivery_queues SET owner = '' WHERE owner = ${node}`)
 }

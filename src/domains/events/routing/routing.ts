@@ -1,6 +1,6 @@
-// Routing from the outbox to the queues of subscriptions. A commit makes an event visible; routing gives it its position in the
-// global order. Each affected subscription keeps the position after which its events begin. No row is stored before an attempt
-// has ended.
+// Routes events from the outbox to the queues of subscriptions. After a commit an event is visible. Then routing assigns its
+// position in the global order. Each subscription with the event keeps the position after which its untried events begin. A
+// delivery row is stored after the first attempt.
 import type { App } from '#app.ts'
 import type { Tx } from '#db/sql.ts'
 import { lineage } from '#lib/uid.ts'
@@ -8,23 +8,26 @@ import { bumpQueues, type Got, type OwnedQueue } from './queues.store.ts'
 import * as store from './routing.store.ts'
 import { wants } from './type-patterns.ts'
 
-/** Most events that one transaction routes. More would only make others wait. */
+/** Limit on the events that one transaction routes. A larger transaction would delay others. */
 const mostEvents = 200
 
 export type Routed = {
   events: number
   /** True if there may be more events to route. */
   isMore: boolean
-  /** Queues with additions that the node owns. */
+  /** Queues that this server owns and that got new events. */
   queues: OwnedQueue[]
 }
 
 /** Part of the application that routing uses. */
 type Routing = Pick<App, 'vendor'>
 
-/** Routes the oldest events. `node` takes queues without an owner that get additions, unless it is empty. */
+/**
+ * Routes the oldest events. If queues without an owner get events, the server `node` takes them. If `node` is empty, these queues
+ * stay without an owner.
+ */
 export async function route(app: Routing, tx: Tx, now: string, node: string, most = mostEvents): Promise<Routed> {
-  // Position 0 means that a queue has no position, so the first event has a position above 1.
+  // Position 0 means that a queue has no position, so the position of the first event must be above 1.
   const position = Math.max((await store.lockRouting(tx)).position, 1)
   const events = await store.unroutedEvents(tx, most)
   if (events.length === 0) return { events: 0, isMore: false, queues: [] }
@@ -52,7 +55,7 @@ export async function route(app: Routing, tx: Tx, now: string, node: string, mos
 }
 
 /**
- * Routes all visible events, so that a subscription added by the transaction gets only later ones. Call `tellRouted` with the
+ * Routes all visible events. So a subscription that the same transaction adds gets only later events. Call `tellRouted` with the
  * result after the commit.
  */
 export async function routeEverything(app: Routing, tx: Tx, now: string): Promise<number> {
@@ -64,7 +67,7 @@ export async function routeEverything(app: Routing, tx: Tx, now: string): Promis
   }
 }
 
-/** Routes the backlog outside of any transaction, so that at most one batch is left for `routeEverything`. */
+/** Routes most events before a transaction begins, so that `routeEverything` has at most one batch left. */
 export async function routeBacklog(app: Routing & Pick<App, 'db' | 'events'>, now: string): Promise<void> {
   for (;;) {
     const { events, isMore } = await app.db.tx((tx) => route(app, tx, now, ''), { isolation: 'rowLocks' })
@@ -73,14 +76,14 @@ export async function routeBacklog(app: Routing & Pick<App, 'db' | 'events'>, no
   }
 }
 
-/** Wakes queues and streams after events were routed by a caller that serves no queue. */
+/** Wakes queues and streams after a caller without queues has routed events. */
 export function tellRouted({ events: { routed, queued } }: Pick<App, 'events'>, events: number): void {
   if (events === 0) return
   routed.notify()
   queued.notify()
 }
 
-/** Subscriptions that want one of the events. */
+/** Subscriptions that receive at least one of the events. */
 async function subscribersOf(
   app: Routing,
   tx: Tx,

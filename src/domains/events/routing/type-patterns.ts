@@ -3,8 +3,8 @@ import { vendorEventType } from '#lib/naming/vendor.ts'
 import { matchesGlob, readGlob } from '#lib/patterns/globs.ts'
 
 /**
- * True if one of the patterns matches the whole type, or if there are no patterns. `*` stands for any text. With a `token`, the
- * type under that vendor's name is compared as well.
+ * True if one of the patterns matches the whole type, or if there are no patterns. `*` matches any text. With a `token`, patterns
+ * are also compared with the vendor's name of the type.
  */
 export function matchesType(patterns: readonly string[], type: string, token = ''): boolean {
   if (patterns.length === 0 || patterns.some((pattern) => matches(pattern, type))) return true
@@ -15,10 +15,10 @@ export function matchesType(patterns: readonly string[], type: string, token = '
 
 const matches = (pattern: string, type: string): boolean => matchesGlob(readGlob(pattern), type)
 
-/** Fields of a subscription that select among its visible events. `vendor` is empty for our names. */
+/** Fields of a subscription that select its events. `vendor` is empty for our own names. */
 export type Wishes = { uid: string; types: readonly string[]; vendor: string }
 
-/** True if a subscription wants an event. Events about the subscription itself go only to others. */
+/** True if a subscription receives an event. A subscription does not receive events about itself. */
 export function wants(
   app: Pick<App, 'vendor'>,
   { uid, types, vendor }: Wishes,

@@ -1,5 +1,6 @@
-// Cache of the newest events in this process, read once for all streams. Events of this process wake it at once; it polls for
-// those of other nodes. A stream that is behind reads from the database, and so uses no memory here.
+// Cache of the newest events in this process, which all streams share. Events of this process wake the cache at once. The cache
+// polls for events of other servers. If a stream is older than the cache, it reads from the database and does not use memory
+// here.
 import type { App } from '#app.ts'
 import type { Db } from '#db/sql.ts'
 import { AppError, unavailable } from '#lib/errors.ts'
@@ -7,15 +8,21 @@ import type { Feed, OrderedEvent } from './stream.model.ts'
 import * as store from './stream.store.ts'
 
 const lookMs = 1000
-/** Events per read. Few, since the body of an event may be large, and each stream that is behind holds this number. */
+/**
+ * Limit on the events of one read. The number is small, because events can be large and each stream that reads from the database
+ * holds this number.
+ */
 const batch = 32
-/** Most of the newest events in memory, and most characters of them. */
+/** Limits on the number of events in memory, and on their characters. */
 const maxRecent = 1000
 const maxRecentLength = 4 * 1024 * 1024
 
 type Parts = { db: Db; failures: App['failures']; events: Pick<App['events'], 'routed'> }
 
-/** All events after `base` up to `newest`. Exists only while there are followers, to avoid useless polls. */
+/**
+ * All events after `base` and up to `newest`. Exists only while there are streams, so that the process does not poll without
+ * need.
+ */
 type View = { base: number; newest: number | undefined; recent: OrderedEvent[]; length: number; end(): void }
 
 export function createFeed(parts: Parts, perCaller: number): Feed {
@@ -85,7 +92,7 @@ class EventFeed implements Feed {
     }
   }
 
-  /** Runs one poll at a time. A request during a poll starts another one. */
+  /** Polls the database, one poll at a time. A request during a poll starts another poll. */
   #look(): Promise<void> {
     this.#again = true
     this.#looking ??= this.#lookAgain().finally(() => {
@@ -146,7 +153,7 @@ function keep(view: View, event: OrderedEvent): void {
   }
 }
 
-/** Resolves when the condition is true, when the time is over, or when the signal is aborted. */
+/** Resolves when the condition is true, when the time has passed, or when the signal is aborted. */
 function waitFor(waiting: Set<() => void>, isTrue: () => boolean, ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const end = (): void => {

@@ -13,11 +13,11 @@ export type Follower = Disposable & {
   /** Position of the newest event. */
   newest(): Promise<number>
   /**
-   * Some of the events after a position, in order. Waits for one for at most `waitMs` milliseconds. Rejects if the signal is
-   * aborted.
+   * Some of the events after a position, in order. If there is no such event, waits at most `waitMs` milliseconds for one.
+   * Rejects if the signal is aborted.
    */
   after(position: number, waitMs: number, signal: AbortSignal): Promise<Some>
 }
 
-/** `upTo` is the position reached, even if its event is not stored any more. */
+/** Result of a read. All events up to `upTo` were read. Some events may have expired. */
 export type Some = { events: readonly OrderedEvent[]; upTo: number }

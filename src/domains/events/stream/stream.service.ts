@@ -12,22 +12,22 @@ import type { OrderedEvent } from './stream.model.ts'
 import * as store from './stream.store.ts'
 
 export type StreamRequest = {
-  /** Only events of this group and below. Empty for all that the caller can see. */
+  /** The stream contains only events of this group and its descendants. Empty for all groups that the caller can see. */
   group: string
   types: readonly string[]
-  /** Event after which to continue; `0` for the oldest, empty for new events only. */
+  /** ID of the event after which the stream continues. `0` begins with the oldest event. Empty for new events only. */
   after: string
 }
 
-/** Without a delivery, the message only reports the position of the stream. */
+/** Message of a stream. A message without a delivery only reports the position of the stream. */
 export type Streamed = { id: string; delivery?: StreamedDelivery }
 export type StreamedDelivery = { attributes: Record<string, string>; data: string; token: string }
 
-/** Position before the first event. */
+/** ID for the position before the first event. */
 const beginning = '0'
 const maxTypes = 100
 
-/** Sends the events that a subscription would get, in the global order. Checks the caller's permission for each event. */
+/** Sends the same events as a subscription would, in the global order. Checks the caller's permission for each event. */
 export async function* streamEvents(call: StreamCall, request: StreamRequest): AsyncGenerator<Streamed> {
   const { app, signal } = call
   checkRequest(request)
@@ -75,7 +75,7 @@ function checkRequest({ group, types, after }: StreamRequest): void {
 
 async function startOf({ app }: StreamCall, after: string, newest: number): Promise<{ position: number; id: string }> {
   if (after === beginning) return { position: 0, id: beginning }
-  // If even the newest event is not stored any more, all stored events will come after it.
+  // If the newest event has expired, all stored events will come later, so the stream begins with the first one.
   if (after === '') return { position: newest, id: (await store.eventIdAt(app.db, newest)) ?? beginning }
   const position = await store.positionOf(app.db, after)
   if (position === undefined) {
@@ -99,7 +99,7 @@ function requireSight(call: StreamCall, caller: Caller, { group }: StreamRequest
   if (group !== '' && !sees(call, caller, group)) throw permissionDenied()
 }
 
-/** Group whose subscription would get the event. Undefined if the caller must not get it. */
+/** Group whose subscription would receive the event. Undefined if the caller must not receive the event. */
 function placeOf(call: StreamCall, caller: Caller, request: StreamRequest, event: OrderedEvent): string | undefined {
   requireSight(call, caller, request)
   if (event.audience !== 'CUSTOMER' || !matchesType(request.types, event.type, call.app.vendor?.token)) return undefined
@@ -114,19 +114,22 @@ async function deliveryOf({ app, url }: StreamCall, group: string, event: Ordere
   return { attributes: attributesOf(url, event), data, token }
 }
 
-/** Most groups for which a stream is announced. A stream of more groups gets only the pulls that others want. */
+/**
+ * Limit on the groups for which a stream is announced. A stream for more groups gets only events of pulls that others have
+ * requested.
+ */
 const maxPlaces = 1000
 const leastRenewMs = 30_000
 const writes = { isolation: 'rowLocks', durability: 'later' } as const
 
 export type Announced = AsyncDisposable & {
-  /** Renews the announcement. Call it at least as often as the stream reports its position. */
+  /** Renews the announcement. The caller must renew at least as often as the stream reports its position. */
   renew(): Promise<void>
 }
 
 /**
- * Announces a stream, since events of pulls and of refused pushes are written only if they are wanted. Resolves once the stream is
- * announced for the types that it requests and the groups that the caller can see.
+ * Announces a stream for the types that it requests and the groups that the caller can see. Without an announcement, events of
+ * pulls and refused pushes are not written.
  */
 export async function announce(
   call: StreamCall,
@@ -166,7 +169,7 @@ export async function announce(
       if (performance.now() - said >= renewMs) await say()
     },
     async [Symbol.asyncDispose]() {
-      // A remaining row expires after a while.
+      // If the deletion fails, the row of the announcement expires later.
       await db
         .tx((tx) => deleteStream(tx, stream), writes)
         .catch((error: unknown) => {

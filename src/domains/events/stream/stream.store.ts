@@ -7,16 +7,17 @@ export async function newestPosition(reader: Reader): Promise<number> {
   return row!.position
 }
 
-/** ID of the event at a position. Undefined if it is not stored any more. */
+/** ID of the event at a position. Undefined if the event has expired. */
 export async function eventIdAt(reader: Reader, position: number): Promise<string | undefined> {
   const row = await reader.get<{ uuid: string }>(sql`
     SELECT uuid FROM events_outbox WHERE position > 0 AND position = ${position}`)
   return row?.uuid
 }
 
-/** Position of an event. Undefined if it does not exist or is not stored any more. */
+/** Position of an event. Undefined if the event does not exist or has expired. */
 export async function positionOf(reader: Reader, uuid: string): Promise<number | undefined> {
-  // No condition on the position: a database with a poor estimate would read by position instead of by uuid.
+  // The query has no condition on the position. Otherwise a database with a wrong estimate would search by position instead of by
+  // uuid.
   const row = await reader.get<{ position: number }>(sql`SELECT position FROM events_outbox WHERE uuid = ${uuid}`)
   return row && row.position > 0 ? row.position : undefined
 }

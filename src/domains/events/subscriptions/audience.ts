@@ -1,5 +1,5 @@
-// Cache that tells whether a subscription or stream wants the events of pulls or refused pushes in a group. Requests must not
-// wait for this, so results are cached. Commits of this process that may change them clear the cache.
+// Cache of which groups have a subscription or stream for events of pulls or refused pushes. Requests must not wait for the
+// database, so results are cached. A commit of this process that may change a result clears the cache.
 import type { Change, Db } from '#db/sql.ts'
 import type { Audience } from '#domains/outbox/registry-events.model.ts'
 import { Newest } from '#lib/caches/newest.ts'
@@ -8,7 +8,8 @@ import { matchesType } from '../routing/type-patterns.ts'
 import { hasStream, typesAt } from './audience.store.ts'
 
 /**
- * Life of a result, in milliseconds. With other servers, their changes apply within a second; otherwise until the next commit.
+ * Lifetime of a result in milliseconds. If other servers share the database, their changes apply within a second. Otherwise a
+ * result is valid until the next commit.
  */
 const maxAgeMs = { shared: 500, alone: 60_000 }
 const maxEntries = 10_000
@@ -22,8 +23,8 @@ const changes: readonly Change[] = [
 ]
 
 /**
- * Creates the cache. `type` is that of the events, which has another name under the `token` of a vendor. `monotonic` returns
- * milliseconds of a monotonic clock.
+ * Creates the cache. `type` is the type of the events in our names. `token` is the vendor token in the other name of the type.
+ * `monotonic` returns milliseconds of a monotonic clock.
  */
 export function createAudience(
   db: Db,

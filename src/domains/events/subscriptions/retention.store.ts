@@ -1,7 +1,8 @@
 import { list, sql, type Tx } from '#db/sql.ts'
 
 /**
- * Deletes old events, at most `limit`, and returns their number. Keeps the newest, since SQLite would assign its number again.
+ * Deletes at most `limit` old events, and returns the number of deleted events. Keeps the newest event, because SQLite would use
+ * its number again.
  */
 export async function sweepEvents(tx: Tx, before: string, limit: number): Promise<number> {
   return tx.run(sql`
@@ -20,7 +21,7 @@ export async function sweepDeliveries(tx: Tx, before: string, limit: number): Pr
   )
 }
 
-/** Deletes deliveries of deleted subscriptions, and finally their queues. */
+/** Deletes deliveries of deleted subscriptions. Deletes their queues after the last delivery. */
 export async function sweepDeleted(tx: Tx, limit: number): Promise<number> {
   const queue = await tx.get<{ subscription: number }>(sql`
     SELECT subscription_id AS "subscription" FROM delivery_queues WHERE deleted = 1 ORDER BY subscription_id LIMIT 1`)
@@ -38,7 +39,7 @@ export async function sweepDeleted(tx: Tx, limit: number): Promise<number> {
 
 /**
  * Keeps the newest `keep` delivered and the newest `keep` given-up deliveries of a subscription. Deletes at most `limit` of each,
- * the oldest first, and returns their number.
+ * the oldest first. Returns the number of deleted deliveries.
  */
 export async function trimDeliveries(tx: Tx, subscription: number, keep: number, limit: number): Promise<number> {
   let removed = 0

@@ -1,9 +1,9 @@
 import { kindOf } from '#lib/events/event-body.ts'
 import type { Fields } from '#lib/fields.ts'
 
-/** URL that receives the events of a group and everything below it. It never changes. */
+/** Sends the events of a group and its descendants to a URL. The URL never changes. */
 export type Subscription = {
-  /** Its parent is the group. */
+  /** Uid below the uid of the group. */
   uid: string
   sink: string
   createTime: string
@@ -22,8 +22,8 @@ export const subscriptionFields = {
 } as const satisfies Fields<Subscription>
 
 /**
- * Subscription for callers who cannot change it, with the sink but without its secrets. User name, password, parameter values and
- * fragment may be secrets.
+ * Subscription for callers who cannot change it. The sink is shown without user name, password, parameter values and fragment,
+ * because these can be secrets.
  */
 export function withoutSecrets(subscription: Subscription): Subscription {
   const { sink } = subscription

@@ -36,7 +36,10 @@ export async function listSubscriptions(call: Call, query: ListQuery<object>): P
   return { ...listed, items: listed.items.map((one) => shownTo(call, one)) }
 }
 
-/** Creates a subscription. It gets events that commit later, none from before, with the names that the caller uses. */
+/**
+ * Creates a subscription. The subscription receives events that commit later, and no earlier events. Event names are those of the
+ * API that the caller uses.
+ */
 export async function createSubscription(call: Call, parent: string, sink: string): Promise<Subscription> {
   const { db, sealer } = call.app
   const created: Subscription = { uid: newUid(parent), sink, createTime: call.now, updateTime: call.now }
@@ -44,8 +47,8 @@ export async function createSubscription(call: Call, parent: string, sink: strin
   const secret = newSecret(sealer)
 
   await routeBacklog(call.app, call.now)
-  // The transaction waits for the row that routing locks. Without serializability, the reference to the group prevents the
-  // deletion of the group meanwhile.
+  // The transaction waits for the row that routing locks. Serializability is not needed, because the reference to the group
+  // prevents its deletion in the meantime.
   const work = db.tx(
     async (tx) => {
       const routed = await routeEverything(call.app, tx, call.now)
@@ -68,7 +71,7 @@ export async function createSubscription(call: Call, parent: string, sink: strin
 /** Deletes a subscription. Its pending deliveries are not sent any more. */
 export async function deleteSubscription(call: Call, uid: string): Promise<void> {
   const { db, events } = call.app
-  // The owner of the queue locks its row all the time. Without serializability, this only causes a short wait.
+  // The owner of the queue often locks the row. With row locks instead of serializability, this only causes a short wait.
   const work = db.tx(
     async (tx) => {
       const found = await store.findSubscription(tx, uid)
@@ -88,7 +91,7 @@ const explanations: Record<string, string> = {
     'must not be a private or loopback address; the operator can allow some of them with PINFOLD_SINKS_PRIVATE',
 }
 
-/** Validates the sink. Errors never repeat it, since it may contain a secret. */
+/** Validates the sink. Errors never contain the sink, because it may contain a secret. */
 function checkSink(call: Call, subscription: Subscription): void {
   const { sink } = subscription
   const reason = sink === '' ? undefined : call.app.sinks.problemOf(sink)

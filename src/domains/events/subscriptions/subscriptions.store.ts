@@ -13,7 +13,7 @@ const nodes = nodeTable(
 
 export const { list: subscriptionList, find: findSubscription } = nodes
 
-/** Number of subscriptions of the organization. Call `lockRouting` first, so that none is added meanwhile. */
+/** Number of subscriptions of the organization. Call `lockRouting` first, so that no other transaction adds a subscription. */
 export async function countOf(reader: Reader, organization: string): Promise<number> {
   return countAt(reader, kind, [organization])
 }
@@ -28,8 +28,8 @@ export async function countOfSink(reader: Reader, organization: string, sink: st
 }
 
 /**
- * Inserts a subscription. `secret` is sealed. `vendor` is the vendor whose names its events have, empty for ours. Call
- * `lockRouting` first.
+ * Inserts a subscription. `secret` is encrypted. `vendor` is the vendor whose names the events use, or empty for our own names.
+ * Call `lockRouting` first.
  */
 export async function insertSubscription(tx: Tx, one: Subscription, secret: Uint8Array, vendor: string): Promise<void> {
   const row = await tx.get<{ id: number }>(sql`
@@ -43,7 +43,8 @@ export async function insertSubscription(tx: Tx, one: Subscription, secret: Uint
 }
 
 /**
- * Deletes a subscription. Its deliveries stay until they are swept, but are not sent. Returns false if it was already deleted.
+ * Deletes a subscription. A background job deletes its deliveries, which are not sent any more. Returns false if the subscription
+ * was deleted already.
  */
 export async function deleteSubscription(tx: Tx, one: Subscription): Promise<boolean> {
   await tx.run(sql`

@@ -1,4 +1,4 @@
-// Version 1 of subscriptions: other names, and complete lists. The rules are those of version 2.
+// Subscriptions in version 1 of the API, with other names and without pages. The rules are the same as in version 2.
 import type { Handlers } from '#app.ts'
 import {
   type Subscription as SubscriptionMessage,

@@ -22,7 +22,7 @@ export const subscriptions: Handlers<typeof SubscriptionsService> = {
   deleteSubscription: deleting('uid', service.deleteSubscription),
 }
 
-/** Event bodies. All subscribers of the group, and readers of the audit log, see them. */
+/** Bodies of the events about subscriptions. All subscribers of the group and all readers of the audit log can read them. */
 export const subscriptionEvents: readonly EventBody[] = [
   eventBody(method.createSubscription, toSubscriptionResource, (subscription) =>
     toMessage(withoutSecrets(subscription)),
