@@ -1,4 +1,4 @@
-// Codenames of Debian and Ubuntu releases, which some documents write instead of the version.
+// Codenames of Debian and Ubuntu releases. Some documents have a codename instead of the version.
 
 const codenames: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   debian: {
@@ -11,14 +11,14 @@ const codenames: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
 }
 
-/** The version that a text names, be it by its codename; the text itself if it is no codename of the distribution. */
+/** The version of a release, from its codename. If the text is no codename of the distribution, returns the text itself. */
 export function releaseNamed(id: string, text: string): string {
   const name = text.trim().toLowerCase()
   const known = Object.hasOwn(codenames, id) ? codenames[id]! : {}
   return Object.hasOwn(known, name) ? known[name]! : text
 }
 
-/** The distribution that a codename alone names. */
+/** The distribution with this codename. Undefined if there is none. */
 export function distributionWithCodename(text: string): string | undefined {
   return Object.keys(codenames).find((id) => Object.hasOwn(codenames[id]!, text.toLowerCase()))
 }

@@ -1,4 +1,4 @@
-// Names of package kinds and distributions in OSV: https://ossf.github.io/osv-schema/#defined-ecosystems.
+// Maps package kinds and distributions to OSV ecosystems: https://ossf.github.io/osv-schema/#defined-ecosystems.
 import type { Scheme } from '#versions/order.ts'
 import { type Distribution, type DistributionKind, distributionKinds, type PackageKind } from './packages.ts'
 import { partsOfRelease, rpmDistributions, rpmEcosystems } from './rpm-distributions.ts'
@@ -20,19 +20,22 @@ export function schemeOfKind(kind: PackageKind): Scheme {
   return kinds[kind].scheme
 }
 
-/** The ecosystem of a package, with the release of its distribution (`Alpine:v3.19`, `PyPI`); empty where OSV has none for it. */
+/**
+ * The OSV ecosystem of a package, with the release of its distribution (`Alpine:v3.19`, `PyPI`). Empty if OSV has no ecosystem
+ * for the package.
+ */
 export function ecosystemOf(kind: PackageKind, distribution: Distribution): string {
   return kinds[kind].ecosystem || distributionEcosystem(kind as DistributionKind, distribution)
 }
 
-/** The ecosystem of the packages of a distribution itself; empty where OSV has none for it. */
+/** The OSV ecosystem of the packages of a distribution. Empty if OSV has no ecosystem for the distribution. */
 export function ecosystemOfDistribution(distribution: Distribution): string {
   return distributionKinds.map((kind) => ecosystemOf(kind, distribution)).join('')
 }
 
 /**
- * True if advisories for one distribution apply to the other: both have the same ecosystem, so at most the last number of their
- * versions differs. If neither has an ecosystem, both need the same id and version.
+ * True if advisories for one distribution apply to the other. Both must have the same ecosystem. Distributions without an
+ * ecosystem must have the same id and version.
  */
 export function isSameDistribution(one: Distribution, other: Distribution): boolean {
   const [first, second] = [one, other].map(ecosystemOfDistribution)
@@ -40,17 +43,18 @@ export function isSameDistribution(one: Distribution, other: Distribution): bool
 }
 
 /**
- * True if the two contradict each other. A distribution without an id contradicts none, and one without a version only other ids.
+ * True if the two names are of different distributions. A distribution without an id differs from none. A distribution without a
+ * version differs only from distributions with other ids.
  */
 export function isOtherDistribution(one: Distribution, other: Distribution): boolean {
   if (one.id === '' || other.id === '' || isSameDistribution(one, other)) return false
   if (!isSameId(one, other)) return !isSameFamily(one, other)
-  // Releases that no ecosystem is named after are compared with nothing.
+  // If neither release has an ecosystem, no advisory applies to it, so the releases are not compared.
   const isKnown = [one, other].some((it) => ecosystemOfDistribution(it) !== '')
   return isKnown && one.version !== '' && other.version !== ''
 }
 
-/** True if one of them lacks the version, and both ids stand for the same distribution: `rhel` and `redhat`. */
+/** True if one of the two has no version, and both ids mean the same distribution, such as `rhel` and `redhat`. */
 function isSameFamily(one: Distribution, other: Distribution): boolean {
   if (one.version !== '' && other.version !== '') return false
   const version = one.version || other.version
@@ -67,7 +71,7 @@ function distributionEcosystem(kind: DistributionKind, { id, version }: Distribu
   return name?.kind === kind ? name.of(version) : ''
 }
 
-/** Kind of packages of an ecosystem that is a distribution, with a release or without; undefined for any other ecosystem. */
+/** Package kind of a distribution's ecosystem, with or without a release. Undefined for any other ecosystem. */
 export function kindOfEcosystem(ecosystem: string): DistributionKind | undefined {
   const name = ecosystem.split(':')[0]!.toLowerCase()
   if (rpmEcosystems.has(name)) return 'rpm'
@@ -75,8 +79,8 @@ export function kindOfEcosystem(ecosystem: string): DistributionKind | undefined
 }
 
 /**
- * Ecosystems whose advisories apply to packages of an ecosystem: itself, its parts, and the ecosystem for all releases if it has
- * releases.
+ * Ecosystems whose advisories apply to packages of an ecosystem: the ecosystem itself, its parts, and the ecosystem without a
+ * release.
  */
 export function withAllReleases(ecosystem: string): string[] {
   const end = ecosystem.indexOf(':')
@@ -93,20 +97,20 @@ const distributions: Record<string, { kind: DistributionKind; of: (version: stri
   ubuntu: { kind: 'deb', of: ubuntu },
 }
 
-/** Before its branch exists, a release has the version 3.21_alpha, and belongs to edge. */
+/** Until its branch exists, the next release has a version such as 3.21_alpha and belongs to edge. */
 function alpine(version: string): string {
   const [, release, alpha] = /^v?(\d+\.\d+)(?:\.\d+)*(_alpha)?/.exec(version) ?? []
   if (version === 'edge' || alpha !== undefined) return 'Alpine:edge'
   return release === undefined ? '' : `Alpine:v${release}`
 }
 
-/** Before version 9, numbers of releases had two parts, such as 7.11, which belongs to release 7. */
+/** Before release 9, versions had two numbers. For example, 7.11 belongs to release 7. */
 function debian(version: string): string {
   const [, release] = /^(\d+)(?:\.\d+)*$/.exec(version) ?? []
   return release === undefined ? '' : `Debian:${release}`
 }
 
-/** Releases with long-term support have LTS in the name of their ecosystem: every other April since 2008. */
+/** OSV adds LTS to the ecosystem of long-term support releases, which appear in April of every second year since 2008. */
 function ubuntu(version: string): string {
   const [, year, month] = /^(\d+)\.(\d+)(?:\.\d+)*$/.exec(version) ?? []
   if (year === undefined) return ''

@@ -1,9 +1,9 @@
-// Joins the contents of one image from several sources.
+// Joins the contents of one image from several sources, such as layers and SBOMs.
 import { GapList, type ImageContents, type Package, PackageList, Unreadable } from './packages.ts'
 
 /**
- * Joins packages and gaps of all sources, so that no source hides a package that another has found. Two entries with the same
- * name and version are one package, with the properties of the first.
+ * Joins packages and gaps of all sources. A package is included if any source has it. Two entries with the same name and version
+ * become one package with the properties of the first entry.
  */
 export function joinContents(all: readonly ImageContents[]): ImageContents {
   const list = new PackageList()
@@ -25,7 +25,7 @@ export function joinContents(all: readonly ImageContents[]): ImageContents {
   return { packages: list.sorted(), distribution, hasDatabase, gaps: gaps.all() }
 }
 
-/** Adds a gap if the image names a distribution, but has no database of its packages. */
+/** Adds a gap if the image has a distribution but no database of the distribution's packages. */
 export function withMissingDatabase(contents: ImageContents): ImageContents {
   const { distribution, hasDatabase } = contents
   if (distribution.id === '' || hasDatabase) return contents
@@ -35,6 +35,6 @@ export function withMissingDatabase(contents: ImageContents): ImageContents {
   return { ...contents, gaps: gaps.all() }
 }
 
-/** Package URLs have the names of Go modules in lower case, and binaries as they are. */
+/** Go module names are compared in lower case, because package URLs have lower case and binaries do not. */
 const keyOf = ({ kind, name, version }: Package): string =>
   `${kind}\0${kind === 'golang' ? name.toLowerCase() : name}\0${version}`

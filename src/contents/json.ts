@@ -1,11 +1,11 @@
-// JSON that strangers have written, within bounds.
+// Parses JSON from untrusted sources within limits.
 import { Unreadable } from './packages.ts'
 
 export type Json = Record<string, unknown>
 
 const [brace, bracket, comma] = ['{', '[', ','].map((mark) => mark.charCodeAt(0))
 
-/** The document, whatever it holds. Throws Unreadable when it is not JSON or has more than `most` values. */
+/** Parses a JSON document. Throws Unreadable if the text is not JSON or has more than `most` values. */
 export function parseJson(bytes: Uint8Array, most: number, what: string): Json {
   let values = 0
   for (const byte of bytes) if (byte === comma || byte === brace || byte === bracket) values++

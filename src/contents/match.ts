@@ -1,10 +1,10 @@
-// Decides if an advisory applies to an installed package. Has no state and does no look-ups.
+// Compares installed packages with advisories. This module has no state and does no look-ups.
 
 import { type Covered, fixesAbove, inRanges, type VersionOrder, type VersionRange } from '#versions/ranges.ts'
 import { isModular } from '#versions/rpm.ts'
 import { archAndModule } from './rpm-module.ts'
 
-/** Properties of an installed package that are compared. */
+/** Properties of an installed package that are compared with advisories. */
 export type Installed = { name: string; version: string; origin: string; originVersion: string; arch: string }
 
 /** Statement of an advisory on some versions of a package. */
@@ -16,10 +16,13 @@ export type Statement = {
   qualifiers: { arch?: string; except?: readonly string[]; stream?: string }
 }
 
-/** `unknown`: the versions could not be compared, so that the package may be vulnerable. */
+/** Result of a comparison. `unknown`: the versions could not be compared, so the package may be vulnerable. */
 export type Verdict = 'vulnerable' | 'clear' | 'unknown'
 
-/** Ignores the ecosystem, which the caller has compared. `order` is that of the ecosystem; without one nothing compares. */
+/**
+ * Compares a package with a statement. The caller must have compared the ecosystems. `order` is the version order of the
+ * ecosystem. Without an order, versions cannot be compared.
+ */
 export function verdictOf(installed: Installed, said: Statement, order: VersionOrder | undefined): Verdict {
   const version = versionMeant(installed, said)
   if (version === undefined || said.state === 'fixed' || said.state === 'not_affected') return 'clear'
@@ -29,7 +32,7 @@ export function verdictOf(installed: Installed, said: Statement, order: VersionO
   return covered === 'yes' && inStream === 'yes' ? 'vulnerable' : 'unknown'
 }
 
-/** True if a source excludes the installed version: as not affected or fixed, or as later than the fix. */
+/** True if a statement says that the installed version is not affected, is fixed, or is later than the fix. */
 export function isCleared(installed: Installed, said: Statement, order: VersionOrder | undefined): boolean {
   const version = versionMeant(installed, said)
   if (version === undefined || isInStream(installed, said) !== 'yes') return false
@@ -38,15 +41,15 @@ export function isCleared(installed: Installed, said: Statement, order: VersionO
   return isFixed && coveredBy(version, said, order) === 'no'
 }
 
-/** Versions with a fix, the lowest first; empty if the source has none. */
+/** Versions with a fix, the lowest first. Empty if the statement names no fix. */
 export function fixesFor(installed: Installed, said: Statement, order: VersionOrder | undefined): string[] {
   const version = versionMeant(installed, said)
   return version === undefined || !order ? [] : fixesAbove(version, said.ranges, order)
 }
 
 /**
- * Version to compare, or undefined if the statement is about another package. A statement on the source package applies to all
- * packages built from it.
+ * Version to compare. Undefined if the statement is about another package. A statement about a source package applies to all
+ * packages that were built from it.
  */
 function versionMeant(installed: Installed, { name, qualifiers }: Statement): string | undefined {
   const { arch } = archAndModule(installed.arch)
@@ -55,13 +58,13 @@ function versionMeant(installed: Installed, { name, qualifiers }: Statement): st
   return name === installed.name ? installed.version : undefined
 }
 
-/** Decides if a statement is about the module stream of the package, since each stream has fixes of its own. */
+/** Compares the module stream of the package with that of the statement, because each stream has separate fixes. */
 function isInStream({ version, arch }: Installed, { ranges, qualifiers: { stream } }: Statement): Covered {
   const { module } = archAndModule(arch)
   const isOfModule = module !== '' || isModular(version)
   if (stream !== undefined) {
     if (!isOfModule) return 'no'
-    // A package or statement without a stream may be of this stream.
+    // If the package or the statement names no stream, the streams may be equal.
     return module === '' || stream === '' ? 'unknown' : stream.split(' ').includes(module) ? 'yes' : 'no'
   }
   const fixes = ranges.flatMap(({ events }) => events.flatMap((event) => ('fixed' in event ? [event.fixed] : [])))
@@ -77,7 +80,7 @@ function coveredBy(
   if (versions.includes(version)) return 'yes'
   const compare = order ?? (() => undefined)
   if (ranges.length === 0 && versions.length === 0) return 'yes'
-  // Two spellings of one version are the same.
+  // Different spellings of the same version are equal.
   if (versions.some((one) => compare(version, one) === 0)) return 'yes'
   return inRanges(version, ranges, compare)
 }

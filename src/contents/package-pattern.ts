@@ -5,15 +5,18 @@ import type { VersionOrder } from '#versions/ranges.ts'
 import { distributionOf, packageOf, packageUrl } from './package-url.ts'
 import type { PackageKind } from './packages.ts'
 
-/** A package of any version unless there is one. The distribution is empty where none is named. */
+/**
+ * Pattern for packages. If `version` is empty, the pattern matches all versions. If it names no distribution, the distribution is
+ * empty.
+ */
 export type PackagePattern = { kind: PackageKind; name: string; version: string; distribution: string }
 
-/** Reads a package URL, with or without a version. Returns undefined if its type is unknown or it is no package URL. */
+/** Reads a package URL with or without a version. Returns undefined if the text is no package URL, or if its type is unknown. */
 export function patternOf(url: string): PackagePattern | undefined {
   const end = url.search(/[?#]|$/)
   const [bare, rest] = [url.slice(0, end), url.slice(end)]
   const whole = packageOf(url)
-  // An escaped name may have an @ of its own, so one that is parted may be only a name.
+  // An escaped name can contain an @, so the part after an @ need not be a version.
   const found = whole ?? packageOf(`${bare}@0${rest}`)
   if (!found) return undefined
   const { kind, name } = found
@@ -21,7 +24,7 @@ export function patternOf(url: string): PackagePattern | undefined {
   return { kind, name, version: whole ? found.version : '', distribution }
 }
 
-/** The one way to write it. */
+/** Canonical text of a pattern. */
 function patternText({ kind, name, version, distribution }: PackagePattern): string {
   const text = packageUrl({ kind, name, version, arch: '' }, distribution)
   return version === '' ? text.slice(0, -1) : text
@@ -30,8 +33,8 @@ function patternText({ kind, name, version, distribution }: PackagePattern): str
 const maxText = 512
 
 /**
- * Form of a package URL that is stored; undefined if it does not read back as the same, or is too long. An empty text is stored
- * for all packages.
+ * Canonical form of a package URL for the database. Undefined if the text is too long, or if reading it again gives another
+ * pattern. An empty text stands for all packages.
  */
 export function keptPattern(url: string): string | undefined {
   const pattern = patternOf(url)
@@ -52,7 +55,7 @@ export function isMeant(
   return distribution === '' || distribution === ofDistribution
 }
 
-/** Names under which the package of a pattern may be stored. */
+/** Names under which a matching package may be stored. */
 export const namesMeant = ({ kind, name }: PackagePattern): string[] => (kind === 'golang' ? goNamesOf(name) : [name])
 
 const isSameName = (kind: PackageKind, one: string, other: string): boolean =>
@@ -66,12 +69,12 @@ const comparisons: Readonly<Record<string, (order: number) => boolean>> = {
   '=': (order) => order === 0,
 }
 
-/** All of them are to be met. */
+/** Bounds of a version range. A version must meet all of them. */
 export type Bounds = readonly { operator: string; version: string }[]
 
 const maxBounds = 10
 
-/** `>=1.2.0,<1.2.7`; undefined when it is not written so. */
+/** Parses bounds such as `>=1.2.0,<1.2.7`. Undefined if the text has another form. */
 export function boundsOf(text: string): Bounds | undefined {
   const parts = text.split(',')
   if (parts.length > maxBounds) return undefined
@@ -82,7 +85,7 @@ export function boundsOf(text: string): Bounds | undefined {
   return bounds.every(({ operator }) => operator !== '') ? bounds : undefined
 }
 
-/** `unknown` when the version cannot be compared. */
+/** Compares a version with bounds. `unknown` if the version cannot be compared. */
 export function isWithin(version: string, bounds: Bounds, order: VersionOrder | undefined): 'yes' | 'no' | 'unknown' {
   const compared = bounds.map(({ operator, version: bound }) => {
     const found = order?.(version, bound)

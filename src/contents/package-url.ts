@@ -23,13 +23,16 @@ type Parsed = {
   subpath: string
 }
 
-/** The name and the version that a document has of a package besides the package URL. */
+/** Name and version that a document states in addition to the package URL. */
 export type Besides = { name?: string; version?: string }
 
-/** A package; or the type that is not compared; or which part of the package URL is missing. */
+/**
+ * Result of reading a package URL. `package`: the package. `type`: a type whose versions cannot be compared. `missing`: the
+ * missing part of the package URL.
+ */
 export type PackageUrlRead = { package: Package } | { type: string } | { missing: 'name' | 'version' }
 
-/** Reads the package that a package URL names. A version that the package URL lacks is that of the document. */
+/** Reads the package of a package URL. If the package URL has no version, uses the version in the document. */
 export function readPackageUrl(
   url: string,
   { name: named = '', version: versionBesides = '' }: Besides = {},
@@ -54,13 +57,13 @@ export function readPackageUrl(
   }
 }
 
-/** The package that a package URL names, when it is of a kind that we compare and has a version. */
+/** The package of a package URL. Undefined if the kind is not supported, or if there is no version. */
 export function packageOf(url: string): Package | undefined {
   const read = readPackageUrl(url)
   return 'package' in read ? read.package : undefined
 }
 
-/** Distribution in a package URL, such as Alpine's in `pkg:apk/alpine/musl@1?distro=alpine-3.19`. */
+/** Distribution in a package URL. For example, Alpine 3.19 in `pkg:apk/alpine/musl@1?distro=alpine-3.19`. */
 export function distributionOf(url: string): Distribution | undefined {
   const { type = '', namespace = [], version: ofPackage = '', qualifiers } = parse(url) ?? {}
   if (!distributionKinds.some((one) => one === type) || namespace.length > 1) return undefined
@@ -78,7 +81,7 @@ export function distributionOf(url: string): Distribution | undefined {
   return { id: id.slice(0, 128).toWellFormed(), version: version.slice(0, 128).toWellFormed() }
 }
 
-/** Without a namespace `distro` alone names the distribution: `debian-12` or `bookworm`. */
+/** Without a namespace, only `distro` names the distribution, such as `debian-12` or `bookworm`. */
 const idIn = (distro: string): string =>
   distributionWithCodename(distro) ?? /^([a-z]+)-v?\d/i.exec(distro)?.[1]?.toLowerCase() ?? ''
 
@@ -106,7 +109,7 @@ function parse(url: string): Parsed | undefined {
 /** SPDX writes that it does not say. */
 const assertedVersion = (text: string): string => (['NOASSERTION', 'NONE'].includes(text) ? '' : text.trim())
 
-/** As the advisories of the ecosystem write it. */
+/** Name in the form that the advisories of the ecosystem use. */
 function nameIn(kind: PackageKind, { namespace, name, subpath, version }: Parsed, named: string): string {
   if (kind === 'golang') return goModulePath({ path: [...namespace, name].join('/'), subpath, version, named })
   if (kind === 'npm') return [...namespace, name].join('/')
@@ -119,7 +122,7 @@ function versionIn(kind: PackageKind, name: string, { version, qualifiers }: Par
   return kind === 'golang' && isGoItself(name) ? goRelease(version) : version
 }
 
-/** The package URL of a package, in a distribution where that is known. */
+/** Package URL of a package, with its distribution if that is known. */
 export function packageUrl(
   { kind, name, version, arch }: Omit<Package, 'origin' | 'originVersion'>,
   distribution: string,
@@ -141,7 +144,9 @@ function partsOf(kind: PackageKind, name: string): string[] {
   return kind === 'golang' || kind === 'npm' ? name.split('/') : [name]
 }
 
-/** `upstream` is the name of the source package, followed by its version if that differs; apk builders use `origin`. */
+/**
+ * Source package in the qualifiers. `upstream` is its name, followed by its version if that differs. apk builders use `origin`.
+ */
 function originIn(qualifiers: URLSearchParams, name: string, version: string) {
   const source = sourcePackageOf(qualifiers.get('upstream') ?? qualifiers.get('sourcerpm') ?? '')
   if (source) return { origin: source.name, originVersion: sameEpoch(version, source.version) }
@@ -149,7 +154,7 @@ function originIn(qualifiers: URLSearchParams, name: string, version: string) {
   return { origin: origin || name, originVersion: originVersion || version }
 }
 
-/** Source packages of rpm are named without their epoch. */
+/** Version of an rpm source package with the epoch of the binary package, because names of source packages contain no epoch. */
 function sameEpoch(version: string, source: string): string {
   const [epoch = ''] = /^\d+:/.exec(version) ?? []
   return `${epoch}${source}`

@@ -1,6 +1,6 @@
-// Packages of an image that advisories can be about: those of its distribution and of languages.
+// Packages of an image that can have advisories: packages of its distribution and of languages.
 
-/** Kinds of packages of distributions and of languages whose versions we can compare, as types of package URLs. */
+/** Package kinds whose versions can be compared, for distributions and for languages. The names are types of package URLs. */
 export const distributionKinds = ['apk', 'deb', 'rpm'] as const
 const languageKinds = ['cargo', 'gem', 'golang', 'maven', 'npm', 'pypi'] as const
 export const packageKinds = [...distributionKinds, ...languageKinds] as const
@@ -10,44 +10,47 @@ export type PackageKind = (typeof packageKinds)[number]
 export type Package = {
   kind: PackageKind
   /**
-   * Name in the advisories of its ecosystem: `group:artifact` of Maven, the path of a Go module, `stdlib` for Go itself,
-   * `@scope/name` of npm, the normalized name of Python.
+   * Name in the form that advisories of the ecosystem use. Maven: `group:artifact`. Go modules: the path. Go itself: `stdlib`.
+   * npm: `@scope/name`. Python: the normalized name.
    */
   name: string
   version: string
-  /** Source package that it was built from; by default its own name. */
+  /** Name of the source package that the package was built from. By default the package's own name. */
   origin: string
-  /** The version of the origin, which on Debian may differ from the package's own. */
+  /** Version of the source package. On Debian it can differ from the version of the package. */
   originVersion: string
   arch: string
-  /** The module of rpm that it is part of, as `name:stream`. */
+  /** The rpm module that the package belongs to, as `name:stream`. */
   module?: string
   /**
-   * The first files that list the package, without a leading slash; a part after `!/` is inside of an archive. For packages of
-   * languages only.
+   * Paths of the first files that list the package, without a leading slash. A part after `!/` is a path inside an archive. Only
+   * for packages of languages.
    */
   locations?: readonly string[]
-  /** The one package of the distribution that all these files belong to. */
+  /** The distribution package that owns all these files, if there is one. */
   owner?: Owner
 }
 
-/** A package of the distribution, by name and version. */
+/** A distribution package, by name and version. */
 export type Owner = { name: string; version: string }
 
 export type ImageContents = {
-  /** Each package once, ordered by kind, name and version. */
+  /** Packages without duplicates, sorted by kind, name and version. */
   packages: Package[]
   distribution: Distribution
   /** True if the packages of a distribution are known, even if there are none. */
   hasDatabase: boolean
-  /** Parts of the image that could not be read. A package that is not found may be in one of them. */
+  /** Parts of the image that could not be read. These parts can contain more packages. */
   gaps: Gap[]
 }
 
 /** `ID` and `VERSION_ID` of os-release, or their equivalents in an SBOM; empty if unknown. */
 export type Distribution = { id: string; version: string }
 
-/** Stored, so the values keep their meaning. `UNIDENTIFIED`: a file does not have its name or version. */
+/**
+ * Reasons of gaps. They are stored in the database, so their meaning must not change. `UNIDENTIFIED`: a file does not contain its
+ * name or version.
+ */
 export type GapReason = UnreadableReason | 'UNIDENTIFIED'
 export type Gap = { path: string; reason: GapReason; message: string }
 
@@ -55,16 +58,22 @@ export type Gap = { path: string; reason: GapReason; message: string }
 export type Found = {
   packages: readonly Package[]
   gaps: readonly Gap[]
-  /** True for the database of a distribution that was read to its end. */
+  /** True if the file is the database of a distribution and was read completely. */
   isDatabase?: boolean
-  /** Files that packages of the distribution own, with the name of the package. */
+  /** Files that distribution packages own, each with the name of the package. */
   owned?: readonly (readonly [path: string, name: string])[]
 }
 
-/** File of an image, by its path without a leading slash: its content, or the packages found in it. */
+/**
+ * File of an image. The path has no leading slash. The file has its content in `bytes`, or the packages that were read from it in
+ * `found`.
+ */
 export type ImageFile = { path: string; bytes: Uint8Array; found?: Found }
 
-/** Why an image cannot be read, or a report about one: that alone may be `NOT_SCANNED`. Stored, so a word keeps its meaning. */
+/**
+ * Reasons why an image or a report about an image cannot be read. Only reports can have `NOT_SCANNED`. The reasons are stored in
+ * the database, so their meaning must not change.
+ */
 export type UnreadableReason =
   | 'DAMAGED'
   | 'LIMIT_EXCEEDED'
@@ -73,7 +82,7 @@ export type UnreadableReason =
   | 'BLOB_MISSING'
   | 'NOT_SCANNED'
 
-/** Error whose cause is in the image, so that reading it again would end in the same way. */
+/** Error in the content of an image. Reading the image again would cause the same error. */
 export class Unreadable extends Error {
   override name = 'Unreadable'
   readonly reason: UnreadableReason
@@ -93,12 +102,12 @@ const maxText = 512
 const maxTotal = 4 * 2 ** 20
 const maxLocations = 10
 
-/** Collects packages, each once. Throws Unreadable above the limits of real databases. */
+/** Collects packages without duplicates. Throws Unreadable above the limits of real databases. */
 export class PackageList {
   readonly #byKey = new Map<string, Package>()
   #total = 0
 
-  /** A package that is there already only gets the locations of the other. */
+  /** Adds a package. If the package exists already, adds only the new locations. */
   add(given: Package): void {
     const { kind, name, version, arch, origin, originVersion, module = '' } = given
     const values = [kind, name, version, arch, origin, originVersion, ...(module === '' ? [] : [module])]
@@ -134,7 +143,7 @@ function withFewLocations(one: Package): Package {
     : one
 }
 
-/** It has an owner only where every one of its files has that one. */
+/** The merged package has an owner only if all of its files have the same owner. */
 function mergePackages(one: Package, other: Package): Package {
   if (!other.locations || one.locations === other.locations) return one
   if (!one.locations) return withFewLocations(other)
@@ -146,7 +155,7 @@ function mergePackages(one: Package, other: Package): Package {
 
 const maxGaps = 50
 
-/** Collects gaps: the first ones, and the number of further ones. */
+/** Collects gaps. Stores the first gaps, and counts the other ones. */
 export class GapList {
   readonly #gaps: Gap[] = []
   #more = 0

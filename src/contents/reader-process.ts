@@ -1,5 +1,6 @@
-// Reader in a process of its own, since it handles content that users have pushed. If the content costs too much time or memory,
-// only this process ends, and the server goes on. Only `reader.ts` starts it, and the server sends it the bytes.
+// Process that reads image contents. It is separate, because users have pushed the contents. If the contents use too much time or
+// memory, only this process ends, and the server continues. Only `reader.ts` starts this process, and the server sends the bytes
+// to read.
 import { readFiles } from './databases/files.ts'
 import { type Layer, scanLayers } from './layers/layers.ts'
 import { scanLimits } from './layers/scan-limits.ts'
@@ -70,6 +71,6 @@ process.on('message', (message: ToReader) => {
   if ('piece' in message) arrived(message.piece)
   else void answerQuestion(message.question).then((answer) => send({ answer }))
 })
-// The server decides when it ends: a terminal or a service manager may signal both.
+// The process ignores these signals, because the server ends it. A terminal or a service manager can signal both processes.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
 process.on('disconnect', () => process.exit())

@@ -1,4 +1,4 @@
-// Has images and SBOMs read in a process of its own, within limits of memory and time.
+// Lets a separate process read images and SBOMs, within limits on memory and time.
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
@@ -10,25 +10,31 @@ import type { ScanReport } from './reports/scan-report.ts'
 import type { Signed } from './reports/signed.ts'
 import type { SbomContents } from './sbom.ts'
 
-/** One after the other. The process is started when it is needed, and again after one that had to be ended. */
+/**
+ * Reads contents one after the other in a separate process. The process is started when it is needed. If a process had to be
+ * ended, another one is started.
+ */
 export type Reader = {
   /**
-   * Reads the installed packages from the layers of an image; undefined if there are no package databases or package files.
-   * Throws Unreadable if the fault is in the layers.
+   * Reads the installed packages from the layers of an image. Undefined if there are no package databases or package files.
+   * Throws Unreadable if the error is in the layers.
    */
   readLayers(layers: readonly Layer[], signal: AbortSignal): Promise<ImageContents | undefined>
-  /** Undefined for a statement of another kind. Throws Unreadable as well. */
+  /** Reads an SBOM. Undefined for an in-toto statement of another kind. Throws Unreadable if the error is in the document. */
   readSbom(sbom: Layer, signal: AbortSignal): Promise<SbomContents | undefined>
-  /** Reads a scan report. Throws Unreadable if the fault is in it. */
+  /** Reads a scan report. Throws Unreadable if the error is in the report. */
   readReport(report: Layer, signal: AbortSignal): Promise<ScanReport>
-  /** Finds the signers of a report among public keys in PEM. Throws Unreadable, too. */
+  /** Finds the signers of a report among public keys in PEM. Throws Unreadable if the error is in the report. */
   readSigners(report: Layer, keys: readonly string[], signal: AbortSignal): Promise<Signed>
   [Symbol.asyncDispose](): Promise<void>
 }
 
 export const readerLimits = {
   ...{ heapMb: 384, layersMs: scanLimits.ms + 30_000, sbomMs: 30_000 },
-  /** The most bytes of payloads that are verified, counted for each signature and key that it is compared with. */
+  /**
+   * Limit on the bytes of payloads that are hashed to verify signatures. A payload is counted again for each signature and each
+   * key.
+   */
   verifiedBytes: 2 * 2 ** 30,
 }
 export type ReaderLimits = typeof readerLimits
@@ -38,7 +44,7 @@ const program = fileURLToPath(new URL('./reader-process.ts', import.meta.url))
 export function createReader(limits: ReaderLimits = readerLimits): Reader {
   let current: ChildProcess | undefined
   const start = (): ChildProcess => {
-    // The process needs nothing of the server's environment, and has no output but its answers.
+    // The process gets no environment variables of the server, and its only output are messages.
     const options = { env: {}, execArgv: [`--max-old-space-size=${limits.heapMb}`] }
     const child = fork(program, [], {
       ...options,
@@ -64,7 +70,7 @@ export function createReader(limits: ReaderLimits = readerLimits): Reader {
     current ??= start()
     const answer = await answerOf(current, question, sources, { ms, signal, heapMb: limits.heapMb }).catch(
       async (error) => {
-        // It may be at work still, or wait for bytes that never come.
+        // The process may still be working, or waiting for bytes that never arrive.
         await end()
         throw error
       },
@@ -90,12 +96,14 @@ export function createReader(limits: ReaderLimits = readerLimits): Reader {
   }
 }
 
-/** Signals with which Node ends when it is out of memory, depending on the moment. Processes that kill it use other signals. */
+/**
+ * Signals with which Node ends when it has no memory left. If another process kills the reader, the signal is a different one.
+ */
 const crashes: ReadonlySet<NodeJS.Signals> = new Set(['SIGABRT', 'SIGTRAP', 'SIGILL', 'SIGSEGV', 'SIGBUS'])
 
 type Within = { ms: number; signal: AbortSignal; heapMb: number }
 
-/** Sends the bytes that are requested, until there is an answer. */
+/** Sends the requested bytes until the process returns an answer. */
 async function answerOf(
   child: ChildProcess,
   question: Question,
@@ -111,7 +119,7 @@ async function answerOf(
     if ('answer' in message) resolve(message.answer)
     else
       piecesOf(message.wanted).then((piece) => {
-        // After its answer it would take the piece for one of the next image.
+        // After the answer, the process would use the piece for the next image.
         if (!over.signal.aborted) say({ piece })
       }, reject)
   }
@@ -140,7 +148,7 @@ async function answerOf(
   }
 }
 
-/** Returns the next piece of a source, which is opened at its first piece. */
+/** Returns a function that reads the next piece of a source. The source is opened for its first piece. */
 function pieces(sources: readonly Layer[], signal: AbortSignal): (source: number) => Promise<Piece> {
   const open = new Map<number, AsyncIterator<Uint8Array>>()
   return async (source) => {

@@ -3,7 +3,9 @@ import { type Entry, entryOf } from './entry.ts'
 import { linesOf } from './lines.ts'
 import type { Owners } from './owners.ts'
 
-/** Records of `lib/apk/db/installed`, of one-letter fields with an empty line after each: an entry for each. */
+/**
+ * Reads `lib/apk/db/installed`. Each record has one-letter fields and ends with an empty line. Yields one entry for each record.
+ */
 export function* readApkDatabase(text: string, owners?: Owners): Generator<Entry> {
   let fields: Record<string, string> = {}
   let folder = ''
@@ -15,11 +17,12 @@ export function* readApkDatabase(text: string, owners?: Owners): Generator<Entry
       folder = ''
       isStarted = false
     } else {
-      // A database with one broken line may lack any package, and a missing package would count as removed.
+      // If one line is damaged, packages may be missing. A missing package would look like a removed package, so the whole
+      // database is refused.
       if (line[1] !== ':' || !/^[A-Za-z]/.test(line)) throw new Unreadable('DAMAGED', 'the apk database is damaged')
       isStarted = true
       fields[line[0]!] ??= line.slice(2)
-      // Folders and the files in them, after the fields of the package.
+      // After the fields of a package, the record lists its folders and their files.
       if (line[0] === 'F') folder = line.slice(2)
       else if (line[0] === 'R')
         owners?.add(`${folder === '' ? '' : `${folder}/`}${line.slice(2)}`, 'apk', fields.P ?? '')

@@ -5,8 +5,8 @@ import { linesOf } from './lines.ts'
 const wanted = new Set(['package', 'status', 'version', 'source', 'architecture'])
 
 /**
- * Paragraphs of `var/lib/dpkg/status` or of one file of `status.d`, as in deb822(5): an entry for each, but for packages
- * without files on disk.
+ * Reads paragraphs in the format of deb822(5) from `var/lib/dpkg/status`, or from one file of `status.d`. Yields one entry for
+ * each package that has files on disk.
  */
 export function* readDpkgDatabase(text: string): Generator<Entry> {
   let fields: Record<string, string> = {}
@@ -27,12 +27,12 @@ export function* readDpkgDatabase(text: string): Generator<Entry> {
   if (isStarted) yield* entryIn(fields)
 }
 
-/** States of dpkg(1) in which nothing but configuration is on disk. */
+/** States in dpkg(1) of packages that have no files on disk except configuration files. */
 const states: ReadonlySet<string> = new Set(['not-installed', 'config-files'])
 
 function* entryIn(fields: Record<string, string>): Generator<Entry> {
   const { package: name = '', version = '', architecture: arch = '', source = '', status = '' } = fields
-  // Files of status.d often have no status, since the package is there.
+  // Paragraphs of status.d often have no status, because these packages are always installed.
   if (states.has(status.split(/\s+/)[2]?.toLowerCase() ?? '')) return
   const [, origin = name, originVersion = version] = /^(\S+)(?:\s+\(([^()\s]+)\))?$/.exec(source) ?? []
   const found = { kind: 'deb', name, version, origin, originVersion, arch } as const

@@ -1,4 +1,4 @@
-// Reads the package databases and package files of an image, once it is known which of them it has.
+// Reads the packages of an image from its package databases and package files.
 
 import { apkDatabases, apkRepositories, osReleases, ownedFiles } from '../layers/watched.ts'
 import { GapList, type ImageContents, type ImageFile, type Package, PackageList, Unreadable } from '../packages.ts'
@@ -10,8 +10,8 @@ import { onBranch, readOsRelease } from './os-release.ts'
 import { Owners } from './owners.ts'
 
 /**
- * Returns undefined if the files are no package databases or package files: the packages are then unknown, which differs from no
- * packages.
+ * Reads the packages in these files. Returns undefined if none of the files is a package database or a package file. Then the
+ * packages are unknown, which differs from an image without packages.
  */
 export function readFiles(files: readonly ImageFile[]): ImageContents | undefined {
   const texts = new Map<string, string>()
@@ -52,7 +52,7 @@ export function readFiles(files: readonly ImageFile[]): ImageContents | undefine
   return { packages: list.sorted(), distribution, hasDatabase: databases > 0, gaps: gaps.all() }
 }
 
-/** Undefined for a file that is no package database. */
+/** Entries of a package database. Undefined if the file is no package database. */
 function entriesOf(path: string, text: string, owners: Owners): Iterable<Entry> | undefined {
   if (apkDatabases.includes(path)) return readApkDatabase(text, owners)
   const isOther = path === apkRepositories || osReleases.includes(path) || ownedFiles.test(path)
@@ -61,7 +61,7 @@ function entriesOf(path: string, text: string, owners: Owners): Iterable<Entry> 
 
 type Gathered = { list: PackageList; gaps: GapList; owners: ReturnType<Owners['among']> }
 
-/** Adds the packages of files of languages. Returns true if there was any. */
+/** Adds the packages from package files of languages. Returns true if there was such a file. */
 function addLanguages(files: readonly ImageFile[], { list, gaps, owners }: Gathered): boolean {
   let any = false
   let isFull = false
@@ -70,7 +70,8 @@ function addLanguages(files: readonly ImageFile[], { list, gaps, owners }: Gathe
     any = true
     const owner = owners(path)
     for (const { path: where, reason, message } of found.gaps) {
-      // A package of the distribution identifies its files, so a file that cannot be identified is no gap if it has an owner.
+      // If a distribution package owns the file, that package identifies the file. So an unidentified file with an owner is no
+      // gap.
       if (reason !== 'UNIDENTIFIED' || !owner) gaps.add(where, reason, message)
     }
     if (isFull || found.isDatabase) continue
@@ -80,7 +81,7 @@ function addLanguages(files: readonly ImageFile[], { list, gaps, owners }: Gathe
   return any
 }
 
-/** False when there is no room for all of them. */
+/** Adds packages of a file. Returns false if the limit on packages is reached. */
 function addAll(path: string, packages: readonly Package[], { list, gaps }: Pick<Gathered, 'list' | 'gaps'>): boolean {
   try {
     for (const one of packages) list.add(one)

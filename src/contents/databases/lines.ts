@@ -1,4 +1,4 @@
-/** Lines of a text, including a last one without a line end; makes no copy of the whole text. */
+/** Yields the lines of a text without copying the whole text. The last line need not end with a line break. */
 export function* linesOf(text: string): Generator<string> {
   for (let start = 0; start < text.length; ) {
     const newline = text.indexOf('\n', start)

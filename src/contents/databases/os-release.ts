@@ -1,6 +1,6 @@
 import type { Distribution } from '../packages.ts'
 
-/** `ID` and `VERSION_ID` as in os-release(5), the last assignment of each; empty where there is none. */
+/** Reads `ID` and `VERSION_ID` as in os-release(5). The last assignment of each is used. A missing one is empty. */
 export function readOsRelease(text: string): Distribution {
   const lastOf = (name: string): string => {
     const given = [...text.matchAll(new RegExp(`^${name}=(.*)$`, 'gm'))].at(-1)?.[1]?.trim() ?? ''
@@ -8,14 +8,14 @@ export function readOsRelease(text: string): Distribution {
   }
   const [id, version] = [lastOf('ID'), lastOf('VERSION_ID')]
   if (id.toLowerCase() !== 'openeuler') return { id, version }
-  // Long support and service packs of openEuler are only in the long version: `22.03 LTS` or `22.03 (LTS-SP3)`.
+  // Only the field VERSION of openEuler names long-term support and service packs: `22.03 LTS` or `22.03 (LTS-SP3)`.
   const [, ...words] = lastOf('VERSION').split(/[\s()]+/)
   return { id, version: [version, ...words.filter((word) => /^[\w-]+$/.test(word))].join('-') }
 }
 
 /**
- * An image built from Alpine edge alone may have the version of the coming release in its os-release; its repositories show that
- * it is edge.
+ * Corrects the version of Alpine edge. The os-release of an edge image can contain the version of the next release. Its list of
+ * repositories shows that the image is edge.
  */
 export function onBranch(distribution: Distribution, repositories: string): Distribution {
   if (distribution.id !== 'alpine') return distribution

@@ -1,7 +1,7 @@
-// Packages of the distribution that own files of languages. The distribution's advisories then apply to such a file.
+// Distribution packages that own package files of languages. Advisories of the distribution apply to such a file.
 import type { DistributionKind, Owner, Package } from '../packages.ts'
 
-/** Stores owners only for the given paths, of which there are few; databases list every file. */
+/** Stores owners only for the given paths. A package database lists all files, but few of them are package files of languages. */
 export class Owners {
   readonly #wanted: Set<string>
   readonly #owners = new Map<string, { kind: DistributionKind; name: string } | undefined>()
@@ -14,12 +14,12 @@ export class Owners {
     const one = merged(path)
     if (!this.#wanted.has(one)) return
     const before = this.#owners.get(one)
-    // A file that two packages claim has no owner, so that the advisories of neither apply to it.
+    // If two packages claim a file, it has no owner, so advisories of neither package apply to the file.
     const isSame = !this.#owners.has(one) || (before?.kind === kind && before.name === name)
     this.#owners.set(one, isSame ? { kind, name } : undefined)
   }
 
-  /** The owner of a path, if it is installed, and in one version only. */
+  /** Returns a function that finds the owner of a path. The owner must be installed in exactly one version. */
   among(packages: readonly Package[]): (path: string) => Owner | undefined {
     const versions = new Map<string, Set<string>>()
     for (const { kind, name, version } of packages) {
@@ -34,7 +34,10 @@ export class Owners {
   }
 }
 
-/** Distributions that have merged /lib and similar folders into /usr list files under either path. */
+/**
+ * Path without `usr/` before merged folders. Many distributions have merged /lib and similar folders into /usr, and databases
+ * list files under either path.
+ */
 function merged(path: string): string {
   return path.replace(/^usr\/(?=(?:s?bin|lib(?:32|64|x32)?)\/)/, '')
 }

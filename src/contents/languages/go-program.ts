@@ -1,4 +1,4 @@
-// Reader of the module information in programs that Go has built: debug/buildinfo of Go, format of Go 1.18 and later.
+// Reads the module information in programs that Go has built. The format is that of debug/buildinfo since Go 1.18.
 
 import { goRelease } from '#versions/go-names.ts'
 import type { Found, Package } from '../packages.ts'
@@ -6,19 +6,22 @@ import { languagePackage } from './language-package.ts'
 
 const elf = Buffer.from('\x7fELF', 'latin1')
 const magic = Buffer.from('\xff Go buildinf:', 'latin1')
-/** Magic bytes, size of pointers, flags, and bytes that are unused if the texts follow in the file itself. */
+/**
+ * Header of the build information: magic bytes, pointer size and flags. If the texts are in the file itself, the remaining bytes
+ * are unused.
+ */
 const headerBytes = 32
 const textsFollow = 2
-/** Around the text about modules are 16 bytes on either side, which a debugger finds it by. */
+/** The text about modules is between two marks of 16 bytes. */
 const sentinelBytes = 16
 
-/** Programs with thousands of modules have a megabyte. */
+/** Limit on the bytes of the module information. Programs with thousands of modules have about a megabyte. */
 const maxInfo = 4 * 2 ** 20
 const maxModules = 5000
-/** The most occurrences of the magic bytes that are examined in one file. */
+/** Limit on the positions with magic bytes that are examined in one file. */
 const maxCandidates = 100
 
-/** Returns undefined for a file that is no `ELF` executable, or that Go has not built. */
+/** Reads the modules of a Go program. Returns undefined if the file is no `ELF` executable, or if Go did not build the file. */
 export async function readGoProgram(path: string, content: AsyncIterable<unknown>): Promise<Found | undefined> {
   const search = new BuildInfoSearch()
   for await (const chunk of content) search.push(chunk as Buffer)
@@ -46,11 +49,14 @@ export async function readGoProgram(path: string, content: AsyncIterable<unknown
 
 type BuildInfo = { go: string; modules: string }
 
-/** Searches a stream for the build information, and keeps only that in memory. */
+/** Searches a stream for the build information. Only the build information is kept in memory. */
 class BuildInfoSearch {
   #head: Buffer = Buffer.alloc(0)
   #isElf: boolean | undefined
-  /** Possible beginning of the magic bytes, or the bytes after them. */
+  /**
+   * The bytes after the magic bytes. Before these are found, the last bytes of the stream, which may be the beginning of the
+   * magic bytes.
+   */
   #tail: Buffer = Buffer.alloc(0)
   #collecting: Buffer[] | undefined
   #collected = 0
@@ -94,14 +100,14 @@ class BuildInfoSearch {
   #collect(chunk: Buffer): void {
     this.#collecting!.push(chunk)
     this.#collected += chunk.length
-    // A program that reads build information has the magic bytes in its own text; the flags show that early.
+    // A program that reads build information contains the magic bytes as data. The flags show early that such a match is false.
     if (this.#collected >= headerBytes + maxInfo) this.#evaluate()
     else if (this.#collecting!.length === 1 && this.#collected >= headerBytes) {
       if (!isHeader(chunk)) this.#evaluate()
     }
   }
 
-  /** After a false match, the search goes on behind it. */
+  /** After a false match, the search continues behind the match. */
   #evaluate(): void {
     const bytes = Buffer.concat(this.#collecting!)
     this.#collecting = undefined
@@ -131,7 +137,7 @@ function readInfo(bytes: Buffer): BuildInfo | 'old' | undefined {
   return { go: go.text, modules: inner?.toString() ?? '' }
 }
 
-/** Reads a length in groups of seven bits, and then that number of bytes. */
+/** Reads a text with its length before it. The length is stored in groups of seven bits. */
 function textAt(bytes: Buffer, at: number): { text: string; bytes: Buffer; end: number } | undefined {
   let [length, shift, i] = [0, 0, at]
   for (;;) {
@@ -148,8 +154,8 @@ function textAt(bytes: Buffer, at: number): { text: string; bytes: Buffer; end: 
 }
 
 /**
- * Lines such as `dep example.com/module v1.2.3 h1:…`, with tabs between; a line with `=>` names the replacement of the module
- * before it.
+ * Parses lines such as `dep example.com/module v1.2.3 h1:…`, whose fields are separated by tabs. A line with `=>` names the
+ * module that replaces the module of the line before.
  */
 function modulesOf(path: string, { go, modules }: BuildInfo): Found {
   const found: [name: string, version: string][] = [['stdlib', goRelease(go)]]

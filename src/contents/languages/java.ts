@@ -1,10 +1,10 @@
-// Reader of the packages in Java archives: from the properties files of Maven, else from the manifest.
+// Reads the packages in Java archives from the `pom.properties` files of Maven. Without such a file, uses the manifest.
 import { type Entry, fromBufferPromise, type ZipFile } from 'yauzl'
 import type { Found, Gap, Package } from '../packages.ts'
 import { fieldOf, gap, identified } from './language-package.ts'
 
 export type ArchiveLimits = { archiveBytes: number; innerArchiveBytes: number }
-/** Remaining limits of all archives of an image together. */
+/** Remaining limits, which all archives of an image share. */
 export type ArchiveBudget = { inflatedBytes: number; archiveEntries: number }
 
 const pomProperties = /^META-INF\/maven\/[^/]+\/[^/]+\/pom\.properties$/
@@ -15,7 +15,7 @@ const maxManifest = 512 * 2 ** 10
 const maxPackages = 5000
 const maxName = 512
 
-/** Reads the packages of the archive and, one level deep, of the archives in it. */
+/** Reads the packages of an archive and of the archives inside it. Archives at deeper levels are not read. */
 export async function readJavaArchive(
   path: string,
   bytes: Buffer,
@@ -30,7 +30,7 @@ export async function readJavaArchive(
 type Contents = { packages: Package[]; gaps: Gap[] }
 type Archive = { path: string; bytes: Buffer; isInner: boolean }
 
-/** Any problem of an archive becomes a gap. */
+/** Reads one archive. Any problem of the archive becomes a gap. */
 async function readArchive(
   archive: Archive,
   said: Contents,
@@ -54,7 +54,7 @@ async function readEntries(
   limits: ArchiveLimits,
   budget: ArchiveBudget,
 ): Promise<void> {
-  // Names are only compared: as bytes, no unusual name makes the archive unreadable.
+  // Names of entries are read as bytes, because an invalid text must not make the archive unreadable.
   const zip = await fromBufferPromise(bytes, { decodeStrings: false })
   let manifest: string | undefined
   let isNoted = false
@@ -103,7 +103,7 @@ async function readInner(
   await readArchive({ path, bytes, isInner: true }, said, limits, budget)
 }
 
-/** Ignores the size that the entry declares. */
+/** Decompresses an entry within the limits. The declared size of the entry is not used, because it can be wrong. */
 async function inflate(zip: ZipFile, entry: Entry, most: number, budget: ArchiveBudget): Promise<Buffer> {
   const stream = await zip.openReadStreamPromise(entry)
   const chunks: Buffer[] = []
@@ -127,18 +127,21 @@ function readPomProperties(path: string, text: string): Found {
 }
 
 /**
- * The file name may have a qualifier that the properties lack, as `mssql-jdbc-12.10.2.jre11.jar` does. A part after a hyphen is a
- * classifier, which does not belong to the version.
+ * Version with the qualifier in the file name. The properties can lack the qualifier, as for `mssql-jdbc-12.10.2.jre11.jar`. A
+ * part after a hyphen is a classifier and not part of the version.
  */
 function addQualifier(path: string, artifact: string, version: string): string {
   const file = path.slice(path.lastIndexOf('/') + 1).replace(innerArchive, '')
   const start = `${artifact}-${version}`
   const rest = version !== '' && file.startsWith(start) ? file.slice(start.length) : ''
-  // Any other word could hide a version that is affected: 2.14.1.patched is above 2.14.1.
+  // Only known qualifiers are added. Other words could hide that a version is affected: 2.14.1.patched is higher than 2.14.1.
   return /^\.(?:(?:jre|jdk|java|android|sp)\d{0,3}|final|ga|release)$/i.test(rest) ? `${version}${rest}` : version
 }
 
-/** The parts of a name such as `guava-31.1-jre`. The version begins at the first digit after a hyphen that permits one. */
+/**
+ * Splits a name such as `guava-31.1-jre` into artifact and version. The version begins at the first hyphen with a digit after it
+ * that can begin a version.
+ */
 function splitFileName(file: string): { artifact?: string; version?: string } {
   if (file.length > 255) return {}
   let start = file.length
@@ -147,7 +150,7 @@ function splitFileName(file: string): { artifact?: string; version?: string } {
   return hyphen < 0 ? {} : { artifact: file.slice(0, start + hyphen), version: file.slice(start + hyphen + 1) }
 }
 
-/** Without the properties file of Maven, uses the name of the file and the manifest. */
+/** Reads the package from the file name and the manifest, if the archive has no `pom.properties`. */
 function readManifest(path: string, text: string): Found {
   const file = path.slice(path.lastIndexOf('/') + 1).replace(innerArchive, '')
   const { artifact: artifactOfFile, version: versionOfFile } = splitFileName(file)
@@ -160,7 +163,7 @@ function readManifest(path: string, text: string): Found {
   const group = said('Implementation-Vendor-Id') || symbolic.slice(0, Math.max(0, symbolic.lastIndexOf('.')))
   const isNamed = /^[\w.-]+$/.test(group) && /^[\w.-]+$/.test(artifact) && /^\S+$/.test(version)
   if (!isNamed) return gap(path, 'UNIDENTIFIED', 'the archive has no group, name and version')
-  // The group in Maven may be another one, with other advisories.
+  // The real Maven group may differ, and then other advisories apply.
   const guessed = `the archive has no Maven group, and ${group} was assumed`.slice(0, 200)
   const { packages, gaps } = identified('maven', path, `${group}:${artifact}`, version)
   return { packages, gaps: [...gaps, ...gap(path, 'UNIDENTIFIED', guessed).gaps] }

@@ -1,14 +1,14 @@
 import { linesOf } from '../databases/lines.ts'
 import type { Found, GapReason, Package, PackageKind } from '../packages.ts'
 
-/** A package of a language, which was not built from another. */
+/** A package of a language. Its source package is the package itself. */
 export function languagePackage(kind: PackageKind, name: string, version: string, location: string): Package {
   return { kind, name, version, origin: name, originVersion: version, arch: '', locations: [location.slice(0, 512)] }
 }
 
 const maxText = 512
 
-/** One package, or why there is none. */
+/** One package, or a gap with the reason why there is no package. */
 export function identified(kind: PackageKind, path: string, name: string, version: string): Found {
   if (name === '' || version === '') return gap(path, 'UNIDENTIFIED', 'the package has no name or no version')
   if (name.length > maxText || version.length > maxText) {
@@ -17,7 +17,7 @@ export function identified(kind: PackageKind, path: string, name: string, versio
   return { packages: [languagePackage(kind, name, version, path)], gaps: [] }
 }
 
-/** Value of the first line that begins with the key, up to its end. Keys are compared regardless of case. */
+/** Value in the first line that begins with the key. Upper and lower case of keys are equal. */
 export function fieldOf(text: string, key: string, separators = ':'): string {
   const wanted = key.toLowerCase()
   for (const line of linesOf(text)) {

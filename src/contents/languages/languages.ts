@@ -1,4 +1,5 @@
-// Reads packages of languages from single files of an image. Each file is read as a stream, and only its result is kept.
+// Reads packages of languages from single files of an image. Each file is read as a stream, and only its packages are kept in
+// memory.
 import { projectName } from '#versions/pep503.ts'
 import { readRpmDatabase } from '../databases/rpm/rpm-database.ts'
 import type { Wanted } from '../layers/layer-files.ts'
@@ -7,20 +8,23 @@ import { readGoProgram } from './go-program.ts'
 import { type ArchiveBudget, type ArchiveLimits, readJavaArchive } from './java.ts'
 import { fieldOf, gap, identified } from './language-package.ts'
 
-/** The most bytes that are read of a file with its fields at the start, and of a file that has to be read as a whole. */
+/** Limits on the bytes that are read of a file: of a file with its fields at the start, and of a file that is read completely. */
 const maxHead = 64 * 2 ** 10
 const maxWhole = 2 * 2 ** 20
 
 export type LanguageFile = Pick<Wanted, 'path' | 'watch'> & {
-  /** Size in the header of the archive; the content is never longer. */
+  /** Size in the header of the image archive. The content is never longer than this size. */
   size: number
   content: AsyncIterable<unknown>
 }
 
-/** `rpmBytes`: of the largest database of rpm that is read. */
+/** `rpmBytes` is the size limit of an rpm database. */
 export type FileLimits = ArchiveLimits & { rpmBytes: number }
 
-/** Returns undefined for a file without packages. Reads the content to its end in any case, as the archive around it needs. */
+/**
+ * Reads the packages of a file. Returns undefined if the file has no packages. Always reads the content to its end, because the
+ * reader of the surrounding archive requires this.
+ */
 export async function readLanguageFile(
   file: LanguageFile,
   limits: FileLimits,
@@ -39,7 +43,7 @@ export async function readLanguageFile(
   return watch === 'npm' ? readNpmPackage(path, text) : readGemSpecification(path, text)
 }
 
-/** Changes in a log that are not in the database yet are a gap of their own. */
+/** Reads an rpm database. A log with changes that are not in the database yet causes a gap. */
 async function readRpm({ path, size, content }: LanguageFile, most: number): Promise<Found | undefined> {
   const isLog = path.endsWith('-wal')
   const bytes = await readWhole(content, isLog || size > most ? 0 : size)
@@ -49,7 +53,7 @@ async function readRpm({ path, size, content }: LanguageFile, most: number): Pro
   return readRpmDatabase(path, bytes)
 }
 
-/** The content in memory once, since it may be large. */
+/** Reads the whole content without a second copy in memory, because the content can be large. */
 async function readWhole(content: AsyncIterable<unknown>, size: number): Promise<Buffer> {
   const whole = Buffer.alloc(size)
   let at = 0
@@ -60,7 +64,7 @@ async function readWhole(content: AsyncIterable<unknown>, size: number): Promise
   return whole
 }
 
-/** Beginning of the content; the rest is read and dropped. */
+/** Reads the beginning of the content, and discards the rest. */
 async function readHead(content: AsyncIterable<unknown>, most: number): Promise<Buffer> {
   const chunks: Uint8Array[] = []
   let size = 0
@@ -71,7 +75,7 @@ async function readHead(content: AsyncIterable<unknown>, most: number): Promise<
   return Buffer.concat(chunks).subarray(0, most)
 }
 
-/** Core metadata are fields as in mail, and then, after an empty line, a description. */
+/** Reads core metadata of Python. The fields have the format of mail headers, followed by an empty line and a description. */
 function readPythonMetadata(path: string, text: string): Found {
   const [head = ''] = text.split(/\r?\n\r?\n/, 1)
   return identified('pypi', path, projectName(fieldOf(head, 'Name')), fieldOf(head, 'Version'))
@@ -88,12 +92,12 @@ function readNpmPackage(path: string, text: string): Found | undefined {
     string,
     unknown
   >
-  // Folders of a package may also have such a file, for the way they are loaded.
+  // Subfolders of a package can also contain a package.json. Such a file only configures how modules are loaded.
   if (typeof name !== 'string' || typeof version !== 'string' || name === '' || version === '') return undefined
   return identified('npm', path, name, version.replace(/^[v=]+/, ''))
 }
 
-/** A specification is a program; RubyGems itself writes these lines so. */
+/** Reads a gem specification. The specification is a Ruby program, but RubyGems always writes these lines in the same form. */
 function readGemSpecification(path: string, text: string): Found {
   const quoted = `(?:%q)?["'({]([^"'(){}\\n]{1,512})["')}]`
   const said = (member: string): string =>

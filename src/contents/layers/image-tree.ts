@@ -1,11 +1,11 @@
-/** Value at a path, and its size. */
+/** Value at a path with its size. `since` is the number of the change that added the value. */
 type Leaf<T> = { value: T; size: number; since: number }
 type Node<T> = {
   children: Map<string, Node<T>>
   leaf: Leaf<T> | undefined
-  /** When the newest leaf at or below came. */
+  /** Number of the newest change at this path or below it. */
   newest: number
-  /** Leaves from before this point are hidden, at this path and below. */
+  /** Values from before this change are hidden, at this path and below it. */
   hiddenBefore: number
   size: number
   leaves: number
@@ -16,15 +16,15 @@ const newNode = <T>(): Node<T> => {
 }
 
 /**
- * Tree of files after some layers of an image. A change costs as much as its path is long, however many files it removes, since
- * layers may have a million changes.
+ * Files of an image after some of its layers. The cost of a change depends on the length of its path, not on the number of files
+ * that it removes. Layers can have a million changes.
  */
 export class ImageTree<T> {
   readonly #root = newNode<T>()
   #now = 0
   #layerBegan = 0
 
-  /** Size of all that is kept. Files that a layer has hidden beside its own files may still count. */
+  /** Size of all stored values. Hidden files may be included. */
   get size(): number {
     return this.#root.size
   }
@@ -55,13 +55,13 @@ export class ImageTree<T> {
     }
   }
 
-  /** Removes the path and all below it. */
+  /** Removes the path and all paths below it. */
   remove(path: readonly string[]): void {
     const chain = this.#chain(path)
     if (chain) this.#cutOff(chain, path)
   }
 
-  /** A file at the path, and nothing below it. */
+  /** Removes a file at the path, but nothing below the path. */
   removeFile(path: readonly string[]): void {
     const chain = this.#chain(path)
     const { leaf } = chain?.at(-1) ?? {}
@@ -73,7 +73,7 @@ export class ImageTree<T> {
     }
   }
 
-  /** Hides entries of lower layers at the path and below it; entries of this layer stay. */
+  /** Hides files of lower layers at the path and below it. Files of the present layer stay. */
   hide(path: readonly string[]): void {
     const chain = this.#chain(path)
     if (!chain) return
@@ -82,7 +82,7 @@ export class ImageTree<T> {
     else node.hiddenBefore = this.#layerBegan
   }
 
-  /** Yields paths in order of their folders, and entries of a folder in the order of arrival. */
+  /** Yields the visible files, folder by folder. The files of a folder come in the order in which they were added. */
   *visible(): Generator<[path: string, value: T]> {
     const left: { path: string; node: Node<T>; before: number }[] = [{ path: '', node: this.#root, before: 0 }]
     for (let one = left.pop(); one; one = left.pop()) {
@@ -94,7 +94,7 @@ export class ImageTree<T> {
     }
   }
 
-  /** The nodes from the root to the path; undefined when nothing is kept there. */
+  /** The nodes from the root to the path. Undefined if the path has no node. */
   #chain(path: readonly string[]): Node<T>[] | undefined {
     let node: Node<T> | undefined = this.#root
     const chain: Node<T>[] = [node]
@@ -117,7 +117,7 @@ export class ImageTree<T> {
       this.#root.leaf = undefined
       return
     }
-    // With the folders that have become empty by it.
+    // Also removes folders that are now empty.
     for (let i = path.length; i > 0; i--) {
       chain[i - 1]!.children.delete(path[i - 1]!)
       if (chain[i - 1]!.leaves > 0) break

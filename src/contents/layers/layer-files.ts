@@ -13,19 +13,19 @@ type KeepLimits = {
 }
 
 const whiteout = '.wh.'
-/** The most characters of the path of a file that names packages. */
+/** Limit on the characters in the path of a package file. */
 const maxPath = 512
 const opaque = '.wh..wh..opq'
-/** Path under which the gap for exceeded limits is kept; no entry can have this name. */
+/** Path for the gap that states that limits were exceeded. No file can have this path. */
 const overflow = ['/']
 
-/** File whose content lists packages, or may list them. */
+/** File that lists packages, or may list them. */
 export type Wanted = { path: string; parts: string[]; watch: Watch }
 
-/** Files that list packages, as they are after some layers (OCI image specification, layer.md). */
+/** Files that list packages, in their state after some layers of the image (OCI image specification, layer.md). */
 export class LayerFiles {
   readonly #databases = new ImageTree<Uint8Array>()
-  /** Separate, since there may be many, and they are optional. */
+  /** Lists of owned files are stored separately, because there may be many, and packages can be read without them. */
   readonly #owned = new ImageTree<Uint8Array>()
   readonly #found = new ImageTree<Found>()
   readonly #unread: UnreadPaths
@@ -40,7 +40,10 @@ export class LayerFiles {
     for (const tree of this.#trees()) tree.nextLayer()
   }
 
-  /** Records an entry of the layer. Pass its content to `keep` or `keepFound` if the result is not undefined. */
+  /**
+   * Records an entry of the layer. If the result is not undefined, the caller must pass the content of the entry to `keep` or
+   * `keepFound`.
+   */
   wants(name: string, type: string, size: number, linkName = ''): Wanted | undefined {
     const parts = partsOf(name)
     if (!parts) return undefined
@@ -70,7 +73,7 @@ export class LayerFiles {
   keep({ parts, watch }: Wanted, bytes: Uint8Array): void {
     const { keptFiles, keptBytes, ownedBytes } = this.#limits
     if (watch === 'owned') {
-      // Without this list, its files have no owner, which hides nothing.
+      // If this list is left out, its files have no owner, so no finding is suppressed.
       if (this.#owned.size + bytes.length <= ownedBytes && this.#owned.leaves < keptFiles) {
         this.#owned.set(parts, bytes, bytes.length)
       }
@@ -116,13 +119,13 @@ export class LayerFiles {
   }
 }
 
-/** Path that a whiteout of this name hides. It never hides anything outside of its folder. */
+/** Path that the whiteout with this name hides. A whiteout hides only files of its own folder. */
 function hiddenBy(folder: readonly string[], name: string): string[] | undefined {
   if (name === '' || name === '.') return folder.length === 0 ? undefined : [...folder]
   return name === '..' ? undefined : [...folder, name]
 }
 
-/** Without leading or doubled slashes and dots; undefined for a name that leads out of the image. */
+/** Parts of a path, without empty parts and dots. Undefined if the path leads out of the image. */
 function partsOf(name: string): string[] | undefined {
   const parts = name.split('/').filter((part) => part !== '' && part !== '.')
   return parts.includes('..') ? undefined : parts

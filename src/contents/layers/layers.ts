@@ -1,5 +1,5 @@
-// Reads some files in the layers of an image without unpacking them. Nothing is written, no link is followed, and every quantity
-// that a hostile archive could increase has a limit.
+// Reads some files in the layers of an image without unpacking the layers. The reader writes no files and follows no links. Every
+// quantity that a malicious archive could increase has a limit.
 import { pipeline } from 'node:stream/promises'
 import { setImmediate } from 'node:timers/promises'
 import { createGunzip, createZstdDecompress } from 'node:zlib'
@@ -12,10 +12,12 @@ import { LayerFiles } from './layer-files.ts'
 import type { ScanLimits } from './scan-limits.ts'
 import { isZstd, piecesOfFrames } from './zstd-frames.ts'
 
-/** Opens the stored bytes of one layer. The signal always aborts in the end; the bytes are not read after that. */
+/** Opens the stored bytes of one layer. The signal is always aborted at the end, and then no bytes are read any more. */
 export type Layer = (signal: AbortSignal) => Promise<AsyncIterable<Uint8Array>>
 
-/** The watched files as the uppermost layer leaves them. Throws Unreadable when the fault is in the image. */
+/**
+ * Reads the files that list packages, as the image has them after its last layer. Throws Unreadable if the error is in the image.
+ */
 export async function scanLayers(
   layers: readonly Layer[],
   limits: ScanLimits,
@@ -43,7 +45,7 @@ export async function scanLayers(
 
 const counted = { layers: 'layers', bytes: 'bytes', entries: 'entries' }
 
-/** Amounts that are used up so far, with their limits. */
+/** Layers, bytes and entries that were read so far, with their limits. */
 class Budget {
   readonly limits: ScanLimits
   readonly #spent = { layers: 0, bytes: 0, entries: 0 }
@@ -60,7 +62,7 @@ class Budget {
   }
 }
 
-/** Position in the archive of one layer, to notice when no entry comes. */
+/** Position in the archive of one layer. The position shows if the archive has many bytes without an entry. */
 class Progress {
   readonly #limit: number
   #read = 0
@@ -82,7 +84,7 @@ class Progress {
   }
 }
 
-/** Archives from before the format had a name, too. */
+/** Old archives without a format name are also accepted. */
 const anyFormat: object = { allowUnknownFormat: true }
 
 /** Files of an image so far, and the remaining limits. */
@@ -107,12 +109,12 @@ async function readLayer(layer: Layer, scan: Scan, signal: AbortSignal): Promise
   const errors = done.flatMap((one) => (one.status === 'rejected' ? [one.reason as unknown] : []))
   if (errors.length === 0) return
   if (stored.failure) throw stored.failure.error
-  // One of the two found the error, and the other was cut off. Only the first knows of limits.
+  // One error is the cause, and the other one follows from it. An Unreadable is always the cause.
   const noticed = errors.find((error) => error instanceof Unreadable)
   throw noticed ?? new Unreadable('DAMAGED', 'a layer is not a complete tar archive')
 }
 
-/** Stored bytes, with a flag if reading them failed, which is a fault of the store and not of the image. */
+/** Stored bytes of a layer. A flag states that reading them failed, which is an error of the blob store and not of the image. */
 class Stored {
   readonly #iterator: AsyncIterator<Uint8Array>
   readonly #signal: AbortSignal
@@ -123,7 +125,7 @@ class Stored {
     this.#signal = signal
   }
 
-  /** Undefined at the end. */
+  /** The next bytes. Undefined at the end. */
   async next(): Promise<Uint8Array | undefined> {
     try {
       const next = await unlessAborted(this.#iterator.next(), this.#signal)
@@ -134,17 +136,17 @@ class Stored {
     }
   }
 
-  /** The result is not awaited, since a source that stalls would stall the caller too. */
+  /** The result is not awaited. Otherwise a source that stalls would also block the caller. */
   close(): void {
     this.#iterator.return?.().catch(() => {})
   }
 }
 
 const gzipMagic = Buffer.from([0x1f, 0x8b])
-/** Length of the longer of the two magic numbers. */
+/** Length of the longer one of the two magic numbers, in bytes. */
 const headBytes = 4
 
-/** The first bytes decide how a layer is compressed; the media types of manifests are often wrong about it. */
+/** Decompresses a layer. The first bytes show the compression, because the media types in manifests are often wrong. */
 async function feed(
   stored: Stored,
   tar: Extract,
@@ -182,7 +184,8 @@ async function* chunksOf(head: Buffer, stored: Stored, budget: Budget): AsyncGen
 }
 
 /**
- * Small enough that the archive reader, which parses the headers of a piece without a pause, does not block other work for long.
+ * Size in bytes of the pieces for the archive reader. The archive reader parses a piece without a pause, so a piece is small
+ * enough not to delay other work.
  */
 const pieceBytes = 64 * 1024
 
@@ -210,7 +213,7 @@ async function visit(tar: Extract, { files, budget, archives }: Scan, progress: 
   for await (const entry of tar) {
     budget.spend('entries', 1)
     const { name, type, size, linkname } = entry.header
-    // The archive reader would wait for ever for the end of an entry whose size it cannot read.
+    // If the size of an entry is invalid, the archive reader would wait forever for the end of the entry.
     if (!Number.isSafeInteger(size)) throw new Unreadable('DAMAGED', 'a layer has an entry without a valid size')
     progress.entry(size)
     const wanted = files.wants(name, type, size, linkname ?? '')

@@ -1,26 +1,26 @@
-/** Limits of one image, for all its layers together. */
+/** Limits of one image, which all of its layers share. */
 export const scanLimits = {
   layers: 500,
-  /** The most bytes, compressed and decompressed together. */
+  /** Limit on the bytes that are read, both compressed and decompressed. */
   bytes: 16 * 2 ** 30,
   entries: 1_000_000,
-  /** Between the end of one entry and the next: headers, and the zeros at the end of an archive. */
+  /** Limit on the bytes between two entries of an archive. These are headers, and zeros at the end of an archive. */
   bytesBetween: 16 * 2 ** 20,
-  /** The most bytes of one file that is kept, and of all files that are kept at a time. */
+  /** Limits on the bytes of one stored file, and of all files that are stored at a time. */
   fileBytes: 32 * 2 ** 20,
   keptBytes: 64 * 2 ** 20,
   keptFiles: 10_000,
-  /** The most bytes of the lists of files that packages of the distribution own. Above it, no file has an owner. */
+  /** Limit on the bytes of the lists of files that distribution packages own. Above this limit, no file has an owner. */
   ownedBytes: 32 * 2 ** 20,
-  /** The most files that name packages of languages, above which there is a gap, and the most folders in their paths. */
+  /** Limits on package files of languages, and on the folders in their paths. If there are more files, the image has a gap. */
   languageFiles: 20_000,
   pathParts: 64,
-  /** The most bytes of one Java archive, of one inside of it, and of all decompressed content. */
+  /** Limits on the bytes of one Java archive, of one archive inside a Java archive, and of all decompressed content. */
   archiveBytes: 128 * 2 ** 20,
   innerArchiveBytes: 32 * 2 ** 20,
   inflatedBytes: 2 * 2 ** 30,
   archiveEntries: 2_000_000,
-  /** Bytes of one database of rpm. */
+  /** Limit on the bytes of one rpm database. */
   rpmBytes: 256 * 2 ** 20,
   ms: 5 * 60_000,
 }

@@ -1,9 +1,12 @@
-// Paths where packages may be listed that are not read: databases of other package managers, and those behind a link.
+// Paths that may list packages but are not read. These are databases of other package managers, and databases behind a link.
 import type { Gap } from '../packages.ts'
 import { ImageTree } from './image-tree.ts'
 import { databasePaths, osReleases } from './watched.ts'
 
-/** Package managers whose databases are not read. The first group is the database, the whole match one package in it. */
+/**
+ * Package managers whose databases are not read. In each pattern, the first group is the path of the database, and the whole
+ * match is the path of one package.
+ */
 const managers: [name: string, entry: RegExp][] = [
   ['pacman', /^(var\/lib\/pacman\/local)\/[^/]+\/desc$/],
   ['conda', /^((?:.+\/)?conda-meta)\/[^/]+\.json$/],
@@ -15,7 +18,7 @@ const managers: [name: string, entry: RegExp][] = [
   ['xbps', /^(var\/db\/xbps)\/pkgdb-[^/]+\.plist$/],
 ]
 
-/** Folders that may be links in any distribution. A link at a path below them is a link to a database. */
+/** Folders that can be links in any distribution. A link in place of any other folder in the path of a database causes a gap. */
 const general = new Set(['etc', 'lib', 'usr', 'usr/lib', 'usr/lib/sysimage', 'usr/share', 'var', 'var/lib'])
 const linkPlaces = new Set(
   [...databasePaths, ...osReleases].flatMap((path) => {
@@ -24,15 +27,15 @@ const linkPlaces = new Set(
   }),
 )
 
-/** Longest path of an entry that is kept, in parts and in characters. */
+/** Limits on the stored path of an entry, in parts and in characters. */
 const maxParts = 64
 const maxPath = 512
-/** No path has such a part. */
+/** Part that no real path contains. It stands for all paths beyond the limit. */
 const deepPlace = '\0'
 
 type Link = { name: string; isHard: boolean }
 
-/** Entries of layers that cause gaps, as left after each layer. */
+/** Entries that cause gaps, in their state after each layer. */
 export class UnreadPaths {
   readonly #entries = new ImageTree<{ database: string; manager: string }>()
   readonly #links = new ImageTree<Link>()
@@ -46,14 +49,14 @@ export class UnreadPaths {
     return [this.#entries as ImageTree<unknown>, this.#links as ImageTree<unknown>]
   }
 
-  /** Records the entry of the layer at the path. */
+  /** Records an entry of the layer. */
   note(path: string, type: string, linkName: string): void {
     for (const [manager, pattern] of managers) {
       const [entry, database] = pattern.exec(path) ?? []
       if (entry === undefined || database === undefined || this.#entries.leaves >= this.#most) continue
       const parts = entry.split('/', maxParts + 1)
       const isDeep = parts.length > maxParts || entry.length > maxPath
-      // One entry stands for all deeper ones, so that the kept part of a path is bounded.
+      // One stored entry stands for all entries that are deeper than the limit, so that memory is limited.
       if (isDeep) this.#entries.set([deepPlace, manager], { database: '', manager }, 0)
       else this.#entries.set(parts, { database, manager }, 0)
     }
@@ -61,7 +64,7 @@ export class UnreadPaths {
     this.#links.set(path.split('/'), { name: linkName, isHard: type === 'link' }, 0)
   }
 
-  /** `paths` has the files that are read. */
+  /** Gaps of the image. `paths` contains the files that are read. */
   gaps(paths: readonly string[]): Gap[] {
     const counts = Map.groupBy([...this.#entries.visible()], ([, { database, manager }]) => `${database} ${manager}`)
     const unread = [...counts.values()].map((entries): Gap => {
@@ -86,7 +89,7 @@ export class UnreadPaths {
   }
 }
 
-/** Path in the image that a link leads to; nothing is followed. */
+/** Path that a link points to. The link is not followed. */
 function targetOf(path: string, { name, isHard }: Link): string {
   const from = isHard || name.startsWith('/') ? [] : path.split('/').slice(0, -1)
   for (const part of name.split('/')) {

@@ -1,18 +1,18 @@
-// Paths of files that list the packages of an image.
+// Paths of the files that list the packages of an image.
 
-// Newer distributions have merged /lib into /usr/lib, with a link that is never followed here.
+// Newer distributions have merged /lib into /usr/lib, and /lib is a link. Links are not followed, so both paths are read.
 export const apkDatabases = ['lib/apk/db/installed', 'usr/lib/apk/db/installed']
 export const osReleases = ['etc/os-release', 'usr/lib/os-release']
-/** Repositories of Alpine from which packages are installed. */
+/** File with the Alpine repositories from which packages are installed. */
 export const apkRepositories = 'etc/apk/repositories'
 const dpkgDatabase = 'var/lib/dpkg/status'
-/** Images without dpkg itself have a file for each package here, beside files of checksums. */
+/** Images without dpkg have a file for each package in this folder, and next to it a file with checksums. */
 const dpkgFolder = 'var/lib/dpkg/status.d/'
 const databases = new Set([...apkDatabases, ...osReleases, apkRepositories, dpkgDatabase])
 /** Folders in which distributions have the database of rpm. */
 const rpmFolders = ['var/lib/rpm', 'usr/lib/sysimage/rpm', 'usr/share/rpm']
 const rpmFiles = ['Packages', 'Packages.db', 'rpmdb.sqlite']
-/** Lists of packages in images of Azure Linux without rpm itself; another with fewer fields is beside each. */
+/** Package lists in Azure Linux images without rpm. Next to each is another list with fewer fields. */
 const rpmManifest = 'var/lib/rpmmanifest/container-manifest-2'
 const rpmDatabases = new Set([
   rpmManifest,
@@ -31,8 +31,9 @@ export const databasePaths: readonly string[] = [
 export const ownedFiles = /^var\/lib\/dpkg\/info\/([^/:]+)(?::[^/]+)?\.list$/
 
 /**
- * `database`: kept, and read when all layers are known. `owned`: likewise, but only needed for the owners of packages of
- * languages. The other kinds are read immediately, and only the result is kept; `program` may be a binary built by Go.
+ * Ways to read a file. `database`: the file is stored, and read after the last layer. `owned`: likewise, but the file only shows
+ * which package owns other files. All other kinds are read at once, and only their packages are stored. `program`: the file may
+ * be a binary that Go has built.
  */
 export type Watch = 'database' | 'owned' | 'rpm' | 'python' | 'npm' | 'gem' | 'java' | 'program'
 
@@ -44,7 +45,7 @@ const patterns: [watch: Watch, pattern: RegExp][] = [
   ['java', /\.(?:jar|war|ear|par|hpi|jpi)$/i],
 ]
 
-/** Reader for a file of this path. */
+/** Way to read a file with this path. */
 export function watchOf(path: string): Watch {
   if (databases.has(path)) return 'database'
   if (rpmDatabases.has(path)) return 'rpm'

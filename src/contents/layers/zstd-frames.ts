@@ -1,25 +1,26 @@
-// Frames of a zstd stream (RFC 8878). The decompressor stops after one frame, so each frame is passed to it separately.
+// Splits a zstd stream (RFC 8878) into frames. The decompressor stops after one frame, so each frame is passed to a separate
+// decompressor.
 
 const frameMagic = Buffer.from([0x28, 0xb5, 0x2f, 0xfd])
 const skippableEnd = Buffer.from([0x2a, 0x4d, 0x18])
 
-/** True if a stream with these first four bytes is compressed by zstd. */
+/** True if a stream that begins with these four bytes is compressed with zstd. */
 export function isZstd(head: Uint8Array): boolean {
   return frameMagic.equals(head.subarray(0, 4)) || isSkippable(head)
 }
 
-/** Skippable frames have 16 numbers, whose last three bytes are the same. */
+/** Skippable frames have one of 16 magic numbers, which differ only in the first byte. */
 const isSkippable = (head: Uint8Array): boolean =>
   (head[0] ?? 0) >> 4 === 5 && skippableEnd.equals(Buffer.from(head.subarray(1, 4)))
 
-/** The same bytes without skippable frames, in pieces that each belong to one frame. */
+/** Yields the bytes of the stream without skippable frames. Each piece belongs to one frame. */
 export async function* piecesOfFrames(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const walk = new FrameWalk()
   for await (const chunk of chunks) yield* walk.piecesOf(chunk)
   if (!walk.isBetweenFrames) throw new Error('a zstd frame is cut off')
 }
 
-/** Phases in the order of a frame. Bytes of `fields`, `data` and `checksum` are only counted. */
+/** Phases in the order in which a frame contains them. Bytes of `fields`, `data` and `checksum` are only counted. */
 type Phase = 'magic' | 'skipSize' | 'skip' | 'descriptor' | 'fields' | 'block' | 'data' | 'checksum'
 const lengths = { magic: 4, skipSize: 4, descriptor: 1, block: 3, checksum: 4 }
 const dropped: ReadonlySet<Phase> = new Set(['magic', 'skipSize', 'skip'])
@@ -30,7 +31,7 @@ class FrameWalk {
   #head: number[] = []
   #hasChecksum = false
   #isLast = false
-  /** Start of a frame that was not handed on yet. */
+  /** Beginning of a frame that was not passed on yet. */
   #prefix: Uint8Array = Buffer.alloc(0)
 
   get isBetweenFrames(): boolean {
@@ -87,7 +88,7 @@ class FrameWalk {
     return ['descriptor', lengths.descriptor]
   }
 
-  /** Length of the window, dictionary and size fields. */
+  /** Length of the fields for window, dictionary and size. */
   #fieldsAfter(descriptor: number): number {
     const isSingle = (descriptor & 0x20) !== 0
     this.#hasChecksum = (descriptor & 0x04) !== 0
@@ -95,7 +96,7 @@ class FrameWalk {
     return (isSingle ? 0 : 1) + [0, 1, 2, 4][descriptor & 3]! + sizes[descriptor >> 6]!
   }
 
-  /** A block of one repeated byte has only that. */
+  /** Length of a block's data. A block of one repeated byte stores only this byte. */
   #dataAfter(header: number): number {
     this.#isLast = (header & 1) === 1
     const type = (header >> 1) & 3

@@ -1,4 +1,4 @@
-// Reader of hash databases in the format of Berkeley: `Packages` of rpm up to version 4.15.
+// Reader of hash databases in the Berkeley format. The file `Packages` of rpm up to version 4.15 has this format.
 import { Unreadable } from '../../packages.ts'
 
 const hashMagic = 0x061561
@@ -6,13 +6,13 @@ const pageTypes = { free: 0, unsorted: 2, overflow: 7, hashMeta: 8, hash: 13 }
 const itemTypes = { inline: 1, offPage: 3 }
 const pageHead = 26
 
-/** True if a file is of this format, in either byte order. */
+/** True if the file has the Berkeley hash format, in either byte order. */
 export const isBerkeleyHash = (bytes: Buffer): boolean =>
   bytes.length >= 512 && (bytes.readUInt32LE(12) === hashMagic || bytes.readUInt32BE(12) === hashMagic)
 
 /**
- * One for each key but 0, which counts the packages; undefined for a value of more bytes or one that is not whole. Throws
- * Unreadable at the end if the pages have fewer keys than the first page counts.
+ * Yields the value of each key. The key 0 is left out, because its value is the number of packages. Yields undefined for a value
+ * that is larger than `mostBytes` or incomplete. Throws Unreadable at the end if there are fewer keys than the first page states.
  */
 export function* valuesInBerkeleyHash(bytes: Buffer, mostBytes: number): Generator<Buffer | undefined> {
   const file = new File(bytes, mostBytes)
@@ -26,7 +26,7 @@ class File {
   readonly #pageSize: number
   readonly #mostBytes: number
   readonly lastPage: number
-  /** Number of keys by the first page. */
+  /** Number of keys that the first page states. */
   readonly pairs: number
   pairsSeen = 0
   /** Overflow pages that already belong to a value. */
@@ -38,7 +38,7 @@ class File {
     this.#mostBytes = mostBytes
     this.#pageSize = this.#u32(20)
     const isPower = this.#pageSize >= 512 && this.#pageSize <= 65_536 && (this.#pageSize & (this.#pageSize - 1)) === 0
-    // The byte before the type is the encryption of the pages.
+    // The byte before the page type is the encryption. Encrypted pages are not supported.
     if (!isPower || bytes[25] !== pageTypes.hashMeta || bytes[24] !== 0) throw damaged()
     this.lastPage = this.#u32(32)
     this.pairs = this.#u32(88)
@@ -52,7 +52,7 @@ class File {
     if (type !== pageTypes.hash && type !== pageTypes.unsorted) throw damaged()
     const items = this.#u16(page + 20)
     if (items % 2 !== 0 || pageHead + 2 * items > this.#pageSize) throw damaged()
-    // Keys and values in turn, from the end of the page on.
+    // The page stores keys and values alternately, beginning at its end.
     for (let i = 0; i < items; i += 2) {
       const [key, value] = [this.#itemAt(page, i), this.#itemAt(page, i + 1)]
       this.pairsSeen++
@@ -77,7 +77,7 @@ class File {
     return length > this.#mostBytes ? undefined : this.#overflow(first, length)
   }
 
-  /** Undefined when the chain of pages does not hold as much. */
+  /** Value in a chain of overflow pages. Undefined if the chain is shorter than `length`. */
   #overflow(first: number, length: number): Buffer | undefined {
     const parts: Buffer[] = []
     let size = 0

@@ -1,4 +1,4 @@
-// Blobs of packages in the ndb format of rpm, `Packages.db`: slots that point to blobs, all in little-endian byte order.
+// Reader of `Packages.db`, the ndb format of rpm. The file has slots that point to blobs. All numbers are little-endian.
 import { Unreadable } from '../../packages.ts'
 
 export const ndbMagic = Buffer.from('RpmP')
@@ -9,12 +9,12 @@ const slotBytes = 16
 const slotPageBytes = 4096
 const blockBytes = 16
 
-/** One for each package; undefined for a blob of more bytes or one that is not whole. */
+/** Yields the blob of each package. Yields undefined for a blob that is larger than `mostBytes` or incomplete. */
 export function* blobsInNdb(bytes: Buffer, mostBytes: number): Generator<Buffer | undefined> {
   if (bytes.length < slotPageBytes || bytes.readUInt32LE(4) !== 0) throw damaged()
   const slotsEnd = bytes.readUInt32LE(12) * slotPageBytes
   if (slotsEnd < slotPageBytes || slotsEnd > bytes.length) throw damaged()
-  // Without it each slot could lead to the same large blob.
+  // Offsets that were read. Without this check, many slots could point to the same large blob.
   const seen = new Set<number>()
   let total = 0
   for (let at = headerBytes; at + slotBytes <= slotsEnd; at += slotBytes) {
@@ -24,7 +24,7 @@ export function* blobsInNdb(bytes: Buffer, mostBytes: number): Generator<Buffer 
     const blob = seen.has(index) ? undefined : blobAt(bytes, index, start, mostBytes)
     seen.add(index)
     total += blob?.length ?? 0
-    // Only blobs that share bytes can be larger together than the file.
+    // If the blobs together are larger than the file, some of them overlap.
     if (total > bytes.length) throw damaged()
     yield blob
   }

@@ -1,4 +1,4 @@
-// Databases of rpm in each of its formats, and the list that images of Azure Linux have instead.
+// Reads rpm databases in all formats, and the package list of Azure Linux images without rpm.
 import { setImmediate } from 'node:timers/promises'
 import { watchOf } from '../../layers/watched.ts'
 import { type Found, type Gap, type Package, Unreadable } from '../../packages.ts'
@@ -10,12 +10,12 @@ import { blobsInNdb, ndbMagic } from './ndb-packages.ts'
 import { type FileBudget, type RpmHeader, readRpmHeader } from './rpm-header.ts'
 import { blobsInSqlite, sqliteMagic } from './sqlite-rows.ts'
 
-/** The most bytes of a package header, and the most packages, files and files of languages that are read from one database. */
+/** Limits for one database on the bytes of a package header, on packages, on files, and on package files of languages. */
 const limits = { headerBytes: 32 * 2 ** 20, entries: 20_000, files: 5_000_000, ownedFiles: 20_000 }
 const maxText = 512
 const atOnce = 10
 
-/** Returns one package or gap for each entry. A problem with the file as a whole is a gap, and `isDatabase` is false then. */
+/** Returns one package or gap for each entry. If the whole file has a problem, returns a gap, and `isDatabase` is false. */
 export async function readRpmDatabase(path: string, bytes: Buffer): Promise<Found> {
   const all: (RpmHeader | Entry)[] = []
   const owned: [path: string, name: string][] = []
@@ -26,7 +26,7 @@ export async function readRpmDatabase(path: string, bytes: Buffer): Promise<Foun
       if (all.length >= limits.entries)
         throw new Unreadable('LIMIT_EXCEEDED', `the rpm database has more than ${limits.entries} packages`)
       if ('files' in one) addOwned(one, owned, files)
-      // Its blob is not held any longer.
+      // Removing the file list releases the memory of the package's blob.
       all.push('files' in one ? { ...one, files: noFiles } : one)
       if (all.length % atOnce === 0) await setImmediate()
     }
@@ -63,7 +63,7 @@ function blobsIn(bytes: Buffer): Iterable<Buffer | undefined> {
   throw new Unreadable('UNSUPPORTED', 'the rpm database has an unknown format')
 }
 
-/** A position outside of the file is damage as well. */
+/** An offset outside of the file is also damage. */
 function damageOf(error: unknown): Pick<Gap, 'reason' | 'message'> {
   if (error instanceof RangeError) return { reason: 'DAMAGED', message: 'the rpm database is damaged' }
   if (!(error instanceof Unreadable)) throw error
@@ -78,7 +78,10 @@ function headerIn(blob: Buffer): RpmHeader | Entry {
   }
 }
 
-/** Name, version and release, epoch, architecture and source package among the fields of a line, parted by tabs. */
+/**
+ * Reads the package list of Azure Linux. The fields of a line are separated by tabs: name, version and release, epoch,
+ * architecture and source package among others.
+ */
 function* linesOfManifest(bytes: Buffer): Generator<RpmHeader | Entry> {
   for (const line of linesOf(bytes.toString())) {
     if (line.trim() === '') continue
@@ -100,7 +103,10 @@ const versionOf = ({ version, release }: RpmHeader): string => (release === '' ?
 const withEpoch = (epoch: string, version: string): string =>
   epoch === '' || epoch === '0' || version === '' ? version : `${epoch}:${version}`
 
-/** Epochs of source packages, which their file names lack: that of a package that was built with the same version. */
+/**
+ * Epochs of source packages, because their file names contain no epoch. The epoch is that of a binary package with the same
+ * version.
+ */
 function epochsOfSources(all: readonly (RpmHeader | Entry)[]): ReadonlyMap<string, string> {
   const headers = all.filter((one) => 'files' in one)
   const same = headers.filter((one) => sourcePackageOf(one.source)?.version === versionOf(one))
@@ -126,7 +132,7 @@ function packageOf(header: RpmHeader, epochs: ReadonlyMap<string, string>): Entr
   return entryOf(found, `an rpm package without ${name === '' ? 'a name' : `a version: ${name.slice(0, 100)}`}`)
 }
 
-/** Adds the files of a package that are programs or name packages of languages. */
+/** Adds the files of a package that are programs or package files of languages. */
 function addOwned(header: RpmHeader, owned: [path: string, name: string][], files: FileBudget): void {
   try {
     for (const path of header.files(files)) {
@@ -135,7 +141,7 @@ function addOwned(header: RpmHeader, owned: [path: string, name: string][], file
       if (isWanted) owned.push([path, header.name])
     }
   } catch (error) {
-    // Without its list of files, the package owns none, which hides nothing.
+    // If the file list is damaged, the package owns no files, so no finding is suppressed.
     damageOf(error)
   }
 }

@@ -1,11 +1,12 @@
-// Header of one package in a database of rpm: an index of tags and the data that it points to, all in network byte order.
+// Header of one package in an rpm database. The header is an index of tags and the data that the tags point to. All numbers are
+// big-endian.
 import { Unreadable } from '../../packages.ts'
 
 export type RpmHeader = {
   name: string
   version: string
   release: string
-  /** Empty if the package has none, which counts as 0. */
+  /** Empty if the package has no epoch. A missing epoch equals 0. */
   epoch: string
   arch: string
   /** File name of the source package. */
@@ -13,7 +14,8 @@ export type RpmHeader = {
   /** `name:stream:version:context` of the module, or empty. */
   module: string
   /**
-   * Paths of the files without a leading slash. Every path and every folder uses one unit of the budget; the list ends with it.
+   * Paths of the package's files, without a leading slash. Each path and each folder reduces the budget by one. When the budget
+   * is used up, the list ends.
    */
   files: (budget: FileBudget) => Generator<string>
 }
@@ -31,7 +33,7 @@ const maxString = 4096
 
 type IndexEntry = { type: number; offset: number; count: number }
 
-/** Throws Unreadable. */
+/** Reads a package header. Throws Unreadable if the header is damaged. */
 export function readRpmHeader(blob: Buffer): RpmHeader {
   const header = new Header(blob)
   return {
@@ -80,7 +82,7 @@ class Header {
     return String(this.#blob.readUInt32BE(this.#place(entry, 4)))
   }
 
-  /** Yields full paths. Since version 4, rpm stores folders and names separately. */
+  /** Yields full paths. Since rpm 4, headers store folders and file names separately. */
   *files(budget: FileBudget): Generator<string> {
     const folders: string[] = []
     for (const folder of this.#strings(tags.folders)) {

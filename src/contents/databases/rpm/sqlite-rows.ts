@@ -1,12 +1,12 @@
-// Rows of a table in a SQLite database file (https://sqlite.org/fileformat2.html), read without SQLite: the file comes from
-// strangers, and only blobs are wanted.
+// Reads rows of a table in a SQLite database file (https://sqlite.org/fileformat2.html) without SQLite. The file comes from an
+// untrusted image, and only its blobs are needed.
 import { Unreadable } from '../../packages.ts'
 
 export const sqliteMagic = Buffer.from('SQLite format 3\0')
 const leaf = 0x0d
 const interior = 0x05
 
-/** Blobs of the first blob column, one for each row; undefined for a row without one, or with one of more bytes. */
+/** Yields the first blob of each row. Yields undefined if the row has no blob, or if the blob is larger than `mostBytes`. */
 export function* blobsInSqlite(bytes: Buffer, table: string, mostBytes: number): Generator<Buffer | undefined> {
   const file = new File(bytes, mostBytes)
   let root: number | undefined
@@ -23,7 +23,7 @@ class File {
   readonly #pageSize: number
   readonly #usable: number
   readonly #mostBytes: number
-  /** Pages that already belong to a tree or to a row, since none belongs to two. */
+  /** Pages that were read. In a valid file, no page belongs to two trees or rows. */
   readonly #seen = new Set<number>()
 
   constructor(bytes: Buffer, mostBytes: number) {
@@ -37,7 +37,7 @@ class File {
     if (!isPower || this.#usable < 480) throw damaged()
   }
 
-  /** Records of a table whose tree begins at the page; undefined for a record that is too large. */
+  /** Records of the table whose tree begins at page `root`. Yields undefined for a record that is too large. */
   *rows(root: number): Generator<Buffer | undefined> {
     const left = [root]
     for (let number = left.pop(); number !== undefined; number = left.pop()) {
@@ -64,7 +64,7 @@ class File {
     return this.#bytes.subarray(start, start + this.#pageSize)
   }
 
-  /** The part in the page, and the rest in a chain of overflow pages. */
+  /** Joins the part of a record in its page and the rest in overflow pages. */
   #record(page: Buffer, cell: number): Buffer | undefined {
     const [size, afterSize] = varint(page, cell)
     const [, start] = varint(page, afterSize)
@@ -90,7 +90,7 @@ class File {
   }
 }
 
-/** Values of a record as bytes; with `blobs`, only those that are blobs. */
+/** Values of a record as bytes. With `blobs`, returns only values that SQLite stores as blobs. */
 function valuesOf(record: Buffer, blobs = false): (Buffer | undefined)[] {
   const [headerSize, first] = varint(record, 0)
   const values: (Buffer | undefined)[] = []
@@ -114,8 +114,8 @@ const numberIn = (value: Buffer | undefined): number =>
   value && value.length > 0 && value.length <= 4 ? value.readUIntBE(0, value.length) : 0
 
 /**
- * Reads a number of up to nine bytes, and returns the position behind it. No number of a real file exceeds the range of a
- * JavaScript number.
+ * Reads a number of up to nine bytes. Returns the number and the position after it. Numbers in real files fit into a JavaScript
+ * number.
  */
 function varint(bytes: Buffer, start: number): [value: number, end: number] {
   let value = 0
