@@ -1,13 +1,16 @@
-// OSV names of distributions with rpm, and the ecosystems that contain the advisories of one release.
+// OSV names of rpm distributions, and the ecosystems that contain the advisories of one release.
 
-/** By `ID` of os-release. Empty for a version that no ecosystem is named after. */
+/**
+ * Functions that map a version to the OSV ecosystem, by the `ID` of os-release. The ecosystem is empty if OSV has none for the
+ * version.
+ */
 export const rpmDistributions: Readonly<Record<string, (version: string) => string>> = {
   almalinux: (version) => release('AlmaLinux', major(version)),
-  // Trivy calls two distributions so.
+  // Trivy has other names for two distributions.
   alma: (version) => release('AlmaLinux', major(version)),
   'cbl-mariner': (version) => release('Azure Linux', major(version)),
   azurelinux: (version) => release('Azure Linux', major(version)),
-  // Its releases before 3 were named so.
+  // Name of Azure Linux before release 3.
   mariner: (version) => release('Azure Linux', major(version)),
   mageia: (version) => release('Mageia', major(version)),
   openeuler: (version) => release('openEuler', openEuler(version)),
@@ -33,7 +36,10 @@ const release = (ecosystem: string, version: string): string => (version === '' 
 const major = (version: string): string => /^\d+/.exec(version)?.[0] ?? ''
 const withWord = (word: string, version: string): string => (version === '' ? '' : `${word} ${version}`)
 
-/** Empty for a long-term release without service pack in its version: each service pack has an ecosystem of its own. */
+/**
+ * Ecosystem of an openEuler version. Empty for a long-term support release without a service pack, because each service pack has
+ * a separate ecosystem.
+ */
 function openEuler(version: string): string {
   const [, year, month] = /^(\d+)\.(\d+)$/.exec(version) ?? []
   return isLongOpenEuler(year, month) ? '' : version.replace(/-(?:lts|sp\d+)/gi, (word) => word.toUpperCase())
@@ -42,7 +48,7 @@ function openEuler(version: string): string {
 const isLongOpenEuler = (year: string | undefined, month: string | undefined): boolean =>
   month === '03' && Number(year) % 2 === 0
 
-/** The release of openEuler that a package was built for, as its version ends: `.oe2203sp3`. */
+/** The openEuler release that a package was built for, from the end of its version: `.oe2203sp3`. */
 export function openEulerOf(version: string): string | undefined {
   const [, year, month, pack] = /\.oe(\d\d)(\d\d)(sp\d+)?$/.exec(version) ?? []
   if (year === undefined) return undefined
@@ -50,14 +56,14 @@ export function openEulerOf(version: string): string | undefined {
   return `${year}.${month}${long}${pack === undefined ? '' : `-${pack.toUpperCase()}`}`
 }
 
-/** The product of a CPE: since version 10 with its minor release. */
+/** Product name in a CPE. Since release 10, the name contains the minor release. */
 function redHat(version: string): string {
   const [, first = '', second] = /^(\d+)(?:\.(\d+))?/.exec(version) ?? []
   if (first === '') return ''
   return `enterprise_linux:${Number(first) >= 10 ? `${first}.${second ?? '0'}` : first}`
 }
 
-/** 15.5 is 15 SP5; since version 16 there are no service packs. */
+/** Converts 15.5 to 15 SP5. Since version 16, there are no service packs. */
 function servicePack(version: string): string {
   const [, first = '', second = '0'] = /^(\d+)(?:\.(\d+))?$/.exec(version) ?? []
   if (first === '' || Number(first) >= 16) return version
@@ -72,7 +78,7 @@ const suseModules = [
   ...['Basesystem', 'Certifications', 'Containers', 'Desktop Applications', 'Development Tools', 'Legacy'],
   ...['Public Cloud', 'Python 3', 'Server Applications', 'Web and Scripting'],
 ]
-/** Modules of version 12, which have no service packs. */
+/** Modules of version 12 of the distribution. Their names contain no service pack. */
 const suseModules12 = [
   ...['Advanced Systems Management', 'Certifications', 'Containers', 'Legacy', 'Public Cloud', 'Toolchain'],
   'Web and Scripting',
@@ -80,8 +86,8 @@ const suseModules12 = [
 const lastMinor = 10
 
 /**
- * Other ecosystems with advisories for a release. Red Hat has one for each part of the release, and for release 10 one for each
- * minor release with a fix. `SUSE` has one for each module.
+ * Other ecosystems with advisories for a release. Red Hat has an ecosystem for each part of a release. For release 10, it also
+ * has one for each minor release with a fix. `SUSE` has one for each module.
  */
 export function partsOfRelease(ecosystem: string): string[] {
   const [, redHatRelease, minors] = /^Red Hat:(enterprise_linux:(\d+)(?:\.\d+)?)$/.exec(ecosystem) ?? []

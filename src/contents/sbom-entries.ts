@@ -1,4 +1,5 @@
-// Entries of one SBOM. Each becomes packages or counts in a coverage gap, unless it is not for a package.
+// Converts the entries of one SBOM to packages. An entry that cannot be converted causes a coverage gap, unless it does not
+// describe a package.
 import { releaseNamed } from './codenames.ts'
 import { ecosystemOfDistribution, isOtherDistribution } from './ecosystems.ts'
 import { distributionOf, readPackageUrl } from './package-url.ts'
@@ -16,17 +17,17 @@ export type SbomEntry = {
   purls: readonly string[]
   name: string
   version: string
-  /** True if an entry without a package URL also counts as a package; files, images and the like do not. */
+  /** True if the entry describes a package even without a package URL. False for files, images and similar entries. */
   isPackage: boolean
 }
 
-/** Package URLs of these types name the image itself, others or layers: their contents are read elsewhere. */
+/** Types of package URLs for images and layers. The contents of these images are read elsewhere. */
 const imageTypes: ReadonlySet<string> = new Set(['oci', 'docker'])
 
-/** The most types without comparison that are named one by one. */
+/** Limit on the types without version comparison that gaps name one by one. */
 const maxTypes = 20
 
-/** The main module of a program has no version in its build information. */
+/** Package URLs of Go modules. The main module of a program has no version in its build information. */
 const isGoModule = /^\s*pkg:\/*golang\//i
 
 export class SbomEntries {
@@ -42,10 +43,10 @@ export class SbomEntries {
     this.#named = { id: name.slice(0, 128).toWellFormed(), version: release.slice(0, 128).toWellFormed() }
   }
 
-  /** `refine` adds origins that the document has outside of package URLs. */
+  /** Adds an entry. `refine` adds the source package if the document names it outside of package URLs. */
   add({ purls, isPackage, ...besides }: SbomEntry, refine: (found: Package) => Package = (found) => found): void {
     const distinct = [...new Set(purls)]
-    // The version of an entry with several package URLs is that of one of them.
+    // If an entry has several package URLs, it is unknown which of them its version belongs to.
     const known = distinct.length === 1 ? besides : { ...besides, version: '' }
     for (const purl of distinct) this.#addPurl(purl, known, refine)
     if (distinct.length === 0 && isPackage) this.#missing.purl++
@@ -86,7 +87,7 @@ export class SbomEntries {
 
   #distribution(): Distribution {
     const ofPackages = [...this.#ofPackages.values()].map((one) => one.distribution)
-    // Some documents give the operating system another name than its packages have, or no release.
+    // In some documents, the operating system has another name than in its packages, or no release.
     const all = [...(this.#named ? [this.#named] : []), ...ofPackages]
     const known = all.find((one) => ecosystemOfDistribution(one) !== '')
     return known ?? all.find(({ id }) => id !== '') ?? { id: '', version: '' }
@@ -105,7 +106,10 @@ export class SbomEntries {
     ]
   }
 
-  /** All packages of a distribution are compared as those of the one release of the image. */
+  /**
+   * Gaps for packages of other distributions. All packages are compared as packages of one release, which is the release of the
+   * image.
+   */
   #otherDistributions(meant: Distribution): Gap[] {
     return [...this.#ofPackages.values()].flatMap(({ distribution: { id, version }, count }): Gap[] => {
       if (!isOtherDistribution({ id, version }, meant)) return []

@@ -20,17 +20,20 @@ export type SbomGraph = {
   name: string
   tool: string
   authors: string
-  /** As the document writes it. */
+  /** Creation time as written in the document. */
   created: string
   packages: PackageNode[]
   files: FileNode[]
   edges: Edge[]
 }
 
-/** Values that a document can name repeatedly, such as a long id, count each time. */
+/** Limits of a graph. Repeated values are counted each time, because a document can repeat a long id many times. */
 const limits = { values: 500_000, elements: 200_000, characters: 32 * 2 ** 20 }
 
-/** `undefined` for a document in another format. Throws Unreadable for one that is not JSON, or too large. */
+/**
+ * Reads the graph of an SBOM. Undefined for a document in another format. Throws Unreadable if the document is not JSON or too
+ * large.
+ */
 export function sbomGraph(bytes: Uint8Array): SbomGraph | undefined {
   const document = parseSbom(bytes, limits.values)
   const isSpdx = /^SPDX-2\.[23]$/.test(textOf(document.spdxVersion))
@@ -110,7 +113,7 @@ function cycloneDx(document: Json): SbomGraph {
   const tools = Array.isArray(metadata.tools) ? metadata.tools : asObject(metadata.tools).components
   const main = asObject(metadata.component)
   const [packages, edges]: [PackageNode[], Edge[]] = [[], []]
-  // Components nest, so deep that recursion could not follow.
+  // Components can be nested too deeply for recursion.
   const left = [{ within: '', components: metadata.component ? [main] : [] }]
   left.push({ within: '', components: objectsIn(document.components) })
   for (let some = left.pop(); some; some = left.pop()) {

@@ -1,27 +1,28 @@
-// Reads the packages of an SBOM: SPDX 2.2, 2.3 and 3.0, CycloneDX 1.2 to 1.7, all in JSON, plain or in an in-toto statement. Only
-// entries with a package URL become packages, since only that has their kind. Every other package is a coverage gap.
+// Reads the packages of an SBOM. The formats are SPDX 2.2, 2.3 and 3.0 and CycloneDX 1.2 to 1.7 in JSON, plain or in an in-toto
+// statement. Only entries with a package URL become packages, because the package kind is only in the package URL. Every other
+// package is a coverage gap.
 
 import { asObject, type Json, objectsIn, parseJson, textOf } from './json.ts'
 import { type ImageContents, isOfDistribution, type Package, Unreadable } from './packages.ts'
 import { envelopeIn, isInToto, isSigstoreBundle, subjectsOf } from './reports/envelope.ts'
 import { SbomEntries } from './sbom-entries.ts'
 
-/** No real SBOM of the permitted size has as many values; limits the memory for parsing. */
+/** Limit on the JSON values of an SBOM, which also limits the memory for parsing. Real SBOMs have fewer values. */
 const maxValues = 2_000_000
 
 /**
- * Contents that an SBOM names. A statement of in-toto has subjects, the digests that it is about, and is sealed if it came in an
- * envelope.
+ * Contents of an SBOM. If the SBOM is in an in-toto statement, `subjects` are the digests of its subjects, and `sealed` is true
+ * if it was in an envelope.
  */
 export type SbomContents = ImageContents & { subjects?: string[]; sealed?: boolean }
 
-/** True if the type of an in-toto predicate is an SBOM. */
+/** True if an in-toto predicate of this type is an SBOM. */
 export const isSbomType = (predicateType: string): boolean =>
   /^https:\/\/(?:spdx\.dev\/Document|cyclonedx\.org\/(?:bom|schema)|syft\.dev\/bom)/i.test(predicateType)
 
 /**
- * Reads a plain SBOM, or one in an in-toto statement, in an envelope (DSSE) or in a bundle of Sigstore. Returns undefined for a
- * statement of another kind, and for a signature. Throws Unreadable if the bytes are not an SBOM in one of the formats.
+ * Reads a plain SBOM, or an SBOM in an in-toto statement, in a DSSE envelope or in a Sigstore bundle. Returns undefined for a
+ * statement of another kind, and for a signature. Throws Unreadable if the bytes are not an SBOM in a supported format.
  */
 export function readSbom(bytes: Uint8Array): SbomContents | undefined {
   const document = parseSbom(bytes, maxValues)
@@ -34,7 +35,7 @@ export function readSbom(bytes: Uint8Array): SbomContents | undefined {
   return { ...contents, subjects: subjectsOf(statement), sealed: envelope !== undefined }
 }
 
-/** A bundle or an envelope without a statement of in-toto has a signature of something else. */
+/** True if a bundle or an envelope has no in-toto statement. Then it is a signature of something else. */
 function isSignature(document: Json): boolean {
   const isBundle = isSigstoreBundle(document)
   const { payload, payloadType } = isBundle ? asObject(document.dsseEnvelope) : document
@@ -42,7 +43,7 @@ function isSignature(document: Json): boolean {
   return typeof payloadType === 'string' && payloadType !== 'application/vnd.in-toto+json'
 }
 
-/** Earlier versions of cosign have the SBOM as a text in the predicate. */
+/** Predicate of a statement. Earlier versions of cosign store the SBOM as a text. */
 function predicateOf({ predicate }: Json): Json {
   const text = typeof predicate === 'string' ? predicate : asObject(predicate).Data
   return typeof text === 'string' ? parseJson(Buffer.from(text), maxValues, 'SBOM') : asObject(predicate)
@@ -59,10 +60,10 @@ function contentsIn(document: Json): ImageContents {
   )
 }
 
-/** The document, whatever it holds. Throws Unreadable when it is not JSON or has more than `most` values. */
+/** Parses a JSON document. Throws Unreadable if the text is not JSON or has more than `most` values. */
 export const parseSbom = (bytes: Uint8Array, most: number): Json => parseJson(bytes, most, 'SBOM')
 
-/** Components of these types are no packages, unless they have a package URL. */
+/** Components of these types are packages only if they have a package URL. */
 const otherComponents: ReadonlySet<string> = new Set(
   'container cryptographic-asset data device file operating-system'.split(' '),
 )
@@ -70,7 +71,7 @@ const otherComponents: ReadonlySet<string> = new Set(
 function cycloneDx(document: Json): ImageContents {
   const entries = new SbomEntries()
   const main = asObject(asObject(document.metadata).component)
-  // Components nest, so deep that recursion could not follow.
+  // Components can be nested too deeply for recursion.
   const left = [[main], objectsIn(document.components)]
   for (let components = left.pop(); components; components = left.pop()) {
     for (const component of components) {
@@ -92,7 +93,7 @@ function addComponent(entries: SbomEntries, component: Json, isMain: boolean): v
   entries.add(entry, (found) => withTrivySource(found, component))
 }
 
-/** Trivy keeps the origin in properties of its own. */
+/** Adds the source package that Trivy stores in special properties. */
 function withTrivySource(found: Package, component: Json): Package {
   if (!isOfDistribution(found) || found.origin !== found.name) return found
   const properties = objectsIn(component.properties)
@@ -104,26 +105,28 @@ function withTrivySource(found: Package, component: Json): Package {
   return { ...found, origin, originVersion: version === '' ? found.version : joined }
 }
 
-/** Purposes of elements that are no packages, in the terms of SPDX 2 and 3. */
+/** Purposes of elements that are not packages, in SPDX 2 and 3. */
 const otherPurposes: ReadonlySet<string> = new Set([
   ...['bom', 'container', 'data', 'device', 'diskimage', 'documentation', 'evidence', 'file', 'filesystemimage'],
   ...['manifest', 'operating-system', 'operatingsystem', 'requirement', 'specification'],
 ])
 
-/** True if the entry is a package by its purpose. An application without a version is a list of packages, such as a lock file. */
+/**
+ * True if an element with this purpose is a package. An application without a version is a list of packages, such as a lock file.
+ */
 function isPackage(purpose: unknown, version: string): boolean {
   const word = textOf(purpose).toLowerCase()
   return word === 'application' ? version !== '' : !otherPurposes.has(word)
 }
 
-/** True for ids by which Trivy and Syft mark entries that are no packages, if the purpose is missing. */
+/** True for ids that Trivy and Syft give elements that are not packages. Used if the element has no purpose. */
 function standsForOther(id: string, version: string): boolean {
   const [, word] =
     /^SPDXRef-(OperatingSystem|Application|ContainerImage|Filesystem|Repository|DocumentRoot)\b/.exec(id) ?? []
   return word === 'Application' || word === 'Repository' ? version === '' : word !== undefined
 }
 
-/** References of SPDX; the type is a word in capitals, or its URL. */
+/** True if an SPDX reference is a package URL. The type is a word in capitals, or the URL of this type. */
 const isPurl = ({ type, locator }: Reference): boolean => isOfType('purl', type) || /^pkg:/i.test(locator)
 const isCpe = ({ type }: Reference): boolean => isOfType('cpe22type', type) || isOfType('cpe23type', type)
 
@@ -137,7 +140,7 @@ const referencesOf = (entry: Json): Reference[] =>
     return { type: textOf(one.referenceType), locator: textOf(one.referenceLocator).trim() }
   })
 
-/** The package URLs of a package of SPDX 2. */
+/** The package URLs of a package in SPDX 2. */
 export const purlsOf = (entry: Json): string[] =>
   referencesOf(entry)
     .filter(isPurl)
@@ -167,10 +170,12 @@ function spdx2(document: Json): ImageContents {
   return entries.contents()
 }
 
-/** A document describes the image as one element. Each of several is a package. */
+/**
+ * The element for the image, if the document describes exactly one element. If it describes several, each of them is a package.
+ */
 const onlyOne = (roots: readonly Json[]): Json | undefined => (roots.length === 1 ? roots[0] : undefined)
 
-/** Trivy writes `built package from: <origin> <version>`. */
+/** Adds the source package from the text that Trivy writes: `built package from: <origin> <version>`. */
 function withBuiltFrom(found: Package, sourceInfo: string): Package {
   const [, origin, originVersion] = /^built package from: (\S+) (\S+)$/.exec(sourceInfo) ?? []
   return isOfDistribution(found) && found.origin === found.name && origin && originVersion

@@ -1,6 +1,6 @@
-// Reader of documents in the VEX profile of CSAF 2.0: statements on vulnerabilities in products that the document lists. Only the
-// package URL and the hashes of a product are used. A product with neither is given by its name, so that the statement is not
-// taken to be about all products.
+// Reader of VEX documents in CSAF 2.0. The document has statements on vulnerabilities in products that it lists. Only the package
+// URL and the hashes of a product are used. If a product has neither, its name is used, so that the statement does not apply to
+// all products.
 import { asObject, type Json, objectsIn, textOf } from '../json.ts'
 import { Unreadable } from '../packages.ts'
 import { type ScanReport, timeOf } from './scan-report.ts'
@@ -10,7 +10,7 @@ import type { VexStatus } from './vex-statement.ts'
 export const isCsaf = (document: Json): boolean =>
   /^csaf_/.test(textOf(asObject(document.document).category)) && textOf(asObject(document.document).csaf_version) !== ''
 
-/** Name of a product, and the name of the product that it is a part of; empty if there is none. */
+/** Name of a product, and the name of the product that contains it. `within` is empty if no product contains it. */
 type Product = { name: string; within: string }
 
 const statuses: Readonly<Record<string, VexStatus>> = {
@@ -39,7 +39,7 @@ export function readCsaf(document: Json): ScanReport {
   }
 }
 
-/** Products of one status with the same reason are one statement. */
+/** Adds statements. Products with the same status and reason become one statement. */
 function addStatements(
   gathered: Statements,
   one: Json,
@@ -58,7 +58,7 @@ function addStatements(
     for (const [reason, same] of byReason) {
       const [[justification = ''], text] = JSON.parse(reason) as [string[], string[]]
       const named = same.flatMap((id) => products.get(id) ?? [{ name: id, within: '' }])
-      // The remaining products become another statement.
+      // If a statement has too many products, the remaining ones become another statement.
       for (let from = 0; from < named.length; from += most.statements) {
         const some = named.slice(from, from + most.statements)
         gathered.add({
@@ -71,7 +71,10 @@ function addStatements(
   }
 }
 
-/** Texts for each product, by its id or by a group that it is in. A text without products applies to all. */
+/**
+ * Reasons for each product. A reason names products by id, or names a group of products. A reason without products applies to all
+ * products.
+ */
 function reasonsOf(value: unknown, groups: ReadonlyMap<string, readonly string[]>, textIn: (one: Json) => string) {
   const general: string[] = []
   const byProduct = new Map<string, string[]>()
@@ -98,7 +101,7 @@ function groupsIn(tree: Json): Map<string, string[]> {
   return new Map(groups.map((group) => [textOf(group.group_id), textsIn(group.product_ids)]))
 }
 
-/** Products of a document by their ids; a component of a product is a part of it. */
+/** Products of a document by their ids. A component of a product has that product in `within`. */
 function productsIn(tree: Json): Map<string, Product[]> {
   const found = new Map<string, Product[]>()
   const add = (product: Json, names: readonly string[], within = ''): void => {
@@ -110,7 +113,7 @@ function productsIn(tree: Json): Map<string, Product[]> {
       names.map((name) => ({ name, within })),
     )
   }
-  // Branches nest, so deep that recursion could not follow.
+  // Branches can be nested too deeply for recursion.
   const left = [objectsIn(tree.branches)]
   for (let some = left.pop(); some; some = left.pop()) {
     for (const { branches, product } of some) {
@@ -129,7 +132,7 @@ function productsIn(tree: Json): Map<string, Product[]> {
   return found
 }
 
-/** Package URL or hashes of a product; else its name. */
+/** Package URL or hashes of a product. If it has neither, its name. */
 function namesOf(product: Json): string[] {
   const { purl, purls, hashes } = asObject(product.product_identification_helper)
   const hashed = objectsIn(hashes)
@@ -139,7 +142,7 @@ function namesOf(product: Json): string[] {
       return isKnown && /^[0-9a-f]+$/.test(textOf(value)) ? [`@${algorithm}:${value}`] : []
     })
   const named = [textOf(purl), ...textsIn(purls)].filter((name) => name !== '')
-  // A package URL is more specific than the hash of its file.
+  // A package URL is more specific than the hash of the package's file.
   if (named.length > 0) return [...new Set(named)]
   return hashed.length > 0 ? [...new Set(hashed)] : [textOf(product.name) || '?']
 }

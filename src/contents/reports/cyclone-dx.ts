@@ -1,9 +1,12 @@
-// A CycloneDX document that names vulnerabilities, 1.4 and later.
+// Reader of CycloneDX documents with vulnerabilities, version 1.4 and later.
 import { asObject, type Json, objectsIn, textOf } from '../json.ts'
 import { Findings, fixes, type ScanReport, scoreOf, severityOf, timeOf, worseOf } from './scan-report.ts'
 import { statementsOfCycloneDx } from './vex.ts'
 
-/** A document without vulnerabilities is no report: an SBOM of Trivy has an empty list without any scan. */
+/**
+ * True for a CycloneDX document with vulnerabilities. A document with an empty list is no report, because Trivy writes an empty
+ * list into SBOMs without a scan.
+ */
 export const isCycloneDx = (document: Json): boolean =>
   document.bomFormat === 'CycloneDX' && objectsIn(document.vulnerabilities).length > 0
 
@@ -48,13 +51,13 @@ export function readCycloneDx(document: Json): ScanReport {
   }
 }
 
-/** The reference to a component of another document ends with its id there. */
+/** A reference to a component of another document ends with the id of the component. */
 const componentAt = (components: ReadonlyMap<string, Component>, name: string): Component | undefined =>
   components.get(name) ?? components.get(name.slice(name.lastIndexOf('#') + 1))
 
 function componentsOf(document: Json): Map<string, Component> {
   const found = new Map<string, Component>()
-  // Components nest, so deep that recursion could not follow.
+  // Components can be nested too deeply for recursion.
   const left = [objectsIn(document.components), [asObject(asObject(document.metadata).component)]]
   for (let some = left.pop(); some; some = left.pop()) {
     for (const component of some) {
@@ -66,14 +69,14 @@ function componentsOf(document: Json): Map<string, Component> {
   return found
 }
 
-/** Takes the severity of the source that found it, else the worst of all ratings. */
+/** Severity from the source of the vulnerability. If that source states none, the worst severity of all ratings. */
 function severityIn(source: unknown, ratings: readonly Json[]): number {
   const by = ratings.find((rating) => asObject(rating.source).name === source)
   const said = by ? severityOf(by.severity) : 0
   return said !== 0 ? said : ratings.map(({ severity }) => severityOf(severity)).reduce(worseOf, 0)
 }
 
-/** The analysis is shown in the details and hides nothing. */
+/** Details with the analysis. The analysis is only text here and hides no finding. */
 function detailsOf({ detail, analysis }: Json): string {
   const { state, justification, detail: why } = asObject(analysis)
   const analysed = [state, justification, why].map(textOf).filter((text) => text !== '')
@@ -85,7 +88,7 @@ function fixIn(update: string, affects: readonly Json[]): { state: 0 | 1; versio
   const unaffected = affects.flatMap(({ versions }) => {
     return objectsIn(versions).flatMap(({ status, version }) => (status === 'unaffected' ? textOf(version) : []))
   })
-  // Trivy and we write it as a sentence, on the last line.
+  // Trivy and Pinfold write the fix as a sentence on the last line.
   const line = update.split(/[\n\r\u2028\u2029]/).at(-1)!
   const begin = /\b(?:to version|[Uu]pdate to) (?=\S)/.exec(line)
   const said = begin ? line.slice(begin.index + begin[0].length) : ''

@@ -1,5 +1,5 @@
-// Reader of in-toto statements in a signed envelope (DSSE), alone or in a bundle of Sigstore. Signatures are verified separately:
-// the content is read regardless of the signer.
+// Reader of in-toto statements in a signed DSSE envelope. The envelope can be part of a Sigstore bundle. Reading ignores the
+// signatures, which are verified separately.
 import { constants, createPublicKey, type KeyObject, verify } from 'node:crypto'
 import { asObject, type Json, objectsIn, textOf } from '../json.ts'
 import { Unreadable } from '../packages.ts'
@@ -8,10 +8,10 @@ export type Envelope = { payloadType: string; payload: Buffer; signatures: Buffe
 
 const inToto = 'application/vnd.in-toto+json'
 const most = { signatures: 10, signatureBytes: 4096, subjects: 1000 }
-/** The most bytes of a payload whose signatures are verified, since it is hashed for each key. */
+/** Limit on the bytes of a payload whose signatures are verified. The payload is hashed for each key. */
 export const maxSignedBytes = 8 * 2 ** 20
 
-/** Returns undefined if the document is no envelope. Throws Unreadable above the limits of real envelopes. */
+/** Finds the envelope in a document. Returns undefined if there is none. Throws Unreadable above the limits of real envelopes. */
 export function envelopeIn(document: Json): Envelope | undefined {
   const isBundle = isSigstoreBundle(document)
   const { payloadType, payload, signatures } = isBundle ? asObject(document.dsseEnvelope) : document
@@ -29,14 +29,14 @@ export function envelopeIn(document: Json): Envelope | undefined {
   return { payloadType, payload: bytesOf(payload, 'payload'), signatures: signed.filter(({ length }) => length > 0) }
 }
 
-/** Media types of a statement in an envelope (DSSE) and in a bundle of Sigstore, by themselves or as layers of attestations. */
+/** True for media types of DSSE envelopes and of Sigstore bundles, as documents or as layers of attestations. */
 export const isEnvelopeType = (type: string): boolean =>
   /^application\/vnd\.(?:dsse\.envelope\.v1\+json$|dev\.sigstore\.bundle\b)/.test(type)
 
 export const isSigstoreBundle = (document: Json): boolean =>
   /^application\/vnd\.dev\.sigstore\.bundle\b/.test(textOf(document.mediaType))
 
-/** Node ignores characters that are no base64, so two readers might see two documents. */
+/** Node ignores characters that are not base64. Two readers could then decode different documents, so such text is refused. */
 function bytesOf(text: string, what: string): Buffer {
   if (!/^[A-Za-z0-9+/_-]*={0,2}$/.test(text)) throw new Unreadable('DAMAGED', `the ${what} is not valid base64`)
   return Buffer.from(text, 'base64')
@@ -44,7 +44,7 @@ function bytesOf(text: string, what: string): Buffer {
 
 export const isInToto = (document: Json): boolean => /^https:\/\/in-toto\.io\/Statement\//.test(textOf(document._type))
 
-/** The digests that a statement of in-toto is about. */
+/** Digests of the subjects of an in-toto statement. */
 export function subjectsOf(statement: Json): string[] {
   const subjects = objectsIn(statement.subject)
   if (subjects.length > most.subjects) {
@@ -64,8 +64,9 @@ export const countSignatures = ({ payload, signatures }: Envelope): number =>
   payload.length > maxSignedBytes ? 0 : signatures.length
 
 /**
- * Positions of the keys that have signed the envelope, of public keys in PEM; any one signature is enough. Throws Unreadable if
- * more than `verifiedBytes` bytes have to be hashed, counted for each signature and key that it is compared with.
+ * Positions of the keys that have signed the envelope. `keys` are public keys in PEM. One valid signature of a key is enough.
+ * Throws Unreadable if verifying would hash more than `verifiedBytes` bytes. The payload is counted for each signature and each
+ * key.
  */
 export function signersOf(envelope: Envelope, keys: readonly string[], verifiedBytes: number): number[] {
   if (countSignatures(envelope) === 0) return []
@@ -84,18 +85,21 @@ export function signersOf(envelope: Envelope, keys: readonly string[], verifiedB
     }
     return false
   }
-  // The same key may be trusted in several scopes.
+  // Several scopes can trust the same key, so equal keys are verified once.
   const signers = new Set([...new Set(keys)].filter(isSigner))
   return keys.flatMap((pem, i) => (signers.has(pem) ? [i] : []))
 }
 
-/** True if a signature is as long as those of the key are. */
+/** True if the signature is as long as signatures of the key. */
 function mayBeOf({ asymmetricKeyType: type, asymmetricKeyDetails: details }: KeyObject, { length }: Buffer): boolean {
   if (type === 'ed25519') return length === 64
   return type === 'ec' ? length <= 72 : length === Math.ceil((details?.modulusLength ?? 0) / 8)
 }
 
-/** Signed bytes (the pre-authentication encoding of DSSE): the type and the payload, each behind its length. */
+/**
+ * The bytes that are signed, which DSSE calls the pre-authentication encoding. They consist of the type and the payload, with the
+ * length before each.
+ */
 function encoded({ payloadType, payload }: Envelope): Buffer {
   const type = Buffer.from(payloadType)
   return Buffer.concat([Buffer.from(`DSSEv1 ${type.length} `), type, Buffer.from(` ${payload.length} `), payload])
@@ -109,7 +113,7 @@ function isSignedBy(key: KeyObject, signed: Buffer, signature: Buffer): boolean 
       verify('sha256', signed, { key, padding, saltLength: constants.RSA_PSS_SALTLEN_AUTO }, signature),
     )
   } catch {
-    // Not a signature of this kind of key at all.
+    // The signature cannot belong to this kind of key.
     return false
   }
 }

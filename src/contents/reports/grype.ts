@@ -1,4 +1,4 @@
-// The JSON of Grype: matches of packages with vulnerabilities.
+// Reader of Grype's JSON, which lists matches of packages and vulnerabilities.
 import { asObject, type Json, objectsIn, textOf } from '../json.ts'
 import { Findings, fixes, type ScanReport, scoreOf, severityOf, timeOf } from './scan-report.ts'
 
@@ -42,7 +42,7 @@ export function readGrype(document: Json): ScanReport {
   return {
     format: 'grype',
     tool: { name: 'grype', version: textOf(version) },
-    // Version 6 of its database has it one level deeper.
+    // Since version 6 of Grype's database, the time is one level deeper.
     dbBuildTime: timeOf(asObject(db).built) || timeOf(asObject(asObject(db).status).built),
     vulnerabilities: found.all(),
   }

@@ -1,4 +1,4 @@
-// Reader of reports of Harbor's pluggable scanner API, of the type application/vnd.security.vulnerability.report.
+// Reader of reports of Harbor's pluggable scanner API, with the media type application/vnd.security.vulnerability.report.
 import { asObject, type Json, objectsIn, textOf } from '../json.ts'
 import {
   entriesIn,
@@ -11,7 +11,7 @@ import {
   timeOf,
 } from './scan-report.ts'
 
-/** Adapters that have found nothing may leave the list out. */
+/** True for a report of this type. The list can be missing if the adapter has found no vulnerabilities. */
 export const isHarbor = ({ artifact, scanner, vulnerabilities }: Json): boolean =>
   textOf(asObject(artifact).digest) !== '' &&
   textOf(asObject(scanner).name) !== '' &&
@@ -55,7 +55,7 @@ const states: Readonly<Record<string, 0 | 1 | 2 | 3>> = {
   end_of_life: fixes.wontFix,
 }
 
-/** Trivy's adapter only fills in the scores of vendors. */
+/** Scores of vendors. Trivy's adapter fills in no other scores. */
 function scoresOf(one: Json): FoundScore[] {
   const preferred = asObject(one.preferred_cvss)
   const vendors = entriesIn(asObject(one.vendor_attributes).CVSS)

@@ -1,4 +1,4 @@
-// Reads a scanner's report in whichever of the formats it is, by itself or stated in in-toto.
+// Reads the report of a scanner in any supported format. The report can be in an in-toto statement.
 import { asObject, type Json, parseJson, textOf } from '../json.ts'
 import { Unreadable } from '../packages.ts'
 import { isCsaf, readCsaf } from './csaf.ts'
@@ -21,10 +21,10 @@ import { isTrivy, readTrivy } from './trivy.ts'
 import { isOpenVex, readOpenVex } from './vex.ts'
 import { isVexType } from './vex-statement.ts'
 
-/** No real report of the permitted size has as many values; limits the memory for parsing. */
+/** Limit on the JSON values of a report, which also limits the memory for parsing. Real reports have fewer values. */
 const maxValues = 2_000_000
 
-/** Throws Unreadable if the bytes are not a report in one of the formats. */
+/** Reads a scan report. Throws Unreadable if no supported format matches the bytes. */
 export function readScanReport(bytes: Uint8Array): ScanReport {
   const document = parseJson(bytes, maxValues, 'report')
   const envelope = envelopeIn(document)
@@ -41,10 +41,12 @@ export function readScanReport(bytes: Uint8Array): ScanReport {
   }
 }
 
-/** The name comes from the document, too. */
+/** Removes unusual characters, because the name of a tool comes from the document. */
 const toPlainText = (text: string) => text.replaceAll(/[^\x20-\x7e]/g, '').slice(0, 128)
 
-/** Only for predicates of a VEX type: the signer of another predicate has made no VEX statement. */
+/**
+ * Signatures of a VEX document. For other predicates, signatures do not matter, because their signer has made no VEX statement.
+ */
 function signaturesIn(envelope: Envelope, statement: Json): Pick<ScanReport, 'signatures' | 'note'> {
   const all = envelope.signatures.length
   if (!isVexType(textOf(statement.predicateType))) {
@@ -62,8 +64,8 @@ function signaturesIn(envelope: Envelope, statement: Json): Pick<ScanReport, 'si
 }
 
 /**
- * `keys` are in PEM, and signers are positions in it. Throws Unreadable as `readScanReport` does, and if more than
- * `verifiedBytes` bytes have to be hashed.
+ * Finds the signers of a report. `keys` are in PEM, and the result contains positions in `keys`. Throws Unreadable like
+ * `readScanReport`, and if verifying would hash more than `verifiedBytes` bytes.
  */
 export function readSigners(bytes: Uint8Array, keys: readonly string[], verifiedBytes: number): Signed {
   const envelope = envelopeIn(parseJson(bytes, maxValues, 'report'))
@@ -95,7 +97,7 @@ function reportIn(document: Json): ScanReport {
   throw new Unreadable('UNSUPPORTED', `the format of the report is not supported; supported are ${known}`)
 }
 
-/** Cosign's record of a scan: a report with some words about the scanner. */
+/** Report in the scan record of cosign, which adds data about the scanner. */
 function cosignScanIn({ scanner }: Json): ScanReport | undefined {
   const { result, version, db } = asObject(scanner)
   const inner = asObject(result)

@@ -1,5 +1,5 @@
-// SARIF 2.1.0 of image scanners. It has no packages, so only vulnerabilities and severities are read. Tools of any kind write it,
-// and one without results does not show if vulnerabilities were scanned for. So a report without vulnerabilities is refused.
+// Reader of SARIF 2.1.0 from image scanners. SARIF has no packages, so only vulnerabilities and severities are read. Tools of any
+// kind write SARIF. A report without results does not show if the tool searched for vulnerabilities, so it is refused.
 import { asObject, type Json, objectsIn, textOf } from '../json.ts'
 import { Unreadable } from '../packages.ts'
 import { Findings, fixes, type ScanReport, severityOf, severityOfScore, timeOf } from './scan-report.ts'
@@ -15,7 +15,7 @@ export function readSarif(document: Json): ScanReport {
     const byId = new Map(rules.map((rule) => [textOf(rule.id), rule]))
     for (const { ruleId, ruleIndex } of objectsIn(run.results)) {
       const rule = asObject(byId.get(textOf(ruleId)) ?? (typeof ruleIndex === 'number' ? rules[ruleIndex] : undefined))
-      // Grype puts the package behind the id.
+      // Grype adds the package to the id.
       const name = textOf(ruleId) || textOf(rule.id)
       const id = /^(?:CVE-\d+-\d+|GHSA(?:-[0-9a-z]{4}){3})(?=-|$)/.exec(name)?.[0] ?? name
       if (id === name && !isVulnerability(name, rule)) continue
@@ -40,7 +40,7 @@ export function readSarif(document: Json): ScanReport {
   }
 }
 
-/** Secrets, misconfigurations and problems in source code are results as well. */
+/** True if the result is a vulnerability. Results can also be secrets, misconfigurations and problems in source code. */
 function isVulnerability(id: string, rule: Json): boolean {
   if (/^(?:CVE|GHSA|GO|PYSEC|RUSTSEC|OSV|DSA|DLA|USN|RHSA|ELSA|ALAS\w*|SNYK|TEMP|[A-Z]+-CVE)-[\w.:-]*\d/.test(id))
     return true
@@ -48,7 +48,7 @@ function isVulnerability(id: string, rule: Json): boolean {
   return /Vulnerability$/.test(textOf(rule.name)) || (Array.isArray(tags) && tags.includes('vulnerability'))
 }
 
-/** Scanners put the severity in the tags, and a score as text for programs that show results in colors. */
+/** Severity of a rule. Scanners write the severity as a tag, and a score as a text. */
 function severityIn(rule: Json): number {
   const properties = asObject(rule.properties)
   const tags = Array.isArray(properties.tags) ? properties.tags : []

@@ -1,40 +1,40 @@
-// Vulnerabilities that a scanner has found in an image, in any format.
+// Vulnerabilities that a scanner has found in an image, in a form that is the same for all report formats.
 import { type Json, objectsIn, textOf } from '../json.ts'
 import { Unreadable } from '../packages.ts'
 import type { VexStatement } from './vex-statement.ts'
 
-/** A report as it was read: each vulnerability once. */
+/** A parsed report, with one entry for each vulnerability. */
 export type ScanReport = {
   format: ReportFormat
-  /** Tool that made the report, as the report has it. */
+  /** Tool that made the report, as named in the report. */
   tool: { name: string; version: string }
-  /** Build time of the vulnerability database of the scanner, ISO 8601; empty if unknown. */
+  /** Build time of the scanner's vulnerability database in ISO 8601. Empty if unknown. */
   dbBuildTime: string
-  /** When it was written, where that is not the same. */
+  /** Time at which the report was written, if the format has a separate field for it. */
   writeTime?: string
-  /** Ordered by id. */
+  /** Vulnerabilities in the order of their ids. */
   vulnerabilities: FoundVulnerability[]
-  /** VEX statements in the report; absent if there are none. */
+  /** VEX statements in the report. Undefined if there are none. */
   statements?: VexStatement[]
-  /** The digests that the statement of in-toto is about in which it came; absent where it came in none. */
+  /** Digests of the subjects if the report is in an in-toto statement. Undefined otherwise. */
   subjects?: string[]
-  /** True if the statement was in an envelope. */
+  /** True if the in-toto statement was in an envelope. */
   sealed?: boolean
   /** Number of signatures of the envelope that can be verified. */
   signatures?: number
-  /** Note on content that was left out. */
+  /** Note on parts of the report that were left out. */
   note?: string
 }
 
 export type ReportFormat = 'grype' | 'trivy' | 'cyclonedx' | 'sarif' | 'harbor' | 'openvex' | 'csaf'
 
-/** In the shape of the reports of version 1. */
+/** A vulnerability with the fields that reports have in version 1 of the API. */
 export type FoundVulnerability = {
   id: string
   aliases: string[]
   summary: string
   details: string
-  /** As version 1 counts severities. */
+  /** Severity number of version 1 of the API. */
   severity: number
   cvss: FoundScore[]
   fix: { state: 0 | 1 | 2 | 3; versions: string[] }
@@ -51,13 +51,13 @@ export type FoundScore = {
   score?: number
 }
 
-/** As version 1 counts them. */
+/** Numbers of the fix states in version 1 of the API. */
 export const fixes = { unknown: 0, fixed: 1, notFixed: 2, wontFix: 3 } as const
 const severities: Readonly<Record<string, number>> = {
   ...{ none: 5, negligible: 5, info: 5, informational: 5, low: 1, minor: 1, medium: 2, moderate: 2 },
   ...{ high: 3, important: 3, critical: 4 },
 }
-/** Severities from the lowest to the highest weight; an unknown severity never replaces a known one. */
+/** Severities from the lowest to the highest. The unknown severity comes first, so it never replaces a known one. */
 const byWeight = [0, 5, 1, 2, 3, 4]
 
 export const severityOf = (word: unknown): number => severities[textOf(word).toLowerCase()] ?? 0
@@ -89,7 +89,7 @@ export type Said = {
 const most = { vulnerabilities: 50_000, texts: 4000, bytes: 16 * 2 ** 20 }
 const mostOf = { aliases: 100, references: 50, locations: 50, packages: 1000, cvss: 30, versions: 50, records: 30 }
 
-/** Joins the entries for one vulnerability. Throws Unreadable above a limit. */
+/** Joins the entries of each vulnerability. Throws Unreadable above the limits. */
 export class Findings {
   readonly #byId = new Map<string, FoundVulnerability>()
   #size = 0
@@ -158,7 +158,7 @@ export class Findings {
     one.packages.push({ purl: known, name: called, version: of })
   }
 
-  /** A vulnerability that is fixed in one package and not in another counts as fixed. */
+  /** Merges states of a fix. If one package has a fix and another has none, the vulnerability is fixed. */
   #fix(one: FoundVulnerability, { state, versions }: Said['fix']): void {
     this.#into(one.fix.versions, versions, mostOf.versions)
     const weight = [fixes.unknown, fixes.wontFix, fixes.notFixed, fixes.fixed] as const
@@ -185,7 +185,10 @@ export class Findings {
   }
 }
 
-/** Uses the CVE as the id if there is exactly one, so that entries of different sources are one vulnerability. */
+/**
+ * Id of a vulnerability. If exactly one of the names is a CVE ID, that is the id. So entries of different sources become one
+ * vulnerability.
+ */
 function idOf(names: readonly string[]): string {
   const [id] = names
   const cves = [...new Set(names.filter((name) => name.startsWith('CVE-')))]
@@ -195,7 +198,7 @@ function idOf(names: readonly string[]): string {
 const isUrl = (value: unknown): value is string =>
   typeof value === 'string' && value.length <= 2048 && /^https?:\/\/[^\s\0]+$/.test(value)
 
-/** ISO 8601 in UTC with milliseconds; empty if the value is no time, or not a plausible one. */
+/** Time in ISO 8601 in UTC with milliseconds. Empty if the value is no plausible time. */
 export function timeOf(value: unknown): string {
   const time = Date.parse(textOf(value))
   if (!(time > 0 && time < Date.UTC(3000, 0))) return ''
@@ -204,7 +207,7 @@ export function timeOf(value: unknown): string {
 
 const types: Readonly<Record<string, FoundScore['type']>> = { 2: 'CVSS_V2', 3: 'CVSS_V3', 4: 'CVSS_V4' }
 
-/** Score with its vector; undefined if it is not CVSS. */
+/** Score with its vector. Undefined if the vector is no CVSS vector. */
 export function scoreOf(source: unknown, version: string, vector: unknown, score: unknown): FoundScore | undefined {
   const type = types[(/^CVSS:(\d)/.exec(textOf(vector))?.[1] ?? version).slice(0, 1)]
   if (!type) return undefined
@@ -216,7 +219,7 @@ export function scoreOf(source: unknown, version: string, vector: unknown, score
   return { source: from, type, vector: known, ...(isScore ? { score } : {}) }
 }
 
-/** Members of an object whose values are objects, with their names. */
+/** Fields of an object whose values are objects, with their names. */
 export function entriesIn(value: unknown): [string, Json][] {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return []
   return Object.entries(value).map(([name, one]) => [name, objectsIn([one])[0]!])

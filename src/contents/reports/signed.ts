@@ -1,8 +1,8 @@
 import type { VexStatement } from './vex-statement.ts'
 
 /**
- * Number of signatures of a report that can be verified, the keys that have signed it, its subjects, and its signed content. The
- * content is read from the bytes that were verified. Empty if no given key has signed it.
+ * Signatures of a report. These are the number of signatures that can be verified, the keys that signed the report, its subjects
+ * and its signed content. The content comes from the bytes that were verified. It is empty if no given key signed the report.
  */
 export type Signed = {
   signatures: number

@@ -1,4 +1,4 @@
-// The JSON of Trivy, in its second version, also as cosign's record of a scan holds it.
+// Reader of Trivy's JSON, schema version 2. The JSON can be in a scan record of cosign.
 import { asObject, type Json, objectsIn, textOf } from '../json.ts'
 import { Unreadable } from '../packages.ts'
 import {
@@ -24,8 +24,8 @@ const states: Readonly<Record<string, 0 | 1 | 2 | 3>> = {
 }
 
 /**
- * `version` and `built` come from a record of the scan around the report. Throws Unreadable if nothing in it shows a scan for
- * vulnerabilities. Trivy also searches for secrets, licenses and misconfigurations, and only for these if told to.
+ * Reads a report of Trivy. `version` and `built` come from the scan record around the report. Throws Unreadable if the report
+ * does not show that Trivy searched for vulnerabilities. Trivy can also search only for secrets, licenses or misconfigurations.
  */
 export function readTrivy(document: Json, { version = '', built = '' } = {}): ScanReport {
   if (!hasLooked(objectsIn(document.Results))) {
@@ -64,7 +64,10 @@ export function readTrivy(document: Json, { version = '', built = '' } = {}): Sc
   }
 }
 
-/** Packages without vulnerabilities are listed if none were found, but also in reports on licenses. */
+/**
+ * True if the results show that Trivy searched for vulnerabilities. A list of packages alone does not show this, because reports
+ * on licenses have one too.
+ */
 function hasLooked(results: readonly Json[]): boolean {
   if (results.some(({ Vulnerabilities }) => objectsIn(Vulnerabilities).length > 0)) return true
   const classes = results.map(({ Class }) => textOf(Class))

@@ -1,15 +1,16 @@
-// Part of an image that a statement is about, if the statement names it.
+// Finds the parts of an image that a VEX statement is about.
 import type { VexStatement } from './vex-statement.ts'
 
 /**
- * `image` is true for the whole image, and `parts` has the named parts of it; false and empty if the statement is about other
- * images only.
+ * `image` is true if the statement is about the whole image. `parts` has the named parts of the image. If the statement is only
+ * about other images, `image` is false and `parts` is empty.
  */
 export type AboutImage = { image: boolean; parts: string[] }
 
 /**
- * `digests` are those by which the image may be named: its own, and perhaps that of an index that lists it. A name without an
- * image counts as a part of this image. Parts of an image that is named without a digest count as parts of another.
+ * Finds the parts of an image in a statement. `digests` are the digests that can name the image: its own digest, and the digest
+ * of an index that lists it. A product without an image is a part of this image. Parts of an image without a digest are parts of
+ * another image.
  */
 export function aboutImage(
   { products, within = [] }: Pick<VexStatement, 'products' | 'within'>,
@@ -27,7 +28,7 @@ export function aboutImage(
   return about
 }
 
-/** Digest in a package URL or another reference; the colon may be escaped, as it is in package URLs. */
+/** Digest in a package URL or in another reference. The colon can be escaped, as in package URLs. */
 function digestIn(name: string): string {
   return /@(sha\d+:[0-9a-f]+)(?:[?#]|$)/.exec(name.replaceAll(/%3a/gi, ':'))?.[1] ?? ''
 }

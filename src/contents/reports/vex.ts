@@ -1,5 +1,5 @@
-// Reader of VEX statements: a vulnerability does not affect a product, is fixed or is under investigation. Reads documents of
-// OpenVEX, and the analyses of CycloneDX.
+// Reads VEX statements from OpenVEX documents and from analyses in CycloneDX. A statement says that a vulnerability does not
+// affect a product, is fixed or is under investigation.
 import { asObject, type Json, objectsIn, textOf } from '../json.ts'
 import { Unreadable } from '../packages.ts'
 import { type ScanReport, timeOf } from './scan-report.ts'
@@ -9,12 +9,12 @@ const most = { statements: 5000, products: 100, aliases: 50, text: 2000, name: 1
 
 export const isOpenVex = (document: Json): boolean => /^https:\/\/openvex\.dev\/ns\b/.test(textOf(document['@context']))
 
-/** The document lists no found vulnerabilities, so the report has only statements. */
+/** Reads an OpenVEX document. The report has only statements, because OpenVEX lists no found vulnerabilities. */
 export function readOpenVex(document: Json): ScanReport {
   const gathered = new Statements()
   for (const one of objectsIn(document.statements)) {
     const about = productsOf(one.products)
-    // Until 0.0.1 the vulnerability was its name.
+    // Up to OpenVEX 0.0.1, `vulnerability` is the name as a text.
     const said = typeof one.vulnerability === 'string' ? { name: one.vulnerability } : asObject(one.vulnerability)
     gathered.add({
       vulnerability: textOf(said.name) || textOf(said['@id']),
@@ -36,14 +36,17 @@ export function readOpenVex(document: Json): ScanReport {
   }
 }
 
-/** A statement on parts of a product is not about the whole product, nor about such parts of another one. */
+/**
+ * Products of a statement. A statement on parts of a product applies neither to the whole product nor to the same parts of
+ * another product.
+ */
 function productsOf(value: unknown): { name: string; within: string }[] {
   const list = Array.isArray(value) ? value : []
   return list.flatMap((one: unknown) => {
     if (typeof one === 'string') return [{ name: one, within: '' }]
     const name = nameOf(asObject(one))
     const parts = objectsIn(asObject(one).subcomponents).map(nameOf)
-    // A product without a name still counts as an unknown product.
+    // If the product has no name, its parts belong to an unknown product.
     return parts.length > 0 ? parts.map((part) => ({ name: part, within: name || '?' })) : [{ name, within: '' }]
   })
 }
@@ -56,8 +59,9 @@ const analysed: Readonly<Record<string, VexStatus>> = {
 }
 
 /**
- * `purlOf` returns the package URL of an element of the document; empty if it has none. Excess statements are left out, since the
- * vulnerabilities that were found count in any case. Statements that require action are left out last.
+ * Reads the analyses in a CycloneDX document. `purlOf` returns the package URL of an element, or an empty text. Statements beyond
+ * the limit are left out, because the found vulnerabilities remain. Statements that require an action are the last to be left
+ * out.
  */
 export function statementsOfCycloneDx(document: Json, purlOf: (reference: string) => string): VexStatement[] {
   const gathered = new Statements()
@@ -68,7 +72,7 @@ export function statementsOfCycloneDx(document: Json, purlOf: (reference: string
   for (const { one, place, status } of [...all.filter(saysToDo), ...all.filter((each) => !saysToDo(each))]) {
     if (status === undefined) continue
     const { justification, detail } = asObject(one.analysis)
-    // A product without a package URL is given by its reference, so that the statement is not taken to be about all products.
+    // If a product has no package URL, its reference is used, so that the statement does not apply to all products.
     const products = objectsIn(one.affects).map(({ ref }) => purlOf(textOf(ref)) || textOf(ref))
     const said = {
       vulnerability: textOf(one.id),
@@ -77,7 +81,7 @@ export function statementsOfCycloneDx(document: Json, purlOf: (reference: string
         .slice(0, most.aliases),
       ...{ status, justification: textOf(justification), text: textOf(detail) },
     }
-    // The remaining products become another statement.
+    // If a statement has too many products, the remaining ones become another statement.
     const some = products.length === 0 ? [[]] : groupsOf(products)
     for (const each of some) if (gathered.addIfMay({ ...said, products: each })) places.push(place)
   }
@@ -97,7 +101,7 @@ export class Statements {
   readonly #all: VexStatement[] = []
   #characters = 0
 
-  /** Like `add`, but returns false for a refused statement. */
+  /** Adds a statement. Returns false if the statement is invalid or above the limits. */
   addIfMay(given: Parameters<Statements['add']>[0]): boolean {
     try {
       this.add(given)
@@ -108,7 +112,7 @@ export class Statements {
     }
   }
 
-  /** Throws Unreadable above the limits of real documents, and for an invalid statement. */
+  /** Adds a statement. Throws Unreadable if the statement is invalid or above the limits of real documents. */
   add(given: Omit<VexStatement, 'status'> & { status: string }): void {
     const status = vexStatuses.find((one) => one === given.status)
     if (!/^[\x21-\x7e]{1,128}$/.test(given.vulnerability))
