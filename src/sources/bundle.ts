@@ -1,4 +1,5 @@
-// Sources as one OCI artifact, for where they cannot be read: a layer for each, with a record in each line.
+// Data sources as one OCI artifact, for servers that cannot reach the sources. Each source is a layer, and each line of the layer
+// is a record.
 import { createHash } from 'node:crypto'
 import { createReadStream, createWriteStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
@@ -19,19 +20,21 @@ export const manifestType = 'application/vnd.oci.image.manifest.v1+json'
 
 export type Descriptor = { mediaType: string; digest: string; size: number }
 
-/** Source as a bundle has it. The reader of a bundle knows the ecosystems and the license of a source by its name. */
+/**
+ * Data source in a bundle. Ecosystems and license are not in the bundle, because the reader finds them by the name of the source.
+ */
 export type PackedSource = {
   name: string
   licence: string
-  /** Build time of the source; empty if unknown. */
+  /** Build time of the source. Empty if unknown. */
   buildTime: string
   records: number
-  /** The records are all that the source had. */
+  /** True if the bundle has all records of the source. */
   complete: boolean
   layer: Descriptor
 }
 
-/** More than this of a bundle is not read. */
+/** Limits on the content of a bundle that is read. */
 export const bundleLimits = {
   document: 4 * 1024 * 1024,
   sources: 1000,
@@ -40,7 +43,7 @@ export const bundleLimits = {
   line: 16 * 1024 * 1024,
 } as const
 
-/** Writes a layer to a file. Reports wrong records to `onProblem` and leaves them out. */
+/** Writes a layer to a file. Leaves out invalid records, and reports them to `onProblem`. */
 export async function writeLayer(
   reads: AsyncIterable<Read>,
   file: string,
@@ -72,7 +75,10 @@ export async function writeLayer(
   return { layer, records }
 }
 
-/** One line after the other, and then the end: a last line that the end comes with is packed into other bytes. */
+/**
+ * Writes each line separately, and then ends the stream. Writing the last line together with the end would change the compressed
+ * bytes.
+ */
 async function writeAll(packer: Writable, lines: AsyncIterable<string>): Promise<void> {
   try {
     for await (const line of lines) {
@@ -85,7 +91,7 @@ async function writeAll(packer: Writable, lines: AsyncIterable<string>): Promise
   }
 }
 
-/** Documents of a bundle. The same sources result in the same bytes. */
+/** Manifest and config of a bundle. The same sources give the same bytes. */
 export function bundleOf(sources: readonly PackedSource[]): { config: Buffer; manifest: Buffer } {
   const config = Buffer.from(
     JSON.stringify({ version: 1, sources: sources.map(({ layer, ...one }) => ({ ...one, digest: layer.digest })) }),
@@ -103,7 +109,7 @@ export function digestOf(content: Buffer): string {
   return `sha256:${createHash('sha256').update(content).digest('hex')}`
 }
 
-/** Access to the content of a bundle. Each function throws WrongRecord if the content is missing, or too long. */
+/** Access to the content of a bundle. Each function throws WrongRecord if the content is missing or too long. */
 export type BundleContent = {
   /** Reads a document. */
   document(what: Descriptor): Promise<Buffer>
@@ -160,12 +166,12 @@ function sourceAt(one: Json, i: number, layers: ReadonlyMap<string, Descriptor>)
   }
 }
 
-/** Value that the next reading from a bundle compares. */
+/** Fingerprint of a source in a bundle. The next run compares it to detect a change. */
 const fingerprintOf = ({ layer, complete }: PackedSource) => `bundle:${layer.digest}${complete ? '' : ':part'}`
 
 /**
- * Source from a bundle, in the form of a fetch. The whole layer is read and compared with the bundle's data before the first
- * record. Throws WrongRecord.
+ * Reads a source from a bundle, in the form of a fetch. The whole layer is read and verified against the bundle before the first
+ * record is returned. Throws WrongRecord if the layer is invalid.
  */
 export async function fetchPacked(
   source: PackedSource,
@@ -215,7 +221,7 @@ async function* readsOf(file: string, read: (line: string) => Read): AsyncGenera
   }
 }
 
-/** Lines of bounded length, of a text of bounded length. */
+/** Lines of a text. Throws if a line or the whole text is too long. */
 async function* linesOf(chunks: AsyncIterable<Buffer>): AsyncGenerator<string> {
   let parts: Buffer[] = []
   let [length, total] = [0, 0]

@@ -1,10 +1,13 @@
-// Debian's security tracker, https://security-tracker.debian.org/tracker/data/json: by source package, vulnerability and
-// release. It is one document of a hundred megabytes, and read a package at a time.
+// Reader of Debian's security tracker, https://security-tracker.debian.org/tracker/data/json. The data is sorted by source
+// package, vulnerability and release. It is one document of a hundred megabytes, which is read one package at a time.
 import type { AffectedPackage, SourceRecord } from '#domains/scanning/records/records.model.ts'
 import { levelOf } from './severities.ts'
 import { type Json, lineOf, objectAt, parseJson, textAt } from './values.ts'
 
-/** Releases have names here, and numbers in OSV. Unstable has no number, and no image names it. */
+/**
+ * Numbers of Debian releases by codename. The tracker uses codenames, OSV uses numbers. Unstable has no number, and no image has
+ * it as its release.
+ */
 const releases: Readonly<Record<string, string>> = {
   jessie: '8',
   stretch: '9',
@@ -15,13 +18,13 @@ const releases: Readonly<Record<string, string>> = {
   forky: '14',
 }
 
-/** The records of one source package, which is the text of its member; throws WrongRecord. */
+/** Reads the records of one source package. `text` is the JSON of the package. Throws WrongRecord if the JSON is invalid. */
 export function readTrackerPackage(name: string, text: string): SourceRecord[] {
   const entries = Object.entries(objectAt(parseJson(text), name))
   return entries.map(([id, value]) => recordOf(name, id, objectAt(value, `${name}.${id}`)))
 }
 
-/** One vulnerability may be in several packages, so an id alone would not be unique. */
+/** The record's ID contains the package name, because several packages can have the same vulnerability. */
 function recordOf(name: string, id: string, value: Json): SourceRecord {
   const byRelease = objectAt(value.releases ?? {}, `${name}.${id}.releases`)
   return {

@@ -1,16 +1,16 @@
-// Known sources with their addresses, and the permissions of their licenses.
+// Known data sources with their addresses and licenses.
 import type { SourceFacts } from '#domains/scanning/records/records.model.ts'
 
-/** `kev` and `epss` have ranks, the others have records. */
+/** Kinds of data sources. `kev` and `epss` have exploitation data, the others have records. */
 export type SourceKind = 'osv' | 'secdb' | 'debian' | 'kev' | 'epss'
 
 export type Source = SourceFacts & {
   kind: SourceKind
-  /** False if the license allows only the operator to pass the data on. */
+  /** True if the license allows other people than the operator to publish the data in a bundle. */
   mayBundle: boolean
 }
 
-/** Databases that OSV combines, by ecosystem. The licenses of other ecosystems are unknown. */
+/** Licenses of the databases that OSV combines, by ecosystem. The licenses of other ecosystems are unknown. */
 const osvLicences: Readonly<Record<string, string>> = {
   PyPI: 'CC-BY-4.0',
   npm: 'CC-BY-4.0',
@@ -32,8 +32,8 @@ const epssUrl = 'https://epss.empiricalsecurity.com/epss_scores-current.csv.gz'
 const debianUrl = 'https://security-tracker.debian.org/tracker/data/json'
 
 /**
- * Source of this name: `osv/PyPI`, `secdb/v3.20/main`, `debian-tracker`, `kev` or `epss`; `undefined` if there is none. A mirror
- * has the same paths below `osv/`, `secdb/`, `debian-tracker`, `kev.json` and `epss.csv.gz`.
+ * Finds a data source by name: `osv/PyPI`, `secdb/v3.20/main`, `debian-tracker`, `kev` or `epss`. Returns undefined for another
+ * name. A mirror has the same paths below `osv/`, `secdb/`, `debian-tracker`, `kev.json` and `epss.csv.gz`.
  */
 export function sourceNamed(name: string, mirror: string): Source | undefined {
   const [kind, ...rest] = name.split('/')
@@ -69,10 +69,13 @@ export function sourceNamed(name: string, mirror: string): Source | undefined {
   return undefined
 }
 
-/** Sources that together cover a release, including the given one: each repository of Alpine is a source. */
+/**
+ * Data sources that together cover the same release as the given one, including the given one. For Alpine, each repository is a
+ * data source.
+ */
 export function partsWith(name: string): string[] {
   const [, branch, minor] = /^secdb\/(v3\.(\d+)|edge)\/(?:main|community)$/.exec(name) ?? []
-  // There was no second repository before 3.3.
+  // Before Alpine 3.3, there was no second repository.
   if (branch === undefined || Number(minor ?? '3') < 3) return [name]
   return [`secdb/${branch}/community`, `secdb/${branch}/main`]
 }

@@ -1,4 +1,4 @@
-// Reads a source from its address or a mirror, as a stream of records: never more than a few of them in memory.
+// Reads a data source from its address or a mirror. The records are a stream, and only a few of them are in memory.
 import { createReadStream, createWriteStream } from 'node:fs'
 import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -16,15 +16,18 @@ import { readEpss, readKev } from './ranks.ts'
 import { readSecdb } from './secdb.ts'
 import { WrongRecord } from './values.ts'
 
-/** Record or rank, or a wrong one with its position and its problem. */
+/** A record or exploitation data. If it is invalid, its position and the problem. */
 export type Read = { record: SourceRecord } | { rank: Rank } | { at: string; problem: string }
 
 export type Fetched = {
-  /** Nothing when the source is as it was. */
+  /** Records of the source. Empty if the source has not changed since the last fetch. */
   records: AsyncIterable<Read>
-  /** Called after the records: the fingerprint for the next fetch, and the build time of the source, ISO; empty if unknown. */
+  /**
+   * Returns the fingerprint for the next fetch, and the build time of the source in ISO 8601. The build time is empty if unknown.
+   * Call this after the last record.
+   */
   end(): { fingerprint: string; buildTime: string }
-  /** The records are all there are. */
+  /** True if `records` are all records of the source. */
   complete: boolean
 }
 
@@ -32,7 +35,7 @@ export type FetchOptions = {
   outgoing: Outgoing
   /** Empty folder for downloads. */
   folder: string
-  /** Fingerprint of the last fetch; empty to read everything. */
+  /** Fingerprint of the last fetch. If it is empty, all records are read. */
   fingerprint: string
   /** Build time of the last fetch. */
   buildTime: string
@@ -40,7 +43,7 @@ export type FetchOptions = {
   signal?: AbortSignal
 }
 
-/** With more changes than this all of a database is read again. */
+/** Limit on the changed records that are read one by one. If more records have changed, the whole database is read again. */
 const maxSingle = 250
 const maxRecordBytes = 16 * 1024 * 1024
 const maxSecdbBytes = 64 * 1024 * 1024
@@ -48,7 +51,7 @@ const maxKevBytes = 64 * 1024 * 1024
 const maxEpssBytes = 512 * 1024 * 1024
 const recordLimits = { timeoutMs: 30_000, maxBytes: maxRecordBytes }
 
-/** Throws OutgoingError or WrongRecord; so does the iteration of its records. */
+/** Fetches a data source. Throws OutgoingError or WrongRecord. Iterating over its records can throw the same errors. */
 export async function fetchSource(source: Source, options: FetchOptions): Promise<Fetched> {
   if (source.kind === 'osv') return fetchOsv(source, options)
   const file = join(options.folder, 'source.json')
@@ -85,7 +88,7 @@ async function* kevRanks(file: string): AsyncGenerator<Read> {
   for (const rank of readKev(await readFile(file, 'utf8'))) yield { rank }
 }
 
-/** Some ten megabytes, unpacked as they are read. */
+/** Reads EPSS scores. The file has some ten megabytes after decompression, so it is decompressed while it is read. */
 async function* epssRanks(file: string): AsyncGenerator<Read> {
   const packed = createReadStream(file)
   const unpacked = createGunzip()
@@ -117,7 +120,7 @@ async function* trackerRecords(file: string): AsyncGenerator<Read> {
   }
 }
 
-/** An error in one part does not stop the reading of the others. */
+/** Reads one part of a source. An error in this part does not stop the reading of other parts. */
 function* readEach(at: string, work: () => readonly SourceRecord[]): Generator<Read> {
   try {
     for (const record of work()) yield { record }
@@ -128,8 +131,8 @@ function* readEach(at: string, work: () => readonly SourceRecord[]): Generator<R
 }
 
 /**
- * Times and ids of changed records are a list beside the database. A mirror need not have it. The number in a fingerprint is
- * raised when the code reads records differently, so that an upgraded server reads all of them again.
+ * Fetches a database of OSV. A separate list has the times and ids of changed records. A mirror can lack this list. If new code
+ * reads records differently, the number in the fingerprint must be increased. Then an upgraded server reads all records again.
  */
 async function fetchOsv(source: Source, options: FetchOptions): Promise<Fetched> {
   const list = join(options.folder, 'modified_id.csv')
@@ -157,8 +160,8 @@ function toFetchEnd(time: string): { fingerprint: string; buildTime: string } {
 }
 
 /**
- * Yields all of the archive, and then the records changed since it was made, as the list is newer. If there are too many of them,
- * the next reading fetches them: it begins at the time of the archive, not at that of the list.
+ * Yields all records of the archive, and then the records that changed after the archive was made. If too many have changed, the
+ * next fetch reads them. In this case, the next fetch begins at the time of the archive, not at the time of the list.
  */
 function readAllAndChanged(
   source: Source,
@@ -171,7 +174,7 @@ function readAllAndChanged(
       if ('record' in one && one.record.modifyTime > until) until = one.record.modifyTime
       yield one
     }
-    // A record may claim any time.
+    // The time comes from a record and can be wrong, so it is at most the time of the archive.
     if (made !== '' && until > made) until = made
     const { ids, newest } = until === '' ? nothingKnown : await changedSince(list, until)
     yield* singleRecords(source, options, ids ?? [])
@@ -185,7 +188,7 @@ function falseIfNotFound(error: unknown): false {
   throw error
 }
 
-/** Records that have changed after a time. `ids` is undefined if there are too many to read them one by one. */
+/** IDs of the records that changed after a time. `ids` is undefined if there are too many to read one by one. */
 async function changedSince(file: string, since: string): Promise<{ ids: string[] | undefined; newest: string }> {
   const ids: string[] = []
   let newest = ''
@@ -195,7 +198,7 @@ async function changedSince(file: string, since: string): Promise<{ ids: string[
     if (Number.isNaN(Date.parse(time)) || !/^[\w.:-]{1,128}$/.test(id))
       throw new WrongRecord('modified_id.csv has an invalid line')
     if (newest === '') newest = time
-    // The newest come first.
+    // The list has the newest records first.
     if (Date.parse(time) <= Date.parse(since)) break
     ids.push(id)
     if (ids.length > maxSingle) break
@@ -232,7 +235,8 @@ async function* zipRecords(file: string): AsyncGenerator<Read> {
       }
     }
   } catch (error) {
-    // Errors of the file system are not about the content of the file; errors of decompression are. Neither quotes any content.
+    // An error of the file system is not about the content of the file. An error of decompression is. Neither message contains
+    // any content.
     if ((error as NodeJS.ErrnoException).syscall !== undefined) throw error
     throw new WrongRecord(`all.zip cannot be read: ${(error as Error).message.slice(0, 200)}`)
   } finally {
@@ -240,7 +244,7 @@ async function* zipRecords(file: string): AsyncGenerator<Read> {
   }
 }
 
-/** The reader ends the stream of an entry that is longer than declared. */
+/** Reads the text of an entry. If the entry is longer than its declared size, the reader ends the stream. */
 async function textOf(zip: ZipFile, entry: Entry): Promise<string> {
   const chunks: Buffer[] = []
   for await (const chunk of await zip.openReadStreamPromise(entry)) chunks.push(chunk as Buffer)

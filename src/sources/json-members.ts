@@ -1,14 +1,14 @@
 import { WrongRecord } from './values.ts'
 
-/** The most bytes of one member, and the deepest nesting of its value. */
+/** Limits on the bytes of one field, and on the nesting of its value. */
 const maxMemberBytes = 16 * 1024 * 1024
 
 const [quote, backslash, colon, comma] = [0x22, 0x5c, 0x3a, 0x2c]
 const [openObject, closeObject, openList, closeList] = [0x7b, 0x7d, 0x5b, 0x5d]
 
 /**
- * Yields the members of a JSON object in a stream, in order, each with the text of its value. Only one is in memory. Throws
- * WrongRecord if the stream is not such an object. The caller parses the values, and so validates them.
+ * Yields the fields of a JSON object in a stream, in order. Each has the text of its value. Only one field is in memory. Throws
+ * WrongRecord if the stream is not such an object. The caller must parse the values, which also validates them.
  */
 export async function* membersOf(stream: AsyncIterable<Uint8Array>): AsyncGenerator<[name: string, text: string]> {
   let parts: Buffer[] = []

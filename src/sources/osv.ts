@@ -1,4 +1,4 @@
-// Records of OSV, https://ossf.github.io/osv-schema.
+// Reader of OSV records, https://ossf.github.io/osv-schema.
 
 import type {
   AffectedPackage,
@@ -14,13 +14,13 @@ import { isModular } from '#versions/rpm.ts'
 import { levelOf, severityOf } from './severities.ts'
 import { type Json, lineOf, listAt, objectAt, parseJson, requiredAt, textAt, textsAt, timeAt } from './values.ts'
 
-/** Reads one record; throws WrongRecord. */
+/** Reads one record. Throws WrongRecord if the record is invalid. */
 export function readOsv(text: string): SourceRecord {
   return recordOf(objectAt(parseJson(text), 'record'))
 }
 
 const maxReferences = 200
-/** Honest records have some hundred versions and a few ranges. */
+/** Limit on the version comparisons for one record. Valid records have some hundred versions and a few ranges. */
 const maxComparisons = 1_000_000
 
 export function recordOf(record: Json): SourceRecord {
@@ -44,7 +44,7 @@ export function recordOf(record: Json): SourceRecord {
   }
 }
 
-/** Records of Chainguard from before there was `upstream` name their CVE as something related. */
+/** Upstream IDs of a record. Older records of Chainguard have no `upstream` field, and name their CVE ID in `related`. */
 function upstreamOf(record: Json, id: string): string[] {
   const upstream = textsAt(record.upstream, 'upstream')
   if (upstream.length > 0 || !id.startsWith('CGA-')) return upstream
@@ -80,7 +80,7 @@ function referencesOf(value: unknown): string[] {
   return [...new Set(urls.map(({ url }) => url))].slice(0, maxReferences)
 }
 
-/** Returns an empty list if the entry has no package, or versions by commits only. */
+/** Reads one entry of `affected`. Returns an empty list if the entry has no package, or only versions by commit. */
 function affectedOf(one: Json, path: string, record: Json): AffectedPackage[] {
   if (one.package === undefined || one.package === null) return []
   const named = objectAt(one.package, `${path}.package`)
@@ -105,7 +105,10 @@ function affectedOf(one: Json, path: string, record: Json): AffectedPackage[] {
   }))
 }
 
-/** A record of Maven may name the repository that the package comes from, such as `Maven:https://repository.example/maven2`. */
+/**
+ * Ecosystem without a repository. Maven records can name the repository of the package, such as
+ * `Maven:https://repository.example/maven2`.
+ */
 const withoutRepository = (ecosystem: string): string => ecosystem.replace(/^([^:]+):https?:\/\/.*$/s, '$1')
 
 function namesIn(ecosystem: string, name: string): string[] {
@@ -114,8 +117,8 @@ function namesIn(ecosystem: string, name: string): string[] {
 }
 
 /**
- * GitHub writes the end of a range without a fix in an extra member: `<= 29.0`. It is ignored if the range itself has an end of
- * any kind. A range that ends below a version without a fix gets that version as its limit.
+ * Adds the end of a range that GitHub writes into an extra field, such as `<= 29.0`, if there is no fix. The field is ignored if
+ * the range itself has an end. If the range ends before a version without a fix, that version becomes its limit.
  */
 function withKnownEnd(ranges: VersionRange[], specific: unknown): VersionRange[] {
   const { last_known_affected_version_range: text } = (specific ?? {}) as Json
@@ -127,7 +130,7 @@ function withKnownEnd(ranges: VersionRange[], specific: unknown): VersionRange[]
   return [{ ...range, events: [...range.events, end] }]
 }
 
-/** Module streams that a fix is for: Red Hat, AlmaLinux and Rocky Linux name them in the first line of the record. */
+/** Module streams that a fix is for. Red Hat, AlmaLinux and Rocky Linux name the streams in the first line of the record. */
 function streamOf(named: Json, ranges: readonly VersionRange[], record: Json): { stream?: string } {
   if (schemeOf(String(named.ecosystem)) !== 'rpm') return {}
   const events = ranges.flatMap((range) => range.events)
@@ -140,7 +143,10 @@ function streamOf(named: Json, ranges: readonly VersionRange[], record: Json): {
 
 const maxStreams = 20
 
-/** All streams that the line names, separated by spaces. A record about two modules does not assign its packages to them. */
+/**
+ * All module streams that the line names, separated by spaces. If a record is about two modules, it does not state which packages
+ * belong to which module.
+ */
 function streamsIn(line: string): string {
   const found = [...` ${line} `.matchAll(/ ([A-Za-z0-9_.+-]{1,100}:[A-Za-z0-9_.+-]{1,100})(?=[ ,])/g)]
   const streams = [...new Set(found.map(([, stream]) => stream!))]
@@ -158,8 +164,8 @@ function decodedOf(text: string): string {
 const distributionSchemes: ReadonlySet<string> = new Set(['apk', 'deb', 'rpm'])
 
 /**
- * Listed versions count like those in ranges, so only listed versions outside of the ranges are kept: releases before a first
- * one, and text that is no version. Lists of distributions follow from their ranges.
+ * Listed versions outside of the ranges. Listed versions inside the ranges are redundant. The others are prereleases before the
+ * first version, and texts that are no versions. For distributions, all listed versions follow from the ranges.
  */
 function besideRanges(ecosystem: string, listed: readonly string[], ranges: readonly VersionRange[]): string[] {
   const scheme = schemeOf(ecosystem)
@@ -169,7 +175,7 @@ function besideRanges(ecosystem: string, listed: readonly string[], ranges: read
   return listed.filter((version) => inRanges(version, ranges, order) !== 'yes')
 }
 
-/** The source's own word for the package, else for the record; Ubuntu has it among the scores. */
+/** Severity that the source states for the package, or else for the record. Ubuntu states the severity among the scores. */
 function levelFor(one: Json, path: string, record: Json, urgency: string): SeverityLevel | '' {
   const scored = [one, record].flatMap((of) => listAt(of.severity, `${path}.severity`))
   const ubuntu = scored.map((score) => objectAt(score, `${path}.severity`)).find(({ type }) => type === 'Ubuntu')
@@ -198,6 +204,6 @@ function eventOf({ introduced, fixed, last_affected: last, limit }: Json, path: 
   if (introduced !== undefined) return { introduced: textAt(introduced, path) }
   if (fixed !== undefined) return { fixed: textAt(fixed, path) }
   if (last !== undefined) return { lastAffected: textAt(last, path) }
-  // The limit `*` restricts nothing.
+  // The limit `*` means that there is no limit.
   return limit === undefined || limit === '*' ? undefined : { limit: textAt(limit, path) }
 }

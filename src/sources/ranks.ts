@@ -1,11 +1,11 @@
-// Readers of ranks, which order vulnerabilities and never find any: CISA's list of known exploited vulnerabilities, and the EPSS
-// scores of FIRST.
+// Readers of exploitation data: CISA's list of known exploited vulnerabilities, and the EPSS scores of FIRST. Findings are sorted
+// by this data. The data creates no findings.
 import type { Rank } from '#domains/scanning/records/records.model.ts'
 import { objectAt, parseJson, requiredAt, textAt, WrongRecord } from './values.ts'
 
 const cve = /^CVE-\d{4}-\d{4,}$/
 
-/** Reads known_exploited_vulnerabilities.json; throws WrongRecord. */
+/** Reads known_exploited_vulnerabilities.json. Throws WrongRecord if the file is invalid. */
 export function readKev(text: string): Rank[] {
   const { vulnerabilities } = objectAt(parseJson(text), 'list')
   if (!Array.isArray(vulnerabilities)) throw new WrongRecord('vulnerabilities must be a list')
@@ -30,7 +30,9 @@ function dayAt(value: unknown, path: string): string {
   return text
 }
 
-/** The rows of epss_scores-current.csv, unpacked; a line that is wrong throws WrongRecord with its number. */
+/**
+ * Reads the rows of epss_scores-current.csv after decompression. Throws WrongRecord with the line number if a line is invalid.
+ */
 export async function* readEpss(stream: AsyncIterable<Uint8Array>): AsyncGenerator<Rank> {
   let line = 0
   let hasHeader = false
@@ -67,7 +69,7 @@ async function* linesOf(stream: AsyncIterable<Uint8Array>): AsyncGenerator<strin
   if (rest !== '') yield rest
 }
 
-/** A rank as a line of a bundle; throws WrongRecord. */
+/** Reads exploitation data from a line of a bundle. Throws WrongRecord if the line is invalid. */
 export function rankLine(text: string): Rank {
   const { cve: id, exploited, likelihood } = objectAt(parseJson(text), 'rank')
   const rank: Rank = { cve: requiredAt(id, 'cve') }

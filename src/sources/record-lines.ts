@@ -1,4 +1,4 @@
-// A record as a line of a bundle, written by this or another version of Pinfold.
+// Reads and writes a record as a line of a bundle. Another version of Pinfold may have written the line.
 import {
   type AffectedPackage,
   type AffectedState,
@@ -11,7 +11,7 @@ import {
 import type { RangeEvent, VersionRange } from '#versions/ranges.ts'
 import { listAt, objectAt, parseJson, requiredAt, textAt, textsAt, timeAt, WrongRecord } from './values.ts'
 
-/** Throws WrongRecord. The server checks the maximum lengths. */
+/** Reads a record from a line. Throws WrongRecord if the line is invalid. The server checks the maximum lengths later. */
 export function recordLine(text: string): SourceRecord {
   const given = objectAt(parseJson(text), 'record')
   return {

@@ -1,8 +1,8 @@
-// Security databases of Alpine and its derivatives: for each package of a branch, the versions with fixes.
+// Reader of the security databases of Alpine and its derivatives. They list the versions with fixes for each package of a branch.
 import type { AffectedPackage, SourceRecord } from '#domains/scanning/records/records.model.ts'
 import { type Json, listAt, objectAt, parseJson, requiredAt, textsAt, WrongRecord } from './values.ts'
 
-/** Reads the database of one branch; throws WrongRecord. */
+/** Reads the database of one branch. Throws WrongRecord if the database is invalid. */
 export function readSecdb(text: string, ecosystem: string): SourceRecord[] {
   const records = new Map<string, SourceRecord>()
   const database = objectAt(parseJson(text), 'database')
@@ -30,7 +30,7 @@ function addPackage(records: Map<string, SourceRecord>, found: Json, path: strin
   }
 }
 
-/** No version is before 0. An entry for version 0 means that the package was never vulnerable. */
+/** An entry for version 0 means that the package was never vulnerable, because no version is before 0. */
 function affectedOf(ecosystem: string, name: string, version: string): AffectedPackage {
   const never = /^0(?:-r0)?$/.test(version)
   const events = never ? [{ introduced: '0' }] : [{ introduced: '0' }, { fixed: version }]
@@ -45,7 +45,7 @@ function affectedOf(ecosystem: string, name: string, version: string): AffectedP
   }
 }
 
-/** Ids of an entry: a vulnerability, with or without aliases, or several vulnerabilities at once. */
+/** IDs of an entry. The entry has one vulnerability with or without aliases, or several vulnerabilities. */
 function idsOf(entry: string): { id: string; aliases: string[] }[] {
   const tokens = entry.split(/\s+/).filter((token) => /^[A-Za-z]+-[\w:.-]+$/.test(token) && token.length <= 128)
   const cves = tokens.filter((token) => token.startsWith('CVE-'))

@@ -3,7 +3,7 @@ import type { RecordSeverity, SeverityLevel } from '#domains/scanning/records/re
 
 const longestVector = 512
 
-/** Score of a vector; undefined if it is not valid. */
+/** Score of a CVSS vector. Undefined if the vector is invalid. */
 export function scoreOf(type: RecordSeverity['type'], vector: string): number | undefined {
   if (vector.length > longestVector) return undefined
   const version = type === 'CVSS_V4' ? /^CVSS:4\.0\// : type === 'CVSS_V3' ? /^CVSS:3\.[01]\// : /^(?:\(?AV:)/
@@ -32,7 +32,7 @@ const words: Readonly<Record<string, SeverityLevel>> = {
   critical: 'critical',
 }
 
-/** Our severity level for the word of a source; empty if the word names no level. */
+/** Severity level for a word in a data source. Empty if the word names no level. */
 export function levelOf(word: unknown): SeverityLevel | '' {
   const key = typeof word === 'string' ? word.toLowerCase().replace(/\*{1,9}$/, '') : ''
   return Object.hasOwn(words, key) ? words[key]! : ''

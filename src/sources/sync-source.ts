@@ -1,15 +1,18 @@
-// Stores the present data of one source in a sink. If a source fails, its former data stays, with the reason of the failure.
+// Reads one data source and stores its data. If the source fails, the earlier data stays, and the reason of the failure is
+// stored.
 import type { PutCounts, Rank, SourceEnd, SourceRecord } from '#domains/scanning/records/records.model.ts'
 import { OutgoingError } from '#lib/net/outgoing.ts'
 import type { Fetched, Read } from './fetch.ts'
 import { WrongRecord } from './values.ts'
 
-/** Record that is left out: its position, the wrong member (empty for the whole record), and the problem. */
+/**
+ * Record that was left out: its position, the invalid field and the problem. The field is empty if the whole record is invalid.
+ */
 export type Refused = { at: string; field: string; problem: string }
 
-/** Destination for the records of one reading. Throws WrongRecord if nothing of the reading can be stored. */
+/** Destination for the records of one run. Throws WrongRecord if no record of the run can be stored. */
 export type RecordSink = {
-  /** Stores records. Reports wrong records to `onRefused`, and stores the rest. */
+  /** Stores records. Leaves out invalid records, and reports them to `onRefused`. */
   put(records: readonly SourceRecord[], onRefused: (one: Refused) => void): Promise<PutCounts>
   putRanks(ranks: readonly Rank[], onRefused: (one: Refused) => void): Promise<PutCounts>
   finish(end: SourceEnd): Promise<{ withdrawn: number }>
@@ -22,8 +25,8 @@ const members = ['created', 'updated', 'unchanged'] as const
 const mostProblems = 10_000
 
 /**
- * Reads a source into a sink. A failure of the source itself does not throw, but is stored as its error. Other errors of the sink
- * are thrown.
+ * Reads a data source and stores its records in a sink. If the source fails, stores the error and does not throw. Other errors of
+ * the sink are thrown.
  */
 export async function syncSource(
   fetch: () => Promise<Fetched>,
@@ -54,13 +57,13 @@ export async function syncSource(
       done += some.length
       onProgress(done)
     }
-    // A record that is wrong now was not withdrawn, and a reading with missing records must not look complete.
+    // If records were left out, the run is not complete. Otherwise the invalid records would be withdrawn.
     const wrong = refused.length
     if (wrong > 0) return await finish(toFailedEnd(`${wrong} ${wrong === 1 ? 'record is' : 'records are'} invalid`))
     const { fingerprint, buildTime } = fetched.end()
     return await finish({ fingerprint, buildTime, complete: fetched.complete, error: '' })
   } catch (error) {
-    // Nothing is wrong with the source.
+    // If the run was aborted, the source has not failed.
     signal?.throwIfAborted()
     const reason = reasonOf(error)
     if (reason === undefined) throw error
@@ -73,7 +76,7 @@ export async function syncSource(
 
 const toFailedEnd = (error: string): SourceEnd => ({ fingerprint: '', buildTime: '', complete: false, error })
 
-/** Something that reading a source did not expect, such as a full disk. */
+/** Unexpected error while a source is read, such as a full disk. */
 class SourceFailed extends Error {}
 
 async function withSourceFailed<T>(work: () => Promise<T>): Promise<T> {
@@ -84,7 +87,7 @@ async function withSourceFailed<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Reason why a source failed; undefined for an error that is not its fault. Quotes nothing of the source. */
+/** Reason why a source failed. Undefined if the source did not cause the error. Contains no content of the source. */
 function reasonOf(error: unknown): string | undefined {
   if (error instanceof OutgoingError)
     return error.status === undefined ? error.message : `the server responded with HTTP ${error.status}`

@@ -1,6 +1,7 @@
-// Reads values from foreign documents. An error names the path of a wrong value, and excludes one record, not all.
+// Reads values from documents of data sources. An error names the path of the invalid value. An invalid value excludes only its
+// record.
 
-/** Error of one record; the message names the member, and nothing of its value. */
+/** Error of one record. The message names the field, but does not contain its value. */
 export class WrongRecord extends Error {
   override name = 'WrongRecord'
 }
@@ -13,14 +14,14 @@ export function objectAt(value: unknown, path: string): Json {
   return value as Json
 }
 
-/** Absent and null are empty. */
+/** Reads a list. A missing list and null are empty. */
 export function listAt(value: unknown, path: string): readonly unknown[] {
   if (value === undefined || value === null) return []
   if (!Array.isArray(value)) throw new WrongRecord(`${path} must be a list`)
   return value
 }
 
-/** Absent and null are empty. */
+/** Reads a text. A missing text and null are empty. */
 export function textAt(value: unknown, path: string): string {
   if (value === undefined || value === null) return ''
   if (typeof value !== 'string') throw new WrongRecord(`${path} must be a string`)
@@ -41,12 +42,12 @@ export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    // The parser's own message quotes the document.
+    // The message of the JSON parser is not used, because it contains text of the document.
     throw new WrongRecord('the document is not valid JSON')
   }
 }
 
-/** ISO 8601 with milliseconds; empty if the time is missing or a placeholder. */
+/** Reads a time, as ISO 8601 with milliseconds. Empty if the time is missing or a placeholder. */
 export function timeAt(value: unknown, path: string): string {
   const text = textAt(value, path)
   if (text === '' || text.startsWith('0001-01-01')) return ''
@@ -55,7 +56,7 @@ export function timeAt(value: unknown, path: string): string {
   return new Date(time).toISOString()
 }
 
-/** First line, cut to the length of a summary. */
+/** First line of a text, cut to the maximum length of a summary. */
 export function lineOf(text: string): string {
   const line = text.trim().split(/\r?\n/, 1)[0]!.trim()
   return line.length <= 1000 ? line : `${line.slice(0, 999)}…`
