@@ -1,8 +1,9 @@
-// The order of Alpine's versions.
+// Version order of Alpine.
 import { byNumber, byText } from './parts.ts'
 
-// apk-package(5): number{.number}…{letter}{_suffix{number}}…{~hash}{-r#}. After an equal beginning, the kind of the next part
-// decides. The suffix of a prerelease comes before the end, everything else after it, in the order of `ranks`.
+// Syntax of apk-package(5): number{.number}…{letter}{_suffix{number}}…{~hash}{-r#}. If two versions have the same beginning, the
+// kinds of the next parts are compared. A prerelease suffix sorts before the end of a version. Everything else sorts after the
+// end, in the order of `ranks`.
 const ranks = { before: 0, end: 1, release: 2, hash: 3, suffixNumber: 4, after: 5, letter: 6, number: 7 }
 const suffixesBefore = ['alpha', 'beta', 'pre', 'rc']
 const suffixesAfter = ['cvs', 'svn', 'git', 'hg', 'p']
@@ -10,10 +11,10 @@ const apkPattern = /^(\d+)((?:\.\d+)*)([a-z]?)((?:_[a-z]+\d*)*)(?:~([0-9a-f]+))?
 
 type Part = { rank: number; text: string; order: (a: string, b: string) => number }
 
-/** Numbers after the first compare as text when one of them has a leading zero: 1.02 is before 1.1. */
+/** Numbers after the first are compared as text if one of them has a leading zero. For example, 1.02 is before 1.1. */
 const byFraction = (a: string, b: string): number => (a[0] === '0' || b[0] === '0' ? byText(a, b) : byNumber(a, b))
 
-/** Below 0, 0 or above 0; undefined when one of the two is not a version. */
+/** Returns a number below 0, 0 or above 0. Undefined if one of the two is not a version. */
 export function compareApk(one: string, other: string): number | undefined {
   const [a, b] = [apkParts(one), apkParts(other)]
   if (!a || !b) return undefined

@@ -1,10 +1,10 @@
-// The order of Debian's versions.
+// Version order of Debian.
 import { byNumber } from './parts.ts'
 
-// deb-version(7): {epoch:}upstream{-revision}, each of the last two a word and a number in turn.
+// Syntax of deb-version(7): {epoch:}upstream{-revision}. In upstream and revision, words and numbers alternate.
 const debPattern = /^(?:(\d+):([0-9A-Za-z.+~:-]+)|([0-9A-Za-z.+~-]+))$/
 
-/** Below 0, 0 or above 0; undefined when one of the two is not a version. */
+/** Returns a number below 0, 0 or above 0. Undefined if one of the two is not a version. */
 export function compareDeb(one: string, other: string): number | undefined {
   const [a, b] = [debParts(one), debParts(other)]
   if (!a || !b) return undefined
@@ -12,7 +12,7 @@ export function compareDeb(one: string, other: string): number | undefined {
 }
 
 function debParts(version: string) {
-  // Only where an epoch is given may there be another colon.
+  // Another colon is allowed only after an epoch.
   const [whole, epoch = '0', withEpoch, without = ''] = debPattern.exec(version) ?? []
   if (whole === undefined) return undefined
   const rest = withEpoch ?? without
@@ -31,7 +31,10 @@ function bySequence(one: string, other: string): number {
   return 0
 }
 
-/** A tilde sorts before the end of the word, the end before letters, and letters before all other characters. */
+/**
+ * Compares words. A tilde sorts before the end of a word. The end sorts before letters, and letters sort before all other
+ * characters.
+ */
 function byWord(one: string, other: string): number {
   const weight = (char: string | undefined): number => {
     if (char === undefined) return 0

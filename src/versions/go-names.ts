@@ -1,8 +1,8 @@
-// Names and versions of Go modules, as the advisories about Go write them.
+// Names and versions of Go modules in the form that Go advisories use.
 
 /**
- * Version of Go itself: `go1.21rc2` is 1.21.0-rc.2, and experiments or other remarks behind the version do not count. Returns
- * the text itself for a build of no release.
+ * Version of Go itself in semantic versioning: `go1.21rc2` is 1.21.0-rc.2. Remarks after the version, such as experiments, are
+ * ignored. Returns the text itself if it is no release.
  */
 export function goRelease(text: string): string {
   if (/-devel/.test(text)) return text.slice(0, 100)
@@ -12,13 +12,13 @@ export function goRelease(text: string): string {
   return kind === undefined ? whole : `${whole}-${kind}.${number}`
 }
 
-/** True if the name stands for Go itself, whose releases are versions of the standard library and of the toolchain. */
+/** True if the name means Go itself. The standard library and the toolchain have the version of the Go release. */
 export const isGoItself = (name: string): boolean => name === 'stdlib' || name === 'toolchain'
 
 /**
- * Path of the module that a package URL names. A subpath is normally a folder of the module. It belongs to the path if the
- * document names the package by both together. It also does if it ends in the package's major version: Syft puts the end of long
- * module paths there.
+ * Path of the Go module in a package URL. A subpath is normally a folder of the module and not part of the path. It is part of
+ * the path in two cases: the document names the package by both together, or the subpath ends in the major version. Syft writes
+ * the end of long module paths into the subpath.
  */
 export function goModulePath({ path, subpath, version, named }: GoPurl): string {
   if (path === 'std') return 'stdlib'
@@ -28,10 +28,10 @@ export function goModulePath({ path, subpath, version, named }: GoPurl): string 
   return major !== undefined && majorOf(version) === major ? whole : path
 }
 
-/** Names under which a record about a module is found: package URLs have names in lower case only. */
+/** Names under which records about a Go module can be stored. Package URLs have names in lower case only. */
 export const goNamesOf = (name: string): string[] => [...new Set([name, name.toLowerCase()])]
 
-/** `named`: the name that the document has besides the package URL; empty if it has none. */
+/** A Go package URL. `named` is the name in the document outside of the package URL, or empty. */
 export type GoPurl = { path: string; subpath: string; version: string; named: string }
 
 const isSame = (one: string, other: string): boolean => one.toLowerCase() === other.toLowerCase()

@@ -1,8 +1,8 @@
-// The order of Maven versions: https://maven.apache.org/pom.html#version-order-specification
+// Version order of Maven: https://maven.apache.org/pom.html#version-order-specification
 import { numberKey } from './number-key.ts'
 import { byText } from './parts.ts'
 
-/** A number or a qualifier, with the separator before it; a transition between digits and letters counts as a dash. */
+/** A number or a qualifier, with the separator before it. Between a digit and a letter, a dash is assumed. */
 type Token = { dash: boolean; text: string }
 
 const aliases = new Map([
@@ -11,15 +11,15 @@ const aliases = new Map([
   ['final', ''],
   ['release', ''],
 ])
-/** Meaning of these letters before a number. */
+/** Qualifiers that a single letter before a number stands for. */
 const letters = new Map([
   ['a', 'alpha'],
   ['b', 'beta'],
   ['m', 'milestone'],
 ])
 
-// One character for each kind of token, in their order. The end of a version sorts after qualifiers that make it older than the
-// same version without them, and before those that make it newer.
+// Sort characters, one for each kind of token. The end of a version sorts after prerelease qualifiers such as alpha, and before
+// qualifiers that make a version newer.
 const known = new Map([
   ['alpha', 'a'],
   ['beta', 'b'],
@@ -35,15 +35,15 @@ const dashNumber = 'j'
 const dotNumber = 'k'
 
 /**
- * Text that sorts by bytes as Maven orders the versions; equal for versions that are equal. A qualifier counts the same after a
- * dot as after a dash, as the specification requires. Maven's own comparison is circular in some cases, such as 1.sp < 1-0-alpha
- * < 1 < 1.sp; this one is not.
+ * Text whose byte order is the Maven version order. Equal versions have equal texts. A qualifier is the same after a dot and
+ * after a dash, as in the specification. Maven's own comparison is circular in some cases: 1.sp < 1-0-alpha < 1 < 1.sp. This
+ * order is not circular.
  */
 export function mavenKey(version: string): string {
   return trimmed(tokensOf(version.toLowerCase())).map(keyOf).join('') + end
 }
 
-/** Returns a number below 0, 0 or above 0. Any text is a version of Maven. */
+/** Returns a number below 0, 0 or above 0. Maven accepts any text as a version. */
 export function compareMaven(one: string, other: string): number | undefined {
   return byText(mavenKey(one), mavenKey(other))
 }
@@ -62,7 +62,7 @@ function tokensOf(version: string): Token[] {
   })
 }
 
-/** Zeros and empty qualifiers do not count at the end, nor before a dash: 1.0.0-rc is 1-rc. */
+/** Removes zeros and empty qualifiers at the end and before a dash. For example, 1.0.0-rc equals 1-rc. */
 function trimmed(tokens: readonly Token[]): Token[] {
   const kept: Token[] = []
   let dashFollows = true
@@ -76,7 +76,7 @@ function trimmed(tokens: readonly Token[]): Token[] {
 
 function keyOf({ dash, text }: Token): string {
   if (isNumber(text)) return (dash ? dashNumber : dotNumber) + numberKey(text)
-  // The blank sorts before every character of a version, so a qualifier sorts before longer ones that begin with it.
+  // A space sorts before every character of a version. So a qualifier sorts before longer qualifiers that begin with it.
   return known.get(text) ?? `${unknown}${text} `
 }
 

@@ -1,4 +1,4 @@
-// The order of versions, as each package manager defines it.
+// Version orders of all supported package managers.
 import { compareApk } from './apk.ts'
 import { compareDeb } from './deb.ts'
 import { compareGem } from './gem.ts'
@@ -7,7 +7,7 @@ import { comparePep440, localLabel } from './pep440.ts'
 import { compareRpm } from './rpm.ts'
 import { compareSemver } from './semver.ts'
 
-/** Below 0, 0 or above 0, like a comparator; undefined when one of the two is not a version. */
+/** Returns a number below 0, 0 or above 0. Undefined if one of the two is not a version. */
 type Order = (one: string, other: string) => number | undefined
 
 const orders = {
@@ -24,22 +24,22 @@ export type Scheme = keyof typeof orders
 
 const maxLength = 512
 
-/** Below 0, 0 or above 0, like a comparator; undefined when one of the two is not a version. */
+/** Compares two versions. Returns a number below 0, 0 or above 0. Undefined if one of the two is not a version. */
 export function compareVersions(scheme: Scheme, one: string, other: string): number | undefined {
   if (one.length > maxLength || other.length > maxLength) return undefined
   return orders[scheme](one, other)
 }
 
 /**
- * Compares an installed version with one of an advisory or a query. The local label of a Python version counts only if the other
- * one has a label too: 2.0.1+cu118 equals 2.0.1, by the rules of PEP 440 for specifiers.
+ * Compares an installed version with a version in an advisory or a query. If only the installed Python version has a local label,
+ * the label is ignored: 2.0.1+cu118 equals 2.0.1. PEP 440 defines this for version specifiers.
  */
 export function compareInstalled(scheme: Scheme, installed: string, stated: string): number | undefined {
   const isPublic = scheme === 'pep440' && stated.length <= maxLength && localLabel(stated) === ''
   return compareVersions(scheme, isPublic ? installed.split('+', 1)[0]! : installed, stated)
 }
 
-/** By the ecosystems of OSV, https://ossf.github.io/osv-schema/#defined-ecosystems. */
+/** Version schemes by OSV ecosystem, https://ossf.github.io/osv-schema/#defined-ecosystems. */
 const schemes = new Map<string, Scheme>([
   ['Alpaquita', 'apk'],
   ['Alpine', 'apk'],
@@ -67,8 +67,8 @@ const schemes = new Map<string, Scheme>([
 ])
 
 /**
- * Version scheme of an ecosystem of OSV, with or without its release (`Alpine:v3.19`). Returns undefined if we cannot order its
- * versions.
+ * Version scheme of an OSV ecosystem, with or without its release (`Alpine:v3.19`). Returns undefined if versions of the
+ * ecosystem cannot be compared.
  */
 export function schemeOf(ecosystem: string): Scheme | undefined {
   const colon = ecosystem.indexOf(':')

@@ -1,4 +1,4 @@
-// The order of Python versions: https://packaging.python.org/en/latest/specifications/version-specifiers/
+// Version order of Python: https://packaging.python.org/en/latest/specifications/version-specifiers/
 import { numberKey } from './number-key.ts'
 import { byText } from './parts.ts'
 
@@ -31,8 +31,8 @@ type Parts = {
 }
 
 /**
- * Text that sorts by bytes as PEP 440 orders the versions; equal for versions that are equal. Text that is no version of PEP 440
- * sorts before all versions, in the order of its bytes.
+ * Text whose byte order is the version order of PEP 440. Equal versions have equal texts. Text that is no version sorts before
+ * all versions, in the order of its bytes.
  */
 export function pep440Key(version: string): string {
   const parts = pattern.exec(version.toLowerCase())?.groups as Parts | undefined
@@ -40,18 +40,18 @@ export function pep440Key(version: string): string {
   return numberKey(parts.epoch ?? '0') + releaseKey(parts.release) + preKey(parts) + suffixKey(parts)
 }
 
-/** Below 0, 0 or above 0; undefined when one of the two is not a version. */
+/** Returns a number below 0, 0 or above 0. Undefined if one of the two is not a version. */
 export function comparePep440(one: string, other: string): number | undefined {
   const [a, b] = [pep440Key(one), pep440Key(other)]
   return a[0] === first || b[0] === first ? undefined : byText(a, b)
 }
 
-/** The local version label, such as `cu121` in `2.1.0+cu121`; empty when there is none. */
+/** The local version label, such as `cu121` in `2.1.0+cu121`. Empty if there is none. */
 export function localLabel(version: string): string {
   return (pattern.exec(version.toLowerCase())?.groups as Parts | undefined)?.local ?? ''
 }
 
-/** Zeros at the end do not count: 1.0 is 1. */
+/** Zeros at the end are removed, because 1.0 equals 1. */
 function releaseKey(release: string): string {
   const parts = release.split('.')
   const last = parts.findLastIndex((part, i) => i === 0 || /[^0]/.test(part))
@@ -75,7 +75,10 @@ function suffixKey({ post, postBare, postNumber, dev, devNumber, local }: Parts)
   return postKey + devKey + (local ?? '').split(/[-_.]/).map(segmentKey).join('') + first
 }
 
-/** Words come before numbers; without a label there is one empty segment, which has no key. */
+/**
+ * Key of one segment of a local label. Words sort before numbers. A version without a label has one empty segment, whose key is
+ * empty.
+ */
 function segmentKey(segment: string): string {
   if (segment === '') return ''
   return /^\d+$/.test(segment) ? `1${numberKey(segment)}` : `0${segment}${first}`

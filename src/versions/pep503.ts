@@ -1,4 +1,4 @@
-/** The one spelling of a Python project's name: runs of dots, dashes and underscores, and the case, do not count. */
+/** Normalized name of a Python project. Names that differ only in case, or in runs of dots, dashes and underscores, are equal. */
 export function projectName(name: string): string {
   return name.toLowerCase().replace(/[-_.]+/g, '-')
 }

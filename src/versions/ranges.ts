@@ -1,16 +1,15 @@
-// Evaluates ranges of OSV, https://ossf.github.io/osv-schema/#evaluation. The order of versions may not accept every text as a
-// version.
+// Compares versions with OSV ranges, https://ossf.github.io/osv-schema/#evaluation. Some texts in ranges are no valid versions.
 
-/** Compares like a comparator; undefined when one of the two is not a version. */
+/** Compares two versions. Returns a number below 0, 0 or above 0. Undefined if one of the two is not a version. */
 export type VersionOrder = (one: string, other: string) => number | undefined
 
-/** `introduced` may be `0`, which is before every version. Exactly one member is there. */
+/** Start, end or limit of a range, with exactly one field. `introduced` can be `0`, which is before every version. */
 export type RangeEvent = { introduced: string } | { fixed: string } | { lastAffected: string } | { limit: string }
 
-/** The events are in no particular order. */
+/** A version range. Its events are in no particular order. */
 export type VersionRange = { type: 'ECOSYSTEM' | 'SEMVER'; events: RangeEvent[] }
 
-/** `unknown`: a version that had to be compared is none. */
+/** `unknown`: a text that had to be compared is no version. */
 export type Covered = 'yes' | 'no' | 'unknown'
 
 /** Returns `yes` if a version is in one of the ranges, `no` without ranges, and `unknown` if versions cannot be compared. */
@@ -24,7 +23,7 @@ export function inRanges(version: string, ranges: readonly VersionRange[], order
   return unknown ? 'unknown' : 'no'
 }
 
-/** The version above this one in which each range that holds it ends, the lowest first. */
+/** For each range that contains the version, the version at which the range ends. The lowest comes first. */
 export function fixesAbove(version: string, ranges: readonly VersionRange[], order: VersionOrder): string[] {
   const fixes = new Set<string>()
   for (const range of ranges) {
@@ -38,7 +37,7 @@ export function fixesAbove(version: string, ranges: readonly VersionRange[], ord
   return [...fixes].sort((a, b) => order(a, b) ?? 0)
 }
 
-// For the same version, a start comes first, so that a range that begins and ends there is empty.
+// If events have the same version, the start comes first. So a range that begins and ends at the same version is empty.
 const ranks = { introduced: 0, lastAffected: 1, fixed: 2 } as const
 type Step = { kind: keyof typeof ranks; version: string }
 
@@ -50,7 +49,7 @@ function inRange(version: string, { events }: VersionRange, order: VersionOrder)
     if ('fixed' in event) return [{ kind: 'fixed', version: event.fixed }]
     return 'lastAffected' in event ? [{ kind: 'lastAffected', version: event.lastAffected }] : []
   })
-  // A range that begins everywhere and never ends has every text, version or not.
+  // A range that includes all versions also includes texts that are no versions.
   if (steps.length > 0 && steps.every(({ kind, version: at }) => kind === 'introduced' && at === '0')) return 'yes'
   const sorted = inOrder(steps, order)
   if (!sorted) return 'unknown'
@@ -67,7 +66,7 @@ function inRange(version: string, { events }: VersionRange, order: VersionOrder)
 
 const isStart = (kind: string, version: string): boolean => kind === 'introduced' && version === '0'
 
-/** Undefined when two of them cannot be compared. */
+/** Sorts events by version. Undefined if two of the versions cannot be compared. */
 function inOrder(steps: readonly Step[], order: VersionOrder): readonly Step[] | undefined {
   if (steps.length < 2) return steps
   let comparable = true
@@ -81,7 +80,7 @@ function inOrder(steps: readonly Step[], order: VersionOrder): readonly Step[] |
   return comparable ? sorted : undefined
 }
 
-/** A range with limits ends before the highest of them. */
+/** `yes` if the version is before one of the limits of the range, or if the range has no limits. */
 function beforeLimits(version: string, events: readonly RangeEvent[], order: VersionOrder): Covered {
   const limits = events.flatMap((event) => ('limit' in event ? [event.limit] : []))
   if (limits.length === 0 || limits.includes('*')) return 'yes'

@@ -1,10 +1,13 @@
-// The order of versions of rpm.
+// Version order of rpm.
 import { byNumber, byText } from './parts.ts'
 
-// rpm-version(7): {epoch:}version{-release}.
+// Syntax of rpm-version(7): {epoch:}version{-release}.
 const evrPattern = /^(?:(\d{1,20}):)?([^-:\s]+)(?:-([^-:\s]+))?$/
 
-/** Below 0, 0 or above 0; undefined when one of the two is not a version. A release counts where both have one. */
+/**
+ * Returns a number below 0, 0 or above 0. Undefined if one of the two is not a version. Releases are compared only if both
+ * versions have one.
+ */
 export function compareRpm(one: string, other: string): number | undefined {
   const [a, b] = [evrPattern.exec(one), evrPattern.exec(other)]
   if (!a || !b) return undefined
@@ -13,7 +16,7 @@ export function compareRpm(one: string, other: string): number | undefined {
   return byParts(a[3], b[3])
 }
 
-/** Numbers, words, tildes and carets; all other characters only separate them. */
+/** Parts of a version are numbers, words, tildes and carets. All other characters are separators. */
 const partPattern = /[0-9]+|[A-Za-z]+|[~^]/g
 
 function byParts(one: string, other: string): number {
@@ -25,7 +28,7 @@ function byParts(one: string, other: string): number {
   return 0
 }
 
-/** A tilde is before the end, which is before a caret, which is before words, which are before numbers. */
+/** Compares parts in this order: tilde, end of the version, caret, words, numbers. */
 function byPart(one: string | undefined, other: string | undefined): number {
   const [a, b] = [rankOf(one), rankOf(other)]
   if (a !== b || one === undefined || other === undefined) return a - b
@@ -41,5 +44,5 @@ function rankOf(part: string | undefined): number {
   return /^[0-9]/.test(part) ? ranks.number : ranks.word
 }
 
-/** True if a version belongs to a module, as its release shows. */
+/** True if the release of the version shows that the package belongs to a module. */
 export const isModular = (version: string): boolean => /\.module[+_]/.test(version)

@@ -1,10 +1,10 @@
-// The order of versions of npm, Cargo and Go: Semantic Versioning 2.0.0.
+// Semantic Versioning 2.0.0, the version order of npm, Cargo and Go.
 import type { SemVer } from 'semver'
 import parse from 'semver/functions/parse.js'
 
 /**
- * Returns a number below 0, 0 or above 0; undefined if one of the two is not a version. Missing numbers of an advisory's version
- * count as zero, so 1.2 is 1.2.0. A leading v or V and the part after a plus sign are ignored.
+ * Returns a number below 0, 0 or above 0. Undefined if one of the two is not a version. Missing numbers are zero, so 1.2 equals
+ * 1.2.0. A leading v or V and the part after a plus sign are ignored.
  */
 export function compareSemver(one: string, other: string): number | undefined {
   const [a, b] = [parsed(one), parsed(other)]
