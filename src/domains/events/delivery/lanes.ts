@@ -117,7 +117,7 @@ export class Lanes {
     return [...this.#hungry]
   }
 
-  /** Adds the next stored rows to such a lane, up to the row with the ID `last`. */
+  /** Adds the next stored rows to a lane without rows in memory, up to the row with the ID `last`. */
   feed(lane: Lane, rows: readonly Waiting[], more: boolean, now: number, last = rows.at(-1)?.id ?? lane.last): void {
     lane.rows.push(...rows)
     lane.more = more
@@ -125,7 +125,7 @@ export class Lanes {
     this.#settle(lane, now)
   }
 
-  /** Adds the next events to such a lane, up to a position. */
+  /** Adds the next events to a lane without rows in memory, up to a position. */
   feedEvents(lane: Lane, events: readonly Waiting[], position: number, more: boolean, now: number): void {
     lane.rows.push(...events)
     lane.moreEvents = more

@@ -75,7 +75,10 @@ export async function reviveReport(
   return revived === 1
 }
 
-/** True if an identical report on this image was pushed before and is queued or parsed. */
+/**
+ * True if the same attestation of the image was pushed before. False if that report was ignored for a reason that may not apply
+ * any more.
+ */
 export async function isPushed(reader: Reader, { repo, digest, rawDigest }: NewReport): Promise<boolean> {
   const row = await reader.get(sql`
     SELECT 1 AS found FROM scan_reports
